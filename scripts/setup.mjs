@@ -1,0 +1,42 @@
+// Makes a clone ready to run: npm runs this before `start`, `test` and `bench`. Plain JavaScript for Node 20,
+// because nothing is installed yet when it runs; what follows it runs on the Node that it installs.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { withLock } from './setup/lock.mjs';
+import { installPackages, packagesAreCurrent } from './setup/packages.mjs';
+import { SetupError } from './setup/run.mjs';
+import { installUv, uvIsCurrent } from './setup/uv.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const cache = join(root, '.cache');
+const flags = process.argv.slice(2);
+
+try {
+  const unknown = flags.filter((flag) => !['--test', '--bench'].includes(flag));
+  if (unknown.length > 0) throw new SetupError(`unknown flag ${unknown[0]}; there are --test and --bench`);
+  await setUp();
+} catch (error) {
+  if (!(error instanceof SetupError)) throw error;
+  console.error(`setup: ${error.message}`);
+  process.exitCode = 1;
+}
+
+async function setUp() {
+  if (missingSteps().length === 0) return;
+  await withLock(join(cache, 'setup.lock'), async () => {
+    // Asked again, because whoever held the lock before may have done it all.
+    for (const step of missingSteps()) await step.run();
+  });
+}
+
+function missingSteps() {
+  const folders = [root];
+  if (flags.includes('--test')) folders.push(join(root, 'test', 'peers'));
+  if (flags.includes('--bench')) folders.push(join(root, 'bench', 'peers'));
+  const steps = folders
+    .filter((folder) => existsSync(join(folder, 'package.json')))
+    .map((folder) => ({ done: packagesAreCurrent(folder), run: () => installPackages(folder, root) }));
+  if (flags.includes('--test')) steps.push({ done: uvIsCurrent(cache), run: () => installUv(cache) });
+  return steps.filter((step) => !step.done);
+}

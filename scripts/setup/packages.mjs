@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { environmentOutside, looksLikeNetworkTrouble, run, SetupError } from './run.mjs';
+
+/** Whether the folder's node_modules is what its package-lock.json asks for. */
+export function packagesAreCurrent(folder) {
+  return whyNotCurrent(folder) === undefined;
+}
+
+export async function installPackages(folder, root) {
+  const where = relative(root, folder) || 'the project';
+  if (!existsSync(lockPath(folder)))
+    throw new SetupError(`${where} has no package-lock.json: run npm install there`);
+  console.log(`setup: installing the packages of ${where} with npm ci (${whyNotCurrent(folder)})`);
+  const { code, output } = await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: folder,
+    env: environmentOutside(root),
+    show: true,
+    label: `npm ci in ${where}`,
+  });
+  if (code === undefined) throw new SetupError('npm is not in PATH: install it (it comes with Node.js)');
+  if (code !== 0) throw new SetupError(explainFailure(where, code, output));
+  if (!hasItsNode(folder)) {
+    throw new SetupError(
+      'the package `node` did not install its program, which happens where install scripts are turned off: ' +
+        'run npm rebuild node --ignore-scripts=false',
+    );
+  }
+  writeFileSync(stampPath(folder), lockHash(folder));
+}
+
+function explainFailure(where, code, output) {
+  if (looksLikeNetworkTrouble(output)) {
+    return `npm cannot reach the package registry: check the network and npm's proxy and registry settings, then run this again`;
+  }
+  return `npm ci failed in ${where} (exit code ${code}); what npm said is above`;
+}
+
+function whyNotCurrent(folder) {
+  if (!existsSync(join(folder, 'node_modules'))) return 'node_modules is missing';
+  if (!hasItsNode(folder)) return 'node_modules is incomplete';
+  if (existsSync(stampPath(folder)) && readFileSync(stampPath(folder), 'utf8') === lockHash(folder))
+    return undefined;
+  if (!matchesLock(folder)) return 'package-lock.json has changed';
+  writeFileSync(stampPath(folder), lockHash(folder));
+  return undefined;
+}
+
+/** Whether npm's own record of node_modules has all that is locked: so after a plain `npm install` nothing is done twice. */
+function matchesLock(folder) {
+  const recordPath = join(folder, 'node_modules', '.package-lock.json');
+  if (!existsSync(recordPath) || !existsSync(lockPath(folder))) return false;
+  const installed = readPackages(recordPath);
+  return Object.entries(readPackages(lockPath(folder))).every(([path, locked]) => {
+    if (path === '') return true;
+    const found = installed[path];
+    if (found === undefined) return locked.optional === true;
+    return found.version === locked.version && found.integrity === locked.integrity;
+  });
+}
+
+function hasItsNode(folder) {
+  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  if (manifest.devDependencies?.node === undefined) return true;
+  const program = process.platform === 'win32' ? 'node.exe' : 'node';
+  return existsSync(join(folder, 'node_modules', 'node', 'bin', program));
+}
+
+function readPackages(path) {
+  return JSON.parse(readFileSync(path, 'utf8')).packages;
+}
+
+function lockHash(folder) {
+  return existsSync(lockPath(folder))
+    ? createHash('sha256')
+        .update(readFileSync(lockPath(folder)))
+        .digest('hex')
+    : '';
+}
+
+function lockPath(folder) {
+  return join(folder, 'package-lock.json');
+}
+
+function stampPath(folder) {
+  return join(folder, 'node_modules', '.setup-stamp');
+}

@@ -1,0 +1,88 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { looksLikeNetworkTrouble, run } from './run.mjs';
+
+// What is installed; a change here makes every clone install anew.
+const requirement = 'uv>=0.9,<1';
+const warmed = ['mcp-server-fetch'];
+const recipe = [requirement, ...warmed].join(' ');
+
+/**
+ * uv and the Python MCP servers that tests talk to, installed inside the clone. Tests that need them are skipped
+ * where they cannot be had, so a failure here is written down for test/helpers/parts.ts and not thrown.
+ */
+export async function installUv(cache) {
+  const venv = join(cache, 'uv');
+  console.log('setup: installing uv and mcp-server-fetch from PyPI into .cache/uv (tests run them)');
+  const environment = {
+    UV_CACHE_DIR: join(cache, 'uv-packages'),
+    UV_PYTHON: join(venv, 'bin', 'python'),
+    UV_PYTHON_DOWNLOADS: 'never',
+  };
+  const missing = (await makeVenv(venv)) ?? (await fillVenv(venv, environment));
+  const uvx = join(venv, 'bin', 'uvx');
+  const part =
+    missing === undefined
+      ? // Offline: what was fetched here is what tests run, and a slow network cannot make them slow.
+        { recipe, command: uvx, env: { ...environment, UV_OFFLINE: '1' } }
+      : { recipe, missing };
+  mkdirSync(cache, { recursive: true });
+  writeFileSync(recordPath(cache), `${JSON.stringify(part, undefined, 2)}\n`);
+  if (missing !== undefined)
+    console.warn(`setup: the tests with mcp-server-fetch will be skipped: ${missing}`);
+}
+
+export function uvIsCurrent(cache) {
+  if (!existsSync(recordPath(cache))) return false;
+  const part = JSON.parse(readFileSync(recordPath(cache), 'utf8'));
+  return part.recipe === recipe && part.command !== undefined && existsSync(part.command);
+}
+
+async function makeVenv(venv) {
+  rmSync(venv, { recursive: true, force: true });
+  let made = await run('python3', ['-m', 'venv', venv]);
+  if (made.code !== 0 && (await installPython())) made = await run('python3', ['-m', 'venv', venv]);
+  if (made.code === undefined) return 'python3 is not installed';
+  return made.code === 0 ? undefined : `python3 -m venv failed: ${lastLine(made.output)}`;
+}
+
+/** Debian's python3 comes without venv. Only root of a Debian-like system can mend that, as in a container of a CI. */
+async function installPython() {
+  if (process.getuid?.() !== 0) return false;
+  console.log('setup: python3 or its venv module is missing; installing them with apt-get');
+  const update = await run('apt-get', ['update', '-qq']);
+  if (update.code === undefined) return false;
+  const packages = ['python3', 'python3-venv'];
+  const install = await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], {
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+  });
+  if (install.code !== 0) console.warn(`setup: apt-get install failed: ${lastLine(install.output)}`);
+  return install.code === 0;
+}
+
+async function fillVenv(venv, environment) {
+  const pip = await run(join(venv, 'bin', 'python'), ['-m', 'pip', 'install', '--quiet', requirement], {
+    label: 'pip install uv',
+  });
+  if (pip.code !== 0) return explain('pip could not install uv', pip.output);
+  for (const name of warmed) {
+    const result = await run(join(venv, 'bin', 'uvx'), [name, '--help'], {
+      env: { ...process.env, ...environment },
+      label: `uvx ${name}`,
+    });
+    if (result.code !== 0) return explain(`uvx could not install ${name}`, result.output);
+  }
+  return undefined;
+}
+
+function explain(what, output) {
+  return `${what}: ${looksLikeNetworkTrouble(output) ? 'PyPI cannot be reached' : lastLine(output)}`;
+}
+
+function lastLine(output) {
+  return output.trim().split('\n').at(-1) ?? '';
+}
+
+function recordPath(cache) {
+  return join(cache, 'uvx.json');
+}
