@@ -8,41 +8,48 @@ export function packagesAreCurrent(folder) {
   return whyNotCurrent(folder) === undefined;
 }
 
+/**
+ * Installs what is locked. `npm install --no-save` and not `npm ci`, because `npm ci` refuses a lock without the optional
+ * packages of platforms that whoever made the lock could not get; the check afterwards is as strict.
+ */
 export async function installPackages(folder, root) {
   const where = relative(root, folder) || 'the project';
-  if (!existsSync(lockPath(folder)))
+  const reason = whyNotCurrent(folder);
+  if (!existsSync(lockPath(folder))) {
     throw new SetupError(`${where} has no package-lock.json: run npm install there`);
-  console.log(`setup: installing the packages of ${where} with npm ci (${whyNotCurrent(folder)})`);
-  const { code, output } = await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
-    cwd: folder,
-    env: environmentOutside(root),
-    show: true,
-    label: `npm ci in ${where}`,
-  });
+  }
+  console.log(`setup: installing the packages of ${where} with npm (${reason})`);
+  const { code, output } = await run(
+    'npm',
+    ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'],
+    {
+      cwd: folder,
+      env: environmentOutside(root),
+      show: true,
+      label: `npm install in ${where}`,
+    },
+  );
   if (code === undefined) throw new SetupError('npm is not in PATH: install it (it comes with Node.js)');
   if (code !== 0) throw new SetupError(explainFailure(where, code, output));
-  if (!hasItsNode(folder)) {
-    throw new SetupError(
-      'the package `node` did not install its program, which happens where install scripts are turned off: ' +
-        'run npm rebuild node --ignore-scripts=false',
-    );
-  }
-  writeFileSync(stampPath(folder), lockHash(folder));
+  const remaining = whyNotCurrent(folder);
+  if (remaining !== undefined) throw new SetupError(`${where}: after npm install, still ${remaining}`);
 }
 
 function explainFailure(where, code, output) {
   if (looksLikeNetworkTrouble(output)) {
-    return `npm cannot reach the package registry: check the network and npm's proxy and registry settings, then run this again`;
+    return "npm cannot reach the package registry: check the network and npm's proxy and registry settings, then run this again";
   }
-  return `npm ci failed in ${where} (exit code ${code}); what npm said is above`;
+  return `npm install failed in ${where} (exit code ${code}); what npm said is above`;
 }
 
 function whyNotCurrent(folder) {
   if (!existsSync(join(folder, 'node_modules'))) return 'node_modules is missing';
-  if (!hasItsNode(folder)) return 'node_modules is incomplete';
+  if (!hasItsNode(folder)) {
+    return 'the package `node` has no program, as where install scripts are off; npm rebuild node --ignore-scripts=false mends that';
+  }
   if (existsSync(stampPath(folder)) && readFileSync(stampPath(folder), 'utf8') === lockHash(folder))
     return undefined;
-  if (!matchesLock(folder)) return 'package-lock.json has changed';
+  if (!matchesLock(folder)) return 'node_modules differs from package-lock.json';
   writeFileSync(stampPath(folder), lockHash(folder));
   return undefined;
 }
