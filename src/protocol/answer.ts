@@ -1,0 +1,156 @@
+import type { Chunks } from './jsonrpc.ts';
+
+/** Where the id of an answer stands: which chunk, and which bytes of it. */
+export interface AnswerId {
+  id: number;
+  isError: boolean;
+  chunk: number;
+  start: number;
+  end: number;
+}
+
+/**
+ * Finds the id of an answer to a request of ours (so the id is a small integer) by looking only at the message's
+ * first bytes and its last ones: that is where every known server writes it. Undefined means: read the whole.
+ */
+export function findAnswerId(chunks: Chunks): AnswerId | undefined {
+  const first = chunks[0]!;
+  const head = new HeadReader(first);
+  if (!head.read()) return undefined;
+  if (head.idStart !== -1) {
+    return { id: head.id, isError: head.isError, chunk: 0, start: head.idStart, end: head.idEnd };
+  }
+  const last = chunks.length - 1;
+  const tail = idAtEnd(chunks[last]!);
+  return tail && { ...tail, isError: head.isError, chunk: last };
+}
+
+/** The same answer under another id. */
+export function withAnswerId(chunks: Chunks, at: AnswerId, id: Buffer): Buffer[] {
+  const chunk = chunks[at.chunk]!;
+  const spliced = [chunk.subarray(0, at.start), id, chunk.subarray(at.end)];
+  if (chunks.length === 1) return spliced;
+  return [...chunks.slice(0, at.chunk), ...spliced, ...chunks.slice(at.chunk + 1)];
+}
+
+/** Reads the members before `result` or `error`. */
+class HeadReader {
+  private readonly bytes: Buffer;
+  private at = 0;
+  id = -1;
+  idStart = -1;
+  idEnd = -1;
+  isError = false;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+  }
+
+  /** True when nothing but `jsonrpc` and `id` stands before the payload. */
+  read(): boolean {
+    if (!this.take(0x7b)) return false;
+    for (;;) {
+      this.space();
+      if (this.word('"jsonrpc"')) {
+        if (!this.take(0x3a) || !this.spacedWord('"2.0"') || !this.take(0x2c)) return false;
+      } else if (this.word('"id"')) {
+        if (this.idStart !== -1 || !this.take(0x3a) || !this.number() || !this.take(0x2c)) return false;
+      } else if (this.word('"result"')) {
+        return this.take(0x3a);
+      } else if (this.word('"error"')) {
+        this.isError = true;
+        return this.take(0x3a);
+      } else {
+        return false;
+      }
+    }
+  }
+
+  private space(): void {
+    while (isSpace(this.bytes[this.at])) this.at++;
+  }
+
+  private take(byte: number): boolean {
+    this.space();
+    if (this.bytes[this.at] !== byte) return false;
+    this.at++;
+    return true;
+  }
+
+  private spacedWord(word: string): boolean {
+    this.space();
+    return this.word(word);
+  }
+
+  private word(word: string): boolean {
+    if (!standsAt(this.bytes, this.at, word)) return false;
+    this.at += word.length;
+    return true;
+  }
+
+  private number(): boolean {
+    this.space();
+    this.idStart = this.at;
+    let value = 0;
+    for (; isDigit(this.bytes[this.at]); this.at++) value = value * 10 + this.bytes[this.at]! - 0x30;
+    this.idEnd = this.at;
+    this.id = value;
+    return isPlainId(this.idStart, this.idEnd);
+  }
+}
+
+/**
+ * The id as the last member, or the last but `jsonrpc`. In valid JSON these bytes cannot belong to anything else:
+ * the closing brace ends the message, and inside of a string a quote would have to follow the digits.
+ */
+function idAtEnd(bytes: Buffer): { id: number; start: number; end: number } | undefined {
+  let at = skipSpaceBack(bytes, bytes.length);
+  if (bytes[at - 1] !== 0x7d) return undefined;
+  at = skipSpaceBack(bytes, at - 1);
+  if (bytes[at - 1] === 0x22) {
+    at = wordBack(bytes, at, '"2.0"');
+    at = wordBack(bytes, at, ':');
+    at = wordBack(bytes, at, '"jsonrpc"');
+    at = wordBack(bytes, at, ',');
+  }
+  const end = at;
+  while (isDigit(bytes[at - 1])) at--;
+  const start = at;
+  if (!isPlainId(start, end)) return undefined;
+  at = wordBack(bytes, skipSpaceBack(bytes, at), ':');
+  at = wordBack(bytes, at, '"id"');
+  at = wordBack(bytes, at, ',');
+  if (at < 0) return undefined;
+  return { id: Number(bytes.toString('latin1', start, end)), start, end };
+}
+
+/** Steps back over a word and the white space before it; -1 when it is not there (and stays -1). */
+function wordBack(bytes: Buffer, at: number, word: string): number {
+  const start = at - word.length;
+  return at > 0 && start >= 0 && standsAt(bytes, start, word) ? skipSpaceBack(bytes, start) : -1;
+}
+
+function skipSpaceBack(bytes: Buffer, at: number): number {
+  while (at > 0 && isSpace(bytes[at - 1])) at--;
+  return at;
+}
+
+function standsAt(bytes: Buffer, at: number, word: string): boolean {
+  for (let index = 0; index < word.length; index++) {
+    if (bytes[at + index] !== word.charCodeAt(index)) return false;
+  }
+  return true;
+}
+
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
+}
+
+/** Up to 15 digits: an integer that a double holds exactly. */
+function isPlainId(start: number, end: number): boolean {
+  return start >= 0 && end > start && end - start <= 15;
+}

@@ -1,0 +1,261 @@
+import { isUtf8 } from 'node:buffer';
+import { SwitchboardError } from '../errors.ts';
+import { JsonScanner, JsonSyntaxError, type Span } from './json-scanner.ts';
+import type { RequestId } from './jsonrpc.ts';
+import { parseLossless } from './lossless.ts';
+
+export type MessageKind = 'request' | 'notification' | 'result' | 'error';
+
+/** One JSON-RPC message: its bytes as they travel, and where in them the parts stand that routing needs. */
+export interface Message {
+  bytes: Buffer;
+  kind: MessageKind;
+  /** Empty for answers. */
+  method: string;
+  id: RequestId | undefined;
+  idSpan: Span | undefined;
+  params: Span | undefined;
+  /** `params.name` and `params.uri`, where they are strings: span with the quotes, and the decoded value. */
+  name: Routed | undefined;
+  uri: Routed | undefined;
+  /** `params.requestId` (of a cancellation) and `params.progressToken` (of progress). */
+  requestId: Span | undefined;
+  progressToken: Span | undefined;
+  /** `params._meta.progressToken`: the sender of this request wants progress under this token. */
+  wantedProgress: Span | undefined;
+}
+
+export interface Routed extends Span {
+  value: string;
+}
+
+/**
+ * Reads one message. Where two parsers could read two things out of the same bytes (a key twice, a key spelled
+ * with escapes), the message is rebuilt so that there is only one reading left, and that one is used.
+ */
+export function readMessage(bytes: Buffer): Message {
+  if (!isUtf8(bytes)) throw new SwitchboardError('parse_error', 'The message is not valid UTF-8.');
+  try {
+    return new EnvelopeReader(bytes).read() ?? readRebuilt(bytes);
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    throw new SwitchboardError('parse_error', `The message is not valid JSON: ${error.message}.`);
+  }
+}
+
+/** The messages of a JSON-RPC batch, or undefined when the bytes are not an array. */
+export function splitBatch(bytes: Buffer): Buffer[] | undefined {
+  const scanner = new JsonScanner(bytes);
+  if (scanner.peek() !== 0x5b) return undefined;
+  const items: Buffer[] = [];
+  try {
+    scanner.array(() => {
+      const { start, end } = scanner.span();
+      items.push(bytes.subarray(start, end));
+    });
+    scanner.expectEnd();
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    throw new SwitchboardError('parse_error', `The batch is not valid JSON: ${error.message}.`);
+  }
+  return items;
+}
+
+/** The value of a JSON-RPC id, or undefined where it is none that MCP allows. */
+export function idValue(bytes: Buffer, span: Span): RequestId | undefined {
+  const text = bytes.toString('utf8', span.start, span.end);
+  if (text.charCodeAt(0) === 0x22) return JSON.parse(text) as string;
+  const number = Number(text);
+  if (Number.isSafeInteger(number)) return number;
+  return /^-?\d+$/.test(text) ? BigInt(text) : undefined;
+}
+
+export function bytesAt(bytes: Buffer, span: Span): Buffer {
+  return bytes.subarray(span.start, span.end);
+}
+
+function readRebuilt(bytes: Buffer): Message {
+  const rebuilt = Buffer.from(JSON.stringify(parseLossless(bytes.toString())));
+  const message = new EnvelopeReader(rebuilt).read();
+  if (message === undefined) throw new SwitchboardError('invalid_request', 'The message has ambiguous keys.');
+  return message;
+}
+
+/** One pass over a message. `read` gives undefined when the keys are ambiguous. */
+class EnvelopeReader {
+  private readonly bytes: Buffer;
+  private readonly scanner: JsonScanner;
+  private ambiguous = false;
+  /** Set where a key equals a routed one but for its case: some servers' parsers do not tell them apart. */
+  private lookalike: string | undefined;
+  private version: Span | undefined;
+  private method: Span | undefined;
+  private id: Span | undefined;
+  private params: Span | undefined;
+  private result: Span | undefined;
+  private error: Span | undefined;
+  private name: Routed | undefined;
+  private uri: Routed | undefined;
+  private requestId: Span | undefined;
+  private progressToken: Span | undefined;
+  private meta: Span | undefined;
+  private wantedProgress: Span | undefined;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+    this.scanner = new JsonScanner(bytes);
+  }
+
+  read(): Message | undefined {
+    const { scanner } = this;
+    if (scanner.peek() !== 0x7b) {
+      scanner.skip(0);
+      scanner.expectEnd();
+      throw new SwitchboardError('invalid_request', 'A JSON-RPC message is an object.');
+    }
+    scanner.object((start, end, escaped) => this.topMember(start, end, escaped));
+    scanner.expectEnd();
+    return this.ambiguous ? undefined : this.message();
+  }
+
+  private topMember(start: number, end: number, escaped: boolean): void {
+    if (escaped) this.ambiguous = true;
+    switch (this.key(start, end)) {
+      case 'id':
+        this.id = this.once(this.id);
+        return;
+      case 'jsonrpc':
+        this.version = this.once(this.version);
+        return;
+      case 'method':
+        this.method = this.once(this.method);
+        return;
+      case 'result':
+        this.result = this.once(this.result);
+        return;
+      case 'error':
+        this.error = this.once(this.error);
+        return;
+      case 'params': {
+        if (this.params !== undefined) this.ambiguous = true;
+        const first = this.scanner.peek();
+        const from = this.scanner.at;
+        if (first === 0x7b) this.scanner.object((s, e, k) => this.paramsMember(s, e, k));
+        else this.scanner.skip(0);
+        this.params = { start: from, end: this.scanner.at };
+        return;
+      }
+      default:
+        this.scanner.skip(0);
+    }
+  }
+
+  private paramsMember(start: number, end: number, escaped: boolean): void {
+    if (escaped) this.ambiguous = true;
+    switch (this.key(start, end)) {
+      case 'name':
+        this.name = this.routed(this.name);
+        return;
+      case 'uri':
+        this.uri = this.routed(this.uri);
+        return;
+      case 'requestId':
+        this.requestId = this.once(this.requestId);
+        return;
+      case 'progressToken':
+        this.progressToken = this.once(this.progressToken);
+        return;
+      case '_meta': {
+        if (this.meta !== undefined) this.ambiguous = true;
+        const from = this.scanner.at;
+        if (this.scanner.peek() === 0x7b) this.scanner.object((s, e, k) => this.metaMember(s, e, k));
+        else this.scanner.skip(0);
+        this.meta = { start: from, end: this.scanner.at };
+        return;
+      }
+      default:
+        this.scanner.skip(1);
+    }
+  }
+
+  private metaMember(start: number, end: number, escaped: boolean): void {
+    if (escaped) this.ambiguous = true;
+    if (end - start === 13 && this.bytes.toString('latin1', start, end) === 'progressToken') {
+      this.wantedProgress = this.once(this.wantedProgress);
+    } else {
+      this.scanner.skip(2);
+    }
+  }
+
+  /** The key where it may be one of the envelope's, else an empty string; most keys never become strings. */
+  private key(start: number, end: number): string {
+    const length = end - start;
+    if (length < 2 || length > 13 || (length > 7 && length !== 9 && length !== 13)) return '';
+    const key = this.bytes.toString('latin1', start, end);
+    const lower = key.toLowerCase();
+    if (lower !== key && ROUTED_KEYS.has(lower)) this.lookalike = key;
+    return key;
+  }
+
+  private once(before: Span | undefined): Span {
+    if (before !== undefined) this.ambiguous = true;
+    return this.scanner.span();
+  }
+
+  private routed(before: Routed | undefined): Routed | undefined {
+    const span = this.once(before);
+    if (this.bytes[span.start] !== 0x22) return undefined;
+    const value = this.scanner.escaped
+      ? (JSON.parse(this.bytes.toString('utf8', span.start, span.end)) as string)
+      : this.bytes.toString('utf8', span.start + 1, span.end - 1);
+    return { start: span.start, end: span.end, value };
+  }
+
+  private message(): Message {
+    const { bytes, version } = this;
+    if (version === undefined || bytes.toString('latin1', version.start, version.end) !== '"2.0"') {
+      throw new SwitchboardError('invalid_request', 'A JSON-RPC message has "jsonrpc": "2.0".');
+    }
+    if (this.lookalike !== undefined) {
+      throw new SwitchboardError('invalid_request', `The key ${JSON.stringify(this.lookalike)} is misspelled.`);
+    }
+    const id = this.id === undefined ? undefined : idValue(bytes, this.id);
+    const kind = this.kind(id);
+    return {
+      bytes,
+      kind,
+      method: this.method === undefined ? '' : (JSON.parse(bytes.toString('utf8', this.method.start, this.method.end)) as string),
+      id,
+      idSpan: this.id,
+      params: this.params,
+      name: this.name,
+      uri: this.uri,
+      requestId: this.requestId,
+      progressToken: this.progressToken,
+      wantedProgress: this.wantedProgress,
+    };
+  }
+
+  private kind(id: RequestId | undefined): MessageKind {
+    const isAnswer = this.result !== undefined || this.error !== undefined;
+    if (this.method !== undefined) {
+      if (isAnswer) throw new SwitchboardError('invalid_request', 'A message is a request or an answer, not both.');
+      if (this.bytes[this.method.start] !== 0x22) {
+        throw new SwitchboardError('invalid_request', 'The method is a string.');
+      }
+      if (this.params !== undefined && this.bytes[this.params.start] !== 0x7b) {
+        throw new SwitchboardError('invalid_request', 'The params are an object.');
+      }
+      if (this.id === undefined) return 'notification';
+      if (id === undefined) throw new SwitchboardError('invalid_request', 'The id is a string or an integer.');
+      return 'request';
+    }
+    if (!isAnswer) throw new SwitchboardError('invalid_request', 'A message has a method, a result or an error.');
+    if (this.result !== undefined && this.error !== undefined) {
+      throw new SwitchboardError('invalid_request', 'An answer has a result or an error, not both.');
+    }
+    return this.result === undefined ? 'error' : 'result';
+  }
+}
+
+const ROUTED_KEYS = new Set(['id', 'jsonrpc', 'method', 'params', 'result', 'error', 'name', 'uri', '_meta']);

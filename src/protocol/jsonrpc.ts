@@ -1,0 +1,59 @@
+import { type ErrorCode, SwitchboardError } from '../errors.ts';
+
+/** A JSON-RPC id by its value. Ids past 2^53 are bigints, so that they stay apart. */
+export type RequestId = string | number | bigint;
+
+/** One message as consecutive stretches of bytes. Large messages are never joined. */
+export type Chunks = readonly Buffer[];
+
+export interface RpcError {
+  code: number;
+  message: string;
+  data?: unknown;
+}
+
+const open = Buffer.from('{"jsonrpc":"2.0","id":');
+const resultOpen = Buffer.from(',"result":');
+const errorOpen = Buffer.from(',"error":');
+const close = Buffer.from('}');
+
+export function bytesOf(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}
+
+/** An answer around result bytes that are ready. */
+export function resultMessage(id: Buffer, result: Buffer): Buffer[] {
+  return [open, id, resultOpen, result, close];
+}
+
+/** An answer with an error. `id` is the bytes of the id, or undefined where it could not be read. */
+export function errorMessage(id: Buffer | undefined, error: RpcError): Buffer {
+  return Buffer.concat([open, id ?? Buffer.from('null'), errorOpen, bytesOf(error), close]);
+}
+
+export function notificationMessage(method: string, params?: unknown): Buffer {
+  return bytesOf(params === undefined ? { jsonrpc: '2.0', method } : { jsonrpc: '2.0', method, params });
+}
+
+export function requestMessage(id: number, method: string, params?: unknown): Buffer {
+  return bytesOf(params === undefined ? { jsonrpc: '2.0', id, method } : { jsonrpc: '2.0', id, method, params });
+}
+
+/** An error of ours as it stands in a JSON-RPC answer. */
+export function toRpcError(error: SwitchboardError): RpcError {
+  return { code: error.kind.rpc, message: error.message, data: { code: error.code, ...error.data } };
+}
+
+export function invalid(code: ErrorCode, message: string): SwitchboardError {
+  return new SwitchboardError(code, message);
+}
+
+export function join(chunks: Chunks): Buffer {
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}
+
+export function byteLength(chunks: Chunks): number {
+  let length = 0;
+  for (const chunk of chunks) length += chunk.length;
+  return length;
+}

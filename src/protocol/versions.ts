@@ -1,0 +1,23 @@
+/** Protocol versions of the legacy era that we speak on both sides, newest first. */
+export const protocolVersions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
+
+export type ProtocolVersion = (typeof protocolVersions)[number];
+
+export const newestVersion: ProtocolVersion = protocolVersions[0];
+
+/** What a client speaks that sends no MCP-Protocol-Version header. */
+export const versionWithoutHeader: ProtocolVersion = '2025-03-26';
+
+export function isProtocolVersion(version: unknown): version is ProtocolVersion {
+  return (protocolVersions as readonly unknown[]).includes(version);
+}
+
+/** JSON-RPC batches came with 2025-03-26 and left with the next version. */
+export function allowsBatches(version: ProtocolVersion): boolean {
+  return version === '2025-03-26';
+}
+
+/** From 2025-11-25 on, clients know streams that begin with an event without data. */
+export function allowsPrimer(version: ProtocolVersion): boolean {
+  return version === '2025-11-25';
+}
