@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 
 /** A program that scripts/setup.mjs installs for the tests, beside the npm packages. */
-export interface Part {
+interface Part {
   command: string;
   /** Environment that the program needs; a server's `env` takes it as it is. */
   env: Record<string, string>;
@@ -15,7 +15,7 @@ const record = z.union([
   z.object({ missing: z.string() }),
 ]);
 
-export type PartName = 'uvx';
+type PartName = 'uvx';
 
 const cache = fileURLToPath(new URL('../../.cache', import.meta.url));
 
