@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest';
+import { type Import, importsOf } from './helpers/imports.ts';
+import { sourceFiles } from './helpers/source.ts';
+
+/** A part of src/: a folder, or a file that stands alone. */
+type Unit = string;
+
+interface Rule {
+  from: Unit;
+  mustNotImport: (target: string, found: Import) => boolean;
+  why: string;
+}
+
+const rules: Rule[] = [
+  only('errors', [], 'everybody uses it, so it knows nobody'),
+  only('config', ['errors'], 'a configuration is data; what is done with it is for others'),
+  only('protocol', ['errors'], 'what messages are does not depend on who sends them'),
+  only('catalog', ['errors'], 'a snapshot is data, made from what it is given'),
+  only(
+    'channels',
+    ['protocol', 'errors', 'config (types)'],
+    'a channel carries messages and does not know for whom',
+  ),
+  only(
+    'upstreams',
+    ['channels', 'protocol', 'errors', 'config'],
+    'a server as we see it does not know who asks it',
+  ),
+  only(
+    'gateway',
+    ['upstreams', 'catalog', 'protocol', 'errors', 'config'],
+    'what clients see is built on servers and the catalog, never on how it is started or managed',
+  ),
+  only(
+    'api',
+    ['errors', 'config'],
+    'the API owns the interfaces that it needs; app.ts hands it what fits them',
+  ),
+  {
+    from: 'cli',
+    mustNotImport: (target) => ['gateway', 'upstreams', 'catalog', 'api'].includes(target),
+    why: 'the command line talks to the running program; only app.ts puts the parts together',
+  },
+  ...['protocol', 'catalog'].map((from) => ({
+    from,
+    mustNotImport: (target: string) =>
+      /^(node:)?(fs|net|tls|http|https|http2|dgram|dns|child_process|worker_threads|cluster)(\/|$)/.test(
+        target,
+      ) || ['undici', 'pino', 'commander'].includes(target),
+    why: 'it is pure: no I/O',
+  })),
+  {
+    from: '*',
+    mustNotImport: (target) => target.startsWith('@modelcontextprotocol/'),
+    why: 'the SDK validates and rebuilds payloads that must pass as they came; it is a peer in tests',
+  },
+  {
+    from: '*',
+    mustNotImport: (target, found) => target === 'cli' && found.file !== 'src/main.ts',
+    why: 'the command line is where everything starts: only main.ts may import it',
+  },
+  {
+    from: '*',
+    mustNotImport: (target, found) => target === 'app' && !['main', 'cli'].includes(unitOf(found.file)),
+    why: 'app.ts knows everyone, so nobody whom it knows may know it',
+  },
+  {
+    from: '*',
+    mustNotImport: (target) => target === 'main',
+    why: 'main.ts runs the program when it is imported',
+  },
+  {
+    from: '*',
+    mustNotImport: (_target, found) => /^(test|bench|scripts|examples)\//.test(found.target),
+    why: 'the package has only src/ in it',
+  },
+];
+
+const imports = sourceFiles('src')
+  .filter(({ path }) => !path.endsWith('.test.ts'))
+  .flatMap(({ path, text }) => importsOf(path, text));
+const crossing = imports.filter(({ file, target }) => unitOf(file) !== unitOf(target));
+
+describe('architecture', () => {
+  it('lets imports point one way only', () => {
+    const broken = crossing.flatMap((found) =>
+      rules
+        .filter(({ from }) => from === '*' || from === unitOf(found.file))
+        .filter(({ mustNotImport }) => mustNotImport(unitOf(found.target), found))
+        .map(({ why }) => `${describeImport(found)}: ${why}`),
+    );
+    expect(broken.join('\n')).toBe('');
+  });
+
+  it('has a row in the table for every part of src/', () => {
+    const units = new Set(sourceFiles('src').map(({ path }) => unitOf(path)));
+    const ruled = new Set([...rules.map(({ from }) => from), 'main', 'app']);
+    expect([...units].filter((unit) => !ruled.has(unit))).toEqual([]);
+  });
+
+  it('has no cycle between the parts of src/', () => {
+    expect(findCycle(crossing.filter(({ target }) => target.startsWith('src/')))?.map(describeImport)).toBe(
+      undefined,
+    );
+  });
+});
+
+/** A row for a unit that may import these units, packages, and nothing else of ours; `(types)` allows types only. */
+function only(from: Unit, allowed: string[], reason: string): Rule {
+  const why = `${from} may import ${allowed.length > 0 ? allowed.join(', ') : 'nothing of ours'}: ${reason}`;
+  return {
+    from,
+    mustNotImport: (target, found) =>
+      found.target.startsWith('src/') &&
+      !allowed.includes(target) &&
+      !(found.typeOnly && allowed.includes(`${target} (types)`)),
+    why,
+  };
+}
+
+/** src/gateway/call.ts → gateway, src/config.ts → config; a package stays what it is. */
+function unitOf(path: string): Unit {
+  return path.startsWith('src/') ? (path.split('/')[1] ?? '').replace(/\.ts$/, '') : path;
+}
+
+function describeImport({ file, line, target }: Import): string {
+  return `${file}:${line} imports ${target}`;
+}
+
+/** The imports that lead from a unit back to itself, if there are any. */
+function findCycle(edges: Import[]): Import[] | undefined {
+  const finished = new Set<Unit>();
+  const visit = (unit: Unit, path: Import[]): Import[] | undefined => {
+    const start = path.findIndex(({ file }) => unitOf(file) === unit);
+    if (start >= 0) return path.slice(start);
+    if (finished.has(unit)) return undefined;
+    for (const edge of edges.filter(({ file }) => unitOf(file) === unit)) {
+      const cycle = visit(unitOf(edge.target), [...path, edge]);
+      if (cycle !== undefined) return cycle;
+    }
+    finished.add(unit);
+    return undefined;
+  };
+  for (const { file } of edges) {
+    const cycle = visit(unitOf(file), []);
+    if (cycle !== undefined) return cycle;
+  }
+  return undefined;
+}
