@@ -1,0 +1,77 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+export const fixturePath = join(root, 'test', 'fixtures', 'conformance-server.ts');
+
+interface Endpoint {
+  url: string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export function startFixture(): Promise<Endpoint> {
+  return startEndpoint([fixturePath, '--http', '--port', '0']);
+}
+
+export async function startSwitchboard(config: object): Promise<Endpoint> {
+  const folder = await mkdtemp(join(tmpdir(), 'switchboard-'));
+  const configPath = join(folder, 'mcp.json');
+  await writeFile(configPath, JSON.stringify(config));
+  const removeFolder = () => rm(folder, { recursive: true });
+  try {
+    const main = join(root, 'src', 'main.ts');
+    const endpoint = await startEndpoint([main, 'up', '--config', configPath, '--port', '0', '--json']);
+    return {
+      url: endpoint.url,
+      async [Symbol.asyncDispose]() {
+        await endpoint[Symbol.asyncDispose]();
+        await removeFolder();
+      },
+    };
+  } catch (error) {
+    await removeFolder();
+    throw error;
+  }
+}
+
+/** Starts a program that prints a JSON line with its `url` once it serves. */
+async function startEndpoint(programArguments: string[]): Promise<Endpoint> {
+  const child = spawn(process.execPath, programArguments, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const complaints = text(child.stderr);
+  const { promise: serving, resolve, reject } = Promise.withResolvers<string>();
+  // Read to the end: a program whose output nobody reads stops when the pipe is full.
+  const lines = createInterface({ input: child.stdout });
+  lines.on('line', (line) => {
+    const announced = announcement.safeParse(parseJson(line));
+    if (announced.success) resolve(announced.data.url);
+  });
+  lines.on('close', async () => {
+    reject(new Error(`${programArguments.join(' ')} ended before it served:\n${await complaints}`));
+  });
+  return { url: await serving, [Symbol.asyncDispose]: () => stop(child) };
+}
+
+const announcement = z.object({ url: z.string() });
+
+function parseJson(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  child.kill('SIGTERM');
+  await exit;
+}
