@@ -1,0 +1,63 @@
+/** What this product promises about its own cost, checked in every run. */
+import { pairedRatio, type Ratio, type Samples } from './measure.ts';
+import type { Results } from './report.ts';
+import type { VariantName } from './variants.ts';
+
+export interface Verdict {
+  goal: string;
+  limit: string;
+  measured: string;
+  outcome: 'ok' | 'MISSED' | 'not measured';
+}
+
+const SMALL_CALL = 'call/200B/16';
+const LARGE_CALL = 'call/1MB/16';
+
+export function judge(results: Results): Verdict[] {
+  const inCall = (scenario: string) => results.calls.find(({ name }) => name === scenario)?.samples;
+  const small = inCall(SMALL_CALL);
+  const large = inCall(LARGE_CALL);
+  const largestList = results.lists.find(({ toolCount }) => toolCount === 10_000)?.samples;
+  const sessions = results.sessions.find(({ variant }) => variant === 'switchboard-stdio');
+  const perSession = sessions?.steps.at(-1)?.bytesPerSession;
+  return [
+    ratioAtMost('call over stdio, 200 B', 1.6, ratio(small, 'switchboard-stdio', 'direct')),
+    ratioAtMost('call over HTTP, 200 B', 2.4, ratio(small, 'switchboard-http', 'direct')),
+    ratioAtMost('call over stdio, 1 MB', 6, ratio(large, 'switchboard-stdio', 'direct')),
+    ratioAtMost('call over HTTP, 1 MB', 6, ratio(large, 'switchboard-http', 'direct')),
+    ratioAtLeast('less than supergateway', 8, ratio(small, 'supergateway', 'switchboard-stdio')),
+    ratioAtLeast('less than mcp-proxy', 8, ratio(small, 'mcp-proxy', 'switchboard-stdio')),
+    ratioAtLeast("less than mcp-hub's REST call", 2, ratio(small, 'mcp-hub', 'switchboard-stdio')),
+    ratioAtMost('list of 10,000 tools', 1.5, ratio(largestList, 'switchboard-http', 'direct')),
+    amountAtMost('open idle session with its stream', 30, 'kB', perSession && perSession / 1e3),
+    amountAtMost('idle process', 90, 'MB', sessions && sessions.idleBytes / 1e6),
+  ];
+}
+
+function ratio(samples: Samples | undefined, name: VariantName, base: VariantName): Ratio | undefined {
+  return samples === undefined ? undefined : pairedRatio(samples, name, base);
+}
+
+function ratioAtMost(goal: string, limit: number, measured: Ratio | undefined): Verdict {
+  return verdict(goal, `≤ ${limit}×`, show(measured), measured && measured.median <= limit);
+}
+
+function ratioAtLeast(goal: string, limit: number, measured: Ratio | undefined): Verdict {
+  return verdict(goal, `≥ ${limit}×`, show(measured), measured && measured.median >= limit);
+}
+
+function amountAtMost(goal: string, limit: number, unit: string, measured: number | undefined): Verdict {
+  const shown = measured === undefined ? '–' : `${measured.toFixed(1)} ${unit}`;
+  return verdict(goal, `≤ ${limit} ${unit}`, shown, measured === undefined ? undefined : measured <= limit);
+}
+
+function show(measured: Ratio | undefined): string {
+  if (measured === undefined) return '–';
+  const { median, lowerQuartile, upperQuartile } = measured;
+  return `${median.toFixed(2)}× (${lowerQuartile.toFixed(2)}–${upperQuartile.toFixed(2)})`;
+}
+
+function verdict(goal: string, limit: string, measured: string, isReached: boolean | undefined): Verdict {
+  const outcome = isReached === undefined ? 'not measured' : isReached ? 'ok' : 'MISSED';
+  return { goal, limit, measured, outcome };
+}

@@ -1,0 +1,117 @@
+/** What the kernel knows about processes: CPU time, memory, children, and which CPU they run on. */
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+
+const NANOSECONDS_PER_TICK = 10_000_000;
+
+/** CPU time that all threads of the process have used so far. */
+export function cpuNanoseconds(pid: number): number {
+  let total = 0;
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    const running = schedulerNanoseconds(`/proc/${pid}/task/${thread}/schedstat`);
+    if (running === undefined) return cpuNanosecondsByTicks(pid);
+    total += running;
+  }
+  return total;
+}
+
+function schedulerNanoseconds(path: string): number | undefined {
+  try {
+    return Number(readFileSync(path, 'latin1').split(' ', 1)[0]);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Kernels without scheduler statistics only count in hundredths of a second. */
+function cpuNanosecondsByTicks(pid: number): number {
+  const fields = statFields(pid);
+  return (Number(fields[11]) + Number(fields[12])) * NANOSECONDS_PER_TICK;
+}
+
+/** The fields of /proc/PID/stat from the third on; the second is a name that may hold spaces and parentheses. */
+function statFields(pid: number): string[] {
+  const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  return text.slice(text.lastIndexOf(')') + 2).split(' ');
+}
+
+export function residentBytes(pid: number): number {
+  return kilobytesIn(`/proc/${pid}/status`, /^VmRSS:\s+(\d+) kB/m);
+}
+
+/** Memory of all descendants, with pages that several processes share counted once. */
+export function descendantBytes(pid: number): number {
+  return descendants(pid).reduce(
+    (total, child) => total + kilobytesIn(`/proc/${child}/smaps_rollup`, /^Pss:\s+(\d+) kB/m),
+    0,
+  );
+}
+
+export function descendants(pid: number): number[] {
+  const childrenOf = new Map<number, number[]>();
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const parent = Number(statFields(Number(name))[1]);
+      childrenOf.set(parent, [...(childrenOf.get(parent) ?? []), Number(name)]);
+    } catch {
+      // It ended between the listing and the reading.
+    }
+  }
+  const found: number[] = [];
+  for (const pending = [pid]; pending.length > 0; ) {
+    const children = childrenOf.get(pending.pop() as number) ?? [];
+    found.push(...children);
+    pending.push(...children);
+  }
+  return found;
+}
+
+function kilobytesIn(path: string, pattern: RegExp): number {
+  try {
+    return Number(pattern.exec(readFileSync(path, 'latin1'))?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
+}
+
+/** Where processes run: what is measured on one CPU, the load and everything else on another. */
+export interface Placement {
+  measured(command: string[]): string[];
+  other(command: string[]): string[];
+  description: string;
+}
+
+export function placeProcesses(): Placement {
+  const cpus = allowedCpus();
+  const [first, second] = cpus;
+  if (first === undefined || second === undefined || !pinThisProcess(second)) {
+    return {
+      measured: (command) => command,
+      other: (command) => command,
+      description: 'not pinned (needs taskset and two CPUs)',
+    };
+  }
+  return {
+    measured: (command) => ['taskset', '-c', String(first), ...command],
+    other: (command) => ['taskset', '-c', String(second), ...command],
+    description: 'what is measured on one CPU, load and servers behind gateways on another',
+  };
+}
+
+function allowedCpus(): number[] {
+  const list = /^Cpus_allowed_list:\s+(\S+)/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1] ?? '';
+  return list.split(',').flatMap((range) => {
+    const [from = Number.NaN, to = from] = range.split('-').map(Number);
+    return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  });
+}
+
+function pinThisProcess(cpu: number): boolean {
+  try {
+    execFileSync('taskset', ['-a', '-c', '-p', String(cpu), String(process.pid)], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,166 @@
+/** Shows the results as tables: for the terminal, for docs/benchmark.md, and raw. */
+import { cpus } from 'node:os';
+import type { Verdict } from './goals.ts';
+import { median, pairedRatio, type Samples } from './measure.ts';
+import type { CallResult, ListResult, SessionsResult, StartResult } from './scenarios.ts';
+import { type VariantName, variantNames } from './variants.ts';
+
+export interface Results {
+  calls: CallResult[];
+  lists: ListResult[];
+  sessions: SessionsResult[];
+  starts: StartResult[];
+  notes: string[];
+  placement: string;
+  cycles: number;
+  command: string;
+}
+
+interface Table {
+  title: string;
+  explanation: string;
+  columns: string[];
+  rows: string[][];
+}
+
+export function textReport(results: Results, verdicts: Verdict[]): string {
+  const parts = tablesOf(results, verdicts).map(
+    (table) => `${table.title}\n${table.explanation}\n\n${textTable(table)}`,
+  );
+  if (results.notes.length > 0) parts.push(`Notes\n${results.notes.map((note) => `- ${note}`).join('\n')}`);
+  return `\n${parts.join('\n\n')}\n`;
+}
+
+export function markdownReport(results: Results, verdicts: Verdict[]): string {
+  const lines = [
+    '# Benchmark',
+    '',
+    `Written by \`${results.command}\` on ${new Date().toISOString().slice(0, 10)}.`,
+    `Node ${process.versions.node}, ${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown CPU'}; ${results.placement}.`,
+    '',
+    'The measure is CPU time of the gateway process per completed call (the server behind it does not count),',
+    'divided by the CPU time of the same server called directly. All variants stay running and are loaded in turn',
+    `for a quarter of a second each; a ratio is the median of ${results.cycles} such cycles. Microseconds differ`,
+    'between machines and moments, the ratios much less.',
+    '',
+    '![CPU per call against a direct call](benchmark.svg)',
+  ];
+  for (const table of tablesOf(results, verdicts)) {
+    lines.push('', `## ${table.title}`, '', table.explanation, '', ...markdownTable(table));
+  }
+  if (results.notes.length > 0) lines.push('', '## Notes', '', ...results.notes.map((note) => `- ${note}`));
+  return `${lines.join('\n')}\n`;
+}
+
+export function rawReport(results: Results): string {
+  return JSON.stringify(
+    results,
+    (_key, value: unknown) => (value instanceof Map ? Object.fromEntries(value) : value),
+    2,
+  );
+}
+
+function tablesOf(results: Results, verdicts: Verdict[]): Table[] {
+  const tables = [callTable(results.calls), listTable(results.lists), sessionTable(results.sessions)];
+  tables.push(startTable(results.starts), goalTable(verdicts));
+  return tables.filter((table) => table.rows.length > 0);
+}
+
+function callTable(calls: CallResult[]): Table {
+  const variants = variantNames.filter((name) => calls.some(({ samples }) => samples.has(name)));
+  return {
+    title: 'Calls',
+    explanation:
+      'CPU of the process per tools/call, against direct; in brackets microseconds, and calls per second.',
+    columns: ['result', 'concurrent', ...variants],
+    rows: calls.map(({ payload, concurrency, samples }) => [
+      payload,
+      String(concurrency),
+      ...variants.map((name) => callCell(samples, name)),
+    ]),
+  };
+}
+
+function callCell(samples: Samples, name: VariantName): string {
+  const ratio = pairedRatio(samples, name, 'direct');
+  const rate = median((samples.get(name) ?? []).map(({ callsPerSecond }) => callsPerSecond));
+  if (ratio === undefined || rate === undefined) return '–';
+  return `${ratio.median.toFixed(2)}× (${microseconds(samples, name)}, ${Math.round(rate)}/s)`;
+}
+
+function microseconds(samples: Samples, name: VariantName): string {
+  const nanoseconds = median((samples.get(name) ?? []).map(({ nanosecondsPerCall }) => nanosecondsPerCall));
+  return nanoseconds === undefined ? '–' : `${Math.round(nanoseconds / 1000)} µs`;
+}
+
+function listTable(lists: ListResult[]): Table {
+  return {
+    title: 'Lists',
+    explanation:
+      'CPU of the process per tools/list, against a plain node:http server that sends the same bytes.',
+    columns: ['tools', 'plain server', 'Switchboard', 'ratio'],
+    rows: lists.map(({ toolCount, samples }) => [
+      toolCount.toLocaleString('en'),
+      microseconds(samples, 'direct'),
+      microseconds(samples, 'switchboard-http'),
+      `${pairedRatio(samples, 'switchboard-http', 'direct')?.median.toFixed(2) ?? '–'}×`,
+    ]),
+  };
+}
+
+function sessionTable(sessions: SessionsResult[]): Table {
+  const counts = [...new Set(sessions.flatMap(({ steps }) => steps.map((step) => step.sessions)))].filter(
+    (count) => count > 1,
+  );
+  counts.sort((left, right) => left - right);
+  return {
+    title: 'Memory',
+    explanation:
+      'Resident memory of the idle process with one server, and what each open session with its stream adds (with the processes started for it).',
+    columns: ['', 'idle', 'one session', ...counts.map((count) => `each of ${count.toLocaleString('en')}`)],
+    rows: sessions.map(({ variant, idleBytes, steps }) => [
+      variant,
+      `${(idleBytes / 1e6).toFixed(0)} MB`,
+      ...[1, ...counts].map((count) => {
+        const step = steps.find(({ sessions: opened }) => opened === count);
+        return step === undefined ? '–' : `${(step.bytesPerSession / 1000).toFixed(1)} kB`;
+      }),
+    ]),
+  };
+}
+
+function startTable(starts: StartResult[]): Table {
+  return {
+    title: 'Start',
+    explanation: 'From starting the process until the tools of its one server are listed.',
+    columns: ['', 'first list'],
+    rows: starts.map(({ variant, milliseconds }) => [variant, `${Math.round(milliseconds)} ms`]),
+  };
+}
+
+function goalTable(verdicts: Verdict[]): Table {
+  return {
+    title: 'Goals',
+    explanation:
+      'Calls at 16 concurrent; "less than" compares calls of 200 B over stdio. In brackets the quartiles of the cycles.',
+    columns: ['goal', 'limit', 'measured', ''],
+    rows: verdicts.map(({ goal, limit, measured, outcome }) => [goal, limit, measured, outcome]),
+  };
+}
+
+function textTable({ columns, rows }: Table): string {
+  const widths = columns.map((column, index) =>
+    Math.max(column.length, ...rows.map((row) => row[index]?.length ?? 0)),
+  );
+  const line = (cells: string[]) =>
+    cells
+      .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+      .join('  ')
+      .trimEnd();
+  return [line(columns), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
+}
+
+function markdownTable({ columns, rows }: Table): string[] {
+  const line = (cells: string[]) => `| ${cells.join(' | ')} |`;
+  return [line(columns), line(columns.map(() => '---')), ...rows.map(line)];
+}

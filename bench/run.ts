@@ -1,0 +1,111 @@
+/** `npm run bench`: Switchboard, the server called directly and other gateways, side by side in one run. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { chart } from './chart.ts';
+import { judge } from './goals.ts';
+import { placeProcesses } from './processes.ts';
+import { markdownReport, type Results, rawReport, textReport } from './report.ts';
+import { type Experiment, measureCalls, measureLists, measureSessions, measureStarts } from './scenarios.ts';
+import { Lab, peerNames, Unavailable, type VariantName, variantNames } from './variants.ts';
+
+const usage = `npm run bench -- [options]
+  --quick            few cycles, for a first look
+  --cycles N         cycles of each scenario (default 12)
+  --only REGEXP      only scenarios that match: call/200B/16, list/1000, sessions/direct, start/mcp-hub, ...
+  --no-peers         without the other gateways
+  --no-switchboard   without Switchboard
+  --json FILE        write all samples
+  --docs FOLDER      where to write benchmark.md and benchmark.svg (a complete run writes them to docs/)`;
+
+const { values } = parseArgs({
+  allowNegative: true,
+  options: {
+    quick: { type: 'boolean', default: false },
+    cycles: { type: 'string' },
+    only: { type: 'string', default: '' },
+    peers: { type: 'boolean', default: true },
+    switchboard: { type: 'boolean', default: true },
+    json: { type: 'string' },
+    docs: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+if (values.help) console.log(usage);
+else await main();
+
+async function main(): Promise<void> {
+  if (process.platform !== 'linux') throw new Error('the bench reads CPU time from /proc and needs Linux');
+  const cycles = Number(values.cycles ?? (values.quick ? 3 : 12));
+  if (!Number.isInteger(cycles) || cycles < 1)
+    throw new Error(`--cycles takes a number from 1, not ${values.cycles}`);
+  const folder = mkdtempSync(join(tmpdir(), 'switchboard-bench-'));
+  const placement = placeProcesses();
+  const lab = new Lab(placement, folder);
+  const notes = new Set<string>();
+  const only = new RegExp(values.only);
+  const startedAt = performance.now();
+  const experiment: Experiment = {
+    lab,
+    variants: variantNames.filter(isTakingPart),
+    cycles,
+    startRepeats: values.quick ? 2 : 5,
+    isWanted: (scenario) => only.test(scenario),
+    progress: (text) =>
+      console.error(`${((performance.now() - startedAt) / 1000).toFixed(0).padStart(4)} s  ${text}`),
+    onFailure(name, error) {
+      // A gateway of others that fails is a finding; ours, or the server itself, must not.
+      if (!isPeer(name) && !(error instanceof Unavailable)) throw error;
+      const note = `${name}: ${error instanceof Error ? error.message : String(error)}`;
+      if (!notes.has(note)) console.error(`       ${note}`);
+      notes.add(note);
+    },
+  };
+  // Ctrl-C must not leave gateways behind.
+  process.once('SIGINT', () => void lab.stopAll().finally(() => process.exit(130)));
+  try {
+    const results: Results = {
+      calls: await measureCalls(experiment),
+      lists: await measureLists(experiment),
+      sessions: await measureSessions(experiment),
+      starts: await measureStarts(experiment),
+      notes: [...notes],
+      placement: placement.description,
+      cycles,
+      command: ['npm run bench', ...(process.argv.length > 2 ? ['--', ...process.argv.slice(2)] : [])].join(
+        ' ',
+      ),
+    };
+    publish(results);
+  } finally {
+    await lab.stopAll();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function publish(results: Results): void {
+  const verdicts = judge(results);
+  console.log(textReport(results, verdicts));
+  if (values.json !== undefined) writeFileSync(values.json, rawReport(results));
+  const hasAll = results.calls.every(({ samples }) => samples.has('switchboard-stdio'));
+  const isComplete = hasAll && values.peers && !values.quick && values.only === '';
+  const folder = values.docs ?? (isComplete ? fileURLToPath(new URL('../docs', import.meta.url)) : undefined);
+  if (folder === undefined) {
+    console.error('docs/ is left as it is: only a complete run is written there (or use --docs FOLDER)');
+    return;
+  }
+  writeFileSync(join(folder, 'benchmark.md'), markdownReport(results, verdicts));
+  writeFileSync(join(folder, 'benchmark.svg'), chart(results));
+}
+
+function isTakingPart(name: VariantName): boolean {
+  if (isPeer(name)) return values.peers;
+  return values.switchboard || !name.startsWith('switchboard');
+}
+
+function isPeer(name: VariantName): boolean {
+  return (peerNames as readonly VariantName[]).includes(name);
+}

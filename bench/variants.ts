@@ -1,0 +1,319 @@
+/** Starts what is compared: the server itself, Switchboard in front of it, and other gateways from npm. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Target } from './client.ts';
+import { HttpConnection } from './http-connection.ts';
+import { descendants, type Placement } from './processes.ts';
+
+export const variantNames = [
+  'direct',
+  'switchboard-http',
+  'switchboard-stdio',
+  'supergateway',
+  'mcp-proxy',
+  'mcp-hub',
+] as const;
+export type VariantName = (typeof variantNames)[number];
+export const peerNames = ['supergateway', 'mcp-proxy', 'mcp-hub'] as const satisfies VariantName[];
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const httpEchoFile = fileURLToPath(new URL('./servers/http-echo.ts', import.meta.url));
+const stdioEchoFile = fileURLToPath(new URL('./servers/stdio-echo.ts', import.meta.url));
+const collectGarbageFile = new URL('./collect-garbage.ts', import.meta.url).href;
+const START_TIMEOUT_MS = 20_000;
+const STOP_TIMEOUT_MS = 5_000;
+const DEFAULT_TOOL_COUNT = 3;
+
+/** A variant that cannot take part here; the others are measured without it. */
+export class Unavailable extends Error {}
+
+export interface Running {
+  name: VariantName;
+  pid: number;
+  target: Target;
+  stop(): Promise<void>;
+}
+
+export interface StartSettings {
+  toolCount?: number;
+  /** The direct server answers tools/list with the result in this file. */
+  listFile?: string;
+  /** Lets the bench ask the process to collect its garbage, by SIGUSR2. */
+  canCollectGarbage?: boolean;
+}
+
+export class Lab {
+  readonly #placement: Placement;
+  readonly #folder: string;
+  readonly #processes = new Set<ChildProcess>();
+  #fileCount = 0;
+
+  constructor(placement: Placement, folder: string) {
+    this.#placement = placement;
+    this.#folder = folder;
+  }
+
+  start(name: VariantName, settings: StartSettings = {}): Promise<Running> {
+    switch (name) {
+      case 'direct':
+        return this.#startDirect(settings);
+      case 'switchboard-http':
+        return this.#startSwitchboardOverHttp(settings);
+      case 'switchboard-stdio':
+        return this.#startSwitchboard(name, settings, this.#stdioServer(settings));
+      case 'supergateway':
+        return this.#startSupergateway(settings);
+      case 'mcp-proxy':
+        return this.#startMcpProxy(settings);
+      case 'mcp-hub':
+        return this.#startMcpHub(settings);
+    }
+  }
+
+  writeFile(content: string): string {
+    const file = join(this.#folder, `file-${this.#fileCount++}.json`);
+    writeFileSync(file, content);
+    return file;
+  }
+
+  async stopAll(): Promise<void> {
+    await Promise.all([...this.#processes].map((child) => this.#stop(child)));
+  }
+
+  async #startDirect(settings: StartSettings): Promise<Running> {
+    const child = this.#spawn(this.#placement.measured(this.#httpEcho(settings)));
+    return this.#running('direct', child, new URL(await listeningUrl(child)));
+  }
+
+  async #startSwitchboardOverHttp(settings: StartSettings): Promise<Running> {
+    const server = this.#spawn(
+      this.#placement.other(this.#httpEcho({ ...settings, canCollectGarbage: false })),
+    );
+    const url = await listeningUrl(server);
+    const running = await this.#startSwitchboard('switchboard-http', settings, { url });
+    return {
+      ...running,
+      stop: async () => {
+        await running.stop();
+        await this.#stop(server);
+      },
+    };
+  }
+
+  async #startSwitchboard(name: VariantName, settings: StartSettings, server: object): Promise<Running> {
+    const program = join(root, 'src', 'main.ts');
+    if (!existsSync(program)) throw new Unavailable('src/main.ts is not there');
+    const config = this.writeFile(
+      JSON.stringify({ mcpServers: { echo: server }, switchboard: { pageSize: 0 } }),
+    );
+    const child = this.#spawn(
+      this.#placement.measured(
+        this.#node(settings, program, 'up', '--config', config, '--port', '0', '--json'),
+      ),
+      { SWITCHBOARD_HOME: join(this.#folder, 'switchboard') },
+    );
+    return this.#running(name, child, new URL(await listeningUrl(child)));
+  }
+
+  async #startSupergateway(settings: StartSettings): Promise<Running> {
+    const { command, args } = this.#stdioServer(settings);
+    const shellCommand = [command, ...args].map((word) => `'${word}'`).join(' ');
+    return this.#startPeer('supergateway', settings, (port) => [
+      ...['--stdio', shellCommand, '--outputTransport', 'streamableHttp', '--stateful'],
+      ...['--port', String(port), '--logLevel', 'none'],
+    ]);
+  }
+
+  async #startMcpProxy(settings: StartSettings): Promise<Running> {
+    const { command, args } = this.#stdioServer(settings);
+    return this.#startPeer('mcp-proxy', settings, (port) => [
+      ...['--port', String(port), '--host', '127.0.0.1', '--server', 'stream', '--', command, ...args],
+    ]);
+  }
+
+  async #startMcpHub(settings: StartSettings): Promise<Running> {
+    const config = this.writeFile(JSON.stringify({ mcpServers: { echo: this.#stdioServer(settings) } }));
+    this.#writeMarketplaceCache();
+    return this.#startPeer('mcp-hub', settings, (port) => ['--port', String(port), '--config', config]);
+  }
+
+  /** mcp-hub asks the internet for its marketplace at every start, unless it did so within the hour. */
+  #writeMarketplaceCache(): void {
+    const folder = join(this.#folder, 'mcp-hub', 'cache');
+    mkdirSync(folder, { recursive: true });
+    const registry = {
+      version: '0',
+      generatedAt: 0,
+      totalServers: 1,
+      servers: [{ id: 'none', name: 'none' }],
+    };
+    const cache = { registry, lastFetchedAt: Date.now(), serverDocumentation: {} };
+    writeFileSync(join(folder, 'registry.json'), JSON.stringify(cache));
+  }
+
+  async #startPeer(
+    name: (typeof peerNames)[number],
+    settings: StartSettings,
+    argumentsFor: (port: number) => string[],
+  ): Promise<Running> {
+    const program = peerProgram(name);
+    const port = await freePort();
+    const child = this.#spawn(
+      this.#placement.measured(this.#node(settings, program, ...argumentsFor(port))),
+      {
+        HOME: this.#folder,
+        XDG_DATA_HOME: this.#folder,
+        XDG_STATE_HOME: this.#folder,
+        XDG_CONFIG_HOME: this.#folder,
+      },
+    );
+    await untilListening(child, port);
+    return this.#running(name, child, new URL(`http://127.0.0.1:${port}/mcp`));
+  }
+
+  #running(name: VariantName, child: ChildProcess, url: URL): Running {
+    return {
+      name,
+      pid: pidOf(child),
+      target: {
+        variant: name,
+        port: Number(url.port),
+        path: url.pathname,
+        protocol: name === 'mcp-hub' ? 'mcp-hub' : 'mcp',
+      },
+      stop: () => this.#stop(child),
+    };
+  }
+
+  #httpEcho(settings: StartSettings): string[] {
+    const list = settings.listFile === undefined ? [] : ['--list-file', settings.listFile];
+    const tools = String(settings.toolCount ?? DEFAULT_TOOL_COUNT);
+    return this.#node(settings, httpEchoFile, '--tools', tools, ...list);
+  }
+
+  #stdioServer(settings: StartSettings): { command: string; args: string[] } {
+    const tools = String(settings.toolCount ?? DEFAULT_TOOL_COUNT);
+    const [command = '', ...args] = this.#placement.other([
+      process.execPath,
+      stdioEchoFile,
+      '--tools',
+      tools,
+    ]);
+    return { command, args };
+  }
+
+  #node(settings: StartSettings, ...args: string[]): string[] {
+    const flags = settings.canCollectGarbage ? ['--expose-gc', '--import', collectGarbageFile] : [];
+    return [process.execPath, ...flags, ...args];
+  }
+
+  #spawn(command: string[], environment: Record<string, string> = {}): ChildProcess {
+    const [program = '', ...args] = command;
+    const child = spawn(program, args, {
+      cwd: this.#folder,
+      env: { ...process.env, ...environment },
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    this.#processes.add(child);
+    child.on('exit', () => this.#processes.delete(child));
+    return child;
+  }
+
+  async #stop(child: ChildProcess): Promise<void> {
+    if (!this.#processes.has(child)) return;
+    const left = descendants(pidOf(child));
+    const exited = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGTERM');
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    await exited;
+    clearTimeout(timer);
+    for (const pid of left) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It ended with its parent, as it should.
+      }
+    }
+  }
+}
+
+function peerProgram(name: string): string {
+  const folder = fileURLToPath(new URL(`./peers/node_modules/${name}`, import.meta.url));
+  if (!existsSync(folder)) throw new Unavailable('not installed: run `npm ci` in bench/peers');
+  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+    bin: Record<string, string>;
+  };
+  return join(folder, manifest.bin[name] ?? '');
+}
+
+/** Reads the line with which our servers and Switchboard say where they listen; the rest of the output is dropped. */
+function listeningUrl(child: ChildProcess): Promise<string> {
+  return untilStarted(child, (resolve) => {
+    if (child.stdout === null) return;
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const event = /^\{.*"event":"listening"/.test(line) ? (JSON.parse(line) as { url: string }) : undefined;
+      if (event !== undefined) resolve(event.url);
+    });
+  });
+}
+
+async function untilListening(child: ChildProcess, port: number): Promise<void> {
+  child.stdout?.resume();
+  let waiting = true;
+  await untilStarted<void>(child, async (resolve) => {
+    while (waiting) {
+      try {
+        (await HttpConnection.open(port)).destroy();
+        resolve();
+        return;
+      } catch {
+        await delay(5);
+      }
+    }
+  }).finally(() => {
+    waiting = false;
+  });
+}
+
+function untilStarted<Value>(
+  child: ChildProcess,
+  watch: (resolve: (value: Value) => void) => void,
+): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    let errors = '';
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      errors = (errors + text).slice(-2_000);
+    });
+    const fail = (problem: string) => {
+      clearTimeout(timer);
+      reject(new Unavailable(`${problem}${errors === '' ? '' : `: ${errors.trim()}`}`));
+    };
+    const timer = setTimeout(() => fail(`did not listen within ${START_TIMEOUT_MS} ms`), START_TIMEOUT_MS);
+    child.once('error', (error) => fail(error.message));
+    child.once('exit', (code, signal) => fail(`ended at start with ${signal ?? `code ${code}`}`));
+    watch((value) => {
+      clearTimeout(timer);
+      resolve(value);
+    });
+  });
+}
+
+function pidOf(child: ChildProcess): number {
+  if (child.pid === undefined) throw new Unavailable('it could not be started');
+  return child.pid;
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().on('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+}
