@@ -17,7 +17,7 @@ export interface Target {
   protocol: 'mcp' | 'mcp-hub';
 }
 
-export class WrongAnswer extends Error {
+class WrongAnswer extends Error {
   constructor(target: Target, problem: string, answer: Answer) {
     super(
       `${target.variant}: ${problem} (status ${answer.status}, ${answer.bodyBytes} bytes: ${answer.start.slice(0, 200)})`,

@@ -15,7 +15,7 @@ export interface Contender {
 }
 
 /** One variant in one cycle. */
-export interface Sample {
+interface Sample {
   cycle: number;
   nanosecondsPerCall: number;
   callsPerSecond: number;

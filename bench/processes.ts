@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
+const PIN_COMMAND = 'taskset';
 const NANOSECONDS_PER_TICK = 10_000_000;
 
 /** CPU time that all threads of the process have used so far. */
@@ -93,8 +94,8 @@ export function placeProcesses(): Placement {
     };
   }
   return {
-    measured: (command) => ['taskset', '-c', String(first), ...command],
-    other: (command) => ['taskset', '-c', String(second), ...command],
+    measured: (command) => [PIN_COMMAND, '-c', String(first), ...command],
+    other: (command) => [PIN_COMMAND, '-c', String(second), ...command],
     description: 'what is measured on one CPU, load and servers behind gateways on another',
   };
 }
@@ -109,7 +110,7 @@ function allowedCpus(): number[] {
 
 function pinThisProcess(cpu: number): boolean {
   try {
-    execFileSync('taskset', ['-a', '-c', '-p', String(cpu), String(process.pid)], { stdio: 'ignore' });
+    execFileSync(PIN_COMMAND, ['-a', '-c', '-p', String(cpu), String(process.pid)], { stdio: 'ignore' });
     return true;
   } catch {
     return false;

@@ -1,7 +1,7 @@
 /** `npm run bench`: Switchboard, the server called directly and other gateways, side by side in one run. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { chart } from './chart.ts';
@@ -17,6 +17,7 @@ const usage = `npm run bench -- [options]
   --only REGEXP      only scenarios that match: call/200B/16, list/1000, sessions/direct, start/mcp-hub, ...
   --no-peers         without the other gateways
   --no-switchboard   without Switchboard
+  --program FILE     Switchboard's main file (default src/main.ts; dist/main.js is the built one)
   --json FILE        write all samples
   --docs FOLDER      where to write benchmark.md and benchmark.svg (a complete run writes them to docs/)`;
 
@@ -28,6 +29,7 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
     peers: { type: 'boolean', default: true },
     switchboard: { type: 'boolean', default: true },
+    program: { type: 'string', default: fileURLToPath(new URL('../src/main.ts', import.meta.url)) },
     json: { type: 'string' },
     docs: { type: 'string' },
     help: { type: 'boolean', default: false },
@@ -44,7 +46,7 @@ async function main(): Promise<void> {
     throw new Error(`--cycles takes a number from 1, not ${values.cycles}`);
   const folder = mkdtempSync(join(tmpdir(), 'switchboard-bench-'));
   const placement = placeProcesses();
-  const lab = new Lab(placement, folder);
+  const lab = new Lab(placement, resolve(values.program), folder);
   const notes = new Set<string>();
   const only = new RegExp(values.only);
   const startedAt = performance.now();

@@ -21,7 +21,6 @@ export const variantNames = [
 export type VariantName = (typeof variantNames)[number];
 export const peerNames = ['supergateway', 'mcp-proxy', 'mcp-hub'] as const satisfies VariantName[];
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const httpEchoFile = fileURLToPath(new URL('./servers/http-echo.ts', import.meta.url));
 const stdioEchoFile = fileURLToPath(new URL('./servers/stdio-echo.ts', import.meta.url));
 const collectGarbageFile = new URL('./collect-garbage.ts', import.meta.url).href;
@@ -49,12 +48,15 @@ export interface StartSettings {
 
 export class Lab {
   readonly #placement: Placement;
+  readonly #program: string;
   readonly #folder: string;
   readonly #processes = new Set<ChildProcess>();
   #fileCount = 0;
 
-  constructor(placement: Placement, folder: string) {
+  /** `program` is Switchboard's main file, from its sources or built. */
+  constructor(placement: Placement, program: string, folder: string) {
     this.#placement = placement;
+    this.#program = program;
     this.#folder = folder;
   }
 
@@ -106,14 +108,13 @@ export class Lab {
   }
 
   async #startSwitchboard(name: VariantName, settings: StartSettings, server: object): Promise<Running> {
-    const program = join(root, 'src', 'main.ts');
-    if (!existsSync(program)) throw new Unavailable('src/main.ts is not there');
+    if (!existsSync(this.#program)) throw new Unavailable(`${this.#program} is not there`);
     const config = this.writeFile(
       JSON.stringify({ mcpServers: { echo: server }, switchboard: { pageSize: 0 } }),
     );
     const child = this.#spawn(
       this.#placement.measured(
-        this.#node(settings, program, 'up', '--config', config, '--port', '0', '--json'),
+        this.#node(settings, this.#program, 'up', '--config', config, '--port', '0', '--json'),
       ),
       { SWITCHBOARD_HOME: join(this.#folder, 'switchboard') },
     );
