@@ -1,37 +1,6 @@
-/** How one MCP server is reached, as configured; `${VAR}` references are still in it. */
-export type ServerTransport =
-  | { type: 'stdio'; command: string; args: string[]; env: Record<string, string>; cwd: string }
-  | { type: 'http' | 'sse'; url: string; headers: Record<string, string> };
-
-export interface ServerConfig {
-  /** Unique; what users call it. */
-  name: string;
-  transport: ServerTransport;
-  enabled: boolean;
-  /** Shown in front of this server's names instead of its own name. */
-  prefix?: string;
-  /** How long a call may take. */
-  timeoutMs: number;
-  startup: 'lazy' | 'parallel';
-  isolation: 'shared' | 'session';
-}
-
-export type NamingMode = 'on-conflict' | 'always' | 'last-wins';
-
-/** The top-level `switchboard` object of a configuration file, with its defaults filled in. */
-export interface Settings {
-  naming: NamingMode;
-  separator: string;
-  /** How long the first list over servers never seen waits for them. */
-  discoveryWaitMs: number;
-  /** Items in a page of a list; 0 puts all of them in one page. */
-  pageSize: number;
-  maxMessageBytes: number;
-  maxSessions: number;
-  sessionIdleMs: number;
-}
-
-export interface Configuration {
-  servers: ServerConfig[];
-  settings: Settings;
-}
+/** What users configure: the servers behind the endpoint, and how it behaves. */
+export { importFile } from './config/import.ts';
+export { loadConfiguration } from './config/load.ts';
+export type { Configuration, NamingMode, ServerConfig, ServerTransport, Settings } from './config/types.ts';
+export { resolveVariables } from './config/variables.ts';
+export { watchConfiguration } from './config/watch.ts';

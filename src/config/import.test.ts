@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import { importText } from './import.ts';
+import { readConfiguration } from './read.ts';
+
+const file = '/home/ada/.vscode/mcp.json';
+const importDocument = (document: unknown) => importText(JSON.stringify(document), file);
+/** A reference, put together here because linters take it for a forgotten template. */
+const ref = (inner: string) => `\${${inner}}`;
+
+describe('importText', () => {
+  it("takes Claude Desktop's and Cursor's servers as they are", () => {
+    const mcpServers = {
+      files: { command: 'npx', args: ['-y', 'server-files'], env: { LEVEL: 'info' } },
+      remote: { url: 'https://example.org/mcp', headers: { Authorization: `Bearer ${ref('TOKEN')}` } },
+    };
+    expect(importDocument({ mcpServers, globalShortcut: '' })).toEqual({ mcpServers, notes: [] });
+  });
+
+  it("takes VS Code's servers, and turns its inputs into notes", () => {
+    const { mcpServers, notes } = importDocument({
+      inputs: [{ id: 'api-key', type: 'promptString', description: 'Key of the API', password: true }],
+      servers: {
+        search: { type: 'stdio', command: 'npx', env: { A: ref('input:api-key'), B: ref('input:other') } },
+        here: { command: 'npx', args: [ref('workspaceFolder')], envFile: '.env', dev: { watch: '**' } },
+      },
+    });
+    expect(mcpServers.search).toEqual({
+      type: 'stdio',
+      command: 'npx',
+      env: { A: ref('input:api-key'), B: ref('input:other') },
+    });
+    expect(notes).toEqual([
+      'search: set the variable api_key (Key of the API): inputs cannot be asked for here',
+      'search: set the variable other: inputs cannot be asked for here',
+      'here: "envFile" was left out: put the variables of that file into "env"',
+      'here: "dev" was left out: it has no effect here',
+      `here: replace ${ref('workspaceFolder')} with a path: only an editor knows what it stands for`,
+    ]);
+  });
+
+  it('puts what other programs write in our words', () => {
+    const { mcpServers, notes } = importDocument({
+      mcpServers: {
+        windsurf: { serverUrl: 'https://example.org/mcp', disabledTools: [] },
+        cline: { type: 'streamableHttp', url: 'https://example.org/mcp', disabled: true },
+        own: { command: './run', cwd: 'tools', disabled: false },
+      },
+    });
+    expect(mcpServers).toEqual({
+      windsurf: { url: 'https://example.org/mcp' },
+      cline: { type: 'http', url: 'https://example.org/mcp', enabled: false },
+      own: { command: '/home/ada/.vscode/tools/run', cwd: '/home/ada/.vscode/tools' },
+    });
+    expect(notes).toEqual([
+      'windsurf: "serverUrl" is called "url" here',
+      'windsurf: "disabledTools" was left out: it has no effect here',
+      'own: "cwd" was relative to the file and is absolute now: /home/ada/.vscode/tools',
+      'own: "command" was relative to the file and is absolute now: /home/ada/.vscode/tools/run',
+    ]);
+  });
+
+  it('leaves out a wrong server, says why, and takes the others', () => {
+    const { mcpServers, notes } = importDocument({
+      mcpServers: { bad: {}, worse: 1, good: { command: 'x' } },
+    });
+    expect(Object.keys(mcpServers)).toEqual(['good']);
+    expect(notes).toEqual([
+      'left out: bad: has neither "command" (to start it) nor "url" (to reach it): add one of them',
+      'left out: worse: must be an object with "command" or "url", not a number',
+    ]);
+  });
+
+  it('gives what a configuration can be read from', () => {
+    const { mcpServers } = importDocument({ servers: { a: { type: 'streamable-http', url: 'http://x' } } });
+    const { configuration, warnings } = readConfiguration(JSON.stringify({ mcpServers }), '/etc/mcp.json');
+    expect(configuration.servers).toHaveLength(1);
+    expect(warnings).toEqual([]);
+  });
+});

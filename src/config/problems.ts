@@ -1,0 +1,43 @@
+import type { z } from 'zod';
+import { SwitchboardError } from '../errors.ts';
+
+/** A way into the configuration: ['mcpServers', 'github', 'args', 1]. */
+export type Path = readonly PropertyKey[];
+
+export interface Problem {
+  path: Path;
+  message: string;
+}
+
+export function problemsOf(error: z.ZodError, base: Path): Problem[] {
+  return error.issues.map(({ path, message }) => ({ path: [...base, ...path], message }));
+}
+
+/** One error that tells all problems of a file, so that they can be mended in one go. */
+export function invalidConfiguration(file: string, problems: Problem[]): SwitchboardError {
+  const lines = problems.map(describeProblem);
+  const message =
+    lines.length === 1 ? `${file}: ${lines[0]}` : `${file}:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+  return new SwitchboardError('invalid_config', message, {
+    data: {
+      file,
+      problems: problems.map(({ path, message }) => ({ path: describePath(path), message })),
+    },
+  });
+}
+
+export function describeProblem({ path, message }: Problem): string {
+  return path.length === 0 ? message : `${describePath(path)}: ${message}`;
+}
+
+/** As it would be written in JavaScript: mcpServers.github.args[1]. */
+function describePath(path: Path): string {
+  return path
+    .map((step, index) => {
+      if (typeof step === 'number') return `[${step}]`;
+      const key = String(step);
+      if (!/^[A-Za-z_$][\w$-]*$/.test(key)) return `[${JSON.stringify(key)}]`;
+      return index === 0 ? key : `.${key}`;
+    })
+    .join('');
+}

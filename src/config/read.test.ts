@@ -1,0 +1,220 @@
+import { describe, expect, it } from 'vitest';
+import { SwitchboardError } from '../errors.ts';
+import { describeProblem } from './problems.ts';
+import { readConfiguration } from './read.ts';
+
+const file = '/home/ada/mcp.json';
+const read = (document: unknown) => readConfiguration(JSON.stringify(document), file);
+const readServers = (mcpServers: unknown) => read({ mcpServers }).configuration.servers;
+
+describe('the servers of a configuration', () => {
+  it('are read from files of Claude Desktop, Claude Code and Cursor', () => {
+    const servers = readServers({
+      files: { command: 'npx', args: ['-y', 'server-files', '/data'], env: { LEVEL: 'info' } },
+      remote: { url: 'https://example.org/mcp', headers: { Authorization: 'Bearer x' } },
+    });
+    expect(servers).toEqual([
+      {
+        name: 'files',
+        transport: {
+          type: 'stdio',
+          command: 'npx',
+          args: ['-y', 'server-files', '/data'],
+          env: { LEVEL: 'info' },
+          cwd: '/home/ada',
+        },
+        enabled: true,
+        startup: 'lazy',
+        isolation: 'shared',
+      },
+      {
+        name: 'remote',
+        transport: { type: 'http', url: 'https://example.org/mcp', headers: { Authorization: 'Bearer x' } },
+        enabled: true,
+        startup: 'lazy',
+        isolation: 'shared',
+      },
+    ]);
+  });
+
+  it("are read from VS Code's files and user settings", () => {
+    const servers = { files: { type: 'stdio', command: 'npx' } };
+    expect(read({ servers }).configuration.servers).toHaveLength(1);
+    expect(read({ 'editor.tabSize': 2, mcp: { servers } }).configuration.servers).toHaveLength(1);
+  });
+
+  it.each([
+    [{ url: 'http://x/mcp' }, 'http'],
+    [{ url: 'http://x/sse' }, 'http'],
+    [{ url: 'http://x/mcp', type: 'http' }, 'http'],
+    [{ url: 'http://x/mcp', type: 'streamable-http' }, 'http'],
+    [{ url: 'http://x/mcp', type: 'streamableHttp' }, 'http'],
+    [{ url: 'http://x/sse', type: 'sse' }, 'sse'],
+    [{ command: 'x' }, 'stdio'],
+    [{ command: 'x', type: 'stdio' }, 'stdio'],
+  ])('%j is reached over %s', (server, type) => {
+    expect(readServers({ server })[0]?.transport.type).toBe(type);
+  });
+
+  it('take our settings, and the disabled of others', () => {
+    const [own, off] = readServers({
+      own: { command: 'x', prefix: 'me', enabled: false, startup: 'parallel', isolation: 'session' },
+      off: { command: 'x', disabled: true },
+    });
+    expect(own).toMatchObject({ prefix: 'me', enabled: false, startup: 'parallel', isolation: 'session' });
+    expect(off).toMatchObject({ enabled: false });
+  });
+
+  it.each([
+    [{ command: 'npx' }, 'npx', '/home/ada'],
+    [{ command: './run.sh' }, '/home/ada/run.sh', '/home/ada'],
+    [{ command: 'bin/run', cwd: 'servers' }, '/home/ada/servers/bin/run', '/home/ada/servers'],
+    [{ command: '/bin/run', cwd: '/srv' }, '/bin/run', '/srv'],
+    [{ command: `\${HOME}/run`, cwd: `\${HOME}` }, `\${HOME}/run`, `\${HOME}`],
+  ])('have paths relative to the file: %j', (server, command, cwd) => {
+    expect(readServers({ server })[0]?.transport).toMatchObject({ command, cwd });
+  });
+
+  it('may have numbers for text, and null for a variable that is not wanted', () => {
+    const [server] = readServers({
+      server: { command: 'x', args: ['--port', 80], env: { PORT: 80, DEBUG: null } },
+    });
+    expect(server?.transport).toMatchObject({ args: ['--port', '80'], env: { PORT: '80' } });
+  });
+});
+
+describe('the settings of a configuration', () => {
+  it('have defaults', () => {
+    expect(read({ mcpServers: {} }).configuration.settings).toEqual({
+      naming: 'on-conflict',
+      separator: '__',
+      discoveryWaitMs: 3_000,
+      pageSize: 0,
+      connectTimeoutMs: 60_000,
+      maxMessageBytes: 67_108_864,
+      maxSessions: 10_000,
+      sessionIdleMs: 1_800_000,
+    });
+  });
+
+  it('are taken from the file, and startup is the default of its servers', () => {
+    const { configuration } = read({
+      mcpServers: { eager: { command: 'x' }, lazy: { command: 'x', startup: 'lazy' } },
+      switchboard: { naming: 'always', separator: '-', startup: 'parallel' },
+    });
+    expect(configuration.settings).toMatchObject({ naming: 'always', separator: '-' });
+    expect(configuration.servers.map(({ startup }) => startup)).toEqual(['parallel', 'lazy']);
+  });
+});
+
+describe('a wrong configuration', () => {
+  it('is refused with all its problems, each with its place', () => {
+    const failure = failureOf({
+      mcpServers: {
+        github: { command: 'npx', args: ['-y', true], env: { TOKEN: ['s3cret'] } },
+        'my server': { command: 'x', url: 'http://x' },
+        nothing: {},
+        list: [],
+      },
+      switchboard: { naming: 'never', seperator: '.', pageSize: -1 },
+    });
+    expect(failure.code).toBe('invalid_config');
+    expect(failure.message.split('\n')).toEqual([
+      '/home/ada/mcp.json:',
+      '  switchboard.seperator: there is no such setting: did you mean "separator"?',
+      '  switchboard.naming: must be one of "on-conflict", "always", "last-wins"',
+      '  switchboard.pageSize: must be a whole number from 0 to 1000000',
+      '  mcpServers.github.args[1]: must be a string, not a boolean: put it in quotes',
+      '  mcpServers.github.env.TOKEN: must be a string, not a list',
+      '  mcpServers["my server"].url: there is a "command" too: a server is either started or reached at a URL; remove one of them',
+      '  mcpServers.nothing: has neither "command" (to start it) nor "url" (to reach it): add one of them',
+      '  mcpServers.list: must be an object with "command" or "url", not a list',
+    ]);
+    expect(failure.data).toMatchObject({ file, problems: { length: 8 } });
+  });
+
+  it.each([
+    [{ command: ' ' }, 'mcpServers.s.command: must not be empty'],
+    [{ command: 'x', type: 'http' }, 'mcpServers.s.type: "http" needs a "url"'],
+    [{ url: 'http://x', type: 'stdio' }, 'mcpServers.s.type: "stdio" needs a "command"'],
+    [{ url: 'http://x', type: 'ws' }, 'mcpServers.s.type: must be one of "stdio", "http"'],
+    [{ url: 'localhost:80' }, 'mcpServers.s.url: must be a URL that starts with http://'],
+    [
+      { url: 'http://x', headers: { 'a b': 'c' } },
+      'mcpServers.s.headers["a b"]: is not a name that a header can have',
+    ],
+    [{ url: 'http://x', headers: { a: 'b\nc' } }, 'mcpServers.s.headers.a: must not have a line break'],
+    [
+      { command: 'x', env: { 'A=B': 'c' } },
+      'mcpServers.s.env["A=B"]: is not a name that a variable can have',
+    ],
+    [{ command: 'x', env: [] }, 'mcpServers.s.env: must be an object of names and values, not a list'],
+    [{ command: 'x', args: '--all' }, 'mcpServers.s.args: must be a list of strings, not a string'],
+    [{ command: 'x', enabled: 'no' }, 'mcpServers.s.enabled: must be true or false, not a string'],
+    [{ command: 'x', enabled: true, disabled: true }, 'mcpServers.s.disabled: contradicts "enabled"'],
+    [{ command: 'x', prefix: '' }, 'mcpServers.s.prefix: must be 1 to 64 letters'],
+    [{ command: 'x\0' }, 'mcpServers.s.command: must not have a NUL character'],
+  ])('says what is wrong with %j', (server, message) => {
+    expect(failureOf({ mcpServers: { s: server } }).message).toContain(message);
+  });
+
+  it.each(['', 'a/b', 'a\nb', 'x'.repeat(129), '__proto__'])('refuses the name %j', (name) => {
+    const text = `{"mcpServers": {${JSON.stringify(name)}: {"command": "x"}}}`;
+    expect(() => readConfiguration(text, file)).toThrow('rename the server');
+  });
+
+  it.each([
+    [[], 'must be an object such as {"mcpServers": {…}}, not a list'],
+    [{}, 'has no servers: add {"mcpServers"'],
+    [{ mcpServers: [] }, 'mcpServers: must be an object of names and servers, not a list'],
+    [{ mcpServers: {}, servers: {} }, 'servers: "mcpServers" is there too'],
+    [{ mcpServers: {}, switchboard: [] }, 'switchboard: must be an object of settings, not a list'],
+  ])('says what is wrong with the file %j', (document, message) => {
+    expect(failureOf(document).message).toContain(`/home/ada/mcp.json: ${message}`);
+  });
+
+  it('tells the line and column of a syntax error', () => {
+    expect(() => readConfiguration('{\n  "mcpServers": {\n    "a": {,}\n}}', file)).toThrow(
+      '/home/ada/mcp.json:3:11: not valid JSON: expected a key in double quotes or "}", found ","',
+    );
+  });
+});
+
+describe('the warnings about a configuration', () => {
+  const warningsOf = (server: object) => read({ mcpServers: { s: server } }).warnings.map(describeProblem);
+
+  it('name unknown keys and what may have been meant', () => {
+    expect(warningsOf({ command: 'x', arg: [], enviroment: {}, serverUrl: 'y', zzz: 1 })).toEqual([
+      'mcpServers.s.arg: is not a key that we know, so it has no effect; did you mean "args"?',
+      'mcpServers.s.enviroment: is not a key that we know, so it has no effect; did you mean "env"?',
+      'mcpServers.s.serverUrl: is not a key that we know, so it has no effect; did you mean "url"?',
+      'mcpServers.s.zzz: is not a key that we know, so it has no effect',
+    ]);
+  });
+
+  it('leave out keys of other programs', () => {
+    expect(
+      warningsOf({ command: 'x', autoApprove: [], description: '', gallery: true, $comment: '' }),
+    ).toEqual([]);
+  });
+
+  it('name a server that is there twice', () => {
+    const { warnings } = readConfiguration(
+      '{"mcpServers": {"a": {"command": "x"},\n"a": {"command": "y"}}}',
+      file,
+    );
+    expect(warnings.map(describeProblem)).toEqual([
+      'mcpServers.a: is there twice (again in line 2); the last one counts, so rename or remove one',
+    ]);
+  });
+});
+
+function failureOf(document: unknown): SwitchboardError {
+  try {
+    read(document);
+  } catch (error) {
+    if (error instanceof SwitchboardError) return error;
+    throw error;
+  }
+  throw new Error('it was accepted');
+}

@@ -1,0 +1,114 @@
+import { JsonSyntaxError, parseJson } from './json.ts';
+import { unknownSettings } from './keys.ts';
+import { invalidConfiguration, type Path, type Problem, problemsOf } from './problems.ts';
+import { kindOf, settingsSchema } from './schema.ts';
+import { checkServer, isEnabled, transportOf } from './server.ts';
+import type { Configuration, ServerConfig } from './types.ts';
+
+/** Where programs keep their servers: Claude Desktop, Claude Code and Cursor; VS Code; VS Code's user settings. */
+const serverPlaces: Path[] = [['mcpServers'], ['servers'], ['mcp', 'servers']];
+
+interface ReadConfiguration {
+  configuration: Configuration;
+  /** What was ignored and looks as if it was meant. */
+  warnings: Problem[];
+}
+
+/** Makes a configuration of a file's text. `file` is its absolute path, for relative paths in it and for messages. */
+export function readConfiguration(text: string, file: string): ReadConfiguration {
+  const { document, warnings } = readDocument(text, file);
+  const { place, entries } = findServers(document, file);
+  const settings = settingsSchema.safeParse(document.switchboard ?? {});
+  const problems: Problem[] = [...settingProblems(document.switchboard)];
+  if (!settings.success) problems.push(...problemsOf(settings.error, ['switchboard']));
+
+  const servers: ServerConfig[] = [];
+  for (const [name, value] of Object.entries(entries)) {
+    const checked = checkServer(name, value, [...place, name]);
+    problems.push(...checked.problems);
+    warnings.push(...checked.warnings);
+    if (checked.entry === undefined) continue;
+    const { prefix, startup = settings.data?.startup ?? 'lazy', isolation = 'shared' } = checked.entry;
+    servers.push({
+      name,
+      transport: transportOf(checked.entry, file),
+      enabled: isEnabled(checked.entry),
+      ...(prefix === undefined ? {} : { prefix }),
+      startup,
+      isolation,
+    });
+  }
+  if (problems.length > 0 || settings.data === undefined) throw invalidConfiguration(file, problems);
+  const { startup: _startup, ...rest } = settings.data;
+  return { configuration: { servers, settings: rest }, warnings };
+}
+
+/** The file as data, for whoever reads more than servers and settings from it. */
+export function readDocument(
+  text: string,
+  file: string,
+): { document: Record<string, unknown>; warnings: Problem[] } {
+  const { value, repeated } = parseOrExplain(text, file);
+  if (!isObject(value)) {
+    const message = `must be an object such as {"mcpServers": {…}}, not ${kindOf(value)}`;
+    throw invalidConfiguration(file, [{ path: [], message }]);
+  }
+  const warnings = repeated.map(({ path, place }) => ({
+    path,
+    message: `is there twice (again in line ${place.line}); the last one counts, so rename or remove one`,
+  }));
+  return { document: value, warnings };
+}
+
+/** The servers of a file, in whichever of the known places they are. */
+export function findServers(
+  document: Record<string, unknown>,
+  file: string,
+): { place: Path; entries: Record<string, unknown> } {
+  const found = serverPlaces
+    .map((place) => ({ place, entries: valueAt(document, place) }))
+    .filter(({ entries }) => entries !== undefined);
+  const [first, second] = found;
+  if (first === undefined) {
+    const message = 'has no servers: add {"mcpServers": {"name": {"command": …} or {"url": …}}}';
+    throw invalidConfiguration(file, [{ path: [], message }]);
+  }
+  if (second !== undefined) {
+    const message = `"${first.place.join('.')}" is there too: put all servers into one of them`;
+    throw invalidConfiguration(file, [{ path: second.place, message }]);
+  }
+  if (!isObject(first.entries)) {
+    const message = `must be an object of names and servers, not ${kindOf(first.entries)}`;
+    throw invalidConfiguration(file, [{ path: first.place, message }]);
+  }
+  return { place: first.place, entries: first.entries };
+}
+
+/** A setting that does nothing may change what clients see, so here unknown keys are refused. */
+function settingProblems(settings: unknown): Problem[] {
+  if (!isObject(settings)) return [];
+  return unknownSettings(settings).map(({ key, meant }) => ({
+    path: ['switchboard', key],
+    message: `there is no such setting: ${meant === undefined ? 'remove it' : `did you mean "${meant}"?`}`,
+  }));
+}
+
+function parseOrExplain(text: string, file: string) {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    const { line, column } = error.place;
+    throw invalidConfiguration(`${file}:${line}:${column}`, [
+      { path: [], message: `not valid JSON: ${error.message}` },
+    ]);
+  }
+}
+
+function valueAt(document: Record<string, unknown>, path: Path): unknown {
+  return path.reduce<unknown>((value, key) => (isObject(value) ? value[String(key)] : undefined), document);
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

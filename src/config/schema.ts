@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import { isHttpUrl } from './variables.ts';
+
+const maxTimerMs = 2 ** 31 - 1;
+
+const text = z
+  .string({ error: (issue) => `must be a string, not ${kindOf(issue.input)}${quotesAdvice(issue.input)}` })
+  .refine((value) => !value.includes('\0'), 'must not have a NUL character in it');
+
+/** Numbers are common where a program only takes text, and mean only one thing. */
+const textOrNumber = z.preprocess((value) => (typeof value === 'number' ? String(value) : value), text);
+
+const flag = z.boolean({ error: (issue) => `must be true or false, not ${kindOf(issue.input)}` });
+
+/** The keys of one server that we know, whichever program's file it is in. */
+export const serverSchema = z.object(
+  {
+    type: oneOf(['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse']).optional(),
+    command: text.refine((value) => value.trim() !== '', 'must not be empty').optional(),
+    args: z
+      .array(textOrNumber, { error: (issue) => `must be a list of strings, not ${kindOf(issue.input)}` })
+      .optional(),
+    env: z
+      .preprocess(withoutNulls, mapOf(/^[^=\0]+$/, 'is not a name that a variable can have', textOrNumber))
+      .optional(),
+    cwd: text.refine((value) => value !== '', 'must not be empty').optional(),
+    url: text
+      .refine(
+        (value) => value.includes('${') || isHttpUrl(value),
+        'must be a URL that starts with http:// or https://',
+      )
+      .optional(),
+    headers: mapOf(
+      /^[!#$%&'*+.^_`|~\w-]+$/,
+      'is not a name that a header can have',
+      textOrNumber.refine((value) => !/[\r\n]/.test(value), 'must not have a line break in it'),
+    ).optional(),
+    prefix: text
+      .regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, underscores or hyphens')
+      .optional(),
+    enabled: flag.optional(),
+    disabled: flag.optional(),
+    startup: oneOf(['lazy', 'parallel']).optional(),
+    isolation: oneOf(['shared', 'session']).optional(),
+  },
+  { error: (issue) => `must be an object with "command" or "url", not ${kindOf(issue.input)}` },
+);
+
+/** The top-level `switchboard` object. */
+export const settingsSchema = z.object(
+  {
+    naming: oneOf(['on-conflict', 'always', 'last-wins']).default('on-conflict'),
+    separator: text
+      .regex(/^[A-Za-z0-9_-]{1,8}$/, 'must be 1 to 8 letters, digits, underscores or hyphens')
+      .default('__'),
+    discoveryWaitMs: integer(0, maxTimerMs).default(3_000),
+    pageSize: integer(0, 1_000_000).default(0),
+    connectTimeoutMs: integer(1, maxTimerMs).default(60_000),
+    maxMessageBytes: integer(1_024, 2 ** 30).default(64 * 2 ** 20),
+    maxSessions: integer(1, 1_000_000).default(10_000),
+    sessionIdleMs: integer(1, maxTimerMs).default(30 * 60_000),
+    startup: oneOf(['lazy', 'parallel']).default('lazy'),
+  },
+  { error: (issue) => `must be an object of settings, not ${kindOf(issue.input)}` },
+);
+
+export type ServerEntry = z.infer<typeof serverSchema>;
+
+function oneOf<const Choices extends readonly string[]>(choices: Choices) {
+  const list = choices.map((choice) => JSON.stringify(choice)).join(', ');
+  return z.enum(choices, { error: `must be one of ${list}` });
+}
+
+function integer(smallest: number, largest: number) {
+  const error = `must be a whole number from ${smallest} to ${largest}`;
+  return z.number({ error }).int({ error }).min(smallest, { error }).max(largest, { error });
+}
+
+function mapOf(name: RegExp, nameAdvice: string, value: z.ZodType<string>) {
+  return z.record(z.string().regex(name), value, {
+    error: (issue) =>
+      issue.code === 'invalid_key'
+        ? nameAdvice
+        : `must be an object of names and values, not ${kindOf(issue.input)}`,
+  });
+}
+
+/** VS Code takes null for a variable that is to be left out. */
+function withoutNulls(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== null));
+}
+
+/** Says what a value is without showing it, because it may be secret. */
+export function kindOf(value: unknown): string {
+  if (value === undefined) return 'missing';
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
+function quotesAdvice(value: unknown): string {
+  return typeof value === 'boolean' || typeof value === 'number' ? ': put it in quotes' : '';
+}

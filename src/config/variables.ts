@@ -1,0 +1,105 @@
+import { isAbsolute } from 'node:path';
+import { SwitchboardError } from '../errors.ts';
+import type { ServerTransport } from './types.ts';
+
+/** `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${input:id}`. Anything else in braces is left as it is. */
+const reference = /\$\{(?:(?:env:)?([A-Za-z_]\w*)|input:([^}:]+))(?::-([^}]*))?\}/g;
+
+interface MissingVariable {
+  name: string;
+  /** Where it is used, as in `env.TOKEN`. */
+  place: string;
+  /** Whether an editor would have asked the user for it. */
+  prompted: boolean;
+}
+
+/**
+ * Puts values where a server's configuration refers to variables. Done when the server is connected and not when the
+ * configuration is loaded, so that a missing variable fails one server, and values live no longer than needed.
+ */
+export function resolveVariables(
+  transport: ServerTransport,
+  serverName: string,
+  lookup: (name: string) => string | undefined,
+): ServerTransport {
+  const missing: MissingVariable[] = [];
+  const fill = (text: string, place: string): string =>
+    text.replace(reference, (whole, variable?: string, input?: string, fallback?: string) => {
+      const name = variable ?? input ?? '';
+      const value = lookup(name) ?? lookup(variableForInput(name));
+      if (fallback !== undefined) return value === undefined || value === '' ? fallback : value;
+      if (value !== undefined) return value;
+      missing.push({ name, place, prompted: input !== undefined });
+      return whole;
+    });
+  const fillAll = (values: Record<string, string>, place: string): Record<string, string> =>
+    Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [name, fill(value, `${place}.${name}`)]),
+    );
+
+  const resolved: ServerTransport =
+    transport.type === 'stdio'
+      ? {
+          ...transport,
+          command: fill(transport.command, 'command'),
+          args: transport.args.map((argument, index) => fill(argument, `args[${index}]`)),
+          env: fillAll(transport.env, 'env'),
+          cwd: fill(transport.cwd, 'cwd'),
+        }
+      : { ...transport, url: fill(transport.url, 'url'), headers: fillAll(transport.headers, 'headers') };
+  if (missing.length > 0) throw missingVariables(serverName, missing);
+  checkResolved(resolved, serverName);
+  return resolved;
+}
+
+/** The names of the variables that a text refers to, and whether they are an editor's inputs. */
+export function referencesIn(text: string): { name: string; isInput: boolean }[] {
+  return [...text.matchAll(reference)].map(([, variable, input = '']) => ({
+    name: variable ?? input,
+    isInput: variable === undefined,
+  }));
+}
+
+/** An input's id may have characters that most shells cannot set a variable with: those become underscores. */
+export function variableForInput(id: string): string {
+  return id.replace(/\W/g, '_');
+}
+
+function missingVariables(serverName: string, missing: MissingVariable[]): SwitchboardError {
+  const lines = missing.map(({ name, place, prompted }) =>
+    prompted
+      ? `the input ${name} (in ${place}), which cannot be asked for here: set the variable ${variableForInput(name)}`
+      : `the variable ${name} (in ${place}), which is not set: set it, or give a default with \${${name}:-…}`,
+  );
+  const variables = [...new Set(missing.map(({ name }) => name))];
+  return new SwitchboardError('invalid_config', `the server "${serverName}" needs ${lines.join('; and ')}`, {
+    data: { server: serverName, variables },
+  });
+}
+
+/** What could not be checked while references stood in it. The values may be secret, so none is shown. */
+function checkResolved(transport: ServerTransport, serverName: string): void {
+  const fail = (what: string): never => {
+    throw new SwitchboardError(
+      'invalid_config',
+      `the server "${serverName}": with its variables filled in, ${what}`,
+      {
+        data: { server: serverName },
+      },
+    );
+  };
+  if (transport.type === 'stdio') {
+    if (!isAbsolute(transport.cwd)) fail('cwd is not an absolute path');
+    if (transport.command === '') fail('command is empty');
+    return;
+  }
+  if (!isHttpUrl(transport.url)) fail('url is not an http or https URL');
+  for (const [name, value] of Object.entries(transport.headers)) {
+    if (/[\r\n\0]/.test(value))
+      fail(`the header ${name} has a line break in it, often the end of the file it is from`);
+  }
+}
+
+export function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol);
+}
