@@ -15,28 +15,76 @@ interface ErrorKind {
 /** Every error that Switchboard itself raises. docs/errors.md shows this table; a test keeps the two the same. */
 export const errorTable = {
   parse_error: row(400, -32700, 'client', false, 'The message is not valid JSON, or not valid UTF-8.'),
-  invalid_request: row(400, -32600, 'client', false, 'Valid JSON, but not a JSON-RPC message that we accept.'),
+  invalid_request: row(
+    400,
+    -32600,
+    'client',
+    false,
+    'Valid JSON, but not a JSON-RPC message that we accept.',
+  ),
   method_not_found: row(404, -32601, 'client', false, 'No such method.'),
   invalid_params: row(400, -32602, 'client', false, 'The parameters do not fit the method.'),
   unknown_tool: row(404, -32602, 'client', false, 'No server in scope offers a tool of that name.'),
   unknown_prompt: row(404, -32602, 'client', false, 'No server in scope offers a prompt of that name.'),
   unknown_resource: row(404, -32002, 'client', false, 'No server in scope has a resource of that URI.'),
-  unsupported_version: row(400, -32600, 'client', false, 'The MCP-Protocol-Version header names a version that we do not speak.'),
+  unsupported_version: row(
+    400,
+    -32600,
+    'client',
+    false,
+    'The MCP-Protocol-Version header names a version that we do not speak.',
+  ),
   session_required: row(400, -32600, 'client', false, 'The request needs an Mcp-Session-Id header.'),
-  unknown_session: row(404, -32600, 'client', false, 'The session does not exist or has expired: initialize again.'),
+  unknown_session: row(
+    404,
+    -32600,
+    'client',
+    false,
+    'The session does not exist or has expired: initialize again.',
+  ),
   too_many_sessions: row(503, -32603, 'client', true, 'The limit of open sessions is reached.'),
   forbidden_origin: row(403, -32600, 'client', false, 'The Origin or Host header is not allowed.'),
   not_found: row(404, -32601, 'client', false, 'No such path.'),
   method_not_allowed: row(405, -32600, 'client', false, 'The path does not take that HTTP method.'),
-  not_acceptable: row(406, -32600, 'client', false, 'The Accept header leaves no content type that we can answer with.'),
+  not_acceptable: row(
+    406,
+    -32600,
+    'client',
+    false,
+    'The Accept header leaves no content type that we can answer with.',
+  ),
   unsupported_media_type: row(415, -32600, 'client', false, 'The Content-Type is not application/json.'),
   too_large: row(413, -32600, 'client', false, 'The message is larger than the limit.'),
-  invalid_config: row(400, -32602, 'client', false, 'The configuration is wrong; the message says where and how to fix it.'),
-  server_start_failed: row(502, -32603, 'server', true, 'The server could not be started or reached, or did not finish the handshake.'),
-  server_unavailable: row(503, -32603, 'server', true, 'The connection to the server broke, or it is stopped.'),
+  invalid_config: row(
+    400,
+    -32602,
+    'client',
+    false,
+    'The configuration is wrong; the message says where and how to fix it.',
+  ),
+  server_start_failed: row(
+    502,
+    -32603,
+    'server',
+    true,
+    'The server could not be started or reached, or did not finish the handshake.',
+  ),
+  server_unavailable: row(
+    503,
+    -32603,
+    'server',
+    true,
+    'The connection to the server broke, or it is stopped.',
+  ),
   server_protocol_error: row(502, -32603, 'server', false, 'The server sent something that is not MCP.'),
   call_timeout: row(504, -32603, 'server', true, 'The server did not answer in time.'),
-  client_unavailable: row(502, -32603, 'client', false, 'A server asked something that no client can be asked for.'),
+  client_unavailable: row(
+    502,
+    -32603,
+    'client',
+    false,
+    'A server asked something that no client can be asked for.',
+  ),
   internal: row(500, -32603, 'switchboard', false, 'A fault in Switchboard itself.'),
 } satisfies Record<string, ErrorKind>;
 
@@ -47,7 +95,11 @@ export class SwitchboardError extends Error {
   /** Facts for programs, sent along on the wire. Never secrets. */
   readonly data: Record<string, unknown>;
 
-  constructor(code: ErrorCode, message: string, more: { cause?: unknown; data?: Record<string, unknown> } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    more: { cause?: unknown; data?: Record<string, unknown> } = {},
+  ) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause });
     this.name = 'SwitchboardError';
     this.code = code;

@@ -217,14 +217,20 @@ class EnvelopeReader {
       throw new SwitchboardError('invalid_request', 'A JSON-RPC message has "jsonrpc": "2.0".');
     }
     if (this.lookalike !== undefined) {
-      throw new SwitchboardError('invalid_request', `The key ${JSON.stringify(this.lookalike)} is misspelled.`);
+      throw new SwitchboardError(
+        'invalid_request',
+        `The key ${JSON.stringify(this.lookalike)} is misspelled.`,
+      );
     }
     const id = this.id === undefined ? undefined : idValue(bytes, this.id);
     const kind = this.kind(id);
     return {
       bytes,
       kind,
-      method: this.method === undefined ? '' : (JSON.parse(bytes.toString('utf8', this.method.start, this.method.end)) as string),
+      method:
+        this.method === undefined
+          ? ''
+          : (JSON.parse(bytes.toString('utf8', this.method.start, this.method.end)) as string),
       id,
       idSpan: this.id,
       params: this.params,
@@ -239,7 +245,8 @@ class EnvelopeReader {
   private kind(id: RequestId | undefined): MessageKind {
     const isAnswer = this.result !== undefined || this.error !== undefined;
     if (this.method !== undefined) {
-      if (isAnswer) throw new SwitchboardError('invalid_request', 'A message is a request or an answer, not both.');
+      if (isAnswer)
+        throw new SwitchboardError('invalid_request', 'A message is a request or an answer, not both.');
       if (this.bytes[this.method.start] !== 0x22) {
         throw new SwitchboardError('invalid_request', 'The method is a string.');
       }
@@ -247,10 +254,12 @@ class EnvelopeReader {
         throw new SwitchboardError('invalid_request', 'The params are an object.');
       }
       if (this.id === undefined) return 'notification';
-      if (id === undefined) throw new SwitchboardError('invalid_request', 'The id is a string or an integer.');
+      if (id === undefined)
+        throw new SwitchboardError('invalid_request', 'The id is a string or an integer.');
       return 'request';
     }
-    if (!isAnswer) throw new SwitchboardError('invalid_request', 'A message has a method, a result or an error.');
+    if (!isAnswer)
+      throw new SwitchboardError('invalid_request', 'A message has a method, a result or an error.');
     if (this.result !== undefined && this.error !== undefined) {
       throw new SwitchboardError('invalid_request', 'An answer has a result or an error, not both.');
     }

@@ -256,7 +256,8 @@ function isDigit(byte: number | undefined): boolean {
 
 function isHexDigit(byte: number | undefined): boolean {
   return (
-    isDigit(byte) || (byte !== undefined && ((byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66)))
+    isDigit(byte) ||
+    (byte !== undefined && ((byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66)))
   );
 }
 

@@ -1,4 +1,4 @@
-import { type ErrorCode, SwitchboardError } from '../errors.ts';
+import type { SwitchboardError } from '../errors.ts';
 
 /** A JSON-RPC id by its value. Ids past 2^53 are bigints, so that they stay apart. */
 export type RequestId = string | number | bigint;
@@ -36,16 +36,14 @@ export function notificationMessage(method: string, params?: unknown): Buffer {
 }
 
 export function requestMessage(id: number, method: string, params?: unknown): Buffer {
-  return bytesOf(params === undefined ? { jsonrpc: '2.0', id, method } : { jsonrpc: '2.0', id, method, params });
+  return bytesOf(
+    params === undefined ? { jsonrpc: '2.0', id, method } : { jsonrpc: '2.0', id, method, params },
+  );
 }
 
 /** An error of ours as it stands in a JSON-RPC answer. */
 export function toRpcError(error: SwitchboardError): RpcError {
   return { code: error.kind.rpc, message: error.message, data: { code: error.code, ...error.data } };
-}
-
-export function invalid(code: ErrorCode, message: string): SwitchboardError {
-  return new SwitchboardError(code, message);
 }
 
 export function join(chunks: Chunks): Buffer {
@@ -56,4 +54,19 @@ export function byteLength(chunks: Chunks): number {
   let length = 0;
   for (const chunk of chunks) length += chunk.length;
   return length;
+}
+
+/** Whether the bytes stand anywhere in the message, also across the seams of its chunks. */
+export function includes(chunks: Chunks, wanted: Buffer): boolean {
+  for (let index = 0; index < chunks.length; index++) {
+    const chunk = chunks[index]!;
+    if (chunk.includes(wanted)) return true;
+    if (index === 0) continue;
+    const seam = Buffer.concat([
+      chunks[index - 1]!.subarray(1 - wanted.length),
+      chunk.subarray(0, wanted.length - 1),
+    ]);
+    if (seam.includes(wanted)) return true;
+  }
+  return false;
 }

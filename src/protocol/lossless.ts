@@ -18,6 +18,8 @@ export function parseLossless(text: string): unknown {
   // Short numbers all fit a double; looking for a long one is far cheaper than a reviver over everything.
   if (!/\d{16}|\d[eE]/.test(text) && !/\d[\d.]{15}/.test(text)) return JSON.parse(text);
   return json.parse(text, (_key, value, { source }) =>
-    typeof value === 'number' && source !== undefined && String(value) !== source ? json.rawJSON(source) : value,
+    typeof value === 'number' && source !== undefined && String(value) !== source
+      ? json.rawJSON(source)
+      : value,
   );
 }

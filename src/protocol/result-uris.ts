@@ -1,4 +1,5 @@
 import { JsonScanner, type Span } from './json-scanner.ts';
+import { type Chunks, includes } from './jsonrpc.ts';
 
 /** The places in a message where a string is wanted, as nested keys; `each` stands for the elements of an array. */
 export interface Shape {
@@ -17,15 +18,17 @@ const uriShapes: Record<string, Shape> = {
 /** A result of tools/call or prompts/get holds a URI only beside one of the content types that begin like this. */
 const resourceMark = Buffer.from('"resource');
 
-export function mayHoldUris(method: string, chunk: Buffer): boolean {
+export function mayHoldUris(method: string, result: Chunks): boolean {
   if (method === 'resources/read') return true;
-  return method in uriShapes && chunk.includes(resourceMark);
+  return method in uriShapes && includes(result, resourceMark);
 }
 
 export function resultUriSpans(method: string, bytes: Buffer): Span[] {
   const shape = uriShapes[method];
   return shape === undefined ? [] : stringSpans(bytes, shape).map(({ span }) => span);
 }
+
+type Wanted = Shape | 'string' | undefined;
 
 export interface FoundString {
   key: string;
@@ -40,14 +43,16 @@ export function stringSpans(bytes: Buffer, shape: Shape): FoundString[] {
   return found;
 }
 
-function walk(scanner: JsonScanner, wanted: Shape | 'string' | undefined, key: string, found: FoundString[]): void {
+function walk(scanner: JsonScanner, wanted: Wanted, name: string, found: FoundString[]): void {
   const first = scanner.peek();
   if (wanted === 'string' && first === 0x22) {
-    found.push({ key, span: scanner.span() });
+    found.push({ key: name, span: scanner.span() });
   } else if (typeof wanted === 'object' && first === 0x7b) {
-    scanner.object((start, end) => {
-      const member = Buffer.from(scanner.bytes.buffer, scanner.bytes.byteOffset + start, end - start).toString();
-      walk(scanner, member === 'each' ? undefined : wanted[member], member, found);
+    scanner.object((start, end, escaped) => {
+      const raw = Buffer.from(scanner.bytes.buffer, scanner.bytes.byteOffset + start, end - start).toString();
+      const key = escaped ? (JSON.parse(`"${raw}"`) as string) : raw;
+      const isWanted = key !== 'each' && Object.hasOwn(wanted, key);
+      walk(scanner, isWanted ? wanted[key] : undefined, key, found);
     });
   } else if (typeof wanted === 'object' && first === 0x5b && wanted.each !== undefined) {
     scanner.array(() => walk(scanner, wanted.each, 'each', found));

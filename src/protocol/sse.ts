@@ -50,7 +50,8 @@ export class SseParser {
     let carriageReturn = chunk.indexOf(CARRIAGE_RETURN, start);
     while (start < chunk.length) {
       const newline = chunk.indexOf(NEWLINE, start);
-      if (carriageReturn !== -1 && carriageReturn < start) carriageReturn = chunk.indexOf(CARRIAGE_RETURN, start);
+      if (carriageReturn !== -1 && carriageReturn < start)
+        carriageReturn = chunk.indexOf(CARRIAGE_RETURN, start);
       const stop =
         carriageReturn === -1 ? newline : newline === -1 ? carriageReturn : Math.min(newline, carriageReturn);
       if (stop === -1) {

@@ -1,0 +1,23 @@
+/**
+ * Where a page of a merged list ends: which server, and which of its items. It stays right when servers before
+ * or behind it change in between.
+ */
+export interface Position {
+  server: string;
+  key: string;
+}
+
+export function encodeCursor({ server, key }: Position): string {
+  return Buffer.from(JSON.stringify([server, key])).toString('base64url');
+}
+
+/** Undefined where the text is no cursor of ours. */
+export function decodeCursor(cursor: string): Position | undefined {
+  try {
+    const [server, key, ...rest] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
+    if (typeof server !== 'string' || typeof key !== 'string' || rest.length > 0) return undefined;
+    return { server, key };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,69 @@
+import { decodeCursor, encodeCursor } from './cursor.ts';
+
+/** One item of a list, as bytes that are ready to be sent. */
+export interface ListedItem {
+  server: string;
+  /** The server's own name or URI for it. */
+  key: string;
+  bytes: Buffer;
+}
+
+/** One list (tools, resources, …) of a catalog. The bytes of each page are built once and then only sent. */
+export class Listing {
+  private readonly resultKey: string;
+  private readonly items: readonly ListedItem[];
+  private readonly pageSize: number;
+  private readonly pages = new Map<number, Buffer>();
+  private places: Map<string, number> | undefined;
+
+  /** `pageSize` 0 puts everything into one page. */
+  constructor(resultKey: string, items: readonly ListedItem[], pageSize: number) {
+    this.resultKey = resultKey;
+    this.items = items;
+    this.pageSize = pageSize === 0 ? Number.POSITIVE_INFINITY : pageSize;
+  }
+
+  get length(): number {
+    return this.items.length;
+  }
+
+  /** The result of a list request, or undefined where the cursor is none of ours. */
+  page(cursor: string | undefined): Buffer | undefined {
+    const start = cursor === undefined ? 0 : this.after(cursor);
+    if (start === undefined) return undefined;
+    let page = this.pages.get(start);
+    if (page === undefined) {
+      page = this.build(start);
+      this.pages.set(start, page);
+    }
+    return page;
+  }
+
+  private after(cursor: string): number | undefined {
+    const position = decodeCursor(cursor);
+    if (position === undefined) return undefined;
+    this.places ??= new Map(
+      this.items.map(({ server, key }, index) => [JSON.stringify([server, key]), index + 1]),
+    );
+    const next = this.places.get(JSON.stringify([position.server, position.key]));
+    if (next !== undefined) return next;
+    // The item is gone since: go on behind what is left of its server, or end where that is gone too.
+    const last = this.items.findLastIndex(({ server }) => server === position.server);
+    return last === -1 ? this.items.length : last + 1;
+  }
+
+  private build(start: number): Buffer {
+    const end = Math.min(start + this.pageSize, this.items.length);
+    const parts: Buffer[] = [Buffer.from(`{${JSON.stringify(this.resultKey)}:[`)];
+    for (let index = start; index < end; index++) {
+      if (index > start) parts.push(COMMA);
+      parts.push(this.items[index]!.bytes);
+    }
+    const last = this.items[end - 1];
+    const next = end < this.items.length && last !== undefined ? `,"nextCursor":"${encodeCursor(last)}"` : '';
+    parts.push(Buffer.from(`]${next}}`));
+    return Buffer.concat(parts);
+  }
+}
+
+const COMMA = Buffer.from(',');

@@ -1,0 +1,30 @@
+import type { SwitchboardError } from '../errors.ts';
+import type { Chunks } from '../protocol/jsonrpc.ts';
+
+/** A two-way pipe of JSON-RPC messages to one MCP server. */
+export interface Channel {
+  /** Sends one message. `request` is its id, where it is a request of ours that awaits an answer. */
+  send(message: Buffer, request?: number): void;
+  /** The answer to this request has come. */
+  answered(request: number): void;
+  /** Nobody awaits the answer to this request any more. */
+  abandon(request: number): void;
+  /** The handshake is done: from now on this version is spoken. */
+  ready(version: string): void;
+  /** Ends it in an orderly way; settles when everything behind it is gone. */
+  close(): Promise<void>;
+}
+
+/** What a channel tells its owner. */
+export interface Receiver {
+  /** One message came. `request` says which request of ours it came back on, where the transport ties the two. */
+  message(chunks: Chunks, request?: number): void;
+  /** This request gets no answer. `sent` is false only where the server has certainly not seen it. */
+  failed(request: number, error: SwitchboardError, sent: boolean): void;
+  /** The server let go of the answer's stream; it is asked for again after this time. */
+  paused(request: number, retryMs: number): void;
+  /** The channel is gone, and with it everything that was under way. Comes once, and not after close(). */
+  closed(error: SwitchboardError): void;
+  /** A line worth keeping: the server's stderr, junk on its stdout, trouble on the wire. */
+  log(line: string): void;
+}

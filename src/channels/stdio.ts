@@ -1,0 +1,172 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+import { SwitchboardError } from '../errors.ts';
+import { type Chunks, join } from '../protocol/jsonrpc.ts';
+import { LineSplitter } from '../protocol/lines.ts';
+import { withoutLineBreaks } from '../protocol/sse.ts';
+import type { Channel, Receiver } from './channel.ts';
+import { childEnvironment } from './environment.ts';
+import { endGroup, stopGroup } from './process-group.ts';
+
+export interface StdioTarget {
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+  cwd: string;
+}
+
+const NEWLINE = Buffer.from('\n');
+const DEADLINES = { termAfterMs: 2_000, killAfterMs: 3_000 };
+/** Writes up to this size are copied together into one; larger ones go out as they are. */
+const GATHER_BYTES = 64 * 1024;
+const MAX_LOG_LINE = 8 * 1024;
+
+/** A server that we run as a child process, in a process group of its own. */
+export class StdioChannel implements Channel {
+  private readonly receiver: Receiver;
+  private readonly maxBytes: number;
+  private readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
+  private queue: Buffer[] = [];
+  private queuedBytes = 0;
+  private flushing = false;
+  private ended = false;
+  private closing: Promise<void> | undefined;
+  private lastErrorLine = '';
+
+  constructor(target: StdioTarget, maxBytes: number, receiver: Receiver) {
+    this.receiver = receiver;
+    this.maxBytes = maxBytes;
+    this.child = spawn(target.command, target.args, {
+      cwd: target.cwd,
+      env: childEnvironment(process.env, target.env),
+      stdio: ['pipe', 'pipe', 'pipe'],
+      detached: true,
+    });
+    this.child.on('error', (error) => this.end(describeSpawnError(error, target)));
+    // 'close' and not 'exit': what the child wrote before it died still counts.
+    this.child.on('close', (code, signal) => this.childClosed(code, signal));
+    this.child.on('exit', () => this.leaderGone());
+    this.child.stdin.on('error', () => {});
+    this.readOutput();
+    this.readErrors();
+  }
+
+  get pid(): number | undefined {
+    return this.child.pid;
+  }
+
+  send(message: Buffer, request?: number): void {
+    if (this.ended) return;
+    if (this.queuedBytes + this.child.stdin.writableLength > this.maxBytes) {
+      const error = new SwitchboardError('server_unavailable', 'The server does not read its input.');
+      if (request !== undefined) this.receiver.failed(request, error, false);
+      return;
+    }
+    this.queue.push(withoutLineBreaks(message), NEWLINE);
+    this.queuedBytes += message.length;
+    if (this.flushing) return;
+    this.flushing = true;
+    // Calls that arrive together leave together: one write instead of many.
+    setImmediate(() => this.flush());
+  }
+
+  answered(): void {}
+
+  abandon(): void {}
+
+  ready(): void {}
+
+  close(): Promise<void> {
+    this.ended = true;
+    this.closing ??= stopGroup(this.child, DEADLINES);
+    return this.closing;
+  }
+
+  private flush(): void {
+    const { queue, queuedBytes } = this;
+    this.flushing = false;
+    this.queue = [];
+    this.queuedBytes = 0;
+    if (this.child.stdin.destroyed) return;
+    if (queuedBytes <= GATHER_BYTES) {
+      this.child.stdin.write(Buffer.concat(queue));
+      return;
+    }
+    this.child.stdin.cork();
+    for (const part of queue) this.child.stdin.write(part);
+    this.child.stdin.uncork();
+  }
+
+  private readOutput(): void {
+    const lines = new LineSplitter(this.maxBytes, {
+      line: (chunks) => this.receiveLine(chunks),
+      tooLong: (head) =>
+        this.receiver.log(`stdout: a message over ${this.maxBytes} bytes is skipped: ${preview(head)}`),
+    });
+    this.child.stdout.on('data', (chunk: Buffer) => lines.push(chunk));
+    this.child.stdout.on('error', () => {});
+  }
+
+  private receiveLine(chunks: Chunks): void {
+    const first = chunks[0]!;
+    let at = 0;
+    while (first[at] === 0x20 || first[at] === 0x09) at++;
+    if (first[at] === 0x7b || first[at] === 0x5b) this.receiver.message(chunks);
+    else this.receiver.log(`stdout: not a message, skipped: ${preview(join(chunks))}`);
+  }
+
+  private readErrors(): void {
+    const lines = new LineSplitter(MAX_LOG_LINE, {
+      line: (chunks) => this.logError(join(chunks).toString()),
+      tooLong: (head) => this.logError(`${preview(head)} …`),
+    });
+    this.child.stderr.on('data', (chunk: Buffer) => lines.push(chunk));
+    this.child.stderr.on('end', () => lines.end());
+    this.child.stderr.on('error', () => {});
+  }
+
+  private logError(line: string): void {
+    this.lastErrorLine = line;
+    this.receiver.log(line);
+  }
+
+  /** The child is gone; whatever it started and left behind goes too, or its pipes would stay open. */
+  private leaderGone(): void {
+    if (this.closing === undefined && this.child.pid !== undefined) {
+      this.closing = endGroup(this.child.pid, DEADLINES.killAfterMs);
+    }
+  }
+
+  private childClosed(code: number | null, signal: NodeJS.Signals | null): void {
+    const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
+    const last = this.lastErrorLine === '' ? '' : `; its last words: ${this.lastErrorLine}`;
+    this.end(
+      new SwitchboardError('server_unavailable', `The server's process ${how}${last}`, {
+        data: { code, signal },
+      }),
+    );
+  }
+
+  private end(error: SwitchboardError): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.receiver.closed(error);
+  }
+}
+
+function describeSpawnError(error: NodeJS.ErrnoException, target: StdioTarget): SwitchboardError {
+  const { command, cwd } = target;
+  const why =
+    error.code === 'ENOENT'
+      ? `"${command}" was not found (in the PATH, or the folder ${cwd} does not exist)`
+      : error.code === 'EACCES'
+        ? `"${command}" may not be executed`
+        : error.message;
+  return new SwitchboardError('server_start_failed', `The server's process cannot be started: ${why}.`, {
+    cause: error,
+  });
+}
+
+function preview(bytes: Buffer): string {
+  return bytes.toString('utf8', 0, 200);
+}

@@ -1,0 +1,125 @@
+import { version } from '../app.ts';
+import type { Receiver } from '../channels/channel.ts';
+import { HttpChannel } from '../channels/http.ts';
+import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import {
+  type Chunks,
+  join,
+  notificationMessage,
+  type RpcError,
+  requestMessage,
+} from '../protocol/jsonrpc.ts';
+import { newestVersion } from '../protocol/versions.ts';
+import { UnreachableError } from './exit.ts';
+
+const MAX_BYTES = 256 * 1024 * 1024;
+
+/** An answer of the other side that says: error. */
+export class RpcFailure extends Error {
+  readonly rpc: RpcError;
+
+  constructor(rpc: RpcError) {
+    super(rpc.message);
+    this.rpc = rpc;
+  }
+}
+
+interface Waiting {
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+}
+
+/** A plain MCP client for the commands: one request, one answer. */
+export class Client implements Receiver {
+  private readonly channel: HttpChannel;
+  private readonly waiting = new Map<number, Waiting>();
+  private nextId = 1;
+
+  private constructor(url: string) {
+    this.channel = new HttpChannel({ url: `${url}/mcp`, headers: {} }, MAX_BYTES, this);
+  }
+
+  static async connect(url: string): Promise<Client> {
+    await checkReachable(url);
+    const client = new Client(url);
+    await client.request('initialize', {
+      protocolVersion: newestVersion,
+      capabilities: {},
+      clientInfo: { name: 'switchboard-cli', version: version() },
+    });
+    client.channel.send(notificationMessage('notifications/initialized'));
+    return client;
+  }
+
+  request(method: string, params: object): Promise<unknown> {
+    const id = this.nextId++;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.channel.send(requestMessage(id, method, params), id);
+    });
+  }
+
+  /** A whole list, page by page. */
+  async list(method: string, key: string): Promise<Record<string, unknown>[]> {
+    const items: Record<string, unknown>[] = [];
+    let cursor: unknown;
+    do {
+      const page = (await this.request(method, cursor === undefined ? {} : { cursor })) as Record<
+        string,
+        unknown
+      >;
+      items.push(...(page[key] as Record<string, unknown>[]));
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    return items;
+  }
+
+  close(): Promise<void> {
+    return this.channel.close();
+  }
+
+  message(chunks: Chunks, request?: number): void {
+    const answer = JSON.parse(join(chunks).toString()) as { id?: number; result?: unknown; error?: RpcError };
+    const waiting = answer.id === request && request !== undefined ? this.waiting.get(request) : undefined;
+    if (waiting === undefined || (answer.result === undefined && answer.error === undefined)) return;
+    this.waiting.delete(request!);
+    this.channel.answered(request!);
+    if (answer.error === undefined) waiting.resolve(answer.result);
+    else waiting.reject(new RpcFailure(answer.error));
+  }
+
+  failed(request: number, error: SwitchboardError): void {
+    this.waiting.get(request)?.reject(error);
+    this.waiting.delete(request);
+  }
+
+  closed(error: SwitchboardError): void {
+    for (const { reject } of this.waiting.values()) reject(error);
+  }
+
+  paused(): void {}
+
+  log(): void {}
+}
+
+/** Fails with a helpful message where nobody answers at the address. */
+export async function checkReachable(url: string): Promise<void> {
+  try {
+    const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(5_000) });
+    await response.body?.cancel();
+    if (response.ok) return;
+  } catch {
+    // Said below.
+  }
+  throw new UnreachableError(`There is no Switchboard at ${url}. Start one with: switchboard up`);
+}
+
+/** A GET on the API. */
+export async function getApi(url: string, path: string): Promise<Record<string, unknown>> {
+  await checkReachable(url);
+  const response = await fetch(`${url}/api/v1${path}`);
+  const body = (await response.json()) as Record<string, unknown>;
+  if (response.ok) return body;
+  const { message } = (body.error ?? {}) as { message?: string };
+  throw asSwitchboardError(new SwitchboardError('not_found', message ?? `HTTP ${response.status}`));
+}

@@ -1,0 +1,21 @@
+import { SwitchboardError } from '../errors.ts';
+
+/** What the command's exit code says. */
+export const exitCodes = {
+  ok: 0,
+  /** The command was carried out, and what it asked for failed: a tool said error, a server did not answer. */
+  failed: 1,
+  /** The command or a configuration file is wrong. */
+  usage: 2,
+  /** There is no Switchboard at the address. */
+  unreachable: 3,
+} as const;
+
+/** The Switchboard that a command wants to talk to is not there. */
+export class UnreachableError extends Error {}
+
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof UnreachableError) return exitCodes.unreachable;
+  if (error instanceof SwitchboardError && error.code === 'invalid_config') return exitCodes.usage;
+  return exitCodes.failed;
+}

@@ -1,0 +1,23 @@
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { SwitchboardError } from '../errors.ts';
+
+export const DEFAULT_PORT = 7400;
+export const DEFAULT_URL = `http://127.0.0.1:${DEFAULT_PORT}`;
+
+export function home(): string {
+  return process.env.SWITCHBOARD_HOME ?? join(homedir(), '.switchboard');
+}
+
+/** The configuration file: the one that is named, or the first that exists of the usual ones. */
+export function findConfig(named: string | undefined): string {
+  if (named !== undefined) return resolve(named);
+  const usual = ['mcp.json', '.mcp.json', join(home(), 'mcp.json')];
+  const found = usual.find((path) => existsSync(path));
+  if (found !== undefined) return resolve(found);
+  throw new SwitchboardError(
+    'invalid_config',
+    `No configuration file: none of ${usual.join(', ')} exists. Name one with --config, or make one with: switchboard import <file>`,
+  );
+}

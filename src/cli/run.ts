@@ -1,0 +1,161 @@
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { version } from '../app.ts';
+import { SwitchboardError } from '../errors.ts';
+import { bridge } from './bridge.ts';
+import { call } from './call.ts';
+import { check } from './check.ts';
+import { getApi, RpcFailure } from './client.ts';
+import { exitCodeOf, exitCodes, UnreachableError } from './exit.ts';
+import { importServers } from './import.ts';
+import { listable, ls } from './ls.ts';
+import { complain, print, printJson } from './output.ts';
+import { DEFAULT_PORT, DEFAULT_URL } from './paths.ts';
+import { up } from './up.ts';
+
+const exitHelp = `
+Exit codes: 0 done; 1 it failed (a tool or a server said error); 2 the command or a configuration file is wrong;
+3 there is no Switchboard at the address.`;
+
+/** Carries out a command line and gives the exit code. */
+export async function run(words: string[]): Promise<number> {
+  let exitCode: number = exitCodes.ok;
+  const program = commands((code) => {
+    exitCode = code;
+  });
+  try {
+    await program.parseAsync(words, { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+    report(error, words.includes('--json'));
+    return exitCodeOf(error);
+  }
+}
+
+function commands(setExitCode: (code: number) => void): Command {
+  const program = new Command('switchboard')
+    .description('One MCP endpoint for all of your MCP servers.')
+    .version(version())
+    .exitOverride()
+    .showHelpAfterError('(switchboard --help shows how)')
+    .addHelpText('after', exitHelp);
+
+  program
+    .command('up')
+    .description('run the gateway (stop it with Ctrl-C)')
+    .option(
+      '-c, --config <file>',
+      'configuration with mcpServers (default: mcp.json, .mcp.json, ~/.switchboard/mcp.json)',
+    )
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('-p, --port <number>', 'port to listen on; 0 takes a free one', port, DEFAULT_PORT)
+    .addOption(
+      new Option('--startup <how>', 'how servers start, whatever the file says').choices([
+        'lazy',
+        'parallel',
+      ]),
+    )
+    .addOption(
+      new Option('--exit-when-idle <seconds>', 'stop when no client has been there for so long').argParser(
+        seconds,
+      ),
+    )
+    .option('--json', 'print events as lines of JSON')
+    .action((flags) => up(flags));
+
+  program
+    .command('stdio')
+    .description(
+      'an MCP server on stdin and stdout, for clients that cannot use a URL; starts Switchboard when there is none',
+    )
+    .option('-c, --config <file>', 'configuration to start with when there is no Switchboard yet')
+    .option('--url <url>', 'the running Switchboard', DEFAULT_URL)
+    .action((flags) => bridge(flags));
+
+  program
+    .command('ls')
+    .description('list what there is')
+    .addArgument(new Argument('[what]', 'what to list').choices(listable).default('servers'))
+    .option('--url <url>', 'the running Switchboard', DEFAULT_URL)
+    .option('-c, --config <file>', 'use this configuration instead of a running Switchboard')
+    .option('--json', 'print JSON')
+    .action((what, flags) => ls(what, flags));
+
+  program
+    .command('call')
+    .description('call a tool')
+    .argument('<tool>', 'its name, as `switchboard ls tools` shows it, or server__tool')
+    .argument('[arguments...]', 'one JSON object, or key=value words')
+    .option('--url <url>', 'the running Switchboard', DEFAULT_URL)
+    .option('-c, --config <file>', 'use this configuration instead of a running Switchboard')
+    .option('--json', 'print the whole result as JSON')
+    .action(async (tool, words, flags) => setExitCode(await call(tool, words, flags)));
+
+  program
+    .command('logs')
+    .description("show the last lines of a server's log")
+    .argument('<server>')
+    .option('--url <url>', 'the running Switchboard', DEFAULT_URL)
+    .option('--json', 'print JSON')
+    .action((server, flags) => logs(server, flags));
+
+  program
+    .command('import')
+    .description('add the servers of a Claude Desktop, Cursor or VS Code file to a configuration')
+    .argument('<file>')
+    .option('-c, --config <file>', 'the configuration to add them to', 'mcp.json')
+    .option('--force', 'replace servers of the same name')
+    .option('--json', 'print JSON')
+    .action((file, flags) => importServers(file, flags));
+
+  program
+    .command('check')
+    .description('check a configuration file')
+    .argument('<config>')
+    .option('--json', 'print JSON')
+    .action((file, flags) => check(file, flags));
+
+  for (const command of program.commands) command.addHelpText('after', exitHelp);
+  return program;
+}
+
+async function logs(server: string, flags: { url: string; json?: boolean }): Promise<void> {
+  const { lines } = (await getApi(
+    flags.url,
+    `/projects/default/servers/${encodeURIComponent(server)}/logs`,
+  )) as {
+    lines: string[];
+  };
+  if (flags.json) printJson(lines);
+  else if (lines.length > 0) print(lines.join('\n'));
+}
+
+function report(error: unknown, asJson: boolean): void {
+  const message = error instanceof Error ? error.message : String(error);
+  if (!asJson) {
+    complain(`error: ${message}`);
+    return;
+  }
+  const code =
+    error instanceof SwitchboardError
+      ? error.code
+      : error instanceof UnreachableError
+        ? 'unreachable'
+        : 'failed';
+  const rpc = error instanceof RpcFailure ? { rpc: error.rpc } : {};
+  printJson({ error: { code, message, ...rpc } });
+}
+
+function port(text: string): number {
+  const number = Number(text);
+  if (!Number.isInteger(number) || number < 0 || number > 65_535) {
+    throw new InvalidArgumentError('A port is a number from 0 to 65535.');
+  }
+  return number;
+}
+
+function seconds(text: string): number {
+  const number = Number(text);
+  if (!(number > 0)) throw new InvalidArgumentError('Seconds are a number above 0.');
+  return number;
+}

@@ -1,0 +1,32 @@
+import { startApp } from '../app.ts';
+import { complain } from './output.ts';
+import { DEFAULT_URL, findConfig } from './paths.ts';
+
+export interface TargetFlags {
+  url?: string;
+  config?: string;
+}
+
+/**
+ * Gives an action the address of a Switchboard: the running one, or, where a configuration file is named, one that
+ * runs just for this command.
+ */
+export async function withSwitchboard<Result>(
+  flags: TargetFlags,
+  action: (url: string) => Promise<Result>,
+): Promise<Result> {
+  if (flags.config === undefined) return action(flags.url ?? DEFAULT_URL);
+  const silent = {
+    listening() {},
+    serverChanged() {},
+    configApplied() {},
+    idle() {},
+    warned: (message: string) => complain(`warning: ${message}`),
+  };
+  const app = await startApp({ configPath: findConfig(flags.config), host: '127.0.0.1', port: 0 }, silent);
+  try {
+    return await action(app.url);
+  } finally {
+    await app.stop();
+  }
+}

@@ -1,0 +1,131 @@
+import { once } from 'node:events';
+import { type App, startApp, version } from '../app.ts';
+import { complain, print } from './output.ts';
+import { findConfig } from './paths.ts';
+
+export interface UpFlags {
+  config?: string;
+  host: string;
+  port: number;
+  startup?: 'lazy' | 'parallel';
+  exitWhenIdle?: number;
+  json?: boolean;
+}
+
+type ServerLine = ReturnType<App['servers']>[number];
+
+/** Runs Switchboard until it is told to stop. */
+export async function up(flags: UpFlags): Promise<void> {
+  const configPath = findConfig(flags.config);
+  const show = flags.json ? jsonReporter() : textReporter();
+  const stop = new AbortController();
+  const stopSignals = ['SIGINT', 'SIGTERM'] as const;
+  for (const signal of stopSignals) process.once(signal, () => stop.abort());
+
+  const app = await startApp(
+    {
+      configPath,
+      host: flags.host,
+      port: flags.port,
+      ...(flags.startup === undefined ? {} : { startup: flags.startup }),
+      ...(flags.exitWhenIdle === undefined ? {} : { exitWhenIdleMs: flags.exitWhenIdle * 1_000 }),
+    },
+    {
+      listening: (url) => show.listening(url, configPath),
+      serverChanged: (server) => show.server(server),
+      configApplied: (started, stopped) => show.configured(started, stopped),
+      warned: (message) => show.warning(message),
+      idle: () => stop.abort(),
+    },
+  );
+  for (const server of app.servers()) if (server.state === 'idle') show.server(server);
+  if (!stop.signal.aborted) await once(stop.signal, 'abort');
+  show.stopping();
+  // A second signal while we stop means: now. What is left are children, and they end with their pipes.
+  for (const signal of stopSignals) process.once(signal, () => process.exit(130));
+  await app.stop();
+}
+
+interface Reporter {
+  listening(url: string, configPath: string): void;
+  server(server: ServerLine): void;
+  configured(started: string[], stopped: string[]): void;
+  warning(message: string): void;
+  stopping(): void;
+}
+
+function jsonReporter(): Reporter {
+  const event = (value: object) => print(JSON.stringify(value));
+  return {
+    listening: (url, config) =>
+      event({ event: 'listening', url: `${url}/mcp`, base_url: url, pid: process.pid, config }),
+    server: (server) => event(serverEvent(server)),
+    configured: (started, stopped) => event({ event: 'configuration', started, stopped }),
+    warning: (message) => event({ event: 'warning', message }),
+    stopping: () => event({ event: 'stopping' }),
+  };
+}
+
+function serverEvent(server: ServerLine): object {
+  const { name, state, error, tool_count, resource_count, prompt_count } = server;
+  return {
+    event: 'server',
+    name,
+    state,
+    error,
+    tools: tool_count,
+    resources: resource_count,
+    prompts: prompt_count,
+  };
+}
+
+function textReporter(): Reporter {
+  const shown = new Map<string, string>();
+  const server = (line: ServerLine) => {
+    const text = serverText(line);
+    if (line.state === 'starting' || shown.get(line.name) === text) return;
+    shown.set(line.name, text);
+    print(text);
+  };
+  return {
+    listening: (url, config) => print(banner(`${url}/mcp`, config)),
+    server,
+    configured: (started, stopped) => {
+      const changes = [...started.map((name) => `+ ${name}`), ...stopped.map((name) => `- ${name}`)];
+      print(`configuration changed: ${changes.length === 0 ? 'settings only' : changes.join('  ')}`);
+    },
+    warning: (message) => complain(`warning: ${message}`),
+    stopping: () => print('stopping …'),
+  };
+}
+
+function serverText({ name, state, error, tool_count, resource_count, prompt_count }: ServerLine): string {
+  const mark = { ready: '●', failed: '✗' }[state] ?? '○';
+  const offers = `${tool_count ?? 0} tools, ${resource_count ?? 0} resources, ${prompt_count ?? 0} prompts`;
+  const detail =
+    state === 'ready'
+      ? offers
+      : state === 'failed'
+        ? (error ?? '')
+        : state === 'idle'
+          ? 'starts on first use'
+          : '';
+  return `  ${mark} ${name.padEnd(20)} ${state.padEnd(8)} ${detail}`;
+}
+
+function banner(endpoint: string, config: string): string {
+  const snippet = JSON.stringify({ mcpServers: { switchboard: { type: 'http', url: endpoint } } });
+  return [
+    `Switchboard ${version()}`,
+    '',
+    `  endpoint   ${endpoint}`,
+    `  config     ${config} (edits take effect while it runs)`,
+    '',
+    '  Paste into your MCP client (Claude Code, Cursor):',
+    `    ${snippet}`,
+    '  or:',
+    `    claude mcp add --transport http switchboard ${endpoint}`,
+    '',
+    '  Servers:',
+  ].join('\n');
+}

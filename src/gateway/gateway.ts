@@ -1,0 +1,282 @@
+import { randomUUID } from 'node:crypto';
+import type { ListName } from '../catalog/catalog.ts';
+import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import { bytesAt, idValue, type Message } from '../protocol/envelope.ts';
+import { bytesOf, notificationMessage, resultMessage } from '../protocol/jsonrpc.ts';
+import type { Connection } from '../upstreams/connection.ts';
+import type { Identity } from '../upstreams/handshake.ts';
+import type { Server } from '../upstreams/server.ts';
+import type { Call } from '../upstreams/upstream.ts';
+import {
+  type Addressee,
+  answerAsk,
+  ask,
+  cancelAsk,
+  declineAsks,
+  progressOfAsk,
+  rootsChanged,
+} from './ask.ts';
+import { ClientCall, call, refuse } from './call.ts';
+import { follow, passUpdate } from './follow.ts';
+import { initializeResult, readInitialize } from './initialize.ts';
+import { list } from './lists.ts';
+import { isWanted, mostTalkative, readLevel } from './logging.ts';
+import type { Scope } from './scope.ts';
+import { type ClientStream, type Incoming, Session } from './session.ts';
+
+export interface GatewaySettings {
+  identity: Identity;
+  maxSessions: number;
+  sessionIdleMs: number;
+}
+
+const emptyResult = Buffer.from('{}');
+const SWEEP_MS = 5_000;
+
+const changedNotifications: Record<ListName, string> = {
+  tools: 'notifications/tools/list_changed',
+  resources: 'notifications/resources/list_changed',
+  templates: 'notifications/resources/list_changed',
+  prompts: 'notifications/prompts/list_changed',
+};
+
+/** Everything between clients and servers: sessions on one side, the scope with its servers on the other. */
+export class Gateway {
+  private readonly scope: Scope;
+  private readonly settings: GatewaySettings;
+  private readonly sessions = new Map<string, Session>();
+  private readonly sweeper: NodeJS.Timeout;
+
+  constructor(scope: Scope, settings: GatewaySettings) {
+    this.scope = scope;
+    this.settings = settings;
+    this.sweeper = setInterval(() => this.sweep(Date.now()), SWEEP_MS);
+    this.sweeper.unref();
+  }
+
+  session(id: string): Session | undefined {
+    const session = this.sessions.get(id);
+    if (session !== undefined) session.lastSeen = Date.now();
+    return session;
+  }
+
+  get sessionCount(): number {
+    return this.sessions.size;
+  }
+
+  /** Opens a session for the client that sent this initialize request. The answer is the caller's to send. */
+  open(
+    message: Message,
+    openStream: (facts: Session['facts']) => ClientStream,
+  ): { session: Session; answer: Buffer[] } {
+    const facts = readInitialize(message);
+    this.makeRoom();
+    const session = new Session(randomUUID(), facts, openStream(facts));
+    this.sessions.set(session.id, session);
+    const result = initializeResult(facts, this.settings.identity, this.scope.servers.all());
+    return { session, answer: resultMessage(bytesAt(message.bytes, message.idSpan!), bytesOf(result)) };
+  }
+
+  end(session: Session): void {
+    if (!this.sessions.delete(session.id)) return;
+    declineAsks(session.close());
+    this.scope.servers.release(session);
+    this.passLogLevel();
+  }
+
+  /** One message of a client. Requests are answered through the outlet, in time. */
+  receive(incoming: Incoming): void {
+    const { session, message } = incoming;
+    switch (message.kind) {
+      case 'request':
+        try {
+          this.request(incoming);
+        } catch (error) {
+          refuse(incoming, asSwitchboardError(error));
+        }
+        return;
+      case 'notification':
+        this.notification(session, message);
+        return;
+      default:
+        answerAsk(session, message);
+    }
+  }
+
+  /** Tells every client, once for each kind of list. */
+  announce(lists: readonly ListName[]): void {
+    for (const method of new Set(lists.map((name) => changedNotifications[name]))) {
+      const notification = [notificationMessage(method)];
+      for (const session of this.sessions.values()) session.stream.send(notification);
+    }
+  }
+
+  /** A server says something by itself. */
+  notified(server: Server, connection: Connection, message: Message, clientCall: Call | undefined): void {
+    const upstream = connection.current?.upstream;
+    if (message.method === 'notifications/resources/updated') {
+      passUpdate(server.name, connection, message);
+    } else if (message.method === 'notifications/cancelled') {
+      if (upstream !== undefined) cancelAsk(upstream, message, this.sessions.values());
+    } else {
+      this.passNotification(server, connection, message, clientCall);
+    }
+  }
+
+  /** A server asks something. */
+  asked(server: Server, connection: Connection, message: Message, clientCall: Call | undefined): void {
+    const upstream = connection.current?.upstream;
+    if (upstream === undefined) return;
+    ask(message, upstream, server.name, this.addressee(server, connection, clientCall));
+  }
+
+  close(): void {
+    clearInterval(this.sweeper);
+    for (const session of [...this.sessions.values()]) this.end(session);
+  }
+
+  private request(incoming: Incoming): void {
+    const { session, message, outlet } = incoming;
+    switch (message.method) {
+      case 'tools/call':
+      case 'prompts/get':
+      case 'resources/read':
+      case 'completion/complete':
+        call(this.scope, incoming);
+        return;
+      case 'tools/list':
+      case 'resources/list':
+      case 'resources/templates/list':
+      case 'prompts/list':
+        list(this.scope, incoming);
+        return;
+      case 'resources/subscribe':
+      case 'resources/unsubscribe':
+        follow(this.scope, incoming).catch((error: unknown) => refuse(incoming, asSwitchboardError(error)));
+        return;
+      case 'logging/setLevel':
+        session.logLevel = readLevel(message);
+        this.passLogLevel();
+        outlet.answer(resultMessage(bytesAt(message.bytes, message.idSpan!), emptyResult));
+        return;
+      case 'ping':
+        outlet.answer(resultMessage(bytesAt(message.bytes, message.idSpan!), emptyResult));
+        return;
+      case 'initialize':
+        throw new SwitchboardError('invalid_request', 'The session is initialized already.');
+      default:
+        throw new SwitchboardError('method_not_found', `Unknown method: ${message.method}`);
+    }
+  }
+
+  private notification(session: Session, message: Message): void {
+    switch (message.method) {
+      case 'notifications/cancelled': {
+        const id = message.requestId && idValue(message.bytes, message.requestId);
+        if (id !== undefined) session.cancel(id, reasonOf(message));
+        return;
+      }
+      case 'notifications/progress':
+        progressOfAsk(session, message);
+        return;
+      case 'notifications/roots/list_changed':
+        this.passRootsChanged(session);
+    }
+  }
+
+  /** Log lines and the rest: to the client they belong to; to all where none is being served; never to a wrong one. */
+  private passNotification(
+    server: Server,
+    connection: Connection,
+    message: Message,
+    clientCall: Call | undefined,
+  ): void {
+    const isLog = message.method === 'notifications/message';
+    const addressee = this.addressee(server, connection, clientCall);
+    if (addressee !== undefined) {
+      if (isLog && !isWanted(message, addressee.session.logLevel)) return;
+      if (addressee.outlet === undefined) addressee.session.stream.send([message.bytes]);
+      else addressee.outlet.event([message.bytes]);
+      return;
+    }
+    if (isLog) server.log.add(message.bytes.toString());
+    if (connection.current?.upstream.busyClients().size !== 0) return;
+    for (const session of this.sessions.values()) {
+      if (!isLog || isWanted(message, session.logLevel)) session.stream.send([message.bytes]);
+    }
+  }
+
+  /** The client that a server's message is meant for, where only one can be. */
+  private addressee(
+    server: Server,
+    connection: Connection,
+    clientCall: Call | undefined,
+  ): Addressee | undefined {
+    if (clientCall instanceof ClientCall) return { session: clientCall.client, outlet: clientCall.outlet };
+    const busy = connection.current?.upstream.busyClients() ?? new Map();
+    if (busy.size === 1) {
+      const [only] = busy.values();
+      if (only instanceof ClientCall) return { session: only.client, outlet: only.outlet };
+    }
+    const owner = server.ownerOf(connection);
+    if (owner instanceof Session) return { session: owner, outlet: undefined };
+    if (busy.size === 0 && this.sessions.size === 1) {
+      const [session] = this.sessions.values();
+      return { session: session!, outlet: undefined };
+    }
+    return undefined;
+  }
+
+  private passLogLevel(): void {
+    for (const server of this.scope.servers.all()) {
+      for (const connection of server.connections()) {
+        const owner = server.ownerOf(connection);
+        connection.setLogLevel(
+          owner instanceof Session ? owner.logLevel : mostTalkative(this.sessions.values()),
+        );
+      }
+    }
+  }
+
+  private passRootsChanged(session: Session): void {
+    for (const server of this.scope.servers.all()) {
+      for (const connection of server.connections()) {
+        const owner = server.ownerOf(connection);
+        if (owner === session || (owner === undefined && this.sessions.size === 1)) {
+          connection.current?.upstream.send(rootsChanged);
+        }
+      }
+    }
+  }
+
+  /** At the limit, the session that was silent for longest and that nobody listens on makes room. */
+  private makeRoom(): void {
+    if (this.sessions.size < this.settings.maxSessions) return;
+    let oldest: Session | undefined;
+    for (const session of this.sessions.values()) {
+      if (session.isBusy || session.stream.isOpen) continue;
+      if (oldest === undefined || session.lastSeen < oldest.lastSeen) oldest = session;
+    }
+    if (oldest === undefined) {
+      const { maxSessions } = this.settings;
+      throw new SwitchboardError(
+        'too_many_sessions',
+        `All ${maxSessions} sessions are in use (setting maxSessions).`,
+      );
+    }
+    this.end(oldest);
+  }
+
+  private sweep(now: number): void {
+    for (const session of this.sessions.values()) {
+      const isIdle = !session.isBusy && !session.stream.isOpen;
+      if (isIdle && now - session.lastSeen > this.settings.sessionIdleMs) this.end(session);
+      else session.keepAlive(now);
+    }
+  }
+}
+
+function reasonOf({ bytes, params }: Message): string | undefined {
+  const { reason } = JSON.parse(bytesAt(bytes, params!).toString()) as { reason?: unknown };
+  return typeof reason === 'string' ? reason : undefined;
+}

@@ -1,0 +1,111 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
+import { bytesAt, type Message, readMessage, splitBatch } from '../../protocol/envelope.ts';
+import { type Chunks, errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
+import { sseMessage } from '../../protocol/sse.ts';
+import type { Gateway } from '../gateway.ts';
+import type { ClientStream, Outlet, Session } from '../session.ts';
+import { readBody } from './body.ts';
+import { openEventStream, writeEvent, writeKeepAlive } from './event-stream.ts';
+import { writeFailure } from './failure.ts';
+
+/** HTTP+SSE of 2024-11-05: one stream to the client for everything, and an address that takes its messages. */
+export class LegacySseEndpoint {
+  private readonly gateway: Gateway;
+  private readonly maxBytes: number;
+  private readonly clients = new Map<string, SseClient>();
+
+  constructor(gateway: Gateway, maxBytes: number) {
+    this.gateway = gateway;
+    this.maxBytes = maxBytes;
+  }
+
+  /** GET /sse */
+  listen(response: ServerResponse): void {
+    const client = new SseClient(response);
+    const key = crypto.randomUUID();
+    this.clients.set(key, client);
+    openEventStream(response);
+    writeEvent(response, [Buffer.from(`event: endpoint\ndata: /messages?sessionId=${key}\n\n`)]);
+    response.on('close', () => {
+      this.clients.delete(key);
+      if (client.session !== undefined) this.gateway.end(client.session);
+    });
+  }
+
+  /** POST /messages?sessionId=… */
+  post(request: IncomingMessage, response: ServerResponse, key: string | null): void {
+    if (key === null) throw new SwitchboardError('session_required', 'The sessionId parameter is missing.');
+    const client = this.clients.get(key);
+    if (client === undefined)
+      throw new SwitchboardError('unknown_session', 'That stream is closed: open /sse again.');
+    readBody(request, this.maxBytes, (error, body) => {
+      try {
+        if (error !== undefined) throw error;
+        const messages = (splitBatch(body) ?? [body]).map(readMessage);
+        response.writeHead(202).end('Accepted');
+        for (const message of messages) this.receive(client, message);
+      } catch (thrown) {
+        writeFailure(response, thrown);
+      }
+    });
+  }
+
+  private receive(client: SseClient, message: Message): void {
+    try {
+      if (client.session !== undefined) {
+        this.gateway.session(client.session.id);
+        this.gateway.receive({ session: client.session, message, outlet: client });
+      } else if (message.method === 'initialize' && message.kind === 'request') {
+        const { session, answer } = this.gateway.open(message, () => client);
+        client.session = session;
+        client.answer(answer);
+      } else {
+        throw new SwitchboardError('session_required', 'Send initialize first.');
+      }
+    } catch (thrown) {
+      if (message.idSpan === undefined) return;
+      client.answer([
+        errorMessage(bytesAt(message.bytes, message.idSpan), toRpcError(asSwitchboardError(thrown))),
+      ]);
+    }
+  }
+}
+
+/** One open stream: everything for its client goes there. */
+class SseClient implements ClientStream, Outlet {
+  private readonly response: ServerResponse;
+  session: Session | undefined;
+
+  constructor(response: ServerResponse) {
+    this.response = response;
+  }
+
+  get isOpen(): boolean {
+    return !this.response.destroyed;
+  }
+
+  send(message: Chunks): void {
+    writeEvent(this.response, sseMessage(message, undefined));
+  }
+
+  event(message: Chunks): void {
+    this.send(message);
+  }
+
+  answer(message: Chunks): void {
+    this.send(message);
+  }
+
+  end(): void {}
+
+  pause(): void {}
+
+  keepAlive(): void {
+    writeKeepAlive(this.response);
+  }
+
+  close(): void {
+    this.response.end();
+  }
+}

@@ -1,0 +1,133 @@
+import type { ServerResponse } from 'node:http';
+import { byteLength, type Chunks } from '../../protocol/jsonrpc.ts';
+import type { Outlet } from '../session.ts';
+import type { SessionStreams } from './streams.ts';
+
+/** An answer that takes longer than this becomes a stream, so that nothing in between gives up on the connection. */
+const STREAM_AFTER_MS = 10_000;
+/** Answers up to this size are sent in one piece. */
+const GATHER_BYTES = 64 * 1024;
+/** A client that does not take its answer for this long is cut off. */
+const UNREAD_MS = 60_000;
+
+/** What a POST was accepted with. */
+export interface PostTerms {
+  acceptsJson: boolean;
+  acceptsEvents: boolean;
+  /** Headers for whatever the answer becomes. */
+  headers: Record<string, string>;
+  /** How many requests the POST holds; more than one only in a batch. */
+  requests: number;
+  isBatch: boolean;
+}
+
+/**
+ * The answer to one POST: a single JSON message, unless something has to be said before it, or it takes long, or
+ * the client wants nothing but events; then it is a stream.
+ */
+export class PostOutlet implements Outlet {
+  private readonly response: ServerResponse;
+  private readonly streams: SessionStreams;
+  private readonly terms: PostTerms;
+  private readonly since = Date.now();
+  private stream: number | undefined;
+  private missing: number;
+  private answers: Chunks[] | undefined;
+
+  constructor(response: ServerResponse, streams: SessionStreams, terms: PostTerms) {
+    this.response = response;
+    this.streams = streams;
+    this.terms = terms;
+    this.missing = terms.requests;
+    if (!terms.acceptsJson) this.becomeStream();
+  }
+
+  event(message: Chunks): void {
+    if (this.missing === 0) return;
+    if (!this.becomeStream()) this.streams.send(message);
+    else this.streams.sendOn(this.stream!, message);
+  }
+
+  answer(message: Chunks): void {
+    if (this.missing === 0) return;
+    this.missing--;
+    if (this.stream !== undefined) {
+      this.streams.sendOn(this.stream, message);
+    } else if (!this.terms.isBatch) {
+      writeJson(this.response, message, this.terms.headers);
+      return;
+    } else {
+      this.answers ??= [];
+      this.answers.push(message);
+    }
+    if (this.missing === 0) this.finish();
+  }
+
+  end(): void {
+    if (this.missing === 0) return;
+    this.missing--;
+    if (this.missing === 0) this.finish();
+  }
+
+  pause(retryMs: number): void {
+    if (this.stream !== undefined) this.streams.pause(this.stream, retryMs);
+  }
+
+  keepAlive(now: number): void {
+    if (this.stream !== undefined) this.streams.keepAliveOn(this.stream);
+    else if (now - this.since > STREAM_AFTER_MS && this.missing > 0) this.becomeStream();
+  }
+
+  /** False when the client takes no streams. */
+  private becomeStream(): boolean {
+    if (this.stream !== undefined) return true;
+    if (!this.terms.acceptsEvents) return false;
+    this.stream = this.streams.openFor(this.response, this.terms.headers);
+    for (const message of this.answers ?? []) this.streams.sendOn(this.stream, message);
+    this.answers = undefined;
+    return true;
+  }
+
+  private finish(): void {
+    if (this.stream !== undefined) this.streams.finish(this.stream);
+    else if (this.answers === undefined) this.response.writeHead(202, this.terms.headers).end();
+    else writeJson(this.response, asArray(this.answers), this.terms.headers);
+  }
+}
+
+/** One message as the whole answer. */
+export function writeJson(
+  response: ServerResponse,
+  message: Chunks,
+  headers: Record<string, string>,
+  status = 200,
+): void {
+  if (response.destroyed) return;
+  const length = byteLength(message);
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers });
+  if (length <= GATHER_BYTES) {
+    // As a string of bytes it leaves in one write together with the head.
+    response.end(
+      message.length === 1 ? message[0]!.toString('latin1') : Buffer.concat(message).toString('latin1'),
+      'latin1',
+    );
+    return;
+  }
+  response.cork();
+  for (const part of message) response.write(part);
+  response.end();
+  response.uncork();
+  if (response.writableFinished) return;
+  const patience = setTimeout(() => response.destroy(), UNREAD_MS);
+  patience.unref();
+  response.on('close', () => clearTimeout(patience));
+}
+
+function asArray(messages: readonly Chunks[]): Buffer[] {
+  const parts: Buffer[] = [];
+  messages.forEach((message, index) => {
+    parts.push(Buffer.from(index === 0 ? '[' : ','), ...message);
+  });
+  parts.push(Buffer.from(']'));
+  return parts;
+}

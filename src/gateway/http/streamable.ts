@@ -1,0 +1,182 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
+import { type Message, readMessage, splitBatch } from '../../protocol/envelope.ts';
+import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
+import { allowsBatches, isProtocolVersion, protocolVersions } from '../../protocol/versions.ts';
+import type { Gateway } from '../gateway.ts';
+import type { Session } from '../session.ts';
+import { readBody } from './body.ts';
+import { writeFailure } from './failure.ts';
+import { PostOutlet, type PostTerms, writeJson } from './post-outlet.ts';
+import { SessionStreams } from './streams.ts';
+
+/** A session that is reached over streamable HTTP. */
+interface Reached {
+  session: Session;
+  streams: SessionStreams;
+}
+
+/** The streamable HTTP endpoint: POST sends messages, GET listens, DELETE ends the session. */
+export class StreamableEndpoint {
+  private readonly gateway: Gateway;
+  private readonly maxBytes: number;
+
+  constructor(gateway: Gateway, maxBytes: number) {
+    this.gateway = gateway;
+    this.maxBytes = maxBytes;
+  }
+
+  handle(request: IncomingMessage, response: ServerResponse): void {
+    switch (request.method) {
+      case 'POST':
+        this.post(request, response);
+        return;
+      case 'GET':
+        this.get(request, response);
+        return;
+      case 'DELETE':
+        this.gateway.end(this.reach(request).session);
+        response.writeHead(200).end();
+        return;
+      default:
+        writeFailure(
+          response,
+          new SwitchboardError('method_not_allowed', 'The endpoint takes POST, GET and DELETE.'),
+          { allow: 'POST, GET, DELETE' },
+        );
+    }
+  }
+
+  private post(request: IncomingMessage, response: ServerResponse): void {
+    const terms = readTerms(request);
+    checkVersion(request);
+    readBody(request, this.maxBytes, (error, body) => {
+      try {
+        if (error !== undefined) throw error;
+        this.receive(request, response, body, terms);
+      } catch (thrown) {
+        writeFailure(response, thrown);
+      }
+    });
+  }
+
+  private receive(request: IncomingMessage, response: ServerResponse, body: Buffer, terms: PostTerms): void {
+    const batch = body[0] === 0x7b ? undefined : splitBatch(body);
+    if (batch !== undefined) {
+      this.receiveBatch(this.reach(request), response, batch, terms);
+      return;
+    }
+    const message = readMessage(body);
+    if (message.method === 'initialize' && message.kind === 'request') {
+      this.initialize(message, response);
+      return;
+    }
+    const { session, streams } = this.reach(request);
+    if (message.kind === 'request') {
+      this.gateway.receive({ session, message, outlet: new PostOutlet(response, streams, terms) });
+    } else {
+      this.gateway.receive({ session, message, outlet: noOutlet });
+      response.writeHead(202).end();
+    }
+  }
+
+  private initialize(message: Message, response: ServerResponse): void {
+    try {
+      const { session, answer } = this.gateway.open(message, ({ version }) => new SessionStreams(version));
+      writeJson(response, answer, { 'mcp-session-id': session.id });
+    } catch (thrown) {
+      const error = asSwitchboardError(thrown);
+      const id = message.bytes.subarray(message.idSpan!.start, message.idSpan!.end);
+      writeJson(response, [errorMessage(id, toRpcError(error))], {}, error.kind.http);
+    }
+  }
+
+  private receiveBatch(
+    { session, streams }: Reached,
+    response: ServerResponse,
+    batch: Buffer[],
+    terms: PostTerms,
+  ): void {
+    if (!allowsBatches(session.facts.version)) {
+      throw new SwitchboardError('invalid_request', `Protocol ${session.facts.version} has no batches.`);
+    }
+    if (batch.length === 0) throw new SwitchboardError('invalid_request', 'The batch is empty.');
+    const messages = batch.map(readMessage);
+    const requests = messages.filter(({ kind }) => kind === 'request').length;
+    const outlet =
+      requests === 0 ? noOutlet : new PostOutlet(response, streams, { ...terms, requests, isBatch: true });
+    for (const message of messages) this.gateway.receive({ session, message, outlet });
+    if (requests === 0) response.writeHead(202).end();
+  }
+
+  private get(request: IncomingMessage, response: ServerResponse): void {
+    const { acceptsEvents } = readAccept(request.headers.accept);
+    if (!acceptsEvents)
+      throw new SwitchboardError('not_acceptable', 'GET opens an event stream: accept text/event-stream.');
+    checkVersion(request);
+    const { session, streams } = this.reach(request);
+    response.on('close', () => {
+      session.lastSeen = Date.now();
+    });
+    const lastEventId = request.headers['last-event-id'];
+    if (lastEventId === undefined) streams.listen(response);
+    else if (!streams.resume(response, String(lastEventId))) {
+      throw new SwitchboardError(
+        'invalid_params',
+        `Last-Event-ID "${lastEventId}" is not from this session.`,
+      );
+    }
+  }
+
+  private reach(request: IncomingMessage): Reached {
+    const id = request.headers['mcp-session-id'];
+    if (typeof id !== 'string') {
+      throw new SwitchboardError(
+        'session_required',
+        'The Mcp-Session-Id header is missing: initialize first.',
+      );
+    }
+    const session = this.gateway.session(id);
+    if (session === undefined || !(session.stream instanceof SessionStreams)) {
+      throw new SwitchboardError(
+        'unknown_session',
+        'The session does not exist or has expired: initialize again.',
+      );
+    }
+    return { session, streams: session.stream };
+  }
+}
+
+/** Notifications and answers have no answer themselves. */
+const noOutlet = { event() {}, answer() {}, end() {}, pause() {}, keepAlive() {} };
+
+const noHeaders = {};
+
+function readTerms({ headers }: IncomingMessage): PostTerms {
+  const type = headers['content-type'];
+  if (type === undefined || !/^application\/json\s*(;|$)/i.test(type)) {
+    throw new SwitchboardError('unsupported_media_type', 'The Content-Type must be application/json.');
+  }
+  const { acceptsJson, acceptsEvents } = readAccept(headers.accept);
+  if (!acceptsJson && !acceptsEvents) {
+    throw new SwitchboardError('not_acceptable', 'Accept application/json and text/event-stream.');
+  }
+  return { acceptsJson, acceptsEvents, headers: noHeaders, requests: 1, isBatch: false };
+}
+
+function readAccept(accept = '*/*'): { acceptsJson: boolean; acceptsEvents: boolean } {
+  const any = accept.includes('*/*');
+  return {
+    acceptsJson: any || accept.includes('application/json') || accept.includes('application/*'),
+    acceptsEvents: any || accept.includes('text/event-stream') || accept.includes('text/*'),
+  };
+}
+
+function checkVersion({ headers }: IncomingMessage): void {
+  const version = headers['mcp-protocol-version'];
+  if (version === undefined || isProtocolVersion(version)) return;
+  throw new SwitchboardError(
+    'unsupported_version',
+    `MCP-Protocol-Version "${String(version)}" is not supported; supported are ${protocolVersions.join(', ')}.`,
+  );
+}

@@ -1,0 +1,139 @@
+import type { ServerResponse } from 'node:http';
+import type { Chunks } from '../../protocol/jsonrpc.ts';
+import { sseMessage, ssePrimer } from '../../protocol/sse.ts';
+import { allowsPrimer, type ProtocolVersion } from '../../protocol/versions.ts';
+import type { ClientStream } from '../session.ts';
+import { openEventStream, writeEvent, writeKeepAlive } from './event-stream.ts';
+import { eventId, parseEventId, Replay } from './replay.ts';
+
+const RETRY_MS = 1_000;
+/** The stream that belongs to no request: the one that a client opens with GET. */
+const STANDING = 0;
+
+interface OpenStream {
+  /** The connection that carries it; undefined while the client is away. */
+  response: ServerResponse | undefined;
+  sequence: number;
+}
+
+/**
+ * The event streams of one session: the standing one, and one for each request that is answered by a stream. A
+ * stream outlives its connection: events are kept, and the client can go on from the last one that it saw.
+ */
+export class SessionStreams implements ClientStream {
+  private readonly version: ProtocolVersion;
+  private readonly replay = new Replay();
+  private readonly standing: OpenStream = { response: undefined, sequence: 0 };
+  /** How far the standing stream has reached the client. */
+  private delivered = 0;
+  private ofRequests: Map<number, OpenStream> | undefined;
+  private nextStream = STANDING + 1;
+
+  constructor(version: ProtocolVersion) {
+    this.version = version;
+  }
+
+  get isOpen(): boolean {
+    return this.standing.response !== undefined;
+  }
+
+  send(message: Chunks): void {
+    if (this.emit(STANDING, this.standing, message)) this.delivered = this.standing.sequence;
+  }
+
+  keepAlive(): void {
+    if (this.standing.response !== undefined) writeKeepAlive(this.standing.response);
+  }
+
+  close(): void {
+    this.standing.response?.end();
+    for (const { response } of this.ofRequests?.values() ?? []) response?.end();
+    this.ofRequests = undefined;
+  }
+
+  /** The client opens the standing stream. What came while nobody listened comes first. A newer one replaces it. */
+  listen(response: ServerResponse): void {
+    const { standing } = this;
+    standing.response?.end();
+    this.carry(standing, response);
+    this.prime(STANDING, standing);
+    for (const { sequence, message } of this.replay.after(STANDING, this.delivered)) {
+      writeEvent(response, sseMessage(message, eventId(STANDING, sequence)));
+    }
+    this.delivered = standing.sequence;
+  }
+
+  /** The client comes back for what it missed. False when the event id is none of this session's. */
+  resume(response: ServerResponse, lastEventId: string): boolean {
+    const last = parseEventId(lastEventId);
+    if (last === undefined || last.stream >= this.nextStream) return false;
+    const stream = last.stream === STANDING ? this.standing : this.ofRequests?.get(last.stream);
+    stream?.response?.end();
+    if (stream === undefined) openEventStream(response);
+    else this.carry(stream, response);
+    for (const { sequence, message } of this.replay.after(last.stream, last.sequence)) {
+      writeEvent(response, sseMessage(message, eventId(last.stream, sequence)));
+    }
+    if (last.stream === STANDING) this.delivered = this.standing.sequence;
+    // The answer was among what it missed: nothing comes after it.
+    if (stream === undefined) response.end();
+    return true;
+  }
+
+  /** Opens a stream for the answer to one request. */
+  openFor(response: ServerResponse, headers: Record<string, string>): number {
+    const number = this.nextStream++;
+    const stream: OpenStream = { response: undefined, sequence: 0 };
+    this.ofRequests ??= new Map();
+    this.ofRequests.set(number, stream);
+    this.carry(stream, response, headers);
+    this.prime(number, stream);
+    return number;
+  }
+
+  sendOn(number: number, message: Chunks): void {
+    const stream = this.ofRequests?.get(number);
+    if (stream !== undefined) this.emit(number, stream, message);
+  }
+
+  finish(number: number): void {
+    this.ofRequests?.get(number)?.response?.end();
+    this.ofRequests?.delete(number);
+  }
+
+  /** Lets go of the connection; the client comes back after the time. Only clients that know this are asked to. */
+  pause(number: number, retryMs: number): void {
+    const stream = this.ofRequests?.get(number);
+    if (stream?.response === undefined || !allowsPrimer(this.version)) return;
+    writeEvent(stream.response, [ssePrimer(eventId(number, stream.sequence), retryMs)]);
+    stream.response.end();
+    stream.response = undefined;
+  }
+
+  keepAliveOn(number: number): void {
+    const response = this.ofRequests?.get(number)?.response;
+    if (response !== undefined) writeKeepAlive(response);
+  }
+
+  private emit(number: number, stream: OpenStream, message: Chunks): boolean {
+    const sequence = ++stream.sequence;
+    this.replay.add({ stream: number, sequence, message });
+    return (
+      stream.response !== undefined &&
+      writeEvent(stream.response, sseMessage(message, eventId(number, sequence)))
+    );
+  }
+
+  private carry(stream: OpenStream, response: ServerResponse, headers: Record<string, string> = {}): void {
+    openEventStream(response, headers);
+    stream.response = response;
+    response.on('close', () => {
+      if (stream.response === response) stream.response = undefined;
+    });
+  }
+
+  private prime(number: number, stream: OpenStream): void {
+    if (!allowsPrimer(this.version) || stream.response === undefined) return;
+    writeEvent(stream.response, [ssePrimer(eventId(number, stream.sequence), RETRY_MS)]);
+  }
+}

@@ -1,0 +1,41 @@
+import { SwitchboardError } from '../errors.ts';
+import type { Message } from '../protocol/envelope.ts';
+import { isProtocolVersion, newestVersion } from '../protocol/versions.ts';
+import type { Identity } from '../upstreams/handshake.ts';
+import type { Server } from '../upstreams/server.ts';
+import type { ClientFacts } from './session.ts';
+
+/** What we can do for every client, whatever the servers behind us can: they come and go. */
+const capabilities = {
+  tools: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  prompts: { listChanged: true },
+  completions: {},
+  logging: {},
+};
+
+/** What the client says of itself. A version that we do not speak is answered with the newest one that we do. */
+export function readInitialize(message: Message): ClientFacts {
+  const { params } = JSON.parse(message.bytes.toString()) as { params?: Record<string, unknown> };
+  if (params === undefined || typeof params.protocolVersion !== 'string') {
+    throw new SwitchboardError('invalid_params', 'initialize needs params.protocolVersion, a string.');
+  }
+  const { protocolVersion, capabilities: offered } = params;
+  return {
+    version: isProtocolVersion(protocolVersion) ? protocolVersion : newestVersion,
+    capabilities: typeof offered === 'object' && offered !== null ? (offered as Record<string, unknown>) : {},
+  };
+}
+
+export function initializeResult(facts: ClientFacts, identity: Identity, servers: Server[]): object {
+  const instructions = servers
+    .filter(({ facts: known }) => known?.instructions !== undefined)
+    .map(({ name, facts: known }) => `## ${name}\n${known!.instructions}`)
+    .join('\n\n');
+  return {
+    protocolVersion: facts.version,
+    capabilities,
+    serverInfo: { title: 'Switchboard', ...identity },
+    ...(instructions === '' ? {} : { instructions }),
+  };
+}

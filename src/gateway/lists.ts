@@ -1,0 +1,70 @@
+import type { ListName } from '../catalog/catalog.ts';
+import { SwitchboardError } from '../errors.ts';
+import { bytesAt, type Message } from '../protocol/envelope.ts';
+import { type RequestId, resultMessage } from '../protocol/jsonrpc.ts';
+import { refuse } from './call.ts';
+import type { Scope } from './scope.ts';
+import type { Incoming, InFlight, Outlet } from './session.ts';
+
+export const listOfMethod: Record<string, ListName> = {
+  'tools/list': 'tools',
+  'resources/list': 'resources',
+  'resources/templates/list': 'templates',
+  'prompts/list': 'prompts',
+};
+
+/** Answers a list request from the bytes of the snapshot. Only servers never seen are waited for, and not for long. */
+export function list(scope: Scope, incoming: Incoming): void {
+  if (scope.isDiscovered) {
+    answer(scope, incoming);
+    return;
+  }
+  const waiting = new WaitingList(incoming);
+  if (!incoming.session.begin(waiting)) {
+    refuse(incoming, new SwitchboardError('invalid_request', 'A request with this id is under way already.'));
+    return;
+  }
+  void scope.discovered().then(() => {
+    if (incoming.session.finish(waiting)) answer(scope, incoming);
+  });
+}
+
+class WaitingList implements InFlight {
+  readonly server = '';
+  readonly id: RequestId;
+  readonly outlet: Outlet;
+  private readonly incoming: Incoming;
+
+  constructor(incoming: Incoming) {
+    this.incoming = incoming;
+    this.id = incoming.message.id!;
+    this.outlet = incoming.outlet;
+  }
+
+  cancel(): void {
+    if (this.incoming.session.finish(this)) this.outlet.end();
+  }
+}
+
+function answer(scope: Scope, incoming: Incoming): void {
+  const { message, outlet } = incoming;
+  const page = scope.catalog.lists[listOfMethod[message.method]!].page(cursorOf(message));
+  if (page === undefined) {
+    refuse(
+      incoming,
+      new SwitchboardError('invalid_params', 'params.cursor is not one that this list gave out.'),
+    );
+    return;
+  }
+  outlet.answer(resultMessage(bytesAt(message.bytes, message.idSpan!), page));
+}
+
+function cursorOf({ bytes, params }: Message): string | undefined {
+  // `{}` is the common case and needs no parser.
+  if (params === undefined || params.end - params.start === 2) return undefined;
+  const { cursor } = JSON.parse(bytesAt(bytes, params).toString()) as { cursor?: unknown };
+  if (cursor === undefined) return undefined;
+  if (typeof cursor !== 'string')
+    throw new SwitchboardError('invalid_params', 'params.cursor must be a string.');
+  return cursor;
+}

@@ -1,0 +1,79 @@
+import type { Catalog, Route } from '../catalog/catalog.ts';
+import { SwitchboardError } from '../errors.ts';
+import { bytesAt, type Message, type Routed } from '../protocol/envelope.ts';
+import { bytesOf } from '../protocol/jsonrpc.ts';
+import { stringSpans } from '../protocol/result-uris.ts';
+import type { Edit } from '../protocol/splice.ts';
+
+/** Where a request goes, and what has to change in it on the way. */
+export interface Target {
+  route: Route;
+  edits: Edit[];
+}
+
+/** Finds the server of a request that names a tool, a prompt or a resource. */
+export function resolve(catalog: Catalog, message: Message): Target | undefined {
+  switch (message.method) {
+    case 'tools/call':
+      return target(message.name, catalog.tool(required(message.name, 'name')));
+    case 'prompts/get':
+      return target(message.name, catalog.prompt(required(message.name, 'name')));
+    case 'resources/read':
+      return target(message.uri, catalog.resource(required(message.uri, 'uri')));
+    case 'completion/complete': {
+      const { place, isResource } = reference(message);
+      return target(place, isResource ? catalog.resource(place.value) : catalog.prompt(place.value));
+    }
+    default:
+      throw new SwitchboardError('internal', `No way is known for ${message.method}.`);
+  }
+}
+
+export function unknownTarget(message: Message): SwitchboardError {
+  switch (message.method) {
+    case 'tools/call':
+      return new SwitchboardError('unknown_tool', `Unknown tool: ${message.name?.value}`);
+    case 'prompts/get':
+      return new SwitchboardError('unknown_prompt', `Unknown prompt: ${message.name?.value}`);
+    case 'completion/complete':
+      return new SwitchboardError('invalid_params', `Unknown reference: ${reference(message).place.value}`);
+    default:
+      return new SwitchboardError('unknown_resource', `Unknown resource: ${message.uri?.value}`, {
+        data: { uri: message.uri?.value },
+      });
+  }
+}
+
+function target(place: Routed | undefined, route: Route | undefined): Target | undefined {
+  if (place === undefined || route === undefined) return undefined;
+  const edits =
+    place.value === route.own ? [] : [{ start: place.start, end: place.end, bytes: bytesOf(route.own) }];
+  return { route, edits };
+}
+
+export function required(place: Routed | undefined, key: string): string {
+  if (place === undefined) throw new SwitchboardError('invalid_params', `params.${key} must be a string.`);
+  return place.value;
+}
+
+/** What a completion is asked for: `params.ref` names a prompt or a resource template. */
+function reference(message: Message): { place: Routed; isResource: boolean } {
+  const found = stringSpans(message.bytes, {
+    params: { ref: { type: 'string', name: 'string', uri: 'string' } },
+  });
+  const value = (key: string): Routed | undefined => {
+    const matches = found.filter((candidate) => candidate.key === key);
+    if (matches.length !== 1) return undefined;
+    const { span } = matches[0]!;
+    return { ...span, value: JSON.parse(bytesAt(message.bytes, span).toString()) as string };
+  };
+  const isResource = value('type')?.value === 'ref/resource';
+  const place = value(isResource ? 'uri' : 'name');
+  if (place === undefined) {
+    throw new SwitchboardError(
+      'invalid_params',
+      'params.ref must be {"type": "ref/prompt", "name"} or {"type": "ref/resource", "uri"}.',
+    );
+  }
+  return { place, isResource };
+}

@@ -1,0 +1,160 @@
+import type { Message } from '../protocol/envelope.ts';
+import type { Chunks, RequestId } from '../protocol/jsonrpc.ts';
+import type { ProtocolVersion } from '../protocol/versions.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
+
+/** Where everything goes that belongs to one request of a client. */
+export interface Outlet {
+  /** A message that comes before the answer: progress, a log line, a question of the server. */
+  event(message: Chunks): void;
+  /** The answer; nothing comes after it. */
+  answer(message: Chunks): void;
+  /** There will be no answer: the client has cancelled. */
+  end(): void;
+  /** The server lets go of its stream until later; the client may be asked to do the same. */
+  pause(retryMs: number): void;
+  /** Time has passed and no answer is there yet. */
+  keepAlive(now: number): void;
+}
+
+/** Where everything goes that belongs to the client but to none of its requests. */
+export interface ClientStream {
+  send(message: Chunks): void;
+  keepAlive(): void;
+  /** Whether the client is there and listening. */
+  readonly isOpen: boolean;
+  close(): void;
+}
+
+/** A request of the client that is not answered yet. */
+export interface InFlight {
+  readonly id: RequestId;
+  /** Whose answer it awaits; empty where it is ours to answer. */
+  readonly server: string;
+  readonly outlet: Outlet;
+  cancel(reason: string | undefined): void;
+}
+
+/** A question of a server to the client, not answered yet. */
+export interface Ask {
+  upstream: Upstream;
+  /** The server's own id and progress token, as bytes. */
+  serverId: Buffer;
+  progressToken: Buffer | undefined;
+}
+
+export interface ClientFacts {
+  version: ProtocolVersion;
+  capabilities: Record<string, unknown>;
+}
+
+/** A resource that the client follows, under the URI that it gave. */
+export interface Followed {
+  server: string;
+  own: string;
+}
+
+/** One connected client of the legacy era. */
+export class Session {
+  readonly id: string;
+  readonly facts: ClientFacts;
+  readonly stream: ClientStream;
+  readonly followed = new Map<string, Followed>();
+  private readonly inFlight = new Map<RequestId, InFlight>();
+  /** How many requests await each server. */
+  private readonly awaited = new Map<string, number>();
+  private asks: Map<number, Ask> | undefined;
+  private nextAsk = 1;
+  logLevel: string | undefined;
+  lastSeen = Date.now();
+
+  constructor(id: string, facts: ClientFacts, stream: ClientStream) {
+    this.id = id;
+    this.facts = facts;
+    this.stream = stream;
+  }
+
+  /** Whether the client follows this resource, under whatever URI. */
+  follows({ server, own }: Followed): boolean {
+    return [...this.followed.values()].some((followed) => followed.server === server && followed.own === own);
+  }
+
+  /** False when a request with that id is under way already. */
+  begin(request: InFlight): boolean {
+    if (this.inFlight.has(request.id)) return false;
+    this.inFlight.set(request.id, request);
+    this.awaited.set(request.server, (this.awaited.get(request.server) ?? 0) + 1);
+    return true;
+  }
+
+  /** False when it is over already. */
+  finish(request: InFlight): boolean {
+    if (this.inFlight.get(request.id) !== request) return false;
+    this.inFlight.delete(request.id);
+    const left = this.awaited.get(request.server)! - 1;
+    if (left === 0) this.awaited.delete(request.server);
+    else this.awaited.set(request.server, left);
+    return true;
+  }
+
+  cancel(id: RequestId, reason: string | undefined): void {
+    this.inFlight.get(id)?.cancel(reason);
+  }
+
+  /** Whether answers of other servers than this one are awaited. */
+  awaitsOthersThan(server: string): boolean {
+    return this.awaited.size > 1 || !this.awaited.has(server);
+  }
+
+  get isBusy(): boolean {
+    return this.inFlight.size > 0;
+  }
+
+  /** Remembers a question of a server, and gives the id under which the client is asked. */
+  ask(ask: Ask): number {
+    const id = this.nextAsk++;
+    this.asks ??= new Map();
+    this.asks.set(id, ask);
+    return id;
+  }
+
+  /** The question that an answer of the client belongs to; it is over then. */
+  takeAsk(id: RequestId | undefined): Ask | undefined {
+    const ask = this.peekAsk(id);
+    if (ask !== undefined) this.asks?.delete(id as number);
+    return ask;
+  }
+
+  peekAsk(id: RequestId | undefined): Ask | undefined {
+    return typeof id === 'number' ? this.asks?.get(id) : undefined;
+  }
+
+  /** Under which id of ours the client was asked what the server asked under its own. */
+  askIdOf(upstream: Upstream, serverId: Buffer): number | undefined {
+    for (const [id, ask] of this.asks ?? []) {
+      if (ask.upstream === upstream && ask.serverId.equals(serverId)) return id;
+    }
+    return undefined;
+  }
+
+  keepAlive(now: number): void {
+    this.stream.keepAlive();
+    for (const { outlet } of this.inFlight.values()) outlet.keepAlive(now);
+  }
+
+  /** Ends everything of this client. Gives the questions that now nobody answers. */
+  close(): Ask[] {
+    for (const request of [...this.inFlight.values()]) request.cancel('The client has gone.');
+    const asks = [...(this.asks?.values() ?? [])];
+    this.asks = undefined;
+    this.stream.close();
+    return asks;
+  }
+}
+
+/** What an endpoint hands over: a message of a client, and where its answer goes. */
+export interface Incoming {
+  session: Session;
+  message: Message;
+  outlet: Outlet;
+}

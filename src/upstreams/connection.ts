@@ -1,0 +1,197 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { openChannel } from '../channels/open.ts';
+import { resolveVariables, type ServerConfig, type ServerTransport } from '../config.ts';
+import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import { type Identity, type ServerFacts, shakeHands } from './handshake.ts';
+import type { ServerLog } from './log.ts';
+import { Subscriptions } from './subscriptions.ts';
+import { ServerAnsweredError, Upstream, type UpstreamEvents } from './upstream.ts';
+
+export interface ConnectionSettings {
+  identity: Identity;
+  connectTimeoutMs: number;
+  maxMessageBytes: number;
+  /** Where `${VAR}` in a server's configuration comes from. */
+  variable(name: string): string | undefined;
+}
+
+export interface LiveUpstream {
+  upstream: Upstream;
+  facts: ServerFacts;
+}
+
+export interface ConnectionEvents extends Pick<UpstreamEvents, 'notified' | 'asked'> {
+  starting(): void;
+  opened(live: LiveUpstream): void;
+  lost(error: SwitchboardError): void;
+}
+
+/** HTTP answers that mean: no streamable HTTP here. The specification then wants HTTP+SSE tried. */
+const notStreamable = new Set([400, 404, 405]);
+
+/** The one connection to a server, or to one client's own instance of it: opened when needed, once. */
+export class Connection {
+  private readonly config: ServerConfig;
+  private readonly settings: ConnectionSettings;
+  private readonly capabilities: object;
+  private readonly events: ConnectionEvents;
+  private opening: Promise<LiveUpstream> | undefined;
+  private live: LiveUpstream | undefined;
+  private stopped = false;
+  private logLevel: string | undefined;
+  readonly log: ServerLog;
+  readonly subscriptions = new Subscriptions();
+
+  constructor(
+    config: ServerConfig,
+    settings: ConnectionSettings,
+    capabilities: object,
+    log: ServerLog,
+    events: ConnectionEvents,
+  ) {
+    this.config = config;
+    this.settings = settings;
+    this.capabilities = capabilities;
+    this.log = log;
+    this.events = events;
+  }
+
+  /** The live upstream, if there is one: the way of every call after the first. */
+  get current(): LiveUpstream | undefined {
+    return this.live;
+  }
+
+  /** Opens it, or gives what is open or opening. */
+  open(): Promise<LiveUpstream> {
+    if (this.live !== undefined) return Promise.resolve(this.live);
+    this.opening ??= this.start().finally(() => {
+      this.opening = undefined;
+    });
+    return this.opening;
+  }
+
+  async close(): Promise<void> {
+    this.stopped = true;
+    const { live, opening } = this;
+    this.live = undefined;
+    await live?.upstream.close();
+    // An opening one sees `stopped` and ends itself.
+    await opening?.catch(() => {});
+  }
+
+  setLogLevel(level: string | undefined): void {
+    if (level === undefined || level === this.logLevel) return;
+    this.logLevel = level;
+    if (this.live !== undefined) this.sendLogLevel(this.live);
+  }
+
+  private async start(): Promise<LiveUpstream> {
+    if (this.stopped) throw this.failure(new SwitchboardError('server_unavailable', 'it was stopped'));
+    this.events.starting();
+    try {
+      const live = await this.connectOrFallBack();
+      if (live.upstream.isGone)
+        throw new SwitchboardError('server_unavailable', 'it ended right after the handshake');
+      this.live = live;
+      this.restore(live);
+      this.events.opened(live);
+      return live;
+    } catch (error) {
+      const failure = this.failure(error);
+      this.events.lost(failure);
+      throw failure;
+    }
+  }
+
+  private async connectOrFallBack(): Promise<LiveUpstream> {
+    const transport = resolveVariables(this.config.transport, this.config.name, this.settings.variable);
+    try {
+      return await this.connect(transport);
+    } catch (error) {
+      const status = error instanceof SwitchboardError ? error.data.status : undefined;
+      if (transport.type !== 'http' || !notStreamable.has(status as number)) throw error;
+      this.log.add(`no streamable HTTP there (HTTP ${status}); trying HTTP+SSE`);
+      return await this.connect({ ...transport, type: 'sse' }).catch(() => Promise.reject(error));
+    }
+  }
+
+  private async connect(transport: ServerTransport): Promise<LiveUpstream> {
+    const upstream = new Upstream(
+      {
+        notified: (message, call) => this.events.notified(message, call),
+        asked: (message, call) => this.events.asked(message, call),
+        log: (line) => this.log.add(line),
+        closed: (error) => this.upstreamClosed(upstream, error),
+      },
+      (receiver) => openChannel(transport, this.settings.maxMessageBytes, receiver),
+    );
+    const patience = new AbortController();
+    try {
+      const facts = await Promise.race([
+        shakeHands(upstream, this.settings.identity, this.capabilities),
+        this.tooLate(patience.signal),
+      ]);
+      if (this.stopped) throw new SwitchboardError('server_unavailable', 'it was stopped');
+      return { upstream, facts };
+    } catch (error) {
+      // The failure is told at once; a child that does not want to end is ended behind it.
+      upstream.close().catch(() => {});
+      throw error;
+    } finally {
+      patience.abort();
+    }
+  }
+
+  private async tooLate(signal: AbortSignal): Promise<never> {
+    await delay(this.settings.connectTimeoutMs, undefined, { signal, ref: false });
+    throw new SwitchboardError(
+      'server_start_failed',
+      `it did not finish the handshake within ${this.settings.connectTimeoutMs} ms (setting connectTimeoutMs)`,
+    );
+  }
+
+  private restore(live: LiveUpstream): void {
+    this.sendLogLevel(live);
+    for (const uri of this.subscriptions.uris()) {
+      live.upstream
+        .request('resources/subscribe', { uri })
+        .catch((error: Error) => this.log.add(error.message));
+    }
+  }
+
+  private sendLogLevel({ upstream, facts }: LiveUpstream): void {
+    if (this.logLevel === undefined || facts.capabilities.logging === undefined) return;
+    upstream
+      .request('logging/setLevel', { level: this.logLevel })
+      .catch((error: Error) => this.log.add(error.message));
+  }
+
+  private upstreamClosed(upstream: Upstream, error: SwitchboardError): void {
+    if (this.live?.upstream !== upstream) return;
+    this.live = undefined;
+    this.log.add(error.message);
+    this.events.lost(this.failure(error));
+  }
+
+  /** Every error that leaves here says which server it is about. */
+  private failure(error: unknown): SwitchboardError {
+    const { name } = this.config;
+    if (error instanceof ServerAnsweredError) {
+      return new SwitchboardError(
+        'server_start_failed',
+        `Server "${name}" refused the handshake: ${error.message}`,
+        {
+          cause: error,
+          data: { server: name },
+        },
+      );
+    }
+    const known = asSwitchboardError(error);
+    if (known.data.server === name) return known;
+    const code = known.code === 'internal' ? 'server_start_failed' : known.code;
+    return new SwitchboardError(code, `Server "${name}" is not available: ${known.message}`, {
+      cause: error,
+      data: { ...known.data, server: name },
+    });
+  }
+}

@@ -1,0 +1,254 @@
+import type { Channel, Receiver } from '../channels/channel.ts';
+import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import { type AnswerId, findAnswerId } from '../protocol/answer.ts';
+import { bytesAt, idValue, type Message, readMessage, splitBatch } from '../protocol/envelope.ts';
+import {
+  type Chunks,
+  errorMessage,
+  join,
+  notificationMessage,
+  type RpcError,
+  requestMessage,
+  resultMessage,
+} from '../protocol/jsonrpc.ts';
+import { parseLossless } from '../protocol/lossless.ts';
+import { type Edit, splice } from '../protocol/splice.ts';
+
+/** Whoever a call is made for. Only its identity matters here. */
+export type Client = object;
+
+/** One request under way at a server. */
+export interface Call {
+  /** Undefined where the request is our own. */
+  readonly client: Client | undefined;
+  /** The answer, with the place of its id. */
+  answered(chunks: Chunks, at: AnswerId): void;
+  failed(error: SwitchboardError, sent: boolean): void;
+  progressed?(message: Message): void;
+  /** The server will go on with its answer later. */
+  paused?(retryMs: number): void;
+}
+
+/** What a server says by itself. `call` is the call that it belongs to, where that is certain. */
+export interface UpstreamEvents {
+  notified(message: Message, call: Call | undefined): void;
+  asked(message: Message, call: Call | undefined): void;
+  closed(error: SwitchboardError): void;
+  log(line: string): void;
+}
+
+/** Answer of a server to one of our own requests that says: error. */
+export class ServerAnsweredError extends Error {
+  readonly rpc: RpcError;
+
+  constructor(method: string, rpc: RpcError) {
+    super(`${method}: ${rpc.message} (${rpc.code})`);
+    this.rpc = rpc;
+  }
+}
+
+const emptyResult = Buffer.from('{}');
+
+/** A live MCP connection to one server: its own sequence of ids, and the calls under way. */
+export class Upstream implements Receiver {
+  private readonly events: UpstreamEvents;
+  private channel!: Channel;
+  private nextId = 1;
+  private readonly calls = new Map<number, Call>();
+  private gone: SwitchboardError | undefined;
+
+  constructor(events: UpstreamEvents, open: (receiver: Receiver) => Channel) {
+    this.events = events;
+    this.channel = open(this);
+  }
+
+  get isGone(): boolean {
+    return this.gone !== undefined;
+  }
+
+  /** Relays a client's request under an id of ours, which also becomes its progress token. Gives that id. */
+  relay(message: Message, edits: Edit[], call: Call): number {
+    if (this.gone !== undefined) {
+      call.failed(this.gone, false);
+      return -1;
+    }
+    const id = this.nextId++;
+    const idBytes = Buffer.from(String(id), 'latin1');
+    edits.push({ ...message.idSpan!, bytes: idBytes });
+    if (message.wantedProgress !== undefined) edits.push({ ...message.wantedProgress, bytes: idBytes });
+    this.calls.set(id, call);
+    this.channel.send(splice(message.bytes, edits), id);
+    return id;
+  }
+
+  /** A request of our own. */
+  request(method: string, params?: unknown): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (this.gone !== undefined) {
+        reject(this.gone);
+        return;
+      }
+      const id = this.nextId++;
+      this.calls.set(id, {
+        client: undefined,
+        failed: reject,
+        answered: (chunks) => settle(method, chunks, resolve, reject),
+      });
+      this.channel.send(requestMessage(id, method, params), id);
+    });
+  }
+
+  notify(method: string, params?: unknown): void {
+    this.send(notificationMessage(method, params));
+  }
+
+  send(message: Buffer): void {
+    if (this.gone === undefined) this.channel.send(message);
+  }
+
+  /** The client does not want the answer any more: the server is told, and a late answer is dropped. */
+  cancel(id: number, reason: string | undefined): void {
+    if (!this.calls.delete(id)) return;
+    this.notify(
+      'notifications/cancelled',
+      reason === undefined ? { requestId: id } : { requestId: id, reason },
+    );
+    this.channel.abandon(id);
+  }
+
+  answer(id: Buffer, result: Buffer): void {
+    this.send(Buffer.concat(resultMessage(id, result)));
+  }
+
+  answerError(id: Buffer, error: RpcError): void {
+    this.send(errorMessage(id, error));
+  }
+
+  ready(version: string): void {
+    this.channel.ready(version);
+  }
+
+  /** The clients that have a call under way here, and one of its calls each. */
+  busyClients(): Map<Client, Call> {
+    const busy = new Map<Client, Call>();
+    for (const call of this.calls.values()) if (call.client !== undefined) busy.set(call.client, call);
+    return busy;
+  }
+
+  async close(): Promise<void> {
+    this.end(new SwitchboardError('server_unavailable', 'The server was stopped.'));
+    await this.channel.close();
+  }
+
+  message(chunks: Chunks, request?: number): void {
+    const at = findAnswerId(chunks);
+    if (at !== undefined) {
+      this.answered(chunks, at);
+      return;
+    }
+    try {
+      const bytes = join(chunks);
+      for (const part of splitBatch(bytes) ?? [bytes]) this.receive(readMessage(part), request);
+    } catch (error) {
+      const { message } = asSwitchboardError(error);
+      this.events.log(`a message that is not MCP is skipped: ${message}`);
+      if (request !== undefined) {
+        this.failed(
+          request,
+          new SwitchboardError('server_protocol_error', `The server's answer is wrong: ${message}`),
+          true,
+        );
+      }
+    }
+  }
+
+  failed(id: number, error: SwitchboardError, sent: boolean): void {
+    const call = this.calls.get(id);
+    this.calls.delete(id);
+    call?.failed(error, sent);
+  }
+
+  paused(id: number, retryMs: number): void {
+    this.calls.get(id)?.paused?.(retryMs);
+  }
+
+  closed(error: SwitchboardError): void {
+    this.end(error);
+    this.events.closed(error);
+  }
+
+  log(line: string): void {
+    this.events.log(line);
+  }
+
+  private answered(chunks: Chunks, at: AnswerId): void {
+    const call = this.calls.get(at.id);
+    if (call === undefined) {
+      this.events.log(`an answer to no open request (id ${at.id}) is dropped`);
+      return;
+    }
+    this.calls.delete(at.id);
+    this.channel.answered(at.id);
+    call.answered(chunks, at);
+  }
+
+  private receive(message: Message, request: number | undefined): void {
+    switch (message.kind) {
+      case 'result':
+      case 'error':
+        if (typeof message.id !== 'number' || message.idSpan === undefined) {
+          this.events.log('an answer without an id of ours is dropped');
+          return;
+        }
+        this.answered([message.bytes], {
+          id: message.id,
+          isError: message.kind === 'error',
+          chunk: 0,
+          start: message.idSpan.start,
+          end: message.idSpan.end,
+        });
+        return;
+      case 'notification':
+        if (message.method === 'notifications/progress') this.progressed(message);
+        else this.events.notified(message, this.callOf(request));
+        return;
+      case 'request':
+        if (message.method === 'ping') this.answer(bytesAt(message.bytes, message.idSpan!), emptyResult);
+        else this.events.asked(message, this.callOf(request));
+    }
+  }
+
+  private progressed(message: Message): void {
+    const token = message.progressToken && idValue(message.bytes, message.progressToken);
+    if (typeof token === 'number') this.calls.get(token)?.progressed?.(message);
+  }
+
+  private callOf(request: number | undefined): Call | undefined {
+    return request === undefined ? undefined : this.calls.get(request);
+  }
+
+  private end(error: SwitchboardError): void {
+    if (this.gone !== undefined) return;
+    this.gone = error;
+    const calls = [...this.calls.values()];
+    this.calls.clear();
+    for (const call of calls) call.failed(error, true);
+  }
+}
+
+function settle(
+  method: string,
+  chunks: Chunks,
+  resolve: (result: unknown) => void,
+  reject: (error: Error) => void,
+): void {
+  try {
+    const answer = parseLossless(join(chunks).toString()) as { result?: unknown; error?: RpcError };
+    if (answer.error !== undefined) reject(new ServerAnsweredError(method, answer.error));
+    else resolve(answer.result);
+  } catch (error) {
+    reject(
+      new SwitchboardError('server_protocol_error', `The answer to ${method} is not JSON.`, { cause: error }),
+    );
+  }
+}
