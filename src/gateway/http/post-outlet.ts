@@ -12,8 +12,9 @@ const UNREAD_MS = 60_000;
 
 /** What a POST was accepted with. */
 export interface PostTerms {
-  acceptsJson: boolean;
   acceptsEvents: boolean;
+  /** The answer is a stream from the start. */
+  prefersEvents: boolean;
   /** Headers for whatever the answer becomes. */
   headers: Record<string, string>;
   /** How many requests the POST holds; more than one only in a batch. */
@@ -39,7 +40,7 @@ export class PostOutlet implements Outlet {
     this.streams = streams;
     this.terms = terms;
     this.missing = terms.requests;
-    if (!terms.acceptsJson) this.becomeStream();
+    if (terms.prefersEvents) this.becomeStream();
   }
 
   event(message: Chunks): void {

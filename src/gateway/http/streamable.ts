@@ -161,7 +161,14 @@ function readTerms({ headers }: IncomingMessage): PostTerms {
   if (!acceptsJson && !acceptsEvents) {
     throw new SwitchboardError('not_acceptable', 'Accept application/json and text/event-stream.');
   }
-  return { acceptsJson, acceptsEvents, headers: noHeaders, requests: 1, isBatch: false };
+  // Both are fine with nearly every client; one that names events first, or nothing else, gets events.
+  const prefersEvents = acceptsEvents && (!acceptsJson || namesEventsFirst(headers.accept));
+  return { acceptsEvents, prefersEvents, headers: noHeaders, requests: 1, isBatch: false };
+}
+
+function namesEventsFirst(accept = ''): boolean {
+  const events = accept.indexOf('text/event-stream');
+  return events !== -1 && events < accept.indexOf('application/json');
 }
 
 function readAccept(accept = '*/*'): { acceptsJson: boolean; acceptsEvents: boolean } {
