@@ -1,4 +1,5 @@
 /** Shows the results as tables: for the terminal, for docs/benchmark.md, and raw. */
+import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import type { Verdict } from './goals.ts';
 import { median, pairedRatio, type Samples } from './measure.ts';
@@ -43,6 +44,9 @@ export function markdownReport(results: Results, verdicts: Verdict[]): string {
     `for a quarter of a second each; a ratio is the median of ${results.cycles} such cycles. Microseconds differ`,
     'between machines and moments, the ratios much less.',
     '',
+    `Beside it stand ${peerVersions()}, in front of the same stdio server: supergateway with`,
+    'sessions and its logging off, mcp-hub called over its REST interface.',
+    '',
     '![CPU per call against a direct call](benchmark.svg)',
   ];
   for (const table of tablesOf(results, verdicts)) {
@@ -50,6 +54,14 @@ export function markdownReport(results: Results, verdicts: Verdict[]): string {
   }
   if (results.notes.length > 0) lines.push('', '## Notes', '', ...results.notes.map((note) => `- ${note}`));
   return `${lines.join('\n')}\n`;
+}
+
+function peerVersions(): string {
+  const file = new URL('./peers/package.json', import.meta.url);
+  const manifest = JSON.parse(readFileSync(file, 'utf8')) as { dependencies: Record<string, string> };
+  return Object.entries(manifest.dependencies)
+    .map(([name, version]) => `${name} ${version}`)
+    .join(', ');
 }
 
 export function rawReport(results: Results): string {

@@ -9,7 +9,8 @@ import { judge } from './goals.ts';
 import { placeProcesses } from './processes.ts';
 import { markdownReport, type Results, rawReport, textReport } from './report.ts';
 import { type Experiment, measureCalls, measureLists, measureSessions, measureStarts } from './scenarios.ts';
-import { Lab, peerNames, Unavailable, type VariantName, variantNames } from './variants.ts';
+import { Unavailable } from './starting.ts';
+import { Lab, peerNames, type VariantName, variantNames } from './variants.ts';
 
 const usage = `npm run bench -- [options]
   --quick            few cycles, for a first look

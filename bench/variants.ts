@@ -1,14 +1,11 @@
 /** Starts what is compared: the server itself, Switchboard in front of it, and other gateways from npm. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Target } from './client.ts';
-import { HttpConnection } from './http-connection.ts';
 import { descendants, type Placement } from './processes.ts';
+import { freePort, listeningUrl, pidOf, Unavailable, untilListening } from './starting.ts';
 
 export const variantNames = [
   'direct',
@@ -24,12 +21,8 @@ export const peerNames = ['supergateway', 'mcp-proxy', 'mcp-hub'] as const satis
 const httpEchoFile = fileURLToPath(new URL('./servers/http-echo.ts', import.meta.url));
 const stdioEchoFile = fileURLToPath(new URL('./servers/stdio-echo.ts', import.meta.url));
 const collectGarbageFile = new URL('./collect-garbage.ts', import.meta.url).href;
-const START_TIMEOUT_MS = 20_000;
 const STOP_TIMEOUT_MS = 5_000;
 const DEFAULT_TOOL_COUNT = 3;
-
-/** A variant that cannot take part here; the others are measured without it. */
-export class Unavailable extends Error {}
 
 export interface Running {
   name: VariantName;
@@ -250,71 +243,4 @@ function peerProgram(name: string): string {
     bin: Record<string, string>;
   };
   return join(folder, manifest.bin[name] ?? '');
-}
-
-/** Reads the line with which our servers and Switchboard say where they listen; the rest of the output is dropped. */
-function listeningUrl(child: ChildProcess): Promise<string> {
-  return untilStarted(child, (resolve) => {
-    if (child.stdout === null) return;
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      const event = /^\{.*"event":"listening"/.test(line) ? (JSON.parse(line) as { url: string }) : undefined;
-      if (event !== undefined) resolve(event.url);
-    });
-  });
-}
-
-async function untilListening(child: ChildProcess, port: number): Promise<void> {
-  child.stdout?.resume();
-  let waiting = true;
-  await untilStarted<void>(child, async (resolve) => {
-    while (waiting) {
-      try {
-        (await HttpConnection.open(port)).destroy();
-        resolve();
-        return;
-      } catch {
-        await delay(5);
-      }
-    }
-  }).finally(() => {
-    waiting = false;
-  });
-}
-
-function untilStarted<Value>(
-  child: ChildProcess,
-  watch: (resolve: (value: Value) => void) => void,
-): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    let errors = '';
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      errors = (errors + text).slice(-2_000);
-    });
-    const fail = (problem: string) => {
-      clearTimeout(timer);
-      reject(new Unavailable(`${problem}${errors === '' ? '' : `: ${errors.trim()}`}`));
-    };
-    const timer = setTimeout(() => fail(`did not listen within ${START_TIMEOUT_MS} ms`), START_TIMEOUT_MS);
-    child.once('error', (error) => fail(error.message));
-    child.once('exit', (code, signal) => fail(`ended at start with ${signal ?? `code ${code}`}`));
-    watch((value) => {
-      clearTimeout(timer);
-      resolve(value);
-    });
-  });
-}
-
-function pidOf(child: ChildProcess): number {
-  if (child.pid === undefined) throw new Unavailable('it could not be started');
-  return child.pid;
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
 }
