@@ -1,0 +1,65 @@
+import { Client, type ClientOptions } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
+import { StdioClientTransport, type StdioServerParameters } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { Notification } from '@modelcontextprotocol/sdk/types.js';
+import { Inbox } from './inbox.ts';
+
+export interface ConnectedClient extends AsyncDisposable {
+  client: Client;
+  /** Everything that came unasked. */
+  notifications: Inbox<Notification>;
+}
+
+type Capabilities = NonNullable<ClientOptions['capabilities']>;
+
+/** A client of the SDK, version 1, over streamable HTTP. */
+export async function connectHttp(
+  url: string,
+  capabilities: Capabilities = {},
+  prepare: (client: Client) => void = () => {},
+): Promise<ConnectedClient> {
+  const transport = new StreamableHTTPClientTransport(new URL(url));
+  const connected = await connect(transport as Transport, capabilities, prepare);
+  return {
+    ...connected,
+    async [Symbol.asyncDispose]() {
+      // A Switchboard that was stopped by the test has ended the session itself.
+      await transport.terminateSession().catch(() => {});
+      await connected.client.close();
+    },
+  };
+}
+
+/** A client of the SDK, version 1, over HTTP+SSE. */
+export function connectSse(url: string, capabilities: Capabilities = {}): Promise<ConnectedClient> {
+  return connect(new SSEClientTransport(new URL(url)), capabilities);
+}
+
+/** A client of the SDK, version 1, that starts a program and speaks to it over stdio. */
+export function connectStdio(
+  parameters: StdioServerParameters,
+  capabilities: Capabilities = {},
+): Promise<ConnectedClient> {
+  return connect(new StdioClientTransport({ stderr: 'ignore', ...parameters }), capabilities);
+}
+
+async function connect(
+  transport: Transport,
+  capabilities: Capabilities,
+  prepare: (client: Client) => void = () => {},
+): Promise<ConnectedClient> {
+  const client = new Client({ name: 'test-client', version: '1.0.0' }, { capabilities });
+  const notifications = new Inbox<Notification>();
+  client.fallbackNotificationHandler = async (notification) => notifications.add(notification);
+  prepare(client);
+  await client.connect(transport);
+  return { client, notifications, [Symbol.asyncDispose]: () => client.close() };
+}
+
+/** The texts in a tool's result, one after the other. */
+export function textOf(result: Awaited<ReturnType<Client['callTool']>>): string {
+  const content = result.content as { type: string; text?: string }[];
+  return content.map(({ text = '' }) => text).join('\n');
+}

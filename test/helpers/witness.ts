@@ -1,0 +1,69 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { Inbox } from './inbox.ts';
+
+/** Something that a fixture process saw. Its end is a sighting too: its connection closes, however it ends. */
+export interface Sighting {
+  who: string;
+  pid: number;
+  saw: string;
+  [detail: string]: unknown;
+}
+
+/** Hears from fixture processes, past Switchboard, what reaches them; and can tell them to go on. */
+export class Witness implements AsyncDisposable {
+  readonly sightings = new Inbox<Sighting>();
+  private readonly server = createServer((socket) => this.listenTo(socket));
+  private readonly sockets = new Set<Socket>();
+  private readonly byName = new Map<string, Socket>();
+
+  static async open(): Promise<Witness> {
+    const witness = new Witness();
+    witness.server.listen(0, '127.0.0.1');
+    await once(witness.server, 'listening');
+    return witness;
+  }
+
+  /** The environment with which a fixture finds its witness. */
+  env(who: string): Record<string, string> {
+    const { port } = this.server.address() as AddressInfo;
+    return { WITNESS_PORT: String(port), WITNESS_NAME: who };
+  }
+
+  /** The first time, past or future, that this fixture sees this. */
+  sees(who: string, saw: string, fits: (sighting: Sighting) => boolean = () => true): Promise<Sighting> {
+    return this.sightings.first((sighting) => sighting.who === who && sighting.saw === saw && fits(sighting));
+  }
+
+  /** Everything of one kind that a fixture has seen so far. */
+  seenBy(who: string, saw: string): Sighting[] {
+    return this.sightings.items.filter((sighting) => sighting.who === who && sighting.saw === saw);
+  }
+
+  tell(who: string, order: string): void {
+    this.byName.get(who)?.write(`${order}\n`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    this.server.close();
+    await once(this.server, 'close');
+  }
+
+  private listenTo(socket: Socket): void {
+    let last: Sighting | undefined;
+    this.sockets.add(socket);
+    createInterface({ input: socket }).on('line', (line) => {
+      last = JSON.parse(line) as Sighting;
+      this.byName.set(last.who, socket);
+      this.sightings.add(last);
+    });
+    // A killed process resets its connection; that is its end like any other.
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      this.sockets.delete(socket);
+      if (last !== undefined) this.sightings.add({ who: last.who, pid: last.pid, saw: 'end' });
+    });
+  }
+}
