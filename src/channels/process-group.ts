@@ -18,15 +18,12 @@ export async function stopGroup(child: ChildProcess, deadlines: StopDeadlines): 
   if (group === undefined) return;
   const exited = hasExited(child) ? Promise.resolve() : new Promise((resolve) => child.once('exit', resolve));
   child.stdin?.end();
-  if (!hasExited(child) && !(await within(exited, deadlines.termAfterMs))) {
-    signalGroup(group, 'SIGTERM');
-    await within(exited, deadlines.killAfterMs);
-  }
-  await endGroup(group, hasExited(child) ? deadlines.killAfterMs : 0);
+  if (!hasExited(child)) await within(exited, deadlines.termAfterMs);
+  await endGroup(group, deadlines.killAfterMs);
   await exited;
 }
 
-/** Ends what is left of a group whose leader may be gone already. */
+/** Ends what is left of a group, whose leader may be gone already: one SIGTERM, then SIGKILL. */
 export async function endGroup(group: number, killAfterMs: number): Promise<void> {
   if (!signalGroup(group, 'SIGTERM')) return;
   const deadline = Date.now() + killAfterMs;

@@ -1,0 +1,165 @@
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectHttp, textOf } from '../helpers/clients.ts';
+import { fixtureServer, referenceServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+const isReady = (name: string) => (event: { [key: string]: unknown }) =>
+  event.event === 'server' && event.name === name && event.state === 'ready';
+
+describe('servers that are started together', () => {
+  let witness: Witness;
+  let switchboard: RunningSwitchboard;
+
+  beforeAll(async () => {
+    witness = await Witness.open();
+    switchboard = await startSwitchboard({
+      mcpServers: {
+        recipes: fixtureServer('recorder', witness.env('recipes')),
+        fetch: fixtureServer('recorder', witness.env('fetch')),
+      },
+      switchboard: { startup: 'parallel' },
+    });
+  });
+  afterAll(async () => {
+    await switchboard.stop();
+    await witness[Symbol.asyncDispose]();
+  });
+
+  it.each(['recipes', 'fetch'])('%s is spawned and finishes the handshake [M1]', async (name) => {
+    await switchboard.event(isReady(name));
+    const handshake = witness.seenBy(name, 'message').slice(0, 2);
+    expect(handshake.map(({ method }) => method)).toEqual(['initialize', 'notifications/initialized']);
+  });
+
+  it('each have a process of their own and count requests on their own [M2]', async () => {
+    await using connected = await connectHttp(switchboard.url);
+    const { client } = connected;
+    for (const tool of ['recipes__whoami', 'fetch__whoami', 'recipes__whoami', 'recipes__whoami']) {
+      await client.callTool({ name: tool });
+    }
+    const requestIds = (name: string) =>
+      witness
+        .seenBy(name, 'message')
+        .filter(({ id }) => id !== undefined)
+        .map(({ id }) => id);
+    const counted = (length: number) => Array.from({ length }, (_, index) => index + 1);
+    // The handshake and the list of tools come first.
+    expect(requestIds('recipes')).toEqual(counted(2 + 3));
+    expect(requestIds('fetch')).toEqual(counted(2 + 1));
+
+    const { pid } = await witness.sees('recipes', 'start');
+    expect((await witness.sees('fetch', 'start')).pid).not.toBe(pid);
+  });
+
+  it('are known by name: when one process ends, that server has failed and no other [M2]', async () => {
+    const { pid } = await witness.sees('fetch', 'start');
+    process.kill(pid, 'SIGKILL');
+    const failure = await switchboard.event(({ event, state }) => event === 'server' && state === 'failed');
+    expect(failure.name).toBe('fetch');
+
+    const response = await fetch(`${switchboard.baseUrl}/api/v1/projects/default/servers`);
+    const { servers } = (await response.json()) as { servers: { name: string; state: string }[] };
+    expect(servers.map(({ name, state }) => [name, state])).toEqual([
+      ['recipes', 'ready'],
+      ['fetch', 'failed'],
+    ]);
+  });
+});
+
+it('a server sees its own environment, and neither that of another server nor ours [M9]', async () => {
+  await using switchboard = await startSwitchboard(
+    {
+      mcpServers: {
+        recipes: {
+          ...referenceServer('everything'),
+          env: { API_KEY: 'of recipes', USER_EMAIL: 'cook@example.com' },
+        },
+        fetch: { ...referenceServer('everything'), env: { PROXY: 'of fetch' } },
+      },
+    },
+    { env: { GATEWAY_TOKEN: 'of the gateway' } },
+  );
+  await using connected = await connectHttp(switchboard.url);
+  const environmentOf = async (server: string) =>
+    JSON.parse(textOf(await connected.client.callTool({ name: `${server}__get-env` }))) as object;
+
+  const recipes = await environmentOf('recipes');
+  const fetch = await environmentOf('fetch');
+  expect(recipes).toMatchObject({ API_KEY: 'of recipes', USER_EMAIL: 'cook@example.com' });
+  expect(fetch).toMatchObject({ PROXY: 'of fetch' });
+  const foreign = (environment: object) => Object.keys(environment).filter((name) => !isSafe(name));
+  expect(foreign(recipes)).toEqual(['API_KEY', 'USER_EMAIL']);
+  expect(foreign(fetch)).toEqual(['PROXY']);
+});
+
+it('a server is started with its command, arguments and environment and spoken to over stdio [M10, P3]', async () => {
+  await using witness = await Witness.open();
+  const words = ['--name', 'two words', '', '$HOME "quoted" *', 'ünïcode'];
+  await using switchboard = await startSwitchboard({
+    mcpServers: {
+      recorder: fixtureServer('recorder', { ...witness.env('recorder'), TOKEN: 'given' }, ...words),
+    },
+  });
+  await using connected = await connectHttp(switchboard.url);
+  const answer = JSON.parse(textOf(await connected.client.callTool({ name: 'whoami' })));
+
+  expect(await witness.sees('recorder', 'arguments')).toMatchObject({ arguments: words });
+  expect(answer.env.TOKEN).toBe('given');
+  expect(answer.parent).toBe(switchboard.process.pid);
+});
+
+describe.concurrent('a process that is not needed any more', () => {
+  const start = async (witness: Witness) => {
+    const switchboard = await startSwitchboard({
+      mcpServers: {
+        stubborn: fixtureServer('stubborn', witness.env('stubborn')),
+        forking: fixtureServer('forking', witness.env('forking')),
+        kept: fixtureServer('recorder', witness.env('kept')),
+      },
+      switchboard: { startup: 'parallel' },
+    });
+    await Promise.all(['stubborn', 'forking', 'kept'].map((name) => switchboard.event(isReady(name))));
+    await witness.sees('forking-grandchild', 'start');
+    return switchboard;
+  };
+  const allEnded = (witness: Witness) =>
+    Promise.all(['stubborn', 'forking', 'forking-grandchild'].map((who) => witness.sees(who, 'end')));
+  const orderOf = (witness: Witness, who: string) =>
+    witness.sightings.items.filter((sighting) => sighting.who === who).map(({ saw }) => saw);
+
+  it('gets SIGTERM, then SIGKILL, and its children too, when its server leaves the configuration [P5]', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await start(witness);
+    await switchboard.configure({
+      mcpServers: { kept: fixtureServer('recorder', witness.env('kept')) },
+      switchboard: { startup: 'parallel' },
+    });
+    await allEnded(witness);
+
+    expect(orderOf(witness, 'stubborn')).toEqual(['start', 'stdin end', 'SIGTERM', 'end']);
+    expect(orderOf(witness, 'forking')).toEqual(['start', 'stdin end', 'end']);
+    expect(orderOf(witness, 'forking-grandchild')).toEqual(['start', 'SIGTERM', 'end']);
+    expect(orderOf(witness, 'kept')).not.toContain('end');
+  });
+
+  it('gets SIGTERM, then SIGKILL, and its children too, when Switchboard stops [P5]', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await start(witness);
+    const exit = once(switchboard.process, 'exit');
+    switchboard.process.kill('SIGTERM');
+    await allEnded(witness);
+
+    expect(orderOf(witness, 'stubborn')).toEqual(['start', 'stdin end', 'SIGTERM', 'end']);
+    expect(orderOf(witness, 'forking-grandchild')).toEqual(['start', 'SIGTERM', 'end']);
+    await witness.sees('kept', 'end');
+    expect(await exit).toEqual([0, null]);
+  });
+});
+
+/** What every child may see: where programs, home and language are. */
+function isSafe(name: string): boolean {
+  const safe = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'LANG', 'LANGUAGE'];
+  return safe.includes(name) || name.startsWith('LC_');
+}
