@@ -15,8 +15,9 @@ export const listOfMethod: Record<string, ListName> = {
 
 /** Answers a list request from the bytes of the snapshot. Only servers never seen are waited for, and not for long. */
 export function list(scope: Scope, incoming: Incoming): void {
+  const cursor = cursorOf(incoming.message);
   if (scope.isDiscovered) {
-    answer(scope, incoming);
+    answer(scope, incoming, cursor);
     return;
   }
   const waiting = new WaitingList(incoming);
@@ -25,7 +26,7 @@ export function list(scope: Scope, incoming: Incoming): void {
     return;
   }
   void scope.discovered().then(() => {
-    if (incoming.session.finish(waiting)) answer(scope, incoming);
+    if (incoming.session.finish(waiting)) answer(scope, incoming, cursor);
   });
 }
 
@@ -46,9 +47,9 @@ class WaitingList implements InFlight {
   }
 }
 
-function answer(scope: Scope, incoming: Incoming): void {
+function answer(scope: Scope, incoming: Incoming, cursor: string | undefined): void {
   const { message, outlet } = incoming;
-  const page = scope.catalog.lists[listOfMethod[message.method]!].page(cursorOf(message));
+  const page = scope.catalog.lists[listOfMethod[message.method]!].page(cursor);
   if (page === undefined) {
     refuse(
       incoming,
