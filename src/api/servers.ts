@@ -35,7 +35,8 @@ export function createApi(
       send(response, 200, answer(path, directory));
     } catch (thrown) {
       const { code, message, data, kind } = asSwitchboardError(thrown);
-      send(response, kind.http, { error: { code, message, details: data } });
+      const headers = code === 'method_not_allowed' ? { allow: 'GET' } : {};
+      send(response, kind.http, { error: { code, message, details: data } }, headers);
     }
   };
 }
@@ -50,6 +51,11 @@ function answer(path: string, directory: ServerDirectory): object {
   return match[2] === undefined ? server : { lines: directory.log(server.name) ?? [] };
 }
 
-function send(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+function send(
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 }

@@ -69,16 +69,15 @@ export class HttpFront {
         this.streamable.handle(request, response);
         return;
       case '/sse':
-        requireMethod(request, 'GET');
-        this.legacy.listen(response);
+        if (takes(request, response, 'GET')) this.legacy.listen(response);
         return;
       case '/messages':
-        requireMethod(request, 'POST');
+        if (!takes(request, response, 'POST')) return;
         this.legacy.post(request, response, new URLSearchParams(url.slice(query + 1)).get('sessionId'));
         return;
       case '/healthz':
       case '/readyz':
-        writeJson(response, [alive], {});
+        if (takes(request, response, 'GET', 'HEAD')) writeJson(response, [alive], {});
         return;
       default:
         if (path.startsWith('/api/')) this.api(request, response);
@@ -91,8 +90,12 @@ export class HttpFront {
   }
 }
 
-function requireMethod({ method }: IncomingMessage, wanted: string): void {
-  if (method !== wanted) throw new SwitchboardError('method_not_allowed', `Use ${wanted} here.`);
+/** False when the request has been refused because of its method. */
+function takes({ method = '' }: IncomingMessage, response: ServerResponse, ...methods: string[]): boolean {
+  if (methods.includes(method)) return true;
+  const allow = methods.join(', ');
+  writeFailure(response, new SwitchboardError('method_not_allowed', `Use ${allow} here.`), { allow });
+  return false;
 }
 
 function describeListenError(error: NodeJS.ErrnoException, host: string, port: number): SwitchboardError {
