@@ -59,6 +59,7 @@ export const settingsSchema = z.object(
     maxMessageBytes: integer(1_024, 2 ** 30).default(64 * 2 ** 20),
     maxSessions: integer(1, 1_000_000).default(10_000),
     sessionIdleMs: integer(1, maxTimerMs).default(30 * 60_000),
+    keepAliveMs: integer(10, maxTimerMs).default(5_000),
     startup: oneOf(['lazy', 'parallel']).default('lazy'),
   },
   { error: (issue) => `must be an object of settings, not ${kindOf(issue.input)}` },

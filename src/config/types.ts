@@ -29,6 +29,8 @@ export interface Settings {
   maxMessageBytes: number;
   maxSessions: number;
   sessionIdleMs: number;
+  /** How often a silent stream is written to; an answer that takes longer than this becomes a stream. */
+  keepAliveMs: number;
 }
 
 export interface Configuration {

@@ -28,10 +28,10 @@ export interface GatewaySettings {
   identity: Identity;
   maxSessions: number;
   sessionIdleMs: number;
+  keepAliveMs: number;
 }
 
 const emptyResult = Buffer.from('{}');
-const SWEEP_MS = 5_000;
 
 const changedNotifications: Record<ListName, string> = {
   tools: 'notifications/tools/list_changed',
@@ -50,7 +50,7 @@ export class Gateway {
   constructor(scope: Scope, settings: GatewaySettings) {
     this.scope = scope;
     this.settings = settings;
-    this.sweeper = setInterval(() => this.sweep(Date.now()), SWEEP_MS);
+    this.sweeper = setInterval(() => this.sweep(Date.now()), settings.keepAliveMs);
     this.sweeper.unref();
   }
 
@@ -271,7 +271,7 @@ export class Gateway {
     for (const session of this.sessions.values()) {
       const isIdle = !session.isBusy && !session.stream.isOpen;
       if (isIdle && now - session.lastSeen > this.settings.sessionIdleMs) this.end(session);
-      else session.keepAlive(now);
+      else session.keepAlive();
     }
   }
 }

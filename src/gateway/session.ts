@@ -14,7 +14,7 @@ export interface Outlet {
   /** The server lets go of its stream until later; the client may be asked to do the same. */
   pause(retryMs: number): void;
   /** Time has passed and no answer is there yet. */
-  keepAlive(now: number): void;
+  keepAlive(): void;
 }
 
 /** Where everything goes that belongs to the client but to none of its requests. */
@@ -103,7 +103,7 @@ export class Session {
 
   /** Whether answers of other servers than this one are awaited. */
   awaitsOthersThan(server: string): boolean {
-    return this.awaited.size > 1 || !this.awaited.has(server);
+    return this.awaited.size > (this.awaited.has(server) ? 1 : 0);
   }
 
   get isBusy(): boolean {
@@ -137,9 +137,9 @@ export class Session {
     return undefined;
   }
 
-  keepAlive(now: number): void {
+  keepAlive(): void {
     this.stream.keepAlive();
-    for (const { outlet } of this.inFlight.values()) outlet.keepAlive(now);
+    for (const { outlet } of this.inFlight.values()) outlet.keepAlive();
   }
 
   /** Ends everything of this client. Gives the questions that now nobody answers. */

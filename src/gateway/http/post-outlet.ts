@@ -3,8 +3,6 @@ import { byteLength, type Chunks } from '../../protocol/jsonrpc.ts';
 import type { Outlet } from '../session.ts';
 import type { SessionStreams } from './streams.ts';
 
-/** An answer that takes longer than this becomes a stream, so that nothing in between gives up on the connection. */
-const STREAM_AFTER_MS = 10_000;
 /** Answers up to this size are sent in one piece. */
 const GATHER_BYTES = 64 * 1024;
 /** A client that does not take its answer for this long is cut off. */
@@ -30,10 +28,10 @@ export class PostOutlet implements Outlet {
   private readonly response: ServerResponse;
   private readonly streams: SessionStreams;
   private readonly terms: PostTerms;
-  private readonly since = Date.now();
   private stream: number | undefined;
   private missing: number;
   private answers: Chunks[] | undefined;
+  private keptWaiting = false;
 
   constructor(response: ServerResponse, streams: SessionStreams, terms: PostTerms) {
     this.response = response;
@@ -74,9 +72,11 @@ export class PostOutlet implements Outlet {
     if (this.stream !== undefined) this.streams.pause(this.stream, retryMs);
   }
 
-  keepAlive(now: number): void {
+  /** The second time, the answer becomes a stream, so that nothing in between gives up on the connection. */
+  keepAlive(): void {
     if (this.stream !== undefined) this.streams.keepAliveOn(this.stream);
-    else if (now - this.since > STREAM_AFTER_MS && this.missing > 0) this.becomeStream();
+    else if (this.keptWaiting && this.missing > 0) this.becomeStream();
+    this.keptWaiting = true;
   }
 
   /** False when the client takes no streams. */
