@@ -73,7 +73,7 @@ describe('a request to /mcp', () => {
   it.each(['declared', 'chunked'])(
     'that is too large (%s) is refused and the next one is not',
     async (how) => {
-      const body = JSON.stringify({ ...ping, params: { padding: 'x'.repeat(3_000_000) } });
+      const body = JSON.stringify({ ...ping, params: { padding: 'x'.repeat(20_000_000) } });
       const headers =
         how === 'declared' ? { 'content-length': String(body.length) } : { 'transfer-encoding': 'chunked' };
       const answer = await session.post(body, headers);

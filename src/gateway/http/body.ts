@@ -1,15 +1,22 @@
 import type { IncomingMessage } from 'node:http';
 import { SwitchboardError } from '../../errors.ts';
 
+/** Many clients read an answer only when they have sent everything: so much too much is read and thrown away. */
+const DISCARD_BYTES = 64 * 1024 * 1024;
+
 /** Reads the body of a request, up to the limit. A client that goes away in between is nobody's error. */
 export function readBody(
   request: IncomingMessage,
   maxBytes: number,
   done: (error: SwitchboardError | undefined, body: Buffer) => void,
 ): void {
-  const tooLarge = () => new SwitchboardError('too_large', `The message is over ${maxBytes} bytes.`);
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) {
-    done(tooLarge(), Buffer.alloc(0));
+  const refuse = () => {
+    request.removeAllListeners('data');
+    request.removeAllListeners('end');
+    done(new SwitchboardError('too_large', `The message is over ${maxBytes} bytes.`), Buffer.alloc(0));
+  };
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes + DISCARD_BYTES) {
+    refuse();
     return;
   }
   let first: Buffer | undefined;
@@ -18,9 +25,8 @@ export function readBody(
   request.on('data', (chunk: Buffer) => {
     length += chunk.length;
     if (length > maxBytes) {
-      request.removeAllListeners('data');
-      request.removeAllListeners('end');
-      done(tooLarge(), Buffer.alloc(0));
+      first = more = undefined;
+      if (length > maxBytes + DISCARD_BYTES) refuse();
     } else if (first === undefined) {
       first = chunk;
     } else {
@@ -28,7 +34,8 @@ export function readBody(
       more.push(chunk);
     }
   });
-  request.on('end', () =>
-    done(undefined, more === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(more)),
-  );
+  request.on('end', () => {
+    if (length > maxBytes) refuse();
+    else done(undefined, more === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(more));
+  });
 }
