@@ -2,6 +2,7 @@ import type { Chunks } from './jsonrpc.ts';
 
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
+const lineFeed = Buffer.from('\n');
 
 /** One event of a text/event-stream. */
 export interface SseEvent {
@@ -85,15 +86,16 @@ export class SseParser {
   private endLine(): void {
     let line = this.line;
     const length = this.lineBytes;
+    const isFirst = this.atStart;
     this.line = [];
     this.lineBytes = 0;
+    this.atStart = false;
     if (length === 0) {
       this.endEvent();
       return;
     }
     if (this.discarding) return;
-    if (this.atStart) line = withoutByteOrderMark(line);
-    this.atStart = false;
+    if (isFirst) line = withoutByteOrderMark(line);
     this.field(line);
   }
 
@@ -106,13 +108,13 @@ export class SseParser {
     const name = head.toString('latin1', 0, colon === -1 ? head.length : colon);
     let valueStart = colon === -1 ? head.length : colon + 1;
     if (colon !== -1 && head[valueStart] === 0x20) valueStart++;
-    else if (colon !== -1 && valueStart === head.length && rest.length > 0 && rest[0]![0] === 0x20) {
-      rest[0] = rest[0]!.subarray(1);
-    }
     const value = head.subarray(valueStart);
     switch (name) {
       case 'data':
-        if (this.hasData) this.data.push(Buffer.from('\n'));
+        if (this.hasData) {
+          this.data.push(lineFeed);
+          this.dataBytes += lineFeed.length;
+        }
         this.hasData = true;
         for (const part of [value, ...rest]) {
           if (part.length > 0) this.data.push(part);
