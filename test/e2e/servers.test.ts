@@ -1,0 +1,121 @@
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectHttp, textOf } from '../helpers/clients.ts';
+import { startHeaderGate } from '../helpers/header-gate.ts';
+import { requirePart } from '../helpers/parts.ts';
+import { referenceServer, startEverything } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+
+describe('servers that keep something', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'switchboard-servers-'));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it('filesystem reads and writes in its folder, and nowhere else', async () => {
+    await writeFile(join(folder, 'read.txt'), 'what was written before');
+    await using switchboard = await startSwitchboard({
+      mcpServers: { filesystem: referenceServer('filesystem', folder) },
+    });
+    await using connected = await connectHttp(switchboard.url);
+    const { client } = connected;
+    const read = await client.callTool({
+      name: 'read_text_file',
+      arguments: { path: join(folder, 'read.txt') },
+    });
+    expect(textOf(read)).toBe('what was written before');
+    const path = join(folder, 'write.txt');
+    await client.callTool({ name: 'write_file', arguments: { path, content: 'written through' } });
+    expect(await readFile(path, 'utf8')).toBe('written through');
+    const denied = await client.callTool({ name: 'read_text_file', arguments: { path: '/etc/hostname' } });
+    expect(denied.isError).toBe(true);
+    expect(textOf(denied)).toContain('Access denied');
+  });
+
+  it('memory keeps what it is told where its environment says [P3]', async () => {
+    const file = join(folder, 'memory.jsonl');
+    await using switchboard = await startSwitchboard({
+      mcpServers: { memory: { ...referenceServer('memory'), env: { MEMORY_FILE_PATH: file } } },
+    });
+    await using connected = await connectHttp(switchboard.url);
+    const { client } = connected;
+    await client.listTools();
+    const entity = { name: 'Ada', entityType: 'person', observations: ['wrote the first program'] };
+    await client.callTool({ name: 'create_entities', arguments: { entities: [entity] } });
+    const graph = await client.callTool({ name: 'read_graph' });
+    expect(graph.structuredContent).toEqual({ entities: [entity], relations: [] });
+    expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject(entity);
+  });
+});
+
+it('uvx mcp-server-fetch is spawned with command and arguments and fetches a page [M10, P3]', async (test) => {
+  const { command, env } = requirePart('uvx', test);
+  const pages = createServer((request, response) => {
+    if (request.url === '/page.txt')
+      response.writeHead(200, { 'content-type': 'text/plain' }).end('The page.');
+    else response.writeHead(404).end();
+  }).listen(0, '127.0.0.1');
+  await once(pages, 'listening');
+  const { port } = pages.address() as AddressInfo;
+  try {
+    await using switchboard = await startSwitchboard({
+      mcpServers: {
+        fetch: { command, args: ['mcp-server-fetch'], env },
+        local: { command, args: ['mcp-server-fetch', '--allow-private-ips'], env },
+      },
+      switchboard: { discoveryWaitMs: 50_000 },
+    });
+    await using connected = await connectHttp(switchboard.url);
+    const { tools } = await connected.client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(['fetch__fetch', 'local__fetch']);
+    const fetchWith = (name: string) =>
+      connected.client.callTool({
+        name,
+        arguments: { url: `http://127.0.0.1:${port}/page.txt`, raw: true },
+      });
+    expect(textOf(await fetchWith('local__fetch'))).toContain('The page.');
+    const refused = await fetchWith('fetch__fetch');
+    expect(refused.isError).toBe(true);
+    expect(textOf(refused)).toContain('--allow-private-ips');
+  } finally {
+    pages.close();
+    pages.closeAllConnections();
+  }
+});
+
+describe('an SSE server behind a gate', () => {
+  it('is reached at its URL with the configured headers on every request [P6]', async () => {
+    await using server = await startEverything('sse');
+    await using gate = await startHeaderGate(server.url, 'Authorization', 'Bearer of-the-user');
+    await using switchboard = await startSwitchboard({
+      mcpServers: {
+        guarded: { type: 'sse', url: gate.url, headers: { Authorization: 'Bearer of-the-user' } },
+      },
+    });
+    await using connected = await connectHttp(switchboard.url);
+    const result = await connected.client.callTool({ name: 'echo', arguments: { message: 'inside' } });
+    expect(textOf(result)).toBe('Echo: inside');
+    expect(gate.passed[0]).toEqual({ method: 'GET', header: 'Bearer of-the-user' });
+    expect(gate.passed.slice(1).map(({ method }) => method)).toContain('POST');
+    expect(new Set(gate.passed.map(({ header }) => header))).toEqual(new Set(['Bearer of-the-user']));
+  });
+
+  it('is shown as failed, with the reason, where the header is wrong [P6]', async () => {
+    await using server = await startEverything('sse');
+    await using gate = await startHeaderGate(server.url, 'Authorization', 'Bearer of-the-user');
+    await using switchboard = await startSwitchboard({
+      mcpServers: { guarded: { type: 'sse', url: gate.url, headers: { Authorization: 'Bearer of-nobody' } } },
+    });
+    await using connected = await connectHttp(switchboard.url);
+    expect((await connected.client.listTools()).tools).toEqual([]);
+    const failed = await switchboard.event(({ state }) => state === 'failed');
+    expect(failed.error).toContain('answered HTTP 401. Check the configured headers.');
+    expect(failed.error).not.toContain('of-nobody');
+  });
+});
