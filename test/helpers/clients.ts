@@ -63,3 +63,16 @@ export function textOf(result: Awaited<ReturnType<Client['callTool']>>): string 
   const content = result.content as { type: string; text?: string }[];
   return content.map(({ text = '' }) => text).join('\n');
 }
+
+/** The names of the tools, listed again after each announced change until the list fits. */
+export async function toolNamesOnce(
+  { client, notifications }: ConnectedClient,
+  fits: (names: string[]) => boolean,
+): Promise<string[]> {
+  for (;;) {
+    const changed = notifications.next(({ method }) => method === 'notifications/tools/list_changed');
+    const names = (await client.listTools()).tools.map(({ name }) => name);
+    if (fits(names)) return names;
+    await changed;
+  }
+}

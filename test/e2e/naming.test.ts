@@ -1,0 +1,123 @@
+import { expect, it } from 'vitest';
+import { connectHttp, textOf, toolNamesOnce } from '../helpers/clients.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+const workNotes = fixtureServer('notes', { NOTES_OF: 'work' });
+const homeNotes = fixtureServer('notes', { NOTES_OF: 'home' });
+const growing = fixtureServer('growing');
+const servers = { work: workNotes, home: homeNotes, growing };
+
+const cases = [
+  {
+    naming: 'on-conflict',
+    settings: {},
+    listed: [
+      'work__touch',
+      'work__refer',
+      'work__announce',
+      'home__touch',
+      'home__refer',
+      'home__announce',
+      'grow',
+    ],
+    callable: { growing__grow: 'grown', work__announce: 'done' },
+  },
+  {
+    naming: 'always',
+    settings: { naming: 'always', separator: '-' },
+    listed: [
+      'work-touch',
+      'work-refer',
+      'work-announce',
+      'home-touch',
+      'home-refer',
+      'home-announce',
+      'growing-grow',
+    ],
+    callable: { 'growing-grow': 'grown', 'home-announce': 'done' },
+  },
+  {
+    naming: 'last-wins',
+    settings: { naming: 'last-wins' },
+    listed: ['touch', 'refer', 'announce', 'grow'],
+    callable: { announce: 'done', work__announce: 'done', home__announce: 'done', growing__grow: 'grown' },
+  },
+];
+
+it.each(cases)('naming $naming lists and calls as it says [G2]', async ({ settings, listed, callable }) => {
+  await using switchboard = await startSwitchboard({ mcpServers: servers, switchboard: settings });
+  await using connected = await connectHttp(switchboard.url);
+  const { client } = connected;
+  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(listed);
+  for (const [name, answer] of Object.entries(callable)) {
+    const result = await client.callTool({ name, arguments: { name: 'more' } });
+    expect(textOf(result), name).toContain(answer);
+  }
+});
+
+it('qualified calls reach the server that is meant, and nobody else [G2]', async () => {
+  await using witness = await Witness.open();
+  const noteOf = (name: string) => fixtureServer('notes', { ...witness.env(name), NOTES_OF: name });
+  await using switchboard = await startSwitchboard({
+    mcpServers: { work: noteOf('work'), home: { ...noteOf('home'), prefix: 'private' } },
+  });
+  await using connected = await connectHttp(switchboard.url);
+  const { client } = connected;
+  const names = (await client.listTools()).tools.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining(['work__touch', 'private__touch']));
+  expect(names).not.toContain('home__touch');
+
+  await client.callTool({ name: 'private__touch', arguments: { uri: 'note://todo' } });
+  const calls = (who: string) =>
+    witness.seenBy(who, 'message').filter(({ method }) => method === 'tools/call');
+  expect(calls('home').map(({ params }) => params)).toMatchObject([{ name: 'touch' }]);
+  expect(calls('work')).toEqual([]);
+});
+
+it('last-wins warns of the names that it hides, and calls the later one [G2]', async () => {
+  await using switchboard = await startSwitchboard({
+    mcpServers: servers,
+    switchboard: { naming: 'last-wins' },
+  });
+  await using connected = await connectHttp(switchboard.url);
+  await connected.client.listTools();
+  const warning = await switchboard.event(({ event }) => event === 'warning');
+  expect(warning.message).toContain('hidden');
+  const { content } = await connected.client.callTool({
+    name: 'refer',
+    arguments: { uri: 'note://todo' },
+  });
+  expect(content).toContainEqual(
+    expect.objectContaining({ resource: expect.objectContaining({ text: 'note://todo of home' }) }),
+  );
+});
+
+it('a new prefix and separator take effect while it runs, and clients are told [G2]', async () => {
+  await using switchboard = await startSwitchboard({ mcpServers: servers });
+  await using connected = await connectHttp(switchboard.url);
+  await connected.client.listTools();
+  await switchboard.configure({
+    mcpServers: { ...servers, work: { ...workNotes, prefix: 'office' } },
+    switchboard: { separator: '-' },
+  });
+  const names = await toolNamesOnce(connected, (listed) => listed.includes('office-touch'));
+  expect(names).toEqual(expect.arrayContaining(['office-touch', 'home-touch', 'grow']));
+});
+
+it('names that are too long for model APIs are cut, stay unique and can be called [G2]', async () => {
+  const long = 'a-server-with-a-name-that-goes-on-and-on';
+  await using switchboard = await startSwitchboard({
+    mcpServers: { [`${long}-1`]: growing, [`${long}-2`]: growing },
+    switchboard: { naming: 'always', separator: '_and_so_' },
+  });
+  await using connected = await connectHttp(switchboard.url);
+  const { client } = connected;
+  const isCut = (name: string) => name.includes('_xxx');
+  await client.callTool({ name: `${long}-1_and_so_grow`, arguments: { name: 'x'.repeat(40) } });
+  const names = await toolNamesOnce(connected, (listed) => listed.some(isCut));
+  const cut = names.find(isCut);
+  expect(cut).toMatch(/^[A-Za-z0-9_-]{64}$/);
+  expect(textOf(await client.callTool({ name: cut!, arguments: { name: 'again' } }))).toContain('grown');
+});

@@ -1,0 +1,120 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ErrorCode, McpError, type Tool } from '@modelcontextprotocol/sdk/types.js';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ConnectedClient, connectHttp, connectStdio, textOf } from '../helpers/clients.ts';
+import { fixtureServer, referenceServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+
+const SERVER = 'dev.switchboard/server';
+
+describe('the tools of several servers', () => {
+  let folder: string;
+  let servers: Record<string, ReturnType<typeof referenceServer>>;
+  let switchboard: RunningSwitchboard;
+  let connected: ConnectedClient;
+  let client: ConnectedClient['client'];
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'switchboard-tools-'));
+    servers = {
+      everything: referenceServer('everything'),
+      files: referenceServer('filesystem', folder),
+      memory: { ...referenceServer('memory'), env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') } },
+    } as typeof servers;
+    switchboard = await startSwitchboard({
+      mcpServers: { ...servers, disabled: { ...fixtureServer('recorder'), enabled: false } },
+      switchboard: { discoveryWaitMs: 30_000 },
+    });
+    connected = await connectHttp(switchboard.url);
+    client = connected.client;
+  });
+  afterAll(async () => {
+    await connected[Symbol.asyncDispose]();
+    await switchboard.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  it('are one list, each as its server describes it, with the server that it is from [A1, G1]', async () => {
+    const direct = await Promise.all(
+      Object.entries(servers).map(async ([name, parameters]) => {
+        // Some servers offer more to clients that can be asked; Switchboard passes questions on.
+        await using alone = await connectStdio(parameters, {
+          roots: { listChanged: true },
+          sampling: { tools: {} },
+          elicitation: { form: {}, url: {} },
+        });
+        const { tools } = await alone.client.listTools();
+        return tools.map((tool): Tool => ({ ...tool, _meta: { ...tool._meta, [SERVER]: name } }));
+      }),
+    );
+    const { tools } = await client.listTools();
+    expect(tools).toEqual(direct.flat());
+  });
+
+  it('have unique names and leave disabled servers out [A1, A2, G1]', async () => {
+    const { tools } = await client.listTools();
+    const names = tools.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    expect(new Set(tools.map(({ _meta }) => _meta?.[SERVER]))).toEqual(new Set(Object.keys(servers)));
+  });
+
+  it('are called at the server that has them, and its answer comes back [A3]', async () => {
+    const path = join(folder, 'note.txt');
+    await writeFile(path, 'a file');
+    const calls = [
+      { name: 'echo', arguments: { message: 'here' }, text: 'Echo: here' },
+      { name: 'read_text_file', arguments: { path }, text: 'a file' },
+      { name: 'search_nodes', arguments: { query: 'nobody' }, text: '"entities": []' },
+    ];
+    const answers = await Promise.all(
+      calls.map(({ name, arguments: given }) => client.callTool({ name, arguments: given })),
+    );
+    answers.forEach((answer, index) => {
+      expect(textOf(answer)).toContain(calls[index]!.text);
+    });
+  });
+
+  it('that nobody has are answered with a protocol error that names them [A4]', async () => {
+    const failure = await client.callTool({ name: 'no_such_tool' }).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(McpError);
+    expect(failure).toMatchObject({
+      code: ErrorCode.InvalidParams,
+      message: expect.stringContaining('Unknown tool: no_such_tool'),
+      data: { code: 'unknown_tool' },
+    });
+  });
+});
+
+it('the same name on two servers is unique in the list, with the server in front [A2, G2]', async () => {
+  await using switchboard = await startSwitchboard({
+    mcpServers: { left: fixtureServer('shuffling'), right: fixtureServer('shuffling') },
+  });
+  await using connected = await connectHttp(switchboard.url);
+  const { tools } = await connected.client.listTools();
+  expect(tools.map(({ name, _meta }) => [name, _meta?.[SERVER]])).toEqual([
+    ['left__echo', 'left'],
+    ['right__echo', 'right'],
+  ]);
+});
+
+it('a long list comes page by page, each tool once', async () => {
+  await using switchboard = await startSwitchboard({
+    mcpServers: { everything: referenceServer('everything'), notes: fixtureServer('notes') },
+    switchboard: { pageSize: 7, discoveryWaitMs: 30_000 },
+  });
+  await using connected = await connectHttp(switchboard.url);
+  const names: string[] = [];
+  const sizes: number[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await connected.client.listTools(cursor === undefined ? {} : { cursor });
+    sizes.push(page.tools.length);
+    names.push(...page.tools.map(({ name }) => name));
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+  expect(sizes.slice(0, -1).every((size) => size === 7)).toBe(true);
+  expect(new Set(names).size).toBe(names.length);
+  expect(names).toEqual(expect.arrayContaining(['echo', 'get-sum', 'refer']));
+});
