@@ -10,13 +10,18 @@ const json = JSON as unknown as {
   rawJSON(text: string): RawJson;
 };
 
+/** Long numbers may not fit a double, and ones with an exponent are written in many ways. */
+const longOrExponent = /\d[\d.]{15}|\d[eE]/;
+/** Short ones all fit; these are the ones that come back spelled otherwise: `-0`, `1.0`, `0.0000001`. */
+const oddlySpelled = /(?:^|[[:,])\s*(?:-0(?![\d.])|-?\d+\.\d*0(?!\d)|-?0\.0{6})/;
+
 /**
  * Parses JSON so that JSON.stringify gives back every number as it was written: one that a double cannot hold
- * (a 64-bit id, 1e400, twenty decimals) stays as its own text.
+ * (a 64-bit id, 1e400, twenty decimals) or that is spelled unusually stays as its own text.
  */
 export function parseLossless(text: string): unknown {
-  // Short numbers all fit a double; looking for a long one is far cheaper than a reviver over everything.
-  if (!/\d{16}|\d[eE]/.test(text) && !/\d[\d.]{15}/.test(text)) return JSON.parse(text);
+  // Looking for such numbers is far cheaper than a reviver over everything, and there rarely is one.
+  if (!longOrExponent.test(text) && !oddlySpelled.test(text)) return JSON.parse(text);
   return json.parse(text, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined && String(value) !== source
       ? json.rawJSON(source)

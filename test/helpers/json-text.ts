@@ -51,16 +51,19 @@ export const numberTexts = fc
       `${sign}${whole}${fraction === undefined ? '' : `.${fraction}`}${exponent?.join('') ?? ''}`,
   );
 
-/** A key of the envelope or one like it, sometimes spelled with an escape. */
-const telling = fc.constantFrom(
-  ...['id', 'jsonrpc', 'method', 'params', 'result', 'error', 'name', 'uri', '_meta', 'progressToken'],
-  ...['arguments', 'Name', 'ID', '__proto__', 'constructor', 'toString', '0', '1', ''],
+/** A key as it may be spelled: mostly plain, sometimes with an escape. */
+function spelled(key: string): fc.Arbitrary<string> {
+  const plain = JSON.stringify(key);
+  const escaped = plain.replace(/[a-z]/, (letter) => `\\u00${letter.charCodeAt(0).toString(16)}`);
+  return fc.oneof({ arbitrary: fc.constant(plain), weight: 9 }, fc.constant(escaped));
+}
+
+/** Keys of the envelope, and some that are like them. */
+const tellingKeys = fc.constantFrom(
+  ...['id', 'jsonrpc', 'method', 'params', 'result', 'error', 'name', 'uri', 'ref', '_meta', 'progressToken'],
+  ...['arguments', 'Name', 'ID', 'para\u017fms', '__proto__', 'constructor', 'toString', '0', '1', ''],
 );
-const keyTexts = fc.oneof(
-  telling.map((key) => JSON.stringify(key)),
-  telling.map((key) => `"${key.replace(/[a-z]/, (letter) => `\\u00${letter.charCodeAt(0).toString(16)}`)}"`),
-  stringTexts,
-);
+const keyTexts = fc.oneof(tellingKeys.chain(spelled), stringTexts);
 
 function within(open: string, items: fc.Arbitrary<string>, close: string): fc.Arbitrary<string> {
   return fc
@@ -71,7 +74,7 @@ function within(open: string, items: fc.Arbitrary<string>, close: string): fc.Ar
     .chain((list) => space.map((blank) => open + (list.length === 0 ? blank : list.join(',')) + close));
 }
 
-export const jsonTexts = fc.letrec<JsonTexts>((tie) => ({
+export const jsonTexts = fc.letrec((tie: fc.LetrecTypedTie<JsonTexts>) => ({
   value: fc.oneof(
     { maxDepth: 4, withCrossShrink: true },
     fc.constantFrom('null', 'true', 'false', '{}', '[]', '""'),
@@ -90,7 +93,7 @@ export const jsonTexts = fc.letrec<JsonTexts>((tie) => ({
   ),
 }));
 
-/** The members of an object in any order and with any white space, as JSON text. */
+/** The members in any order and with any white space, as the text of an object. */
 export function objectText(members: readonly string[]): fc.Arbitrary<string> {
   return fc
     .tuple(
@@ -101,4 +104,36 @@ export function objectText(members: readonly string[]): fc.Arbitrary<string> {
       const spaced = order.map((member, index) => blanks[2 * index] + member + blanks[2 * index + 1]);
       return `{${spaced.join(',')}}`;
     });
+}
+
+function member(key: string, values: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  return fc.tuple(spelled(key), space, values).map(([text, blank, value]) => `${text}:${blank}${value}`);
+}
+
+/** An object with these members and, now and then, others that may be the same ones again. */
+function objectWith(...members: fc.Arbitrary<string>[]): fc.Arbitrary<string> {
+  const other = fc.tuple(keyTexts, jsonTexts.value).map(([key, value]) => `${key}:${value}`);
+  const others = fc.oneof(
+    { arbitrary: fc.constant<string[]>([]), weight: 3 },
+    fc.array(other, { maxLength: 2 }),
+  );
+  return fc.tuple(fc.tuple(...members), others).chain(([wanted, more]) => objectText([...wanted, ...more]));
+}
+
+/** A tools/call request as a careless or malicious client may write it. */
+export function callTexts(ids: fc.Arbitrary<string>, names: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  const progressToken = member('progressToken', fc.oneof(numberTexts, stringTexts));
+  const meta = member('_meta', fc.oneof(objectWith(progressToken), objectWith(), jsonTexts.value));
+  const callArguments = member('arguments', jsonTexts.object);
+  const params = fc.oneof(
+    objectWith(member('name', names), callArguments),
+    objectWith(member('name', names), callArguments, meta),
+    objectWith(member('name', names), member('name', fc.oneof(names, jsonTexts.value))),
+  );
+  return objectWith(
+    member('jsonrpc', fc.constant('"2.0"')),
+    member('id', ids),
+    member('method', fc.constantFrom('"tools/call"', '"tools\\/call"')),
+    member('params', params),
+  );
 }
