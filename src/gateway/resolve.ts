@@ -1,8 +1,7 @@
 import type { Catalog, Route } from '../catalog/catalog.ts';
 import { SwitchboardError } from '../errors.ts';
-import { bytesAt, type Message, type Routed } from '../protocol/envelope.ts';
+import type { Message, Routed } from '../protocol/envelope.ts';
 import { bytesOf } from '../protocol/jsonrpc.ts';
-import { stringSpans } from '../protocol/result-uris.ts';
 import type { Edit } from '../protocol/splice.ts';
 
 /** Where a request goes, and what has to change in it on the way. */
@@ -57,18 +56,9 @@ export function required(place: Routed | undefined, key: string): string {
 }
 
 /** What a completion is asked for: `params.ref` names a prompt or a resource template. */
-function reference(message: Message): { place: Routed; isResource: boolean } {
-  const found = stringSpans(message.bytes, {
-    params: { ref: { type: 'string', name: 'string', uri: 'string' } },
-  });
-  const value = (key: string): Routed | undefined => {
-    const matches = found.filter((candidate) => candidate.key === key);
-    if (matches.length !== 1) return undefined;
-    const { span } = matches[0]!;
-    return { ...span, value: JSON.parse(bytesAt(message.bytes, span).toString()) as string };
-  };
-  const isResource = value('type')?.value === 'ref/resource';
-  const place = value(isResource ? 'uri' : 'name');
+function reference({ reference: asked }: Message): { place: Routed; isResource: boolean } {
+  const isResource = asked?.type?.value === 'ref/resource';
+  const place = isResource ? asked?.uri : asked?.name;
   if (place === undefined) {
     throw new SwitchboardError(
       'invalid_params',

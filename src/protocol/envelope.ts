@@ -1,5 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { SwitchboardError } from '../errors.ts';
+import {
+  type KnownKeys,
+  LONGEST_KEY,
+  messageKeys,
+  metaKeys,
+  paramsKeys,
+  referenceKeys,
+} from './envelope-keys.ts';
 import { JsonScanner, JsonSyntaxError, type Span } from './json-scanner.ts';
 import type { RequestId } from './jsonrpc.ts';
 import { parseLossless } from './lossless.ts';
@@ -18,6 +26,8 @@ export interface Message {
   /** `params.name` and `params.uri`, where they are strings: span with the quotes, and the decoded value. */
   name: Routed | undefined;
   uri: Routed | undefined;
+  /** What a completion is asked for. */
+  reference: Reference | undefined;
   /** `params.requestId` (of a cancellation) and `params.progressToken` (of progress). */
   requestId: Span | undefined;
   progressToken: Span | undefined;
@@ -27,6 +37,13 @@ export interface Message {
 
 export interface Routed extends Span {
   value: string;
+}
+
+/** The strings of `params.ref`. */
+export interface Reference {
+  type: Routed | undefined;
+  name: Routed | undefined;
+  uri: Routed | undefined;
 }
 
 /**
@@ -86,19 +103,20 @@ class EnvelopeReader {
   private readonly bytes: Buffer;
   private readonly scanner: JsonScanner;
   private ambiguous = false;
-  /** Set where a key equals a routed one but for its case: some servers' parsers do not tell them apart. */
-  private lookalike: string | undefined;
+  /** Set where a key equals a known one but for its case: some servers' parsers do not tell them apart. */
+  private misspelling: { written: string; meant: string } | undefined;
   private version: Span | undefined;
   private method: Span | undefined;
   private id: Span | undefined;
   private params: Span | undefined;
   private result: Span | undefined;
   private error: Span | undefined;
-  private name: Routed | undefined;
-  private uri: Routed | undefined;
+  private name: Span | undefined;
+  private uri: Span | undefined;
+  private reference: { type?: Span; name?: Span; uri?: Span } | undefined;
   private requestId: Span | undefined;
   private progressToken: Span | undefined;
-  private meta: Span | undefined;
+  private hasMeta = false;
   private wantedProgress: Span | undefined;
 
   constructor(bytes: Buffer) {
@@ -120,7 +138,7 @@ class EnvelopeReader {
 
   private topMember(start: number, end: number, escaped: boolean): void {
     if (escaped) this.ambiguous = true;
-    switch (this.key(start, end)) {
+    switch (this.key(start, end, messageKeys)) {
       case 'id':
         this.id = this.once(this.id);
         return;
@@ -138,9 +156,9 @@ class EnvelopeReader {
         return;
       case 'params': {
         if (this.params !== undefined) this.ambiguous = true;
-        const first = this.scanner.peek();
+        const isObject = this.scanner.peek() === 0x7b;
         const from = this.scanner.at;
-        if (first === 0x7b) this.scanner.object((s, e, k) => this.paramsMember(s, e, k));
+        if (isObject) this.scanner.object((s, e, k) => this.paramsMember(s, e, k));
         else this.scanner.skip(0);
         this.params = { start: from, end: this.scanner.at };
         return;
@@ -152,12 +170,18 @@ class EnvelopeReader {
 
   private paramsMember(start: number, end: number, escaped: boolean): void {
     if (escaped) this.ambiguous = true;
-    switch (this.key(start, end)) {
+    switch (this.key(start, end, paramsKeys)) {
       case 'name':
-        this.name = this.routed(this.name);
+        this.name = this.once(this.name);
         return;
       case 'uri':
-        this.uri = this.routed(this.uri);
+        this.uri = this.once(this.uri);
+        return;
+      case 'ref':
+        if (this.reference !== undefined) this.ambiguous = true;
+        this.reference = {};
+        if (this.scanner.peek() === 0x7b) this.scanner.object((s, e, k) => this.referenceMember(s, e, k));
+        else this.scanner.skip(1);
         return;
       case 'requestId':
         this.requestId = this.once(this.requestId);
@@ -165,14 +189,12 @@ class EnvelopeReader {
       case 'progressToken':
         this.progressToken = this.once(this.progressToken);
         return;
-      case '_meta': {
-        if (this.meta !== undefined) this.ambiguous = true;
-        const from = this.scanner.at;
+      case '_meta':
+        if (this.hasMeta) this.ambiguous = true;
+        this.hasMeta = true;
         if (this.scanner.peek() === 0x7b) this.scanner.object((s, e, k) => this.metaMember(s, e, k));
-        else this.scanner.skip(0);
-        this.meta = { start: from, end: this.scanner.at };
+        else this.scanner.skip(1);
         return;
-      }
       default:
         this.scanner.skip(1);
     }
@@ -180,21 +202,31 @@ class EnvelopeReader {
 
   private metaMember(start: number, end: number, escaped: boolean): void {
     if (escaped) this.ambiguous = true;
-    if (end - start === 13 && this.bytes.toString('latin1', start, end) === 'progressToken') {
+    if (this.key(start, end, metaKeys) === 'progressToken') {
       this.wantedProgress = this.once(this.wantedProgress);
     } else {
       this.scanner.skip(2);
     }
   }
 
-  /** The key where it may be one of the envelope's, else an empty string; most keys never become strings. */
-  private key(start: number, end: number): string {
+  private referenceMember(start: number, end: number, escaped: boolean): void {
+    if (escaped) this.ambiguous = true;
+    const reference = this.reference!;
+    const key = this.key(start, end, referenceKeys);
+    if (key === 'type' || key === 'name' || key === 'uri') reference[key] = this.once(reference[key]);
+    else this.scanner.skip(2);
+  }
+
+  /** The key where it is one of the known ones, else an empty string; long keys never become strings. */
+  private key(start: number, end: number, known: KnownKeys): string {
     const length = end - start;
-    if (length < 2 || length > 13 || (length > 7 && length !== 9 && length !== 13)) return '';
+    if (length < 2 || length > LONGEST_KEY) return '';
     const key = this.bytes.toString('latin1', start, end);
-    const lower = key.toLowerCase();
-    if (lower !== key && ROUTED_KEYS.has(lower)) this.lookalike = key;
-    return key;
+    if (known.has(key)) return key;
+    const written = this.bytes.toString('utf8', start, end);
+    const meant = known.meantBy(written);
+    if (meant !== undefined) this.misspelling = { written, meant };
+    return '';
   }
 
   private once(before: Span | undefined): Span {
@@ -202,25 +234,22 @@ class EnvelopeReader {
     return this.scanner.span();
   }
 
-  private routed(before: Routed | undefined): Routed | undefined {
-    const span = this.once(before);
-    if (this.bytes[span.start] !== 0x22) return undefined;
-    const value = this.scanner.escaped
-      ? (JSON.parse(this.bytes.toString('utf8', span.start, span.end)) as string)
-      : this.bytes.toString('utf8', span.start + 1, span.end - 1);
+  /** The string at this place, or undefined where something else stands there. */
+  private routed(span: Span | undefined): Routed | undefined {
+    if (span === undefined || this.bytes[span.start] !== 0x22) return undefined;
+    const text = this.bytes.toString('utf8', span.start + 1, span.end - 1);
+    const value = text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
     return { start: span.start, end: span.end, value };
   }
 
   private message(): Message {
-    const { bytes, version } = this;
+    const { bytes, version, misspelling, reference } = this;
     if (version === undefined || bytes.toString('latin1', version.start, version.end) !== '"2.0"') {
       throw new SwitchboardError('invalid_request', 'A JSON-RPC message has "jsonrpc": "2.0".');
     }
-    if (this.lookalike !== undefined) {
-      throw new SwitchboardError(
-        'invalid_request',
-        `The key ${JSON.stringify(this.lookalike)} is misspelled.`,
-      );
+    if (misspelling !== undefined) {
+      const { written, meant } = misspelling;
+      throw new SwitchboardError('invalid_request', `The key "${written}" is misspelled: it is "${meant}".`);
     }
     const id = this.id === undefined ? undefined : idValue(bytes, this.id);
     const kind = this.kind(id);
@@ -234,8 +263,13 @@ class EnvelopeReader {
       id,
       idSpan: this.id,
       params: this.params,
-      name: this.name,
-      uri: this.uri,
+      name: this.routed(this.name),
+      uri: this.routed(this.uri),
+      reference: reference && {
+        type: this.routed(reference.type),
+        name: this.routed(reference.name),
+        uri: this.routed(reference.uri),
+      },
       requestId: this.requestId,
       progressToken: this.progressToken,
       wantedProgress: this.wantedProgress,
@@ -266,5 +300,3 @@ class EnvelopeReader {
     return this.result === undefined ? 'error' : 'result';
   }
 }
-
-const ROUTED_KEYS = new Set(['id', 'jsonrpc', 'method', 'params', 'result', 'error', 'name', 'uri', '_meta']);

@@ -1,0 +1,32 @@
+/** The keys of one object that we read, and the ways to misspell them that some parsers take for the same key. */
+export class KnownKeys {
+  private readonly keys: ReadonlySet<string>;
+  private readonly byFolded: ReadonlyMap<string, string>;
+
+  constructor(keys: readonly string[]) {
+    this.keys = new Set(keys);
+    this.byFolded = new Map(keys.map((key) => [folded(key), key]));
+  }
+
+  has(key: string): boolean {
+    return this.keys.has(key);
+  }
+
+  /** The key that this one would be, were it not for its case. */
+  meantBy(key: string): string | undefined {
+    return this.byFolded.get(folded(key));
+  }
+}
+
+export const messageKeys = new KnownKeys(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
+export const paramsKeys = new KnownKeys(['name', 'uri', 'ref', 'requestId', 'progressToken', '_meta']);
+export const metaKeys = new KnownKeys(['progressToken']);
+export const referenceKeys = new KnownKeys(['type', 'name', 'uri']);
+
+/** Nothing longer in bytes is one of them, however it is spelled: `k` and `s` have relatives of three and two bytes. */
+export const LONGEST_KEY = 17;
+
+// Both ways, because there are letters that meet others in only one of the cases: `ſ` is an upper-case `S`.
+function folded(key: string): string {
+  return key.toUpperCase().toLowerCase();
+}
