@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { createApi, type ServerView } from './api/servers.ts';
 import { type Configuration, loadConfiguration, type Settings, watchConfiguration } from './config.ts';
 import { SwitchboardError } from './errors.ts';
 import { Gateway } from './gateway/gateway.ts';
 import { HttpFront } from './gateway/http/server.ts';
 import { Scope } from './gateway/scope.ts';
+import { identity } from './identity.ts';
 import { offerKinds } from './upstreams/discovery.ts';
 import type { Server } from './upstreams/server.ts';
 import { Servers } from './upstreams/servers.ts';
@@ -38,11 +38,6 @@ export interface App {
 
 const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost']);
 
-export function version(): string {
-  const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(manifest) as { version: string }).version;
-}
-
 /** Puts the parts together and runs them until stop(). */
 export async function startApp(options: AppOptions, events: AppEvents): Promise<App> {
   if (!loopbackHosts.has(options.host)) {
@@ -56,11 +51,11 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
   try {
     const configuration = withOverrides(await loadConfiguration(options.configPath, events.warned), options);
     const { settings } = configuration;
-    const identity = { name: 'switchboard', version: version() };
+    const self = identity();
 
     const servers = new Servers(
       {
-        identity,
+        identity: self,
         connectTimeoutMs: settings.connectTimeoutMs,
         maxMessageBytes: settings.maxMessageBytes,
         variable: (name) => process.env[name],
@@ -79,7 +74,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       gateway.announce(lists);
       for (const warning of warnings) events.warned(warning);
     });
-    const gateway = new Gateway(scope, { identity, ...settings });
+    const gateway = new Gateway(scope, { identity: self, ...settings });
     const api = createApi({
       servers: () => servers.all().map(view),
       log: (name) => servers.get(name)?.log.lines,

@@ -13,6 +13,7 @@ interface Rule {
 
 const rules: Rule[] = [
   only('errors', [], 'everybody uses it, so it knows nobody'),
+  only('identity', [], 'a name and a version'),
   only('config', ['errors'], 'a configuration is data; what is done with it is for others'),
   only('protocol', ['errors'], 'what messages are does not depend on who sends them'),
   only('catalog', ['errors'], 'a snapshot is data, made from what it is given'),

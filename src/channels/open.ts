@@ -1,21 +1,28 @@
 import type { ServerTransport } from '../config.ts';
 import type { Channel, Receiver } from './channel.ts';
-import { HttpChannel } from './http.ts';
-import { SseChannel } from './sse.ts';
-import { StdioChannel } from './stdio.ts';
 
-/** Opens a channel of the kind that the server is reached by. Variables are resolved already. */
-export function openChannel(
+export type OpenChannel = (receiver: Receiver) => Channel;
+
+/**
+ * The way to open a channel of the kind that a server is reached by. Variables are resolved already. Each kind is
+ * loaded with the first server of that kind: the HTTP client alone is 10 MB.
+ */
+export async function channelOpener(
   transport: ServerTransport,
   maxMessageBytes: number,
-  receiver: Receiver,
-): Channel {
+): Promise<OpenChannel> {
   switch (transport.type) {
-    case 'stdio':
-      return new StdioChannel(transport, maxMessageBytes, receiver);
-    case 'http':
-      return new HttpChannel(transport, maxMessageBytes, receiver);
-    case 'sse':
-      return new SseChannel(transport, maxMessageBytes, receiver);
+    case 'stdio': {
+      const { StdioChannel } = await import('./stdio.ts');
+      return (receiver) => new StdioChannel(transport, maxMessageBytes, receiver);
+    }
+    case 'http': {
+      const { HttpChannel } = await import('./http.ts');
+      return (receiver) => new HttpChannel(transport, maxMessageBytes, receiver);
+    }
+    case 'sse': {
+      const { SseChannel } = await import('./sse.ts');
+      return (receiver) => new SseChannel(transport, maxMessageBytes, receiver);
+    }
   }
 }

@@ -1,7 +1,7 @@
-import { version } from '../app.ts';
 import type { Receiver } from '../channels/channel.ts';
 import { HttpChannel } from '../channels/http.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import { identity } from '../identity.ts';
 import {
   type Chunks,
   join,
@@ -10,19 +10,9 @@ import {
   requestMessage,
 } from '../protocol/jsonrpc.ts';
 import { newestVersion } from '../protocol/versions.ts';
-import { UnreachableError } from './exit.ts';
+import { RpcFailure, UnreachableError } from './exit.ts';
 
 const MAX_BYTES = 256 * 1024 * 1024;
-
-/** An answer of the other side that says: error. */
-export class RpcFailure extends Error {
-  readonly rpc: RpcError;
-
-  constructor(rpc: RpcError) {
-    super(rpc.message);
-    this.rpc = rpc;
-  }
-}
 
 interface Waiting {
   resolve(result: unknown): void;
@@ -45,7 +35,7 @@ export class Client implements Receiver {
     await client.request('initialize', {
       protocolVersion: newestVersion,
       capabilities: {},
-      clientInfo: { name: 'switchboard-cli', version: version() },
+      clientInfo: { ...identity(), name: 'switchboard-cli' },
     });
     client.channel.send(notificationMessage('notifications/initialized'));
     return client;

@@ -1,4 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
+import type { RpcError } from '../protocol/jsonrpc.ts';
 
 /** What the command's exit code says. */
 export const exitCodes = {
@@ -10,6 +11,16 @@ export const exitCodes = {
   /** There is no Switchboard at the address. */
   unreachable: 3,
 } as const;
+
+/** An answer of the other side that says: error. */
+export class RpcFailure extends Error {
+  readonly rpc: RpcError;
+
+  constructor(rpc: RpcError) {
+    super(rpc.message);
+    this.rpc = rpc;
+  }
+}
 
 /** The Switchboard that a command wants to talk to is not there. */
 export class UnreachableError extends Error {}

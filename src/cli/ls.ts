@@ -1,13 +1,11 @@
 import { Client, getApi } from './client.ts';
 import { print, printJson, summary, table } from './output.ts';
 import { type TargetFlags, withSwitchboard } from './target.ts';
+import type { Listable } from './words.ts';
 
 export interface LsFlags extends TargetFlags {
   json?: boolean;
 }
-
-export const listable = ['servers', 'tools', 'resources', 'prompts'] as const;
-export type Listable = (typeof listable)[number];
 
 type Item = Record<string, unknown>;
 

@@ -3,9 +3,6 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { SwitchboardError } from '../errors.ts';
 
-export const DEFAULT_PORT = 7400;
-export const DEFAULT_URL = `http://127.0.0.1:${DEFAULT_PORT}`;
-
 export function home(): string {
   return process.env.SWITCHBOARD_HOME ?? join(homedir(), '.switchboard');
 }

@@ -1,16 +1,9 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { version } from '../app.ts';
 import { SwitchboardError } from '../errors.ts';
-import { bridge } from './bridge.ts';
-import { call } from './call.ts';
-import { check } from './check.ts';
-import { getApi, RpcFailure } from './client.ts';
-import { exitCodeOf, exitCodes, UnreachableError } from './exit.ts';
-import { importServers } from './import.ts';
-import { listable, ls } from './ls.ts';
-import { complain, print, printJson } from './output.ts';
-import { DEFAULT_PORT, DEFAULT_URL } from './paths.ts';
-import { up } from './up.ts';
+import { identity } from '../identity.ts';
+import { exitCodeOf, exitCodes, RpcFailure, UnreachableError } from './exit.ts';
+import { complain, printJson } from './output.ts';
+import { DEFAULT_PORT, DEFAULT_URL, listable } from './words.ts';
 
 const exitHelp = `
 Exit codes: 0 done; 1 it failed (a tool or a server said error); 2 the command or a configuration file is wrong;
@@ -32,10 +25,11 @@ export async function run(words: string[]): Promise<number> {
   }
 }
 
+/** Each command loads its own parts when it is used: `up` needs no client, `check` no gateway. */
 function commands(setExitCode: (code: number) => void): Command {
   const program = new Command('switchboard')
     .description('One MCP endpoint for all of your MCP servers.')
-    .version(version())
+    .version(identity().version)
     .exitOverride()
     .showHelpAfterError('(switchboard --help shows how)')
     .addHelpText('after', exitHelp);
@@ -61,7 +55,7 @@ function commands(setExitCode: (code: number) => void): Command {
       ),
     )
     .option('--json', 'print events as lines of JSON')
-    .action((flags) => up(flags));
+    .action(async (flags) => (await import('./up.ts')).up(flags));
 
   program
     .command('stdio')
@@ -70,7 +64,7 @@ function commands(setExitCode: (code: number) => void): Command {
     )
     .option('-c, --config <file>', 'configuration to start with when there is no Switchboard yet')
     .option('--url <url>', 'the running Switchboard', DEFAULT_URL)
-    .action((flags) => bridge(flags));
+    .action(async (flags) => (await import('./bridge.ts')).bridge(flags));
 
   program
     .command('ls')
@@ -79,7 +73,7 @@ function commands(setExitCode: (code: number) => void): Command {
     .option('--url <url>', 'the running Switchboard', DEFAULT_URL)
     .option('-c, --config <file>', 'use this configuration instead of a running Switchboard')
     .option('--json', 'print JSON')
-    .action((what, flags) => ls(what, flags));
+    .action(async (what, flags) => (await import('./ls.ts')).ls(what, flags));
 
   program
     .command('call')
@@ -89,7 +83,9 @@ function commands(setExitCode: (code: number) => void): Command {
     .option('--url <url>', 'the running Switchboard', DEFAULT_URL)
     .option('-c, --config <file>', 'use this configuration instead of a running Switchboard')
     .option('--json', 'print the whole result as JSON')
-    .action(async (tool, words, flags) => setExitCode(await call(tool, words, flags)));
+    .action(async (tool, words, flags) =>
+      setExitCode(await (await import('./call.ts')).call(tool, words, flags)),
+    );
 
   program
     .command('logs')
@@ -97,7 +93,7 @@ function commands(setExitCode: (code: number) => void): Command {
     .argument('<server>')
     .option('--url <url>', 'the running Switchboard', DEFAULT_URL)
     .option('--json', 'print JSON')
-    .action((server, flags) => logs(server, flags));
+    .action(async (server, flags) => (await import('./logs.ts')).logs(server, flags));
 
   program
     .command('import')
@@ -106,28 +102,17 @@ function commands(setExitCode: (code: number) => void): Command {
     .option('-c, --config <file>', 'the configuration to add them to', 'mcp.json')
     .option('--force', 'replace servers of the same name')
     .option('--json', 'print JSON')
-    .action((file, flags) => importServers(file, flags));
+    .action(async (file, flags) => (await import('./import.ts')).importServers(file, flags));
 
   program
     .command('check')
     .description('check a configuration file')
     .argument('<config>')
     .option('--json', 'print JSON')
-    .action((file, flags) => check(file, flags));
+    .action(async (file, flags) => (await import('./check.ts')).check(file, flags));
 
   for (const command of program.commands) command.addHelpText('after', exitHelp);
   return program;
-}
-
-async function logs(server: string, flags: { url: string; json?: boolean }): Promise<void> {
-  const { lines } = (await getApi(
-    flags.url,
-    `/projects/default/servers/${encodeURIComponent(server)}/logs`,
-  )) as {
-    lines: string[];
-  };
-  if (flags.json) printJson(lines);
-  else if (lines.length > 0) print(lines.join('\n'));
 }
 
 function report(error: unknown, asJson: boolean): void {

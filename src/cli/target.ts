@@ -1,6 +1,7 @@
 import { startApp } from '../app.ts';
 import { complain } from './output.ts';
-import { DEFAULT_URL, findConfig } from './paths.ts';
+import { findConfig } from './paths.ts';
+import { DEFAULT_URL } from './words.ts';
 
 export interface TargetFlags {
   url?: string;

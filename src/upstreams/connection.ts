@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { openChannel } from '../channels/open.ts';
+import { channelOpener } from '../channels/open.ts';
 import { resolveVariables, type ServerConfig, type ServerTransport } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import { type Identity, type ServerFacts, shakeHands } from './handshake.ts';
@@ -116,6 +116,7 @@ export class Connection {
   }
 
   private async connect(transport: ServerTransport): Promise<LiveUpstream> {
+    const openChannel = await channelOpener(transport, this.settings.maxMessageBytes);
     const upstream = new Upstream(
       {
         notified: (message, call) => this.events.notified(message, call),
@@ -123,7 +124,7 @@ export class Connection {
         log: (line) => this.log.add(line),
         closed: (error) => this.upstreamClosed(upstream, error),
       },
-      (receiver) => openChannel(transport, this.settings.maxMessageBytes, receiver),
+      openChannel,
     );
     const patience = new AbortController();
     try {

@@ -1,0 +1,6 @@
+/** What `switchboard ls` can list. */
+export const listable = ['servers', 'tools', 'resources', 'prompts'] as const;
+export type Listable = (typeof listable)[number];
+
+export const DEFAULT_PORT = 7400;
+export const DEFAULT_URL = `http://127.0.0.1:${DEFAULT_PORT}`;
