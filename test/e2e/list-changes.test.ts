@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ConnectedClient, connectHttp, connectSse, toolNamesOnce } from '../helpers/clients.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+
+const kinds = ['tools', 'resources', 'prompts'] as const;
+const announces = (kind: string) => (notification: { method: string }) =>
+  notification.method === `notifications/${kind}/list_changed`;
+
+describe('a server whose lists change', () => {
+  let switchboard: RunningSwitchboard;
+  let caller: ConnectedClient;
+  let listener: ConnectedClient;
+
+  beforeAll(async () => {
+    switchboard = await startSwitchboard({ mcpServers: { growing: fixtureServer('growing') } });
+    caller = await connectHttp(switchboard.url);
+    listener = await connectSse(`${switchboard.baseUrl}/sse`);
+    // The first list makes the server known, which is a change too: after it, all is quiet.
+    await caller.client.listTools();
+    for (const { notifications } of [caller, listener]) {
+      for (const kind of kinds) await notifications.first(announces(kind));
+    }
+  });
+  afterAll(async () => {
+    await listener[Symbol.asyncDispose]();
+    await caller[Symbol.asyncDispose]();
+    await switchboard.stop();
+  });
+
+  it('announces a tool that it adds to connected clients, and it is listed [G3]', async () => {
+    const announced = [caller, listener].map(({ notifications }) => notifications.next(announces('tools')));
+    await caller.client.callTool({ name: 'grow', arguments: { name: 'added_later' } });
+    await Promise.all(announced);
+    for (const { client } of [caller, listener]) {
+      const { tools } = await client.listTools();
+      expect(tools.map(({ name }) => name)).toEqual(['grow', 'added_later']);
+    }
+    await caller.client.callTool({ name: 'added_later', arguments: { name: 'by_the_new_one' } });
+    await toolNamesOnce(listener, (names) => names.includes('by_the_new_one'));
+  });
+
+  it('reaches every client with one notice for each list, however often it says so [G12]', async () => {
+    // A change that is its own marker: what came before it has arrived before it.
+    const quietAfter = async (name: string) => {
+      const arrived = [caller, listener].map(({ notifications }) => notifications.next(announces('tools')));
+      await caller.client.callTool({ name: 'grow', arguments: { name } });
+      await Promise.all(arrived);
+    };
+    const counts = ({ notifications }: ConnectedClient) =>
+      Object.fromEntries(kinds.map((kind) => [kind, notifications.items.filter(announces(kind)).length]));
+
+    await quietAfter('before');
+    const before = [caller, listener].map(counts);
+    const announced = [caller, listener].flatMap(({ notifications }) =>
+      kinds.map((kind) => notifications.next(announces(kind))),
+    );
+    await caller.client.callTool({
+      name: 'grow',
+      arguments: { name: 'loud', kinds: ['tools', 'resources', 'prompts'], times: 20 },
+    });
+    await Promise.all(announced);
+    await quietAfter('after');
+
+    [caller, listener].forEach((connected, index) => {
+      const { tools, resources, prompts } = before[index]!;
+      expect(counts(connected)).toEqual({
+        tools: tools! + 2,
+        resources: resources! + 1,
+        prompts: prompts! + 1,
+      });
+    });
+  });
+
+  it('has its new resources and prompts in the lists of every client [G12]', async () => {
+    for (const { client } of [caller, listener]) {
+      expect((await client.listResources()).resources.map(({ uri }) => uri)).toEqual([
+        'resource://growing/grown://loud',
+      ]);
+      expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(['loud']);
+    }
+  });
+});
+
+it('a change of any server reaches every client [G12]', async () => {
+  await using switchboard = await startSwitchboard({
+    mcpServers: {
+      first: fixtureServer('growing'),
+      second: fixtureServer('growing'),
+      third: fixtureServer('growing'),
+    },
+  });
+  await using one = await connectHttp(switchboard.url);
+  await using other = await connectHttp(switchboard.url);
+  for (const server of ['first', 'second', 'third']) {
+    await one.client.callTool({ name: `${server}__grow`, arguments: { name: `new_of_${server}` } });
+    for (const client of [one, other]) {
+      await toolNamesOnce(client, (names) => names.includes(`new_of_${server}`));
+    }
+  }
+});
+
+it('a server that comes to the configuration, or leaves it, changes the lists [G12]', async () => {
+  const growing = fixtureServer('growing');
+  await using switchboard = await startSwitchboard({ mcpServers: { growing } });
+  await using connected = await connectHttp(switchboard.url);
+  await toolNamesOnce(connected, (names) => names.includes('grow'));
+  await switchboard.configure({ mcpServers: { growing, notes: fixtureServer('notes') } });
+  await toolNamesOnce(connected, (names) => names.includes('grow') && names.includes('touch'));
+  await switchboard.configure({ mcpServers: { notes: fixtureServer('notes') } });
+  await toolNamesOnce(connected, (names) => !names.includes('grow') && names.includes('touch'));
+});

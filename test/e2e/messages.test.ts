@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type ConnectedClient, connectHttp, connectSse, textOf } from '../helpers/clients.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+describe('messages beside requests and answers', () => {
+  let witness: Witness;
+  let switchboard: RunningSwitchboard;
+  let one: ConnectedClient;
+  let other: ConnectedClient;
+
+  beforeAll(async () => {
+    witness = await Witness.open();
+    switchboard = await startSwitchboard({
+      mcpServers: { recorder: fixtureServer('recorder', witness.env('recorder')) },
+    });
+  });
+  beforeEach(async () => {
+    one = await connectHttp(switchboard.url);
+    other = await connectSse(`${switchboard.baseUrl}/sse`);
+    return async () => {
+      await one[Symbol.asyncDispose]();
+      await other[Symbol.asyncDispose]();
+    };
+  });
+  afterAll(async () => {
+    await switchboard.stop();
+    await witness[Symbol.asyncDispose]();
+  });
+
+  const logged = ({ notifications }: ConnectedClient) =>
+    notifications.items
+      .filter(({ method }) => method === 'notifications/message')
+      .map(({ params }) => params?.data);
+  const say = ({ client }: ConnectedClient, level: string, data: string) =>
+    client.callTool({ name: 'say', arguments: { level, data } });
+  const messages = (method: string) =>
+    witness.seenBy('recorder', 'message').filter((sighting) => sighting.method === method);
+
+  it('log lines come at the level that each client asked for, and only to the client of the call', async () => {
+    await one.client.setLoggingLevel('error');
+    await other.client.setLoggingLevel('debug');
+    await say(one, 'info', 'too quiet for one');
+    await say(one, 'error', 'loud enough for one');
+    await say(other, 'debug', 'of other');
+    // They come before the answers, on the same streams.
+    expect(logged(one)).toEqual(['loud enough for one']);
+    expect(logged(other)).toEqual(['of other']);
+  });
+
+  it('the server is asked for the most that any client wants to hear', async () => {
+    await say(one, 'info', 'the server is there');
+    const asked = (level: string) =>
+      witness.sightings.next(
+        ({ method, params }) =>
+          method === 'logging/setLevel' && (params as { level: string }).level === level,
+      );
+    const fromOne = asked('warning');
+    await one.client.setLoggingLevel('warning');
+    await fromOne;
+    const fromOther = asked('info');
+    await other.client.setLoggingLevel('info');
+    await fromOther;
+    const withoutOther = asked('warning');
+    await other.client.close();
+    await withoutOther;
+  });
+
+  it('a cancellation reaches the server for that call, and for no other with the same id', async () => {
+    const hold = ({ client }: ConnectedClient, signal?: AbortSignal) => {
+      const call = { name: 'hold', arguments: { order: 'release' } };
+      return client.callTool(call, undefined, signal === undefined ? {} : { signal });
+    };
+    const arrival = () => witness.sightings.next(({ method }) => method === 'tools/call');
+    const patience = new AbortController();
+    let arrived = arrival();
+    const cancelled = hold(one, patience.signal).catch((error: unknown) => error);
+    const first = await arrived;
+    arrived = arrival();
+    const kept = hold(other);
+    const second = await arrived;
+
+    const noticed = witness.sightings.next(({ method }) => method === 'notifications/cancelled');
+    patience.abort('not needed any more');
+    expect((await noticed).params).toEqual({ requestId: first.id, reason: 'not needed any more' });
+    expect(await cancelled).toBeInstanceOf(Error);
+
+    witness.tell('recorder', 'release');
+    expect(textOf(await kept)).toContain('pid');
+    const wrong = messages('notifications/cancelled').filter(
+      ({ params }) => (params as { requestId: unknown }).requestId === second.id,
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it.each(['streamable HTTP', 'SSE'])(
+    'a client over %s that goes away has its calls cancelled',
+    async (over) => {
+      const leaving = over === 'SSE' ? other : one;
+      const arrived = witness.sightings.next(({ method }) => method === 'tools/call');
+      const call = leaving.client
+        .callTool({ name: 'hold', arguments: { order: 'never' } })
+        .catch((error: unknown) => error);
+      const { id } = await arrived;
+      const noticed = witness.sightings.next(({ method }) => method === 'notifications/cancelled');
+      await leaving[Symbol.asyncDispose]();
+      expect((await noticed).params).toMatchObject({ requestId: id });
+      expect(await call).toBeInstanceOf(Error);
+    },
+  );
+});

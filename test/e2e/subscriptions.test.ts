@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest';
+import { type ConnectedClient, connectHttp, connectSse } from '../helpers/clients.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+const UPDATED = 'notifications/resources/updated';
+const todo = 'resource://notes/note://todo';
+const done = 'resource://notes/note://done';
+
+const updatesOf = ({ notifications }: ConnectedClient) =>
+  notifications.items.filter(({ method }) => method === UPDATED).map(({ params }) => params?.uri);
+const updated = ({ notifications }: ConnectedClient, uri: string, count = 1) =>
+  notifications.several(count, ({ method, params }) => method === UPDATED && params?.uri === uri);
+
+/** Three clients of one server, and what that server is told of subscriptions. */
+async function startNotes() {
+  const witness = await Witness.open();
+  const switchboard = await startSwitchboard({
+    mcpServers: { notes: fixtureServer('notes', { ...witness.env('notes'), NOTES_OF: 'all' }) },
+  });
+  const clients = await Promise.all([
+    connectHttp(switchboard.url),
+    connectSse(`${switchboard.baseUrl}/sse`),
+    connectHttp(switchboard.url),
+  ]);
+  const toldTo = (method: string) =>
+    witness
+      .seenBy('notes', 'message')
+      .filter((sighting) => sighting.method === `resources/${method}`)
+      .map(({ params }) => (params as { uri: string }).uri);
+  return {
+    clients,
+    witness,
+    toldTo,
+    touch: (uri: string) => clients[0].client.callTool({ name: 'touch', arguments: { uri } }),
+    async [Symbol.asyncDispose]() {
+      for (const client of clients) await client[Symbol.asyncDispose]();
+      await switchboard.stop();
+      await witness[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe('an updated resource', () => {
+  it('is announced to the clients that subscribed to it and to no others [G13]', async () => {
+    await using notes = await startNotes();
+    const [one, two, three] = notes.clients;
+    await one.client.subscribeResource({ uri: todo });
+    await two.client.subscribeResource({ uri: todo });
+    await three.client.subscribeResource({ uri: done });
+    expect(notes.toldTo('subscribe')).toEqual(['note://todo', 'note://done']);
+
+    // Messages arrive in order: what follows on the same stream proves what did not come before it.
+    await notes.touch('note://todo');
+    await notes.touch('note://done');
+    await notes.touch('note://todo');
+    await Promise.all([updated(one, todo, 2), updated(two, todo, 2), updated(three, done)]);
+    expect(updatesOf(one)).toEqual([todo, todo]);
+    expect(updatesOf(two)).toEqual([todo, todo]);
+    expect(updatesOf(three)).toEqual([done]);
+  });
+
+  it('is announced as long as one client is left, and then the server is told once [G13]', async () => {
+    await using notes = await startNotes();
+    const [one, two, three] = notes.clients;
+    await one.client.subscribeResource({ uri: todo });
+    await two.client.subscribeResource({ uri: todo });
+    await one.client.subscribeResource({ uri: done });
+    await one.client.unsubscribeResource({ uri: todo });
+    expect(notes.toldTo('unsubscribe')).toEqual([]);
+
+    await notes.touch('note://todo');
+    await notes.touch('note://done');
+    await Promise.all([updated(two, todo), updated(one, done)]);
+    expect(updatesOf(one)).toEqual([done]);
+
+    const told = notes.witness.sees('notes', 'message', ({ method }) => method === 'resources/unsubscribe');
+    // A client that goes away needs nothing any more.
+    await two.client.close();
+    await told;
+    expect(notes.toldTo('unsubscribe')).toEqual(['note://todo']);
+    expect(updatesOf(three)).toEqual([]);
+  });
+
+  it("is announced under the URI that the client gave, the server's own one too [G11, G13]", async () => {
+    await using notes = await startNotes();
+    const [one, two] = notes.clients;
+    await one.client.subscribeResource({ uri: 'note://todo' });
+    await two.client.subscribeResource({ uri: todo });
+    expect(notes.toldTo('subscribe')).toEqual(['note://todo']);
+    await notes.touch('note://todo');
+    await Promise.all([updated(one, 'note://todo'), updated(two, todo)]);
+  });
+
+  it('cannot be followed where nobody has it [G13]', async () => {
+    await using notes = await startNotes();
+    const [one] = notes.clients;
+    await expect(one.client.subscribeResource({ uri: 'note://nothing' })).rejects.toThrow(
+      'Unknown resource: note://nothing',
+    );
+    expect(notes.toldTo('subscribe')).toEqual([]);
+  });
+});
