@@ -55,18 +55,3 @@ export function byteLength(chunks: Chunks): number {
   for (const chunk of chunks) length += chunk.length;
   return length;
 }
-
-/** Whether the bytes stand anywhere in the message, also across the seams of its chunks. */
-export function includes(chunks: Chunks, wanted: Buffer): boolean {
-  for (let index = 0; index < chunks.length; index++) {
-    const chunk = chunks[index]!;
-    if (chunk.includes(wanted)) return true;
-    if (index === 0) continue;
-    const seam = Buffer.concat([
-      chunks[index - 1]!.subarray(1 - wanted.length),
-      chunk.subarray(0, wanted.length - 1),
-    ]);
-    if (seam.includes(wanted)) return true;
-  }
-  return false;
-}
