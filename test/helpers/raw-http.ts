@@ -112,5 +112,5 @@ function readEvent(block: string): RawEvent {
     const [, name = '', value = ''] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
     if (name !== '') event[name] = value;
   }
-  return event.data ? { ...event, message: JSON.parse(event.data) as RpcMessage } : event;
+  return event.data?.startsWith('{') ? { ...event, message: JSON.parse(event.data) as RpcMessage } : event;
 }

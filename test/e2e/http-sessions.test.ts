@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { exchange } from '../helpers/raw-http.ts';
+import { bothTypes, initialize, RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+
+function statusOf(session: RawSession): Promise<number> {
+  return session.post(ping).then(({ status }) => status);
+}
+
+describe('sessions', () => {
+  it('end with DELETE, and with them what runs for them alone', async () => {
+    await using witness = await Witness.open();
+    const box = { ...fixtureServer('toolbox', witness.env('box')), isolation: 'session' };
+    await using switchboard = await startSwitchboard({ mcpServers: { box } });
+    const session = await RawSession.open(switchboard.url);
+    const pid = Number(await session.callText('pid'));
+    expect((await session.end()).status).toBe(200);
+    expect(await statusOf(session)).toBe(404);
+    expect((await session.end()).status).toBe(404);
+    await witness.sees('box', 'end', (sighting) => sighting.pid === pid);
+  });
+
+  it('that were silent for too long expire', async () => {
+    await using witness = await Witness.open();
+    const box = { ...fixtureServer('toolbox', witness.env('box')), isolation: 'session' };
+    await using switchboard = await startSwitchboard({
+      mcpServers: { box },
+      switchboard: { sessionIdleMs: 300, keepAliveMs: 50 },
+    });
+    const listening = await RawSession.open(switchboard.url);
+    const stream = await listening.listen();
+    const silent = await RawSession.open(switchboard.url);
+    const pid = Number(await silent.callText('pid'));
+    // The end of the session's own server is how the world sees that the session is over.
+    await witness.sees('box', 'end', (sighting) => sighting.pid === pid);
+    expect(await statusOf(silent)).toBe(404);
+    expect(await statusOf(listening)).toBe(200);
+    await stream.cut();
+  });
+
+  it('make room for new ones, the longest idle first, and never while they are in use', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: { box: fixtureServer('toolbox', witness.env('box')) },
+      switchboard: { maxSessions: 3 },
+    });
+    const open = () => RawSession.open(switchboard.url);
+    const listening = await open();
+    const stream = await listening.listen();
+    const idle = await open();
+    const calling = await open();
+    const call = calling.callText('wait');
+    await witness.sees('box', 'waiting');
+
+    const next = await open();
+    expect(await statusOf(idle)).toBe(404);
+    expect(await statusOf(next)).toBe(200);
+    const nextStream = await next.listen();
+
+    const headers = { 'content-type': 'application/json', accept: bothTypes };
+    const refused = await exchange(switchboard.url, { headers, body: initialize('2025-11-25', 'late') });
+    expect(refused.status).toBe(503);
+    expect(refused.json).toMatchObject({
+      id: 'late',
+      error: { message: expect.stringContaining('maxSessions') },
+    });
+
+    witness.tell('box', 'go');
+    expect(await call).toBe('waited');
+    await open();
+    expect(await statusOf(calling)).toBe(404);
+    await stream.cut();
+    await nextStream.cut();
+  });
+
+  it('of one client are not reached by another transport', async () => {
+    await using switchboard = await startSwitchboard({ mcpServers: {} });
+    const session = await RawSession.open(switchboard.url);
+    const answer = await exchange(`${switchboard.baseUrl}/messages?sessionId=${session.id}`, {
+      headers: { 'content-type': 'application/json' },
+      body: ping,
+    });
+    expect(answer.status).toBe(404);
+  });
+});

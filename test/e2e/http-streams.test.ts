@@ -1,0 +1,227 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openExchange, type RpcMessage } from '../helpers/raw-http.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+let switchboard: RunningSwitchboard;
+let witness: Witness;
+
+beforeAll(async () => {
+  witness = await Witness.open();
+  switchboard = await startSwitchboard({
+    mcpServers: { box: fixtureServer('toolbox', witness.env('box')) },
+    switchboard: { keepAliveMs: 100 },
+  });
+  // The first discovery is announced too; sessions that open later see only what happens to them.
+  const first = await RawSession.open(switchboard.url);
+  const stream = await first.listen();
+  await first.toolNames();
+  await stream.message(isListChanged);
+  await first.end();
+});
+
+afterAll(async () => {
+  await switchboard?.stop();
+  await witness?.[Symbol.asyncDispose]();
+});
+
+const isAnswer = ({ result }: RpcMessage) => result !== undefined;
+const isListChanged = ({ method }: RpcMessage) => method === 'notifications/tools/list_changed';
+const isProgress = ({ method }: RpcMessage) => method === 'notifications/progress';
+
+describe('the standing stream', () => {
+  it('carries what belongs to no request, and is kept alive', async () => {
+    const session = await RawSession.open(switchboard.url);
+    const stream = await session.listen();
+    expect(stream.response.headers['content-type']).toBe('text/event-stream');
+    await session.call('add', { name: 'extra' });
+    await stream.message(isListChanged);
+    expect(await session.toolNames()).toContain('extra');
+    // A comment has no fields.
+    await stream.events.first((event) => Object.keys(event).length === 0);
+    await session.end();
+    await stream.ended;
+  });
+
+  it('goes on where it was cut', async () => {
+    const session = await RawSession.open(switchboard.url);
+    const stream = await session.listen();
+    await session.call('add', { name: 'before' });
+    await stream.message(isListChanged);
+    const seen = stream.messages.length;
+    const { lastEventId } = stream;
+    await stream.cut();
+
+    const other = await RawSession.open(switchboard.url);
+    const otherStream = await other.listen();
+    await other.call('add', { name: 'missed' });
+    await otherStream.message(isListChanged);
+
+    const resumed = await session.listen(lastEventId);
+    await resumed.message(isListChanged);
+    expect(seen).toBe(1);
+    const ids = resumed.events.items.flatMap(({ id }) => id ?? []);
+    expect(ids).not.toContain(lastEventId);
+    expect(new Set(ids).size).toBe(ids.length);
+    await session.end();
+    await other.end();
+  });
+
+  it('brings what came before it was first opened', async () => {
+    const session = await RawSession.open(switchboard.url);
+    const witnessing = await RawSession.open(switchboard.url);
+    const stream = await witnessing.listen();
+    await witnessing.call('add', { name: 'early' });
+    await stream.message(isListChanged);
+    const late = await session.listen();
+    await late.message(isListChanged);
+    await session.end();
+    await witnessing.end();
+  });
+
+  it('is one: a newer one takes its place', async () => {
+    const session = await RawSession.open(switchboard.url);
+    const first = await session.listen();
+    const second = await session.listen();
+    await first.ended;
+    await session.call('add', { name: 'for-the-second' });
+    await second.message(isListChanged);
+    await session.end();
+  });
+});
+
+describe('the stream of a request', () => {
+  it('carries progress before the answer, under the token of the client', async () => {
+    const session = await RawSession.open(switchboard.url);
+    const stream = await session.openCall('progress', { count: 3 }, 'mine');
+    await stream.ended;
+    expect(stream.messages).toMatchObject([
+      ...[1, 2, 3].map((progress) => ({ params: { progressToken: 'mine', progress } })),
+      { id: 1, result: { content: [{ text: 'done' }] } },
+    ]);
+    await session.end();
+  });
+
+  it.each(['2025-11-25', '2025-06-18'])(
+    'can be resumed after its connection was cut (%s)',
+    async (version) => {
+      const session = await RawSession.open(switchboard.url, version);
+      const order = `go-${version}`;
+      const stream = await session.openCall('wait', { order }, 7);
+      await stream.message(isProgress);
+      await stream.cut();
+      const resumed = await session.listen(stream.lastEventId);
+      witness.tell('box', order);
+      expect(await resumed.message(isAnswer)).toMatchObject({
+        id: 1,
+        result: { content: [{ text: 'waited' }] },
+      });
+      await resumed.ended;
+      expect(resumed.messages).toHaveLength(1);
+      await session.end();
+    },
+  );
+
+  it('gives its answer also when that came while nobody listened', async () => {
+    const session = await RawSession.open(switchboard.url);
+    const stream = await session.openCall('wait', { order: 'unheard' }, 7);
+    await stream.message(isProgress);
+    await stream.cut();
+    witness.tell('box', 'unheard');
+    // The server answers in order, so the answer to the call that was cut has passed before this one.
+    await session.callText('echo', { text: 'later' });
+    const resumed = await session.listen(stream.lastEventId);
+    await resumed.ended;
+    expect(resumed.messages).toMatchObject([{ id: 1, result: { content: [{ text: 'waited' }] } }]);
+    await session.end();
+  });
+
+  it('replays only what is its own', async () => {
+    const session = await RawSession.open(switchboard.url);
+    const first = await session.openCall('progress', { count: 2 }, 'first');
+    await first.ended;
+    const second = await session.openCall('progress', { count: 2 }, 'second');
+    await second.ended;
+    const resumed = await session.listen(first.events.items.find(({ id }) => id !== undefined)!.id);
+    await resumed.ended;
+    expect(resumed.messages).toEqual(first.messages);
+    await session.end();
+  });
+
+  it('of another session cannot be resumed', async () => {
+    const owner = await RawSession.open(switchboard.url);
+    const stream = await owner.openCall('progress', { count: 1 }, 'secret');
+    await stream.ended;
+    const other = await RawSession.open(switchboard.url);
+    await expect(other.listen(stream.lastEventId)).rejects.toThrow('HTTP 400');
+    await owner.end();
+    await other.end();
+  });
+
+  it('begins when an answer takes long, also without anything to say', async () => {
+    const session = await RawSession.open(switchboard.url);
+    const body = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'wait', arguments: { order: 'long' } },
+    };
+    // The head of the response comes although the answer cannot be there yet.
+    const response = await openExchange(switchboard.url, { headers: session.headers(), body });
+    expect(response.headers['content-type']).toBe('text/event-stream');
+    witness.tell('box', 'long');
+    let text = '';
+    for await (const chunk of response) text += chunk;
+    expect(text).toContain('"waited"');
+    await session.end();
+  });
+
+  it('ends without an answer when the client cancels, and the server hears of it', async () => {
+    const session = await RawSession.open(switchboard.url);
+    const stream = await session.openCall('wait', { order: 'never' }, 1);
+    await stream.message(isProgress);
+    await session.notify('notifications/cancelled', { requestId: 1, reason: 'enough' });
+    await stream.ended;
+    expect(stream.messages.filter(isAnswer)).toEqual([]);
+    const { params } = await witness.sees('box', 'notifications/cancelled');
+    expect(params).toMatchObject({ reason: 'enough' });
+    await session.end();
+  });
+});
+
+describe('a client that does not read', () => {
+  it.skipIf(process.platform !== 'linux')('is cut off before it fills the memory', async () => {
+    const { pid } = switchboard.process;
+    const session = await RawSession.open(switchboard.url);
+    await session.call('echo', { text: 'warm' });
+    const before = await peakMemory(pid!);
+    const response = await openExchange(switchboard.url, {
+      headers: session.headers(),
+      body: {
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name: 'flood', arguments: { messages: 4_000, bytes: 64_000 } },
+      },
+    });
+    response.pause();
+    const closed = new Promise((resolve) => response.once('close', resolve));
+    response.on('error', () => {});
+    await witness.sees('box', 'flooded');
+    expect((await peakMemory(pid!)) - before).toBeLessThan(128 * 1024);
+    response.resume();
+    await closed;
+    expect(response.complete).toBe(false);
+    expect(await session.callText('echo', { text: 'alive' })).toBe('alive');
+    await session.end();
+  });
+});
+
+/** The most memory that a process has had so far, in kB. */
+async function peakMemory(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmHWM:\s+(\d+)/.exec(status)![1]);
+}
