@@ -1,6 +1,6 @@
 /** `npm run bench`: Switchboard, the server called directly and other gateways, side by side in one run. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -12,13 +12,16 @@ import { type Experiment, measureCalls, measureLists, measureSessions, measureSt
 import { Unavailable } from './starting.ts';
 import { Lab, peerNames, type VariantName, variantNames } from './variants.ts';
 
+/** Other work on the machine of which ratios begin to suffer. */
+const BUSY_LOAD = 0.7;
+
 const usage = `npm run bench -- [options]
   --quick            few cycles, for a first look
   --cycles N         cycles of each scenario (default 12)
   --only REGEXP      only scenarios that match: call/200B/16, list/1000, sessions/direct, start/mcp-hub, ...
   --no-peers         without the other gateways
   --no-switchboard   without Switchboard
-  --program FILE     Switchboard's main file (default src/main.ts; dist/main.js is the built one)
+  --program FILE     Switchboard's main file (default dist/main.js, the built one; src/main.ts runs the sources)
   --json FILE        write all samples
   --docs FOLDER      where to write benchmark.md and benchmark.svg (a complete run writes them to docs/)`;
 
@@ -30,7 +33,7 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
     peers: { type: 'boolean', default: true },
     switchboard: { type: 'boolean', default: true },
-    program: { type: 'string', default: fileURLToPath(new URL('../src/main.ts', import.meta.url)) },
+    program: { type: 'string', default: fileURLToPath(new URL('../dist/main.js', import.meta.url)) },
     json: { type: 'string' },
     docs: { type: 'string' },
     help: { type: 'boolean', default: false },
@@ -49,6 +52,9 @@ async function main(): Promise<void> {
   const placement = placeProcesses();
   const lab = new Lab(placement, resolve(values.program), folder);
   const notes = new Set<string>();
+  const [loadBefore = 0] = loadavg();
+  if (loadBefore > BUSY_LOAD)
+    notes.add(`the machine was busy (load ${loadBefore.toFixed(1)}) before the run began`);
   const only = new RegExp(values.only);
   const startedAt = performance.now();
   const experiment: Experiment = {

@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { buildDist, distIsCurrent } from './setup/dist.mjs';
 import { withLock } from './setup/lock.mjs';
 import { installPackages, packagesAreCurrent } from './setup/packages.mjs';
 import { SetupError } from './setup/run.mjs';
@@ -13,8 +14,9 @@ const cache = join(root, '.cache');
 const flags = process.argv.slice(2);
 
 try {
-  const unknown = flags.filter((flag) => !['--test', '--bench'].includes(flag));
-  if (unknown.length > 0) throw new SetupError(`unknown flag ${unknown[0]}; there are --test and --bench`);
+  const unknown = flags.filter((flag) => !['--test', '--bench', '--build'].includes(flag));
+  if (unknown.length > 0)
+    throw new SetupError(`unknown flag ${unknown[0]}; there are --test, --bench and --build`);
   await setUp();
 } catch (error) {
   if (!(error instanceof SetupError)) throw error;
@@ -38,5 +40,6 @@ function missingSteps() {
     .filter((folder) => existsSync(join(folder, 'package.json')))
     .map((folder) => ({ done: packagesAreCurrent(folder), run: () => installPackages(folder, root) }));
   if (flags.includes('--test')) steps.push({ done: uvIsCurrent(cache), run: () => installUv(cache) });
+  if (flags.includes('--build')) steps.push({ done: distIsCurrent(root), run: () => buildDist(root) });
   return steps.filter((step) => !step.done);
 }
