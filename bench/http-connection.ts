@@ -26,6 +26,7 @@ export class HttpConnection {
   #state: State = 'idle';
   #text = '';
   #remaining = 0;
+  #failure: Error | undefined;
   #keepBody = false;
   #pieces: Buffer[] = [];
   #answer: Answer = emptyAnswer();
@@ -57,8 +58,8 @@ export class HttpConnection {
     });
     this.#socket.setNoDelay(true);
     this.#socket.on('connect', onConnect);
-    this.#socket.on('error', (error) => this.#onFailure(error));
-    this.#socket.on('close', () => this.#onFailure(new Error(`the connection to port ${port} was closed`)));
+    this.#socket.on('error', (error) => this.#fail(error));
+    this.#socket.on('close', () => this.#fail(new Error('the connection was closed by the other side')));
   }
 
   /** Sends a request; exactly one of the callbacks is called once, unless the connection is destroyed. */
@@ -74,7 +75,8 @@ export class HttpConnection {
     this.#answer = emptyAnswer();
     this.#onAnswer = onAnswer;
     this.#onFailure = onFailure;
-    if (this.#socket.destroyed) queueMicrotask(() => onFailure(new Error('the connection is closed')));
+    const failure = this.#failure;
+    if (failure !== undefined) queueMicrotask(() => onFailure(failure));
     else this.#socket.write(request, 'latin1');
   }
 
@@ -95,13 +97,22 @@ export class HttpConnection {
     this.#socket.destroy();
   }
 
+  /** The first failure is remembered: it may come while nobody waits for an answer. */
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    this.#onFailure(this.#failure);
+  }
+
   #receive(buffer: Buffer, length: number): void {
     let position = 0;
     while (position < length) {
       switch (this.#state) {
         case 'idle':
-          // Nobody asked for these bytes; they would be taken for the next answer.
+          // They would be taken for the next answer.
           this.#socket.destroy();
+          this.#fail(
+            new Error(`nobody asked for ${JSON.stringify(buffer.toString('latin1', position, length))}`),
+          );
           return;
         case 'head':
           position = this.#receiveHead(buffer, position, length);
@@ -121,8 +132,7 @@ export class HttpConnection {
     this.#text += buffer.toString('latin1', position, Math.min(length, position + LARGEST_HEAD_BYTES));
     const headEnd = this.#text.indexOf('\r\n\r\n');
     if (headEnd < 0) {
-      if (this.#text.length > LARGEST_HEAD_BYTES)
-        this.#onFailure(new Error('the head of an answer is too long'));
+      if (this.#text.length > LARGEST_HEAD_BYTES) this.#fail(new Error('the head of an answer is too long'));
       return length;
     }
     const head = this.#text.slice(0, headEnd + 2);
