@@ -1,10 +1,11 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { SwitchboardError } from '../errors.ts';
+import { findAnswerId } from '../protocol/answer.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { LineSplitter } from '../protocol/lines.ts';
 import { withoutLineBreaks } from '../protocol/sse.ts';
-import type { Channel, Receiver } from './channel.ts';
+import { type Channel, type Receiver, tooLarge } from './channel.ts';
 import { childEnvironment } from './environment.ts';
 import { endGroup, stopGroup } from './process-group.ts';
 
@@ -102,6 +103,10 @@ export class StdioChannel implements Channel {
       line: (chunks) => this.receiveLine(chunks),
       tooLong: (head) =>
         this.receiver.log(`stdout: a message over ${this.maxBytes} bytes is skipped: ${preview(head)}`),
+      skipped: (head, tail) => {
+        const answer = findAnswerId([head, tail]);
+        if (answer !== undefined) this.receiver.failed(answer.id, tooLarge(this.maxBytes), true);
+      },
     });
     this.child.stdout.on('data', (chunk: Buffer) => lines.push(chunk));
     this.child.stdout.on('error', () => {});
@@ -142,7 +147,7 @@ export class StdioChannel implements Channel {
     const last = this.lastErrorLine === '' ? '' : `; its last words: ${this.lastErrorLine}`;
     this.end(
       new SwitchboardError('server_unavailable', `The server's process ${how}${last}`, {
-        data: { code, signal },
+        data: { exitCode: code, signal },
       }),
     );
   }

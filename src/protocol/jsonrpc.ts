@@ -43,7 +43,7 @@ export function requestMessage(id: number, method: string, params?: unknown): Bu
 
 /** An error of ours as it stands in a JSON-RPC answer. */
 export function toRpcError(error: SwitchboardError): RpcError {
-  return { code: error.kind.rpc, message: error.message, data: { code: error.code, ...error.data } };
+  return { code: error.kind.rpc, message: error.message, data: { ...error.data, code: error.code } };
 }
 
 export function join(chunks: Chunks): Buffer {
