@@ -1,0 +1,130 @@
+import {
+  ElicitRequestSchema,
+  ListRootsRequestSchema,
+  type Notification,
+} from '@modelcontextprotocol/sdk/types.js';
+import { describe, expect, it } from 'vitest';
+import { type ConnectedClient, connectHttp, textOf } from '../helpers/clients.ts';
+import { referenceServer, startEverything } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+
+const stdioServer = referenceServer('everything');
+const askUser = { name: 'trigger-elicitation-request' };
+
+/** A client whose user has this name; it can be made to wait with its answer. */
+function connectUser(url: string, name: string, answering: Promise<unknown> = Promise.resolve()) {
+  let asked = () => {};
+  const isAsked = new Promise<void>((resolve) => {
+    asked = resolve;
+  });
+  const connecting = connectHttp(url, { elicitation: {} }, (client) => {
+    client.setRequestHandler(ElicitRequestSchema, async () => {
+      asked();
+      await answering;
+      return { action: 'accept', content: { name } };
+    });
+  });
+  return { connecting, isAsked };
+}
+
+/** Keeps a call of the client under way at the server, until it is aborted. */
+async function keepBusy({ client }: ConnectedClient): Promise<AsyncDisposable> {
+  const patience = new AbortController();
+  const started = Promise.withResolvers<void>();
+  const call = client
+    .callTool(
+      { name: 'trigger-long-running-operation', arguments: { duration: 600, steps: 12_000 } },
+      undefined,
+      {
+        signal: patience.signal,
+        onprogress: () => started.resolve(),
+      },
+    )
+    .catch(() => {});
+  await started.promise;
+  return {
+    async [Symbol.asyncDispose]() {
+      patience.abort();
+      await call;
+    },
+  };
+}
+
+describe('a server that asks a client', () => {
+  it('over stdio gets a clear error while two clients are served, because either could be meant', async () => {
+    await using switchboard = await startSwitchboard({ mcpServers: { everything: stdioServer } });
+    await using asking = await connectUser(switchboard.url, 'Ada').connecting;
+    await using busy = await connectUser(switchboard.url, 'Grace').connecting;
+    {
+      await using _call = await keepBusy(busy);
+      const result = await asking.client.callTool(askUser);
+      expect(result.isError).toBe(true);
+      expect(textOf(result)).toContain('cannot be told for which client');
+      expect(textOf(result)).toContain('"isolation": "session"');
+    }
+    const result = await asking.client.callTool(askUser);
+    expect(textOf(result)).toContain('- Name: Ada');
+  });
+
+  it('over stdio with "isolation": "session" asks each client in a process of its own', async () => {
+    await using switchboard = await startSwitchboard({
+      mcpServers: { everything: { ...stdioServer, isolation: 'session' } },
+    });
+    const bothAsked = Promise.withResolvers<void>();
+    const ada = connectUser(switchboard.url, 'Ada', bothAsked.promise);
+    const grace = connectUser(switchboard.url, 'Grace', bothAsked.promise);
+    await using first = await ada.connecting;
+    await using second = await grace.connecting;
+    const answers = Promise.all([first, second].map(({ client }) => client.callTool(askUser)));
+    await Promise.all([ada.isAsked, grace.isAsked]);
+    bothAsked.resolve();
+    const [ofAda, ofGrace] = (await answers).map(textOf);
+    expect(ofAda).toContain('- Name: Ada');
+    expect(ofGrace).toContain('- Name: Grace');
+  });
+
+  it('over streamable HTTP asks the client of the call, however many are served', async () => {
+    await using server = await startEverything('streamableHttp');
+    await using switchboard = await startSwitchboard({ mcpServers: { everything: { url: server.url } } });
+    const bothAsked = Promise.withResolvers<void>();
+    const ada = connectUser(switchboard.url, 'Ada', bothAsked.promise);
+    const grace = connectUser(switchboard.url, 'Grace', bothAsked.promise);
+    await using first = await ada.connecting;
+    await using second = await grace.connecting;
+    const answers = Promise.all([first, second].map(({ client }) => client.callTool(askUser)));
+    await Promise.all([ada.isAsked, grace.isAsked]);
+    bothAsked.resolve();
+    const [ofAda, ofGrace] = (await answers).map(textOf);
+    expect(ofAda).toContain('- Name: Ada');
+    expect(ofGrace).toContain('- Name: Grace');
+  });
+
+  it('is told when the client cannot be asked such things', async () => {
+    await using switchboard = await startSwitchboard({ mcpServers: { everything: stdioServer } });
+    await using mute = await connectHttp(switchboard.url);
+    const result = await mute.client.callTool(askUser);
+    expect(result.isError).toBe(true);
+    expect(textOf(result)).toContain('The client does not support elicitation.');
+  });
+
+  it('hears when the roots of its only client change', async () => {
+    await using switchboard = await startSwitchboard({ mcpServers: { everything: stdioServer } });
+    let root = 'file:///before';
+    await using connected = await connectHttp(switchboard.url, { roots: { listChanged: true } }, (client) => {
+      client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: root }] }));
+    });
+    const { client, notifications } = connected;
+    expect(textOf(await client.callTool({ name: 'get-roots-list' }))).toContain('file:///before');
+    root = 'file:///after';
+    await client.sendRootsListChanged();
+    // The server logs when it has asked again.
+    const isUpdate = ({ method, params }: Notification) =>
+      method === 'notifications/message' && String(params?.data).startsWith('Roots updated');
+    for (;;) {
+      const updated = notifications.next(isUpdate);
+      const roots = textOf(await client.callTool({ name: 'get-roots-list' }));
+      if (roots.includes('file:///after')) break;
+      await updated;
+    }
+  });
+});
