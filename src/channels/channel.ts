@@ -1,4 +1,4 @@
-import type { SwitchboardError } from '../errors.ts';
+import { SwitchboardError } from '../errors.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
 
 /** A two-way pipe of JSON-RPC messages to one MCP server. */
@@ -27,4 +27,12 @@ export interface Receiver {
   closed(error: SwitchboardError): void;
   /** A line worth keeping: the server's stderr, junk on its stdout, trouble on the wire. */
   log(line: string): void;
+}
+
+/** Why a request has no answer when the server sent more than we take. */
+export function tooLarge(maxBytes: number): SwitchboardError {
+  return new SwitchboardError(
+    'answer_too_large',
+    `The server sent a message over ${maxBytes} bytes (setting maxMessageBytes).`,
+  );
 }

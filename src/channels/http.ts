@@ -2,7 +2,7 @@ import type { Dispatcher, Pool } from 'undici';
 import { SwitchboardError } from '../errors.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { SseParser } from '../protocol/sse.ts';
-import type { Channel, Receiver } from './channel.ts';
+import { type Channel, type Receiver, tooLarge } from './channel.ts';
 import { type HttpTarget, networkError, openPool, statusError, wasNeverSent } from './http-target.ts';
 
 const FIRST_RETRY_MS = 1_000;
@@ -250,7 +250,7 @@ class Exchange implements Dispatcher.DispatchHandler {
         retry: (milliseconds) => {
           this.retryMs = milliseconds;
         },
-        tooLarge: () => this.channel.receiver.log(`an event over ${this.channel.maxBytes} bytes is skipped`),
+        tooLarge: () => this.tooLarge(),
       });
     }
   }
@@ -262,9 +262,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     }
     this.bodyBytes += chunk.length;
     if (this.bodyBytes > this.channel.maxBytes) {
-      controller.abort(
-        new SwitchboardError('too_large', `The server's answer is over ${this.channel.maxBytes} bytes.`),
-      );
+      controller.abort(tooLarge(this.channel.maxBytes));
     } else {
       this.body.push(chunk);
     }
@@ -298,6 +296,13 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (data.length === 0) return;
     this.heard = true;
     this.channel.receiver.message(data, this.request);
+  }
+
+  /** The answer that the stream is for cannot come any more, or it was just this. */
+  private tooLarge(): void {
+    const error = tooLarge(this.channel.maxBytes);
+    this.channel.failed(this.request, error, true);
+    if (this.request !== undefined) this.abandon();
   }
 
   private bodyEnded(): void {

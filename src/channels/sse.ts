@@ -2,7 +2,7 @@ import type { Dispatcher, Pool } from 'undici';
 import { SwitchboardError } from '../errors.ts';
 import { join } from '../protocol/jsonrpc.ts';
 import { type SseEvent, SseParser } from '../protocol/sse.ts';
-import type { Channel, Receiver } from './channel.ts';
+import { type Channel, type Receiver, tooLarge } from './channel.ts';
 import { type HttpTarget, networkError, openPool, statusError, wasNeverSent } from './http-target.ts';
 
 interface Waiting {
@@ -51,7 +51,8 @@ export class SseChannel implements Channel {
   private openStream(): void {
     const events = new SseParser(this.maxBytes, {
       event: (event) => this.receive(event),
-      tooLarge: () => this.receiver.log(`an event over ${this.maxBytes} bytes is skipped`),
+      // Whose answer it is stands in what cannot be kept, so everything under way has to fail.
+      tooLarge: () => this.end(tooLarge(this.maxBytes)),
     });
     let status = 0;
     let refusal = '';

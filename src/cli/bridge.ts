@@ -31,7 +31,8 @@ export async function bridge(flags: BridgeFlags): Promise<void> {
   await new Promise<void>((resolve) => {
     const lines = new LineSplitter(MAX_BYTES, {
       line: (chunks) => session.fromClient(join(chunks)),
-      tooLong: () => complain(`a message over ${MAX_BYTES} bytes is skipped`),
+      tooLong: () =>
+        session.refuse(new SwitchboardError('too_large', `The message is over ${MAX_BYTES} bytes.`)),
     });
     process.stdin.on('data', (chunk: Buffer) => lines.push(chunk));
     process.stdin.on('end', resolve);
@@ -70,8 +71,13 @@ class BridgedSession implements Receiver {
       if (this.held !== undefined) this.held.push(message);
       else this.send(message);
     } catch (error) {
-      this.toClient([errorMessage(undefined, toRpcError(asSwitchboardError(error)))]);
+      this.refuse(asSwitchboardError(error));
     }
+  }
+
+  /** Answers a message whose id is not known. */
+  refuse(error: SwitchboardError): void {
+    this.toClient([errorMessage(undefined, toRpcError(error))]);
   }
 
   message(chunks: Chunks, request?: number): void {

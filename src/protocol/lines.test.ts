@@ -67,7 +67,29 @@ describe('lines', () => {
       tooLong: (head) => heads.push(head.toString()),
     });
     for (const piece of ['begin', 'ning', ' and the', ' rest']) splitter.push(Buffer.from(piece));
-    expect(heads).toEqual(['begin']);
+    expect(heads).toEqual(['beginning']);
+  });
+
+  it('that are too long show both of their ends when they are over', () => {
+    const edges: string[] = [];
+    const splitter = (maxBytes: number) =>
+      new LineSplitter(maxBytes, {
+        line: () => {},
+        tooLong: () => {},
+        skipped: (head, tail) => edges.push(`${head} … ${tail}`),
+      });
+    fc.assert(
+      fc.property(
+        fc.string({ minLength: 300, maxLength: 900, unit: 'grapheme-ascii' }),
+        anyCuts,
+        (line, cuts) => {
+          edges.length = 0;
+          const lines = splitter(280);
+          for (const piece of cut(Buffer.from(`${line}\nnext\n`), cuts)) lines.push(piece);
+          expect(edges).toEqual([`${line.slice(0, 256)} … ${line.slice(-256)}`]);
+        },
+      ),
+    );
   });
 
   it('do not come out of a line that was too long when the stream ends', () => {

@@ -2,13 +2,19 @@ import type { Chunks } from './jsonrpc.ts';
 
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
+const NOTHING = Buffer.alloc(0);
 
 export interface LineHandlers {
   /** One line without its line break. Never empty. */
   line(chunks: Chunks): void;
   /** A line grew past the limit and is thrown away up to its end; `head` is how it began. */
   tooLong(head: Buffer): void;
+  /** Such a line is over; `head` and `tail` are its first and its last bytes. */
+  skipped?(head: Buffer, tail: Buffer): void;
 }
+
+/** How much of a line's beginning and end is kept of one that is thrown away. */
+const EDGE_BYTES = 256;
 
 /** Cuts a stream of bytes into lines, without joining the chunks of a long one. */
 export class LineSplitter {
@@ -16,7 +22,8 @@ export class LineSplitter {
   private readonly maxBytes: number;
   private pending: Buffer[] = [];
   private pendingBytes = 0;
-  private discarding = false;
+  /** The edges of a line that is being thrown away. */
+  private discarded: { head: Buffer; tail: Buffer } | undefined;
 
   constructor(maxBytes: number, handlers: LineHandlers) {
     this.maxBytes = maxBytes;
@@ -41,12 +48,16 @@ export class LineSplitter {
   }
 
   private add(part: Buffer): void {
-    if (this.discarding || part.length === 0) return;
+    if (part.length === 0) return;
+    if (this.discarded !== undefined) {
+      this.discarded.tail = lastBytes(this.discarded.tail, part);
+      return;
+    }
     this.pending.push(part);
     this.pendingBytes += part.length;
     if (this.pendingBytes <= this.maxBytes) return;
-    const head = this.pending[0]!;
-    this.discarding = true;
+    const head = firstBytes(this.pending);
+    this.discarded = { head, tail: this.pending.reduce(lastBytes, NOTHING) };
     this.pending = [];
     this.pendingBytes = 0;
     this.handlers.tooLong(head);
@@ -55,8 +66,10 @@ export class LineSplitter {
   private finish(): void {
     const line = this.pending;
     this.pendingBytes = 0;
-    if (this.discarding) {
-      this.discarding = false;
+    const { discarded } = this;
+    if (discarded !== undefined) {
+      this.discarded = undefined;
+      this.handlers.skipped?.(discarded.head, discarded.tail);
       return;
     }
     if (line.length === 0) return;
@@ -69,4 +82,20 @@ export class LineSplitter {
     }
     if (line.length > 0) this.handlers.line(line);
   }
+}
+
+function firstBytes(parts: Buffer[]): Buffer {
+  const enough: Buffer[] = [];
+  let length = 0;
+  for (const part of parts) {
+    if (length >= EDGE_BYTES) break;
+    enough.push(part);
+    length += part.length;
+  }
+  return Buffer.concat(enough, Math.min(length, EDGE_BYTES));
+}
+
+function lastBytes(before: Buffer, part: Buffer): Buffer {
+  const bytes = part.length >= EDGE_BYTES ? part : Buffer.concat([before.subarray(-EDGE_BYTES), part]);
+  return bytes.subarray(-EDGE_BYTES);
 }
