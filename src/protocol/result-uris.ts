@@ -9,11 +9,11 @@ interface Shape {
 const content: Shape = { uri: 'string', resource: { uri: 'string' } };
 
 /** Where the results of these methods name resources by URI. */
-const uriShapes: Record<string, Shape> = {
-  'tools/call': { result: { content: { each: content } } },
-  'prompts/get': { result: { messages: { each: { content: { ...content, each: content } } } } },
-  'resources/read': { result: { contents: { each: { uri: 'string' } } } },
-};
+const uriShapes = new Map<string, Shape>([
+  ['tools/call', { result: { content: { each: content } } }],
+  ['prompts/get', { result: { messages: { each: { content: { ...content, each: content } } } } }],
+  ['resources/read', { result: { contents: { each: { uri: 'string' } } } }],
+]);
 
 /** A result of tools/call or prompts/get holds a URI only beside one of the content types that begin like this. */
 const MARK = '"resource';
@@ -23,13 +23,19 @@ const MARK = '"resource';
  */
 const RARE_PART = 'urce';
 const BEFORE_PART = MARK.length - RARE_PART.length;
+const CARRIED = MARK.length - 1;
 
 export function mayHoldUris(method: string, result: Chunks): boolean {
   if (method === 'resources/read') return true;
-  if (!(method in uriShapes)) return false;
-  return result.some(
-    (chunk, index) => hasMark(chunk) || (index > 0 && hasMark(seam(result[index - 1]!, chunk))),
-  );
+  if (!uriShapes.has(method)) return false;
+  // The end of what came before: a mark may be split over two chunks, or over many small ones.
+  let tail: Buffer = Buffer.alloc(0);
+  return result.some((chunk) => {
+    if (hasMark(chunk) || (tail.length > 0 && hasMark(Buffer.concat([tail, chunk.subarray(0, CARRIED)]))))
+      return true;
+    tail = (chunk.length < CARRIED ? Buffer.concat([tail, chunk]) : chunk).subarray(-CARRIED);
+    return false;
+  });
 }
 
 function hasMark(chunk: Buffer): boolean {
@@ -44,14 +50,9 @@ function hasMark(chunk: Buffer): boolean {
   return false;
 }
 
-/** What of a mark may be split over two chunks. */
-function seam(before: Buffer, after: Buffer): Buffer {
-  return Buffer.concat([before.subarray(1 - MARK.length), after.subarray(0, MARK.length - 1)]);
-}
-
 /** The places of all URIs that the result of such a method names, with their quotes. */
 export function resultUriSpans(method: string, bytes: Buffer): Span[] {
-  const shape = uriShapes[method];
+  const shape = uriShapes.get(method);
   const found: Span[] = [];
   if (shape !== undefined) walk(new JsonScanner(bytes), shape, found);
   return found;

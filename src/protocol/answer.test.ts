@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { anyCuts, cut } from '../../test/helpers/chunks.ts';
+import { jsonTexts, objectText } from '../../test/helpers/json-text.ts';
+import { findAnswerId, withAnswerId } from './answer.ts';
+
+/** What is inside of an answer may look like its envelope, as a value or as a text. */
+const payloads = fc.oneof(
+  jsonTexts.value,
+  fc.constantFrom(
+    ...['{"id":7}', '{"a":1,"id":7}', '[{"a":1,"id":7}]', '{"a":{"jsonrpc":"2.0","id":7}}', '7', '[7]'],
+    ...['",\\"id\\":7}"', '"\\\\"', '{"id":7,"jsonrpc":"2.0"}', '"{\\"result\\":1,\\"id\\":7}"'],
+  ),
+);
+/** Members that are not of the envelope: there rarely are any. */
+const others = fc.array(
+  fc
+    .tuple(fc.constantFrom('extra', 'Id2', '_id', 'i d'), payloads)
+    .map(([key, value]) => `${JSON.stringify(key)}:${value}`),
+  { maxLength: 2, size: 'xsmall' },
+);
+const answers = fc
+  .record({ id: fc.nat(), outcome: fc.constantFrom('result', 'error'), payload: payloads, others })
+  .chain(({ id, outcome, payload, others: more }) =>
+    fc.record({
+      id: fc.constant(id),
+      isError: fc.constant(outcome === 'error'),
+      text: objectText(['"jsonrpc":"2.0"', `"id":${id}`, `"${outcome}":${payload}`, ...more]),
+    }),
+  );
+
+const rareCuts = fc.oneof(fc.constant<number[]>([]), fc.array(fc.nat(200), { maxLength: 2 }), anyCuts);
+
+/** The pieces of a message as a channel gives them: none is empty. */
+function pieces(text: string, cuts: Parameters<typeof cut>[1]): Buffer[] {
+  return cut(Buffer.from(text), cuts).filter(({ length }) => length > 0);
+}
+
+describe('the id of an answer', () => {
+  it('is found at its place or not at all, in any order of keys and however the answer is cut', () => {
+    let found = 0;
+    fc.assert(
+      fc.property(answers, rareCuts, fc.nat(999), ({ id, isError, text }, cuts, otherId) => {
+        const chunks = pieces(text, cuts);
+        const at = findAnswerId(chunks);
+        if (at === undefined) return;
+        found++;
+        expect(at).toMatchObject({ id, isError });
+        expect(chunks[at.chunk]!.toString('latin1', at.start, at.end)).toBe(String(id));
+        const readdressed = Buffer.concat(withAnswerId(chunks, at, Buffer.from(`"${otherId}"`))).toString();
+        expect(JSON.parse(readdressed)).toEqual({ ...(JSON.parse(text) as object), id: String(otherId) });
+        expect(Buffer.concat(chunks).toString()).toBe(text);
+      }),
+      { numRuns: 3_000 },
+    );
+    expect(found).toBeGreaterThan(200);
+  });
+
+  it.each([
+    '{"jsonrpc":"2.0","id":12,"result":{"id":7}}',
+    '{"id":12,"jsonrpc":"2.0","result":{}}',
+    '{"jsonrpc":"2.0","result":{"id":7},"id":12}',
+    '{"result":{"id":7},"jsonrpc":"2.0","id":12}',
+    '{"result":{"id":7},"id":12,"jsonrpc":"2.0"}',
+    '{"result": {"id": 7}, "id": 12, "jsonrpc": "2.0"}\n',
+    '{\n  "jsonrpc": "2.0",\n  "id": 12,\n  "error": {}\n}',
+  ])('is found without reading the payload: %s', (text) => {
+    expect(findAnswerId([Buffer.from(text)])).toMatchObject({ id: 12, isError: text.includes('error') });
+  });
+
+  it.each([
+    ['a request', '{"jsonrpc":"2.0","id":1,"method":"ping"}'],
+    ['a notification', '{"jsonrpc":"2.0","method":"m","params":{"id":1}}'],
+    ['a batch', '[{"jsonrpc":"2.0","id":1,"result":{}}]'],
+    ['a string id', '{"jsonrpc":"2.0","id":"1","result":{}}'],
+    ['a fraction', '{"jsonrpc":"2.0","id":1.0,"result":{}}'],
+    ['a fraction at the end', '{"jsonrpc":"2.0","result":{},"id":1.0}'],
+    ['a negative id', '{"jsonrpc":"2.0","result":{},"id":-1}'],
+    ['an exponent', '{"jsonrpc":"2.0","result":{},"id":1e2}'],
+    ['an id that no double holds', '{"jsonrpc":"2.0","id":9007199254740993,"result":{}}'],
+    ['another version', '{"jsonrpc":"2.1","id":1,"result":{}}'],
+    ['two ids before the result', '{"jsonrpc":"2.0","id":1,"id":2,"result":{}}'],
+    ['an escaped id', '{"jsonrpc":"2.0","\\u0069d":1,"result":{}}'],
+    ['an id only inside', '{"jsonrpc":"2.0","result":{"a":1,"id":1}}'],
+    ['a text that ends like an answer', '"{\\"result\\":1,\\"id\\":1}'],
+    ['nothing', '{'],
+  ])('is left to a full reading where there is %s', (_what, text) => {
+    expect(findAnswerId([Buffer.from(text)])).toBeUndefined();
+  });
+});

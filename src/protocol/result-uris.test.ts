@@ -1,0 +1,109 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { anyCuts, cut } from '../../test/helpers/chunks.ts';
+import { jsonTexts } from '../../test/helpers/json-text.ts';
+import { mayHoldUris, resultUriSpans } from './result-uris.ts';
+import { splice } from './splice.ts';
+
+interface Read {
+  result: { contents: unknown[] };
+}
+
+function urisOf(method: string, answer: unknown): string[] {
+  const bytes = Buffer.from(typeof answer === 'string' ? answer : JSON.stringify(answer));
+  return resultUriSpans(method, bytes).map(({ start, end }) =>
+    JSON.parse(bytes.toString('utf8', start, end)),
+  );
+}
+
+function mayHold(method: string, text: string): boolean {
+  return mayHoldUris(method, [Buffer.from(text)]);
+}
+
+describe('the URIs of a result', () => {
+  it('of a tool stand in links and embedded resources', () => {
+    const content = [
+      { type: 'text', text: 'a:0', uri: 'a:1' },
+      { type: 'resource_link', uri: 'a:2', name: 'x', _meta: { uri: 'no:1' } },
+      { type: 'resource', resource: { uri: 'a:3', text: '{"uri":"no:2"}' }, annotations: { uri: 'no:3' } },
+      { type: 'resource', resource: ['no:4'], uri: { uri: 'no:5' } },
+    ];
+    const result = { content, structuredContent: { content: [{ uri: 'no:6' }] }, uri: 'no:7' };
+    expect(urisOf('tools/call', { jsonrpc: '2.0', id: 1, result })).toEqual(['a:1', 'a:2', 'a:3']);
+  });
+
+  it('of a prompt stand in the content of its messages, one or many', () => {
+    const messages = [
+      { role: 'user', content: { type: 'resource', resource: { uri: 'a:1' } } },
+      { role: 'user', content: [{ type: 'resource_link', uri: 'a:2' }, { each: { uri: 'no:1' } }] },
+      { role: 'user', content: { each: { uri: 'no:2' } } },
+    ];
+    expect(urisOf('prompts/get', { result: { messages } })).toEqual(['a:1', 'a:2']);
+  });
+
+  it('of a read resource stand in its contents', () => {
+    const contents = [{ uri: 'a:1', text: '' }, { uri: 'a:2', blob: '' }, { resource: { uri: 'no:1' } }];
+    expect(urisOf('resources/read', { result: { contents } })).toEqual(['a:1', 'a:2']);
+  });
+
+  it('of other methods are not ours to know', () => {
+    expect(urisOf('completion/complete', { result: { contents: [{ uri: 'a:1' }] } })).toEqual([]);
+    expect(urisOf('toString', { result: { contents: [{ uri: 'a:1' }] } })).toEqual([]);
+  });
+
+  it('are found under keys that are there twice, or spelled with escapes', () => {
+    const text = '{"result":{"content":[{"uri":"a:1","\\u0075ri":"a:2"}],"cont\\u0065nt":[{"uri":"a:3"}]}}';
+    expect(urisOf('tools/call', text)).toEqual(['a:1', 'a:2', 'a:3']);
+  });
+
+  it('are not looked for in what is not JSON', () => {
+    expect(() => urisOf('tools/call', '{"result":{"content":[{"uri":"a:1"]}}')).toThrow(
+      "expected ',' or '}'",
+    );
+  });
+
+  it('can be changed without changing anything else', () => {
+    fc.assert(
+      fc.property(fc.array(jsonTexts.value), fc.webUrl(), (more, uri) => {
+        const contents = [...more, `{"text":"x" , "uri" : ${JSON.stringify(uri)}}`].join(',');
+        const bytes = Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{"contents":[${contents}]}}`);
+        const marked = resultUriSpans('resources/read', bytes).map(({ start }) => ({
+          start: start + 1,
+          end: start + 1,
+          bytes: Buffer.from('p:'),
+        }));
+        const before = (JSON.parse(bytes.toString()) as Read).result.contents;
+        const after = (JSON.parse(splice(bytes, marked).toString()) as Read).result.contents;
+        expect(after.at(-1)).toEqual({ text: 'x', uri: `p:${uri}` });
+        expect(after.map(withoutUri)).toEqual(before.map(withoutUri));
+      }),
+    );
+  });
+});
+
+function withoutUri(content: unknown): unknown {
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) return content;
+  return Object.fromEntries(Object.entries(content).filter(([key]) => key !== 'uri'));
+}
+
+describe('whether a result may hold URIs', () => {
+  it('shows without parsing it', () => {
+    expect(mayHold('tools/call', '{"content":[{"type":"resource_link","uri":"a:1"}]}')).toBe(true);
+    expect(mayHold('prompts/get', '{"content":[{"type":"resource"}]}')).toBe(true);
+    expect(mayHold('tools/call', '{"content":[{"type":"text","text":"a resource"}]}')).toBe(false);
+    expect(mayHold('resources/read', '{}')).toBe(true);
+    expect(mayHold('completion/complete', '{"type":"resource"}')).toBe(false);
+    expect(mayHold('toString', '{"type":"resource"}')).toBe(false);
+  });
+
+  it('shows however the result is cut', () => {
+    const padding = fc.string({ maxLength: 30 });
+    fc.assert(
+      fc.property(padding, padding, anyCuts, (before, after, cuts) => {
+        const chunks = (text: string) => cut(Buffer.from(text), cuts).filter(({ length }) => length > 0);
+        expect(mayHoldUris('tools/call', chunks(`${before}"resource${after}`))).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

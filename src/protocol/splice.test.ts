@@ -1,0 +1,42 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { splice } from './splice.ts';
+
+/** Kept and replaced stretches of text, in turns. */
+const patchworks = fc.array(fc.record({ kept: fc.string(), replaced: fc.string(), by: fc.string() }), {
+  maxLength: 6,
+});
+
+describe('splicing', () => {
+  it('changes what stands at the spans and nothing else, in whatever order the edits come', () => {
+    fc.assert(
+      fc.property(patchworks, fc.string(), fc.infiniteStream(fc.nat()), (patches, rest, order) => {
+        let text = '';
+        const edits = patches.map(({ kept, replaced, by }) => {
+          const start = Buffer.byteLength(text + kept);
+          text += kept + replaced;
+          return { start, end: start + Buffer.byteLength(replaced), bytes: Buffer.from(by) };
+        });
+        // Two edits at one place have no order of their own.
+        fc.pre(new Set(edits.map(({ start }) => start)).size === edits.length);
+        const before = Buffer.from(text + rest);
+        const shuffled = edits
+          .map((edit) => ({ edit, rank: order.next().value as number }))
+          .sort((a, b) => a.rank - b.rank)
+          .map(({ edit }) => edit);
+        const expected = patches.map(({ kept, by }) => kept + by).join('') + rest;
+        expect(splice(before, shuffled).toString()).toBe(expected);
+        expect(before.toString()).toBe(text + rest);
+      }),
+    );
+  });
+
+  it('takes edits that touch each other, and insertions', () => {
+    const edits = [
+      { start: 3, end: 3, bytes: Buffer.from('!') },
+      { start: 0, end: 1, bytes: Buffer.from('A') },
+      { start: 1, end: 2, bytes: Buffer.from('') },
+    ];
+    expect(splice(Buffer.from('abc'), edits).toString()).toBe('Ac!');
+  });
+});
