@@ -119,7 +119,7 @@ export class Lab {
     const shellCommand = [command, ...args].map((word) => `'${word}'`).join(' ');
     return this.#startPeer('supergateway', settings, (port) => [
       ...['--stdio', shellCommand, '--outputTransport', 'streamableHttp', '--stateful'],
-      ...['--port', String(port), '--logLevel', 'none'],
+      ...['--port', String(port)],
     ]);
   }
 

@@ -1,13 +1,28 @@
 #!/usr/bin/env node
 // Only syntax that old versions of Node can parse, or their users see a syntax error instead of the reason.
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
 const needed = 24;
 const current = process.versions.node;
+const self = fileURLToPath(import.meta.url);
+// A clone brings its own Node.
+const ownNode = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
 
-if (Number(current.split('.')[0]) < needed) {
+if (Number(current.split('.')[0]) >= needed) {
+  import('../dist/main.js');
+} else if (existsSync(ownNode)) {
+  const child = spawn(ownNode, [self].concat(process.argv.slice(2)), { stdio: 'inherit' });
+  ['SIGINT', 'SIGTERM'].forEach((signal) => {
+    process.on(signal, () => child.kill(signal));
+  });
+  child.on('exit', (code, signal) => {
+    process.exitCode = signal === null ? code : 128;
+  });
+} else {
   console.error(
     `switchboard needs Node.js ${needed} or newer, and this is ${current}: see https://nodejs.org`,
   );
   process.exitCode = 1;
-} else {
-  import('../dist/main.js');
 }

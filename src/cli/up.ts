@@ -90,7 +90,9 @@ function serverEvent(server: ServerLine): object {
 
 function textReporter(): Reporter {
   const shown = new Map<string, string>();
+  let isStopping = false;
   const server = (line: ServerLine) => {
+    if (isStopping) return;
     const text = serverText(line);
     if (line.state === 'starting' || shown.get(line.name) === text) return;
     shown.set(line.name, text);
@@ -104,7 +106,10 @@ function textReporter(): Reporter {
       print(`configuration changed: ${changes.length === 0 ? 'settings only' : changes.join('  ')}`);
     },
     warning: (message) => complain(`warning: ${message}`),
-    stopping: () => print('stopping …'),
+    stopping: () => {
+      isStopping = true;
+      print('stopping …');
+    },
   };
 }
 
