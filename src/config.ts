@@ -1,6 +1,6 @@
 /** What users configure: the servers behind the endpoint, and how it behaves. */
 export { importFile } from './config/import.ts';
 export { loadConfiguration } from './config/load.ts';
-export type { Configuration, NamingMode, ServerConfig, ServerTransport, Settings } from './config/types.ts';
+export type { Configuration, ServerConfig, ServerTransport, Settings } from './config/types.ts';
 export { resolveVariables } from './config/variables.ts';
 export { watchConfiguration } from './config/watch.ts';

@@ -27,7 +27,7 @@ export interface Route {
 export type ListName = 'tools' | 'resources' | 'templates' | 'prompts';
 
 /** Under this key of `_meta` every listed item says which server it is from. */
-export const SERVER_META_KEY = 'dev.switchboard/server';
+const SERVER_META_KEY = 'dev.switchboard/server';
 
 /** Everything that the servers in scope offer, as one. A snapshot: it never changes, it is replaced. */
 export class Catalog {
@@ -38,7 +38,7 @@ export class Catalog {
   private readonly prompts = new Map<string, Route>();
   private readonly servers: Set<string>;
   private readonly resourceOwners = new Map<string, Set<string>>();
-  private readonly templates: { server: string; matches: RegExp }[] = [];
+  private readonly templates: { server: string; matches: (uri: string) => boolean }[] = [];
 
   constructor(contributions: readonly Contribution[], rules: CatalogRules) {
     this.servers = new Set(contributions.map(({ server }) => server));
@@ -74,7 +74,7 @@ export class Catalog {
   }
 
   private ownersByTemplate(uri: string): Set<string> {
-    return new Set(this.templates.filter(({ matches }) => matches.test(uri)).map(({ server }) => server));
+    return new Set(this.templates.filter(({ matches }) => matches(uri)).map(({ server }) => server));
   }
 
   private addNamed(

@@ -16,7 +16,8 @@ export function decodeCursor(cursor: string): Position | undefined {
   try {
     const [server, key, ...rest] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
     if (typeof server !== 'string' || typeof key !== 'string' || rest.length > 0) return undefined;
-    return { server, key };
+    // base64 has many spellings of the same bytes, and JSON of the same value; only one of them is ours.
+    return encodeCursor({ server, key }) === cursor ? { server, key } : undefined;
   } catch {
     return undefined;
   }

@@ -34,7 +34,8 @@ export class Listing {
     let page = this.pages.get(start);
     if (page === undefined) {
       page = this.build(start);
-      this.pages.set(start, page);
+      // Cursors may lead anywhere, and a page for every place would be too much to keep.
+      if (start % this.pageSize === 0) this.pages.set(start, page);
     }
     return page;
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-export type NamingMode = 'on-conflict' | 'always' | 'last-wins';
+type NamingMode = 'on-conflict' | 'always' | 'last-wins';
 
 export interface NamingRules {
   mode: NamingMode;
@@ -28,7 +28,7 @@ const MAX_LENGTH = 64;
 const HASH_LENGTH = 8;
 
 /**
- * Gives everything a public name. All names given, listed and qualified, are different (but for an item's own two),
+ * Gives everything a public name; no two items have both the same server and the same name. All names given, listed and qualified, are different (but for an item's own two),
  * fit `[A-Za-z0-9_-]{1,64}`, and depend on the set of items alone, not on their order (but for `last-wins`).
  */
 export function publicNames(items: readonly Named[], rules: NamingRules): PublicName[] {
@@ -61,15 +61,33 @@ function listedName(
   return others.every((other) => other < index) ? name : undefined;
 }
 
+/**
+ * A name that several items want goes to none of them: each tries its next one, with a hash. So the order of the
+ * items does not matter, and no item can take another's name by wanting it as well.
+ */
 function qualifiedNames(items: readonly Named[], separator: string): string[] {
   const wanted = items.map(({ prefix, name }) => fitted(prefix + separator + name));
-  const count = new Map<string, number>();
-  for (const name of wanted) count.set(name, (count.get(name) ?? 0) + 1);
-  return wanted.map((name, index) => {
-    if (count.get(name) === 1) return name;
-    const { server, name: own } = items[index]!;
-    return withHash(name, `${server}\0${own}`);
-  });
+  const names = [...wanted];
+  const holders = new Map<string, number | 'nobody'>();
+  const attempts = new Array<number>(items.length).fill(0);
+  const seeking = items.map((_, index) => index);
+  const seekAgain = (index: number): void => {
+    const { server, name } = items[index]!;
+    const attempt = ++attempts[index]!;
+    names[index] = withHash(wanted[index]!, `${server}\0${name}${attempt === 1 ? '' : `\0${attempt}`}`);
+    seeking.push(index);
+  };
+  for (let index = seeking.pop(); index !== undefined; index = seeking.pop()) {
+    const holder = holders.get(names[index]!);
+    if (holder === undefined) {
+      holders.set(names[index]!, index);
+      continue;
+    }
+    holders.set(names[index]!, 'nobody');
+    if (holder !== 'nobody') seekAgain(holder);
+    seekAgain(index);
+  }
+  return names;
 }
 
 function claim(owners: Map<string, Set<number>>, name: string, index: number): void {
@@ -79,7 +97,7 @@ function claim(owners: Map<string, Set<number>>, name: string, index: number): v
 }
 
 /** The name with the characters that model APIs take; cut and marked with a hash of the whole where it is too long. */
-export function fitted(name: string): string {
+function fitted(name: string): string {
   const clean = name.replace(/[^A-Za-z0-9_-]/g, '_');
   if (clean.length > MAX_LENGTH) return withHash(clean, name);
   return clean === '' ? withHash('_', name) : clean;

@@ -14,7 +14,7 @@ export interface ServerConfig {
   isolation: 'shared' | 'session';
 }
 
-export type NamingMode = 'on-conflict' | 'always' | 'last-wins';
+type NamingMode = 'on-conflict' | 'always' | 'last-wins';
 
 /** The top-level `switchboard` object of a configuration file, with its defaults filled in. */
 export interface Settings {

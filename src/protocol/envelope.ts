@@ -12,7 +12,7 @@ import { JsonScanner, JsonSyntaxError, type Span } from './json-scanner.ts';
 import type { RequestId } from './jsonrpc.ts';
 import { parseLossless } from './lossless.ts';
 
-export type MessageKind = 'request' | 'notification' | 'result' | 'error';
+type MessageKind = 'request' | 'notification' | 'result' | 'error';
 
 /** One JSON-RPC message: its bytes as they travel, and where in them the parts stand that routing needs. */
 export interface Message {

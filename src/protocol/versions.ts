@@ -5,9 +5,6 @@ export type ProtocolVersion = (typeof protocolVersions)[number];
 
 export const newestVersion: ProtocolVersion = protocolVersions[0];
 
-/** What a client speaks that sends no MCP-Protocol-Version header. */
-export const versionWithoutHeader: ProtocolVersion = '2025-03-26';
-
 export function isProtocolVersion(version: unknown): version is ProtocolVersion {
   return (protocolVersions as readonly unknown[]).includes(version);
 }

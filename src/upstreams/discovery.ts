@@ -20,7 +20,7 @@ interface ListMethod {
   capability: string;
 }
 
-export const listMethods: Record<OfferKind, ListMethod> = {
+const listMethods: Record<OfferKind, ListMethod> = {
   tools: { method: 'tools/list', key: 'tools', capability: 'tools' },
   resources: { method: 'resources/list', key: 'resources', capability: 'resources' },
   templates: { method: 'resources/templates/list', key: 'resourceTemplates', capability: 'resources' },

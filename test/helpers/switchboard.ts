@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 /** A line that `switchboard up --json` printed. */
-export interface UpEvent {
+interface UpEvent {
   event: string;
   [key: string]: unknown;
 }
