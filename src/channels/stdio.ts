@@ -7,6 +7,7 @@ import { LineSplitter } from '../protocol/lines.ts';
 import { withoutLineBreaks } from '../protocol/sse.ts';
 import { type Channel, type Receiver, tooLarge } from './channel.ts';
 import { childEnvironment } from './environment.ts';
+import { LastWords } from './last-words.ts';
 import { endGroup, stopGroup } from './process-group.ts';
 
 export interface StdioTarget {
@@ -32,7 +33,7 @@ export class StdioChannel implements Channel {
   private flushing = false;
   private ended = false;
   private closing: Promise<void> | undefined;
-  private lastErrorLine = '';
+  private readonly lastWords = new LastWords();
 
   constructor(target: StdioTarget, maxBytes: number, receiver: Receiver) {
     this.receiver = receiver;
@@ -131,7 +132,7 @@ export class StdioChannel implements Channel {
   }
 
   private logError(line: string): void {
-    this.lastErrorLine = line;
+    this.lastWords.add(line);
     this.receiver.log(line);
   }
 
@@ -144,7 +145,8 @@ export class StdioChannel implements Channel {
 
   private childClosed(code: number | null, signal: NodeJS.Signals | null): void {
     const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
-    const last = this.lastErrorLine === '' ? '' : `; its last words: ${this.lastErrorLine}`;
+    const { best } = this.lastWords;
+    const last = best === '' ? '' : `; its last words: ${best}`;
     this.end(
       new SwitchboardError('server_unavailable', `The server's process ${how}${last}`, {
         data: { exitCode: code, signal },
