@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { exchange } from '../helpers/raw-http.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+const limit = 32 * 1024 * 1024;
+const missing = 'a-program-that-does-not-exist';
+
+let switchboard: RunningSwitchboard;
+let session: RawSession;
+let witness: Witness;
+
+beforeAll(async () => {
+  witness = await Witness.open();
+  switchboard = await startSwitchboard({
+    mcpServers: {
+      noisy: fixtureServer('noisy'),
+      dribbling: fixtureServer('dribbling'),
+      bursting: fixtureServer('bursting'),
+      bulky: fixtureServer('bulky'),
+      deaf: fixtureServer('deaf', witness.env('deaf')),
+      box: fixtureServer('toolbox', witness.env('box')),
+      missing: { command: missing },
+      homeless: { command: process.execPath, cwd: '/no/such/folder' },
+      dying: fixtureServer('dying'),
+      futuristic: fixtureServer('futuristic'),
+    },
+    switchboard: {
+      maxMessageBytes: limit,
+
+      naming: 'always',
+      discoveryWaitMs: 60_000,
+    },
+  });
+  session = await RawSession.open(switchboard.url);
+  await session.toolNames();
+});
+
+afterAll(async () => {
+  await switchboard?.stop();
+  await witness?.[Symbol.asyncDispose]();
+});
+
+async function logOf(server: string): Promise<string[]> {
+  const url = `${switchboard.baseUrl}/api/v1/projects/default/servers/${server}/logs`;
+  const { json } = await exchange(url, { method: 'GET' });
+  return (json as unknown as { lines: string[] }).lines;
+}
+
+describe('messages on stdout', () => {
+  it('are read between lines that are none, and those are logged', async () => {
+    expect(await session.callText('noisy__work')).toBe('worked');
+    const log = (await logOf('noisy')).join('\n');
+    expect(log).toContain('not a message, skipped: Starting server…');
+    expect(log).toContain('not a message, skipped: DEBUG handling tools/call');
+    expect(log).toContain('a message that is not MCP is skipped');
+    expect(log).toContain('an answer to no open request (id 999) is dropped');
+  });
+
+  it('may be split anywhere, in the middle of a character too', async () => {
+    const text = 'Grüße, 世界, 🎼\u0000 "quoted" \\ and \n broken';
+    expect(await session.callText('dribbling__echo', { text })).toBe(text);
+  });
+
+  it('may come many at once', async () => {
+    const texts = Array.from({ length: 50 }, (_, index) => `text ${index}`);
+    const answers = texts.map((text) => session.callText('bursting__echo', { text, together: texts.length }));
+    expect(await Promise.all(answers)).toEqual(texts);
+  });
+
+  it.each([false, true])('may be large (id at the end: %s)', async (idAtEnd) => {
+    const text = await session.callText('bulky__bulk', { bytes: 20_000_000, idAtEnd });
+    expect(text === 'ü'.repeat(10_000_000)).toBe(true);
+  });
+
+  it.each([false, true])(
+    'that are too large fail their call and no other (id at the end: %s)',
+    async (idAtEnd) => {
+      const { error } = await session.call('bulky__bulk', { bytes: limit, idAtEnd });
+      expect(error).toMatchObject({
+        message: `Server "bulky": The server sent a message over ${limit} bytes (setting maxMessageBytes).`,
+        data: { code: 'answer_too_large', server: 'bulky' },
+      });
+      expect(await session.callText('bulky__small')).toBe('üü');
+    },
+  );
+});
+
+describe('a server that does not start', () => {
+  it.each([
+    ['missing', `"${missing}" was not found`],
+    ['homeless', 'the folder /no/such/folder does not exist'],
+    ['dying', 'exited with code 3; its last words: FATAL: the variable API_TOKEN is not set'],
+    ['futuristic', 'speaks protocol 2099-01-01; Switchboard speaks 2025-11-25'],
+  ])('(%s) says why', async (name, why) => {
+    const { error } = await switchboard.event(
+      ({ event, name: server, state }) => event === 'server' && server === name && state === 'failed',
+    );
+    expect(error).toContain(`Server "${name}"`);
+    expect(error).toContain(why);
+  });
+
+  it('leaves its words in the log', async () => {
+    expect(await logOf('dying')).toEqual(expect.arrayContaining(['loading …']));
+  });
+
+  it('in time is given up, and its process ended', async () => {
+    await using impatient = await startSwitchboard({
+      mcpServers: { silent: fixtureServer('silent', witness.env('silent')) },
+      switchboard: { connectTimeoutMs: 1_000, startup: 'parallel' },
+    });
+    const { error } = await impatient.event(({ state }) => state === 'failed');
+    expect(error).toContain('did not finish the handshake within 1000 ms (setting connectTimeoutMs)');
+    await witness.sees('silent', 'end');
+  });
+});
+
+describe('a server that does not read its input', () => {
+  it('fails the calls that it leaves no room for, and holds up nobody else', async () => {
+    const text = 'x'.repeat(12_000_000);
+    const calls = Array.from({ length: 5 }, () => session.call('deaf__listen', { text }));
+    const { error } = await Promise.race(calls);
+    expect(error?.message).toBe('Server "deaf": The server does not read its input.');
+    expect(await session.callText('box__echo', { text: 'hi' })).toBe('hi');
+    witness.tell('deaf', 'end');
+    for (const { error: late } of await Promise.all(calls)) expect(late?.message).toContain('Server "deaf"');
+  });
+});
