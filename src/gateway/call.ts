@@ -7,6 +7,7 @@ import { type Chunks, errorMessage, join, type RequestId, toRpcError } from '../
 import { mayHoldUris, resultUriSpans } from '../protocol/result-uris.ts';
 import { type Edit, splice } from '../protocol/splice.ts';
 import type { Call, Upstream } from '../upstreams/upstream.ts';
+import { hold, refuse, refuseSecondUse } from './refuse.ts';
 import { resolve, unknownTarget } from './resolve.ts';
 import type { Scope } from './scope.ts';
 import type { Incoming, InFlight, Outlet, Session } from './session.ts';
@@ -15,16 +16,19 @@ import type { Incoming, InFlight, Outlet, Session } from './session.ts';
 export function call(scope: Scope, incoming: Incoming): void {
   const target = resolve(scope.catalog, incoming.message);
   if (target !== undefined) forward(scope, incoming, target.route, target.edits);
-  else if (scope.isDiscovered) refuse(incoming, unknownTarget(incoming.message));
-  else void callOnceDiscovered(scope, incoming);
+  else callOnceDiscovered(scope, incoming);
 }
 
 /** The first call may come before anybody has asked for a list. */
-async function callOnceDiscovered(scope: Scope, incoming: Incoming): Promise<void> {
-  await scope.discovered();
-  const target = resolve(scope.catalog, incoming.message);
-  if (target !== undefined) forward(scope, incoming, target.route, target.edits);
-  else refuse(incoming, unknownTarget(incoming.message));
+function callOnceDiscovered(scope: Scope, incoming: Incoming): void {
+  const forwardOrRefuse = () => {
+    const target = resolve(scope.catalog, incoming.message);
+    if (target !== undefined) forward(scope, incoming, target.route, target.edits);
+    else refuse(incoming, unknownTarget(incoming.message));
+  };
+  const discovered = scope.discovered();
+  if (discovered === undefined) forwardOrRefuse();
+  else hold(incoming, discovered, forwardOrRefuse);
 }
 
 function forward(scope: Scope, incoming: Incoming, route: Route, edits: Edit[]): void {
@@ -36,7 +40,7 @@ function forward(scope: Scope, incoming: Incoming, route: Route, edits: Edit[]):
   }
   const clientCall = new ClientCall(incoming, route.server);
   if (!session.begin(clientCall)) {
-    refuse(incoming, new SwitchboardError('invalid_request', 'A request with this id is under way already.'));
+    refuseSecondUse(incoming);
     return;
   }
   const connection = server.connectionFor(session, session.facts.capabilities);
@@ -49,10 +53,6 @@ function forward(scope: Scope, incoming: Incoming, route: Route, edits: Edit[]):
       (error: unknown) => clientCall.failed(asSwitchboardError(error)),
     );
   }
-}
-
-export function refuse({ message, outlet }: Incoming, error: SwitchboardError): void {
-  outlet.answer([errorMessage(bytesAt(message.bytes, message.idSpan!), toRpcError(error))]);
 }
 
 export class ClientCall implements Call, InFlight {

@@ -4,7 +4,7 @@ import { bytesOf, errorMessage, resultMessage, toRpcError } from '../protocol/js
 import { splice } from '../protocol/splice.ts';
 import type { Connection } from '../upstreams/connection.ts';
 import { ServerAnsweredError } from '../upstreams/upstream.ts';
-import { refuse } from './call.ts';
+import { refuse } from './refuse.ts';
 import { required, unknownTarget } from './resolve.ts';
 import type { Scope } from './scope.ts';
 import type { Incoming, Session } from './session.ts';

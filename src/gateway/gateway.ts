@@ -16,11 +16,12 @@ import {
   progressOfAsk,
   rootsChanged,
 } from './ask.ts';
-import { ClientCall, call, refuse } from './call.ts';
+import { ClientCall, call } from './call.ts';
 import { follow, passUpdate } from './follow.ts';
 import { initializeResult, readInitialize } from './initialize.ts';
 import { list } from './lists.ts';
 import { isWanted, mostTalkative, readLevel } from './logging.ts';
+import { refuse } from './refuse.ts';
 import type { Scope } from './scope.ts';
 import { type ClientStream, type Incoming, Session } from './session.ts';
 

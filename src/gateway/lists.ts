@@ -1,12 +1,12 @@
 import type { ListName } from '../catalog/catalog.ts';
 import { SwitchboardError } from '../errors.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
-import { type RequestId, resultMessage } from '../protocol/jsonrpc.ts';
-import { refuse } from './call.ts';
+import { resultMessage } from '../protocol/jsonrpc.ts';
+import { hold, refuse } from './refuse.ts';
 import type { Scope } from './scope.ts';
-import type { Incoming, InFlight, Outlet } from './session.ts';
+import type { Incoming } from './session.ts';
 
-export const listOfMethod: Record<string, ListName> = {
+const listOfMethod: Record<string, ListName> = {
   'tools/list': 'tools',
   'resources/list': 'resources',
   'resources/templates/list': 'templates',
@@ -16,35 +16,9 @@ export const listOfMethod: Record<string, ListName> = {
 /** Answers a list request from the bytes of the snapshot. Only servers never seen are waited for, and not for long. */
 export function list(scope: Scope, incoming: Incoming): void {
   const cursor = cursorOf(incoming.message);
-  if (scope.isDiscovered) {
-    answer(scope, incoming, cursor);
-    return;
-  }
-  const waiting = new WaitingList(incoming);
-  if (!incoming.session.begin(waiting)) {
-    refuse(incoming, new SwitchboardError('invalid_request', 'A request with this id is under way already.'));
-    return;
-  }
-  void scope.discovered().then(() => {
-    if (incoming.session.finish(waiting)) answer(scope, incoming, cursor);
-  });
-}
-
-class WaitingList implements InFlight {
-  readonly server = '';
-  readonly id: RequestId;
-  readonly outlet: Outlet;
-  private readonly incoming: Incoming;
-
-  constructor(incoming: Incoming) {
-    this.incoming = incoming;
-    this.id = incoming.message.id!;
-    this.outlet = incoming.outlet;
-  }
-
-  cancel(): void {
-    if (this.incoming.session.finish(this)) this.outlet.end();
-  }
+  const discovered = scope.listable();
+  if (discovered === undefined) answer(scope, incoming, cursor);
+  else hold(incoming, discovered, () => answer(scope, incoming, cursor));
 }
 
 function answer(scope: Scope, incoming: Incoming, cursor: string | undefined): void {

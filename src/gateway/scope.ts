@@ -19,6 +19,8 @@ export class Scope {
   private snapshot: Catalog | undefined;
   private readonly changed = new Set<ListName>();
   private pending: NodeJS.Timeout | undefined;
+  /** Until when lists wait for a server that was never seen. */
+  private readonly deadlines = new WeakMap<Server, number>();
 
   constructor(
     servers: Servers,
@@ -47,31 +49,42 @@ export class Scope {
     this.snapshot = undefined;
   }
 
-  /**
-   * Settles when every server has been seen once, or after the set time. Servers that were seen before are not
-   * waited for, connected or not.
-   */
-  async discovered(): Promise<void> {
-    const unseen = this.unseen();
-    if (unseen.length === 0) return;
-    const patience = new AbortController();
-    const enough = delay(this.settings.discoveryWaitMs, undefined, { signal: patience.signal }).catch(
-      () => {},
-    );
-    await Promise.race([Promise.all(unseen.map((server) => server.discover())), enough]);
-    patience.abort();
+  /** Settles when every server has been seen once, or after the set time; undefined where all have been. */
+  discovered(): Promise<void> | undefined {
+    return this.waitFor(() => Date.now() + this.settings.discoveryWaitMs);
   }
 
-  get isDiscovered(): boolean {
-    return this.unseen().length === 0;
+  /** The same for lists, which many clients ask for again and again: each server delays them only once. */
+  listable(): Promise<void> | undefined {
+    return this.waitFor((server) => this.deadlineOf(server));
   }
 
   close(): void {
     clearTimeout(this.pending);
   }
 
-  private unseen(): Server[] {
-    return this.servers.all().filter((server) => server.isUnseen);
+  /** Starts servers that were never seen. Others are not waited for, connected or not. */
+  private waitFor(deadlineOf: (server: Server) => number): Promise<void> | undefined {
+    const now = Date.now();
+    const awaited: Promise<void>[] = [];
+    let last = now;
+    for (const server of this.servers.all()) {
+      if (!server.isUnseen) continue;
+      const seen = server.discover();
+      const deadline = deadlineOf(server);
+      if (deadline <= now) continue;
+      awaited.push(seen);
+      last = Math.max(last, deadline);
+    }
+    return awaited.length === 0 ? undefined : allWithin(awaited, last - now);
+  }
+
+  private deadlineOf(server: Server): number {
+    const known = this.deadlines.get(server);
+    if (known !== undefined) return known;
+    const deadline = Date.now() + this.settings.discoveryWaitMs;
+    this.deadlines.set(server, deadline);
+    return deadline;
   }
 
   private tell(): void {
@@ -85,4 +98,11 @@ export class Scope {
 function contribution({ config, offer }: Server) {
   const { tools = [], resources = [], templates = [], prompts = [] } = offer ?? {};
   return { server: config.name, prefix: config.prefix ?? config.name, tools, resources, templates, prompts };
+}
+
+async function allWithin(events: Promise<void>[], milliseconds: number): Promise<void> {
+  const patience = new AbortController();
+  const enough = delay(milliseconds, undefined, { signal: patience.signal }).catch(() => {});
+  await Promise.race([Promise.all(events), enough]);
+  patience.abort();
 }

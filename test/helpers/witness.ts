@@ -36,7 +36,23 @@ export class Witness implements AsyncDisposable {
     return this.sightings.first((sighting) => sighting.who === who && sighting.saw === saw && fits(sighting));
   }
 
-  /** Everything of one kind that a fixture has seen so far. */
+  /**
+   * The first so many sightings of one kind. What a fixture reports and what it answers travel apart, so the number
+   * that must be there by now is waited for.
+   */
+  severalOf(
+    who: string,
+    saw: string,
+    count: number,
+    fits: (sighting: Sighting) => boolean = () => true,
+  ): Promise<Sighting[]> {
+    return this.sightings.several(
+      count,
+      (sighting) => sighting.who === who && sighting.saw === saw && fits(sighting),
+    );
+  }
+
+  /** Everything of one kind that a fixture has reported so far. */
   seenBy(who: string, saw: string): Sighting[] {
     return this.sightings.items.filter((sighting) => sighting.who === who && sighting.saw === saw);
   }
