@@ -72,6 +72,7 @@ it('qualified calls reach the server that is meant, and nobody else [G2]', async
   await client.callTool({ name: 'private__touch', arguments: { uri: 'note://todo' } });
   const calls = (who: string) =>
     witness.seenBy(who, 'message').filter(({ method }) => method === 'tools/call');
+  await witness.sees('home', 'message', ({ method }) => method === 'tools/call');
   expect(calls('home').map(({ params }) => params)).toMatchObject([{ name: 'touch' }]);
   expect(calls('work')).toEqual([]);
 });

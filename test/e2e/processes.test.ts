@@ -29,7 +29,7 @@ describe('servers that are started together', () => {
 
   it.each(['recipes', 'fetch'])('%s is spawned and finishes the handshake [M1]', async (name) => {
     await switchboard.event(isReady(name));
-    const handshake = witness.seenBy(name, 'message').slice(0, 2);
+    const handshake = await witness.severalOf(name, 'message', 2);
     expect(handshake.map(({ method }) => method)).toEqual(['initialize', 'notifications/initialized']);
   });
 
@@ -39,15 +39,14 @@ describe('servers that are started together', () => {
     for (const tool of ['recipes__whoami', 'fetch__whoami', 'recipes__whoami', 'recipes__whoami']) {
       await client.callTool({ name: tool });
     }
-    const requestIds = (name: string) =>
-      witness
-        .seenBy(name, 'message')
-        .filter(({ id }) => id !== undefined)
-        .map(({ id }) => id);
+    const requestIds = async (name: string, count: number) => {
+      const requests = await witness.severalOf(name, 'message', count, ({ id }) => id !== undefined);
+      return requests.map(({ id }) => id);
+    };
     const counted = (length: number) => Array.from({ length }, (_, index) => index + 1);
     // The handshake and the list of tools come first.
-    expect(requestIds('recipes')).toEqual(counted(2 + 3));
-    expect(requestIds('fetch')).toEqual(counted(2 + 1));
+    expect(await requestIds('recipes', 2 + 3)).toEqual(counted(2 + 3));
+    expect(await requestIds('fetch', 2 + 1)).toEqual(counted(2 + 1));
 
     const { pid } = await witness.sees('recipes', 'start');
     expect((await witness.sees('fetch', 'start')).pid).not.toBe(pid);
