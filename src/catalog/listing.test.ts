@@ -1,0 +1,145 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { decodeCursor, encodeCursor } from './cursor.ts';
+import { type ListedItem, Listing } from './listing.ts';
+
+interface Page {
+  tools: { server: string; key: string }[];
+  nextCursor?: string;
+}
+
+function item(server: string, key: string): ListedItem {
+  return { server, key, bytes: Buffer.from(JSON.stringify({ server, key })) };
+}
+
+function itemsOf(servers: Record<string, readonly string[]>): ListedItem[] {
+  return Object.entries(servers).flatMap(([server, keys]) => keys.map((key) => item(server, key)));
+}
+
+function page(items: readonly ListedItem[], pageSize: number, cursor?: string): Page {
+  return JSON.parse(new Listing('tools', items, pageSize).page(cursor)!.toString()) as Page;
+}
+
+/** All items, page by page. `listingOf` may give another listing for each page. */
+function walk(listingOf: (pages: number) => Listing): { keys: string[]; pages: number } {
+  const keys: string[] = [];
+  let cursor: string | undefined;
+  let pages = 0;
+  do {
+    const { tools, nextCursor } = JSON.parse(listingOf(pages).page(cursor)!.toString()) as Page;
+    keys.push(...tools.map(({ key }) => key));
+    cursor = nextCursor;
+    pages++;
+  } while (cursor !== undefined);
+  return { keys, pages };
+}
+
+const uniqueItems = fc
+  .uniqueArray(fc.tuple(fc.string(), fc.string({ unit: 'binary' })), {
+    selector: (pair) => JSON.stringify(pair),
+  })
+  .map((pairs) => pairs.map(([server, key]) => item(server, key)));
+
+describe('a list', () => {
+  it('is the same in pages of any size', () => {
+    fc.assert(
+      fc.property(uniqueItems, fc.nat(12), (items, pageSize) => {
+        const listing = new Listing('tools', items, pageSize);
+        const { keys, pages } = walk(() => listing);
+        expect(keys).toEqual(items.map(({ key }) => key));
+        expect(pages).toBe(pageSize === 0 ? 1 : Math.max(1, Math.ceil(items.length / pageSize)));
+        expect(listing.length).toBe(items.length);
+      }),
+    );
+  });
+
+  it('goes on where a page ended, when other servers come, go or change in between', () => {
+    const few = fc
+      .array(fc.constantFrom('w', 'x', 'y', 'z'), { maxLength: 4 })
+      .map((keys) => [...new Set(keys)]);
+    fc.assert(
+      fc.property(
+        few,
+        few,
+        few,
+        few,
+        fc.integer({ min: 1, max: 3 }),
+        (left, right, newLeft, newRight, pageSize) => {
+          const own = ['1', '2', '3', '4', '5'];
+          const before = new Listing('tools', itemsOf({ left, own, right }), pageSize);
+          const after = new Listing('tools', itemsOf({ left: newLeft, own, right: newRight }), pageSize);
+          const turn = Math.floor(left.length / pageSize) + 1;
+          const { keys } = walk((pages) => (pages < turn ? before : after));
+          expect(keys.filter((key) => own.includes(key))).toEqual(own);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+
+  it('goes on behind the server of an item that is gone, and ends where that is gone too', () => {
+    const cursor = page(itemsOf({ a: ['1', '2', '3'], b: ['4'] }), 2).nextCursor!;
+    expect(page(itemsOf({ a: ['1', '3'], b: ['4'] }), 2, cursor).tools).toEqual([{ server: 'b', key: '4' }]);
+    expect(page(itemsOf({ b: ['4'] }), 2, cursor)).toEqual({ tools: [] });
+  });
+
+  it('that is empty has one page', () => {
+    expect(page([], 0)).toEqual({ tools: [] });
+    expect(page([], 5)).toEqual({ tools: [] });
+  });
+
+  it('gives the same bytes again, and does not keep pages that it did not lead to', () => {
+    const listing = new Listing('tools', itemsOf({ a: ['1', '2', '3'] }), 2);
+    expect(listing.page(undefined)).toBe(listing.page(undefined));
+    expect(listing.page(encodeCursor({ server: 'a', key: '2' }))).toBe(
+      listing.page(encodeCursor({ server: 'a', key: '2' })),
+    );
+    const offBeat = encodeCursor({ server: 'a', key: '1' });
+    expect(listing.page(offBeat)).toEqual(listing.page(offBeat));
+    expect(listing.page(offBeat)).not.toBe(listing.page(offBeat));
+  });
+});
+
+describe('a cursor', () => {
+  it('leads back to its place, whatever that is called', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (server, key) => {
+        const cursor = encodeCursor({ server, key });
+        expect(cursor).toMatch(/^[\w-]+$/);
+        expect(decodeCursor(cursor)).toEqual({ server, key });
+      }),
+    );
+    expect(decodeCursor(encodeCursor({ server: '\ud800', key: '\udc00' }))).toEqual({
+      server: '\ud800',
+      key: '\udc00',
+    });
+  });
+
+  it('that is not ours leads nowhere', () => {
+    const listing = new Listing('tools', itemsOf({ a: ['1', '2'] }), 1);
+    const ours = encodeCursor({ server: 'a', key: '1' });
+    const encoded = (text: string) => Buffer.from(text).toString('base64url');
+    for (const cursor of ['', '1', 'null', 'abc', `${ours}=`, `${ours}!`, ` ${ours}`, ours.slice(1)]) {
+      expect(listing.page(cursor)).toBeUndefined();
+    }
+    for (const text of [
+      'null',
+      '"ab"',
+      '[]',
+      '["a"]',
+      '["a",1]',
+      '["a","1","x"]',
+      '{}',
+      '["a", "1"]',
+      '["a","\\u0031"]',
+    ]) {
+      expect(listing.page(encoded(text))).toBeUndefined();
+    }
+    fc.assert(
+      fc.property(fc.string(), (cursor) => {
+        const position = decodeCursor(cursor);
+        if (position !== undefined) expect(encodeCursor(position)).toBe(cursor);
+      }),
+    );
+  });
+});

@@ -1,0 +1,187 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Catalog, type Contribution } from './catalog.ts';
+import { type Named, type NamingRules, publicNames } from './names.ts';
+
+type NamingMode = NamingRules['mode'];
+
+const modes: NamingMode[] = ['on-conflict', 'always', 'last-wins'];
+const valid = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** Few letters, so that names meet: as they are, once the separator is between them, or once they are cleaned. */
+const nearNames = fc.string({ unit: fc.constantFrom('a', 'b', '_', '__', '.', ' ', 'é', '-'), maxLength: 4 });
+const longNames = fc.constantFrom('a'.repeat(64), 'a'.repeat(65), `${'a'.repeat(64)}b`, `${'a'.repeat(64)}.`);
+const anyNames = fc.oneof({ arbitrary: nearNames, weight: 4 }, fc.string({ unit: 'binary' }), longNames);
+
+interface Server {
+  server: string;
+  prefix: string;
+  tools: string[];
+}
+
+const servers: fc.Arbitrary<Server[]> = fc.uniqueArray(
+  fc
+    .record({
+      server: anyNames,
+      prefix: fc.option(nearNames, { nil: undefined }),
+      tools: fc.uniqueArray(anyNames, { maxLength: 6 }),
+    })
+    .map(({ server, prefix, tools }) => ({ server, prefix: prefix ?? server, tools })),
+  { selector: ({ server }) => server, maxLength: 5 },
+);
+const rules = fc.record({
+  mode: fc.constantFrom(...modes),
+  separator: fc.constantFrom('__', '_', '-', '.', '', '::'),
+});
+
+function itemsOf(list: readonly Server[]): Named[] {
+  return list.flatMap(({ server, prefix, tools }) => tools.map((name) => ({ server, prefix, name })));
+}
+
+function contribution({ server, prefix, tools }: Server): Contribution {
+  return {
+    server,
+    prefix,
+    tools: tools.map((name) => ({ name })),
+    resources: [],
+    templates: [],
+    prompts: [],
+  };
+}
+
+/** The names of every item, by its server and its own name. */
+function namesByItem(list: readonly Server[], rule: NamingRules) {
+  const items = itemsOf(list);
+  const names = publicNames(items, rule);
+  return new Map(items.map(({ server, name }, index) => [JSON.stringify([server, name]), names[index]!]));
+}
+
+describe('public names', () => {
+  it('[A2] fit what model APIs take, and no two things share one, in any mode', () => {
+    fc.assert(
+      fc.property(servers, rules, (list, rule) => {
+        const names = publicNames(itemsOf(list), rule);
+        const taken = names.flatMap(({ listed, qualified }) => [
+          ...new Set([listed ?? qualified, qualified]),
+        ]);
+        for (const name of taken) expect(name).toMatch(valid);
+        expect(new Set(taken).size).toBe(taken.length);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('lead to the server and to its own name for the thing, listed and qualified ones [A3]', () => {
+    fc.assert(
+      fc.property(servers, rules, (list, rule) => {
+        const catalog = new Catalog(list.map(contribution), { ...rule, pageSize: 0 });
+        const items = itemsOf(list);
+        publicNames(items, rule).forEach(({ listed, qualified }, index) => {
+          const { server, name: own } = items[index]!;
+          expect(catalog.tool(qualified)).toEqual({ server, own });
+          if (listed !== undefined) expect(catalog.tool(listed)).toEqual({ server, own });
+        });
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('do not depend on the order of servers and tools, but for which one wins', () => {
+    const shuffled = servers.chain((list) =>
+      fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })),
+    );
+    fc.assert(
+      fc.property(shuffled, rules, ([list, otherOrder], rule) => {
+        const reordered = otherOrder.map((server) => ({ ...server, tools: server.tools.toReversed() }));
+        const before = namesByItem(list, rule);
+        const after = namesByItem(reordered, rule);
+        for (const [item, { listed, qualified }] of before) {
+          expect(after.get(item)!.qualified).toBe(qualified);
+          if (rule.mode !== 'last-wins') expect(after.get(item)!.listed).toBe(listed);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('stay when a server comes that has nothing in common with the others', () => {
+    fc.assert(
+      fc.property(servers, rules, (list, rule) => {
+        const stranger = { server: 'zz', prefix: 'zz', tools: ['zz1', 'zz2'] };
+        const before = namesByItem(list, rule);
+        const after = namesByItem([...list, stranger], rule);
+        for (const [item, names] of before) expect(after.get(item)).toEqual(names);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('stay as they are where they are different, and say the server where they are not [G2]', () => {
+    const list = [
+      { server: 'one', prefix: 'one', tools: ['search', 'read'] },
+      { server: 'two', prefix: 'second', tools: ['search', 'write'] },
+    ];
+    const listed = (mode: NamingMode) =>
+      publicNames(itemsOf(list), { mode, separator: '__' }).map(({ listed: name }) => name);
+    expect(listed('on-conflict')).toEqual(['one__search', 'read', 'second__search', 'write']);
+    expect(listed('always')).toEqual(['one__search', 'one__read', 'second__search', 'second__write']);
+    expect(listed('last-wins')).toEqual([undefined, 'read', 'search', 'write']);
+  });
+
+  it('give nobody the name of another, even to one who knows how names are made', () => {
+    // "a b" and "a_b" meet in `a_b__tool`; the attacker wants the very names that the others then get.
+    const victims = [
+      { server: 'a b', prefix: 'a b', tools: ['tool'] },
+      { server: 'a_b', prefix: 'a_b', tools: ['tool'] },
+    ];
+    const rule = { mode: 'on-conflict', separator: '__' } as const;
+    const attacker = { server: 'evil', prefix: 'a.b', tools: ['tool'] };
+    for (let round = 0; round < 4; round++) {
+      const names = [...namesByItem([...victims, attacker], rule).values()];
+      attacker.tools.push(...names.map(({ qualified }) => qualified.replace(/^a_b__/, '')));
+      attacker.tools = [...new Set(attacker.tools)];
+      const all = [...namesByItem([...victims, attacker], rule).values()].map(({ qualified }) => qualified);
+      expect(new Set(all).size).toBe(all.length);
+    }
+  });
+
+  it('of one that hides others by coming last leave those their qualified names', () => {
+    const list = ['one', 'two'].map((server) => ({ server, prefix: server, tools: ['search'] }));
+    const catalog = new Catalog(list.map(contribution), { mode: 'last-wins', separator: '__', pageSize: 0 });
+    expect(catalog.tool('search')).toEqual({ server: 'two', own: 'search' });
+    expect(catalog.tool('one__search')).toEqual({ server: 'one', own: 'search' });
+    expect(catalog.warnings).toEqual([
+      'tool "search" of server "one" is hidden by a later one; call it "one__search"',
+    ]);
+  });
+
+  it('of one server that meet once they are cleaned are told apart', () => {
+    const names = publicNames(itemsOf([{ server: 's', prefix: 's', tools: ['a.b', 'a b'] }]), {
+      mode: 'on-conflict',
+      separator: '__',
+    }).map(({ listed }) => listed!);
+    expect(names[0]).toMatch(/^s__a_b_[0-9a-f]{8}$/);
+    expect(names[1]).toMatch(/^s__a_b_[0-9a-f]{8}$/);
+    expect(names[0]).not.toBe(names[1]);
+  });
+});
+
+describe('a name', () => {
+  const listed = (name: string) =>
+    publicNames([{ server: 's', prefix: 's', name }], { mode: 'on-conflict', separator: '__' })[0]!.listed!;
+
+  it('stays as it is where that is fine', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(valid), (name) => {
+        expect(listed(name)).toBe(name);
+      }),
+    );
+  });
+
+  it('that is longer keeps how it begins, and gets a hash of the whole', () => {
+    const [one, other] = ['x', 'y'].map((end) => listed(`${'tool'.repeat(20)}${end}`));
+    expect(one).toMatch(/^(tool){13}too_[0-9a-f]{8}$/);
+    expect(one).not.toBe(other);
+    expect(listed('')).toMatch(valid);
+  });
+});
