@@ -158,7 +158,7 @@ describe('a wrong configuration', () => {
     expect(failureOf({ mcpServers: { s: server } }).message).toContain(message);
   });
 
-  it.each(['', 'a/b', 'a\nb', 'x'.repeat(129), '__proto__'])('refuses the name %j', (name) => {
+  it.each(['', 'a/b', 'a\nb', 'x'.repeat(129), '__proto__', '\ud800'])('refuses the name %j', (name) => {
     const text = `{"mcpServers": {${JSON.stringify(name)}: {"command": "x"}}}`;
     expect(() => readConfiguration(text, file)).toThrow('rename the server');
   });

@@ -55,6 +55,8 @@ function nameProblems(name: string, path: Path): Problem[] {
   if (name.includes('/')) return [{ path, message: `the server's name has a slash in it: ${because}` }];
   if (/\p{Cc}/u.test(name))
     return [{ path, message: `the server's name has a control character in it: ${because}` }];
+  if (!name.isWellFormed())
+    return [{ path, message: `the server's name has half of a surrogate pair in it: ${because}` }];
   if (name === '__proto__') return [{ path, message: `a server cannot have this name: ${because}` }];
   return [];
 }
