@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  answerJson,
+  goodResult,
+  HttpPeer,
+  openEvents,
+  type PeerExchange,
+  type Quirk,
+  writeEvent,
+} from '../helpers/http-peer.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+
+const limit = 32 * 1024 * 1024;
+const isCall = ({ message }: PeerExchange) => message?.method === 'tools/call';
+const isInitialize = ({ message }: PeerExchange) => message?.method === 'initialize';
+
+/** Does something with calls only. */
+const onCall =
+  (act: (exchange: PeerExchange, id: unknown) => void): Quirk =>
+  (exchange) => {
+    if (isCall(exchange)) act(exchange, exchange.message?.id);
+    return isCall(exchange);
+  };
+
+const bulk = ({ message }: PeerExchange) => {
+  const { arguments: given } = message?.params ?? {};
+  const { bytes } = given as { bytes: number };
+  return { content: [{ type: 'text', text: 'x'.repeat(bytes) }] };
+};
+
+let sessions = 0;
+let forgotten = '';
+let extraTools: object[] = [];
+const dropped = new Set<unknown>();
+
+const quirks: Record<string, Quirk> = {
+  /** None. */
+  plain: () => false,
+  /** Answers with events, and says something before the answer. */
+  eventful: ({ method, message, response }) => {
+    if (method !== 'POST' || message?.id === undefined) return false;
+    openEvents(response);
+    const { progressToken } = (message.params?._meta ?? {}) as { progressToken?: unknown };
+    if (progressToken !== undefined) {
+      writeEvent(response, {}, { method: 'notifications/progress', params: { progressToken, progress: 1 } });
+    }
+    writeEvent(response, { event: 'message' }, { id: message.id, result: goodResult(message) });
+    response.end();
+    return true;
+  },
+  /** Has sessions, and forgets one when told to. */
+  forgetful: (exchange) => {
+    const { message, headers, response } = exchange;
+    if (isInitialize(exchange)) {
+      sessions++;
+      answerJson(
+        response,
+        { id: message?.id, result: goodResult(message!) },
+        { 'mcp-session-id': `s${sessions}` },
+      );
+    } else if (headers['mcp-session-id'] === forgotten) {
+      response
+        .writeHead(404)
+        .end('{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}');
+    } else {
+      return false;
+    }
+    return true;
+  },
+  /** Takes a call as if it were a notification. */
+  accepting: onCall(({ response }) => response.writeHead(202).end()),
+  /** Ends its stream without an answer. */
+  closing: onCall(({ response }) => {
+    openEvents(response);
+    response.end();
+  }),
+  /** Lets go of the stream at once, and gives the answer to the one who comes back. */
+  polling: (exchange) => {
+    const { method, headers, response } = exchange;
+    if (isCall(exchange)) {
+      openEvents(response);
+      writeEvent(response, { id: `call-${exchange.message?.id}`, retry: '20' });
+      response.end();
+      return true;
+    }
+    const [, id] = /^call-(\d+)$/.exec(String(headers['last-event-id'])) ?? [];
+    if (method !== 'GET' || id === undefined) return false;
+    openEvents(response);
+    writeEvent(
+      response,
+      { id: 'last' },
+      { id: Number(id), result: { content: [{ type: 'text', text: 'later' }] } },
+    );
+    response.end();
+    return true;
+  },
+  /** Speaks by itself. */
+  announcing: ({ method, message, response }) => {
+    if (method === 'GET') openEvents(response);
+    else if (message?.method === 'tools/list') {
+      const { tools } = goodResult(message) as { tools: object[] };
+      answerJson(response, { id: message.id, result: { tools: [...tools, ...extraTools] } });
+    } else {
+      return false;
+    }
+    return true;
+  },
+  redirecting: ({ response }) => {
+    response.writeHead(307, { location: '/plain' }).end();
+    return true;
+  },
+  locked: ({ response }) => {
+    response.writeHead(401, { 'www-authenticate': 'Bearer' }).end('who are you?');
+    return true;
+  },
+  website: ({ response }) => {
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Welcome</html>');
+    return true;
+  },
+  confused: onCall(({ response }, id) => answerJson(response, { id: Number(id) + 1_000, result: {} })),
+  failing: onCall(({ response }) => response.writeHead(500).end('out of order')),
+  /** Breaks the connection of the first call. */
+  dropping: onCall(({ message, response }, id) => {
+    if (dropped.size === 0) {
+      dropped.add(id);
+      response.destroy();
+    } else {
+      answerJson(response, { id, result: goodResult(message!) });
+    }
+  }),
+  /** Answers with a batch, as 2025-03-26 allows. */
+  batching: onCall(({ message, response }, id) =>
+    answerJson(response, [
+      { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'first' } },
+      { jsonrpc: '2.0', id, result: goodResult(message!) },
+    ]),
+  ),
+  bulky: onCall((exchange, id) => answerJson(exchange.response, { id, result: bulk(exchange) })),
+  flowing: onCall((exchange, id) => {
+    openEvents(exchange.response);
+    writeEvent(exchange.response, {}, { result: bulk(exchange), id });
+    exchange.response.end();
+  }),
+};
+
+let peer: HttpPeer;
+let switchboard: RunningSwitchboard;
+let session: RawSession;
+
+beforeAll(async () => {
+  peer = await HttpPeer.start(quirks);
+  const { plain, ...rest } = peer.configuration();
+  switchboard = await startSwitchboard({
+    mcpServers: { plain: { ...plain, headers: { authorization: 'Bearer secret' } }, ...rest },
+    switchboard: { maxMessageBytes: limit, naming: 'always' },
+  });
+  session = await RawSession.open(switchboard.url);
+  await session.toolNames();
+});
+
+afterAll(async () => {
+  await switchboard?.stop();
+  await peer?.[Symbol.asyncDispose]();
+});
+
+async function failure(server: string): Promise<string> {
+  const { error } = await session.call(`${server}__greet`, {});
+  return error?.message ?? 'it was answered';
+}
+
+async function startFailure(name: string): Promise<string> {
+  const { error } = await switchboard.event((event) => event.name === name && event.state === 'failed');
+  return String(error);
+}
+
+describe('a server over streamable HTTP', () => {
+  it.each(['plain', 'eventful', 'batching'])('(%s) is asked and answers', async (name) => {
+    expect(await session.callText(`${name}__greet`)).toBe('hello');
+  });
+
+  it('gets the configured headers, and the version once it is agreed', async () => {
+    const seen = peer.seenBy('plain');
+    expect(seen.map(({ headers }) => headers.authorization)).toEqual(seen.map(() => 'Bearer secret'));
+    const [first, ...rest] = seen;
+    expect(first?.headers['mcp-protocol-version']).toBeUndefined();
+    expect(rest.map(({ headers }) => headers['mcp-protocol-version'])).toEqual(rest.map(() => '2025-11-25'));
+  });
+
+  it('reports progress on the stream of the call', async () => {
+    const stream = await session.openCall('eventful__greet', {}, 'token');
+    expect(await stream.message(({ method }) => method === 'notifications/progress')).toMatchObject({
+      params: { progressToken: 'token', progress: 1 },
+    });
+    await stream.ended;
+  });
+
+  it('may forget our session: that call fails, the next one opens a new one', async () => {
+    expect(await session.callText('forgetful__greet')).toBe('hello');
+    forgotten = 's1';
+    expect(await failure('forgetful')).toMatch(/Server "forgetful".*session/);
+    expect(await session.callText('forgetful__greet')).toBe('hello');
+    const { headers } = peer.seenBy('forgetful').findLast(isCall)!;
+    expect(headers['mcp-session-id']).toBe('s2');
+  });
+
+  it.each([
+    ['accepting', /ended its answer without giving one/],
+    ['closing', /ended its answer without giving one/],
+    ['confused', /ended its answer without giving one/],
+    ['failing', /answered HTTP 500.*It said: out of order/],
+    ['dropping', /cannot be reached|closed/],
+  ])('(%s) that gives no answer fails the call', async (name, message) => {
+    const said = await failure(name);
+    expect(said).toContain(`Server "${name}"`);
+    expect(said).toMatch(message);
+  });
+
+  it('that broke a connection is asked again by the next call', async () => {
+    expect(await session.callText('dropping__greet')).toBe('hello');
+  });
+
+  it('may let go of a stream and answer when it is asked again', async () => {
+    expect(await session.callText('polling__greet')).toBe('later');
+    const resumption = await peer.sees('polling', ({ headers }) => headers['last-event-id'] !== undefined);
+    expect(resumption.method).toBe('GET');
+  });
+
+  it('announces changes on its own stream', async () => {
+    const stream = await session.listen();
+    const { response } = await peer.sees('announcing', ({ method }) => method === 'GET');
+    extraTools = [{ name: 'wave', inputSchema: { type: 'object' } }];
+    writeEvent(response, { id: 'e1' }, { method: 'notifications/tools/list_changed' });
+    await peer.exchanges.next(
+      ({ path, message }) => path === '/announcing' && message?.method === 'tools/list',
+    );
+    await stream.message(({ method }) => method === 'notifications/tools/list_changed');
+    await expect.poll(() => session.toolNames()).toContain('announcing__wave');
+    // It goes on after the last event when the stream ends.
+    response.end();
+    await peer.sees('announcing', ({ headers }) => headers['last-event-id'] === 'e1');
+    await stream.cut();
+  });
+
+  it('may ping us on its own stream', async () => {
+    const { response } = peer.seenBy('announcing').findLast(({ method }) => method === 'GET')!;
+    writeEvent(response, {}, { id: 'are-you-there', method: 'ping' });
+    const answer = await peer.sees('announcing', ({ message }) => message?.id === 'are-you-there');
+    expect(answer.message).toEqual({ jsonrpc: '2.0', id: 'are-you-there', result: {} });
+  });
+
+  it.each([
+    ['redirecting', /HTTP 307.*redirects to .*\/plain/],
+    ['locked', /HTTP 401\. Check the configured headers\. It said: who are you\?/],
+    ['website', /not valid JSON/],
+  ])('(%s) that is none says why', async (name, message) => {
+    expect(await startFailure(name)).toContain(`Server "${name}"`);
+    expect(await startFailure(name)).toMatch(message);
+  });
+
+  it.each(['bulky', 'flowing'])('(%s) may answer much, but not too much', async (name) => {
+    expect(await session.callText(`${name}__greet`, { bytes: 20_000_000 })).toHaveLength(20_000_000);
+    const { error } = await session.call(`${name}__greet`, { bytes: limit });
+    expect(error?.message).toBe(
+      `Server "${name}": The server sent a message over ${limit} bytes (setting maxMessageBytes).`,
+    );
+    expect(await session.callText(`${name}__greet`, { bytes: 3 })).toBe('xxx');
+  });
+
+  it('is told when its session is over', async () => {
+    await switchboard.configure({ mcpServers: {} });
+    const { headers } = await peer.sees('forgetful', ({ method }) => method === 'DELETE');
+    expect(headers['mcp-session-id']).toBe('s2');
+  });
+});

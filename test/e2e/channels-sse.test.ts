@@ -1,0 +1,140 @@
+import type { ServerResponse } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { goodResult, HttpPeer, openEvents, type PeerExchange, writeEvent } from '../helpers/http-peer.ts';
+import type { RpcMessage } from '../helpers/raw-http.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+
+const limit = 1024 * 1024;
+
+/** A server of 2024-11-05: GET opens the stream and names the address, POST to that address is answered on the stream. */
+class SsePeer {
+  readonly streams: ServerResponse[] = [];
+  private readonly address: string;
+
+  constructor(address: string) {
+    this.address = address;
+  }
+
+  /** `act` gives true where the message is not to be answered. */
+  quirk(act: (stream: ServerResponse, message: RpcMessage) => boolean = () => false) {
+    return ({ method, path, message, response }: PeerExchange): boolean => {
+      if (method === 'GET') {
+        openEvents(response);
+        response.write(`event: endpoint\ndata: ${this.address}\n\n`);
+        this.streams.push(response);
+      } else if (!path.endsWith(this.address)) {
+        response.writeHead(405).end();
+      } else {
+        response.writeHead(202).end('Accepted');
+        const stream = this.streams.at(-1)!;
+        if (message?.id !== undefined && !act(stream, message)) {
+          writeEvent(stream, { event: 'message' }, { id: message.id, result: goodResult(message) });
+        }
+      }
+      return true;
+    };
+  }
+}
+
+const isCall = ({ method }: RpcMessage) => method === 'tools/call';
+let droppedCalls = 0;
+
+const quirks = {
+  plain: new SsePeer('/plain/messages?token=1').quirk(),
+  /** Configured as streamable HTTP. */
+  disguised: new SsePeer('/disguised/messages').quirk(),
+  /** Names an address of somebody else. */
+  luring: new SsePeer('http://localhost:1/steal').quirk(),
+  /** Closes its stream instead of answering the first call. */
+  dropping: new SsePeer('/dropping/messages').quirk((stream, message) => {
+    if (!isCall(message) || droppedCalls++ > 0) return false;
+    stream.end();
+    return true;
+  }),
+  bulky: new SsePeer('/bulky/messages').quirk((stream, message) => {
+    const { bytes } = (message.params?.arguments ?? {}) as { bytes?: number };
+    if (bytes === undefined) return false;
+    const content = [{ type: 'text', text: 'x'.repeat(bytes) }];
+    writeEvent(stream, {}, { result: { content }, id: message.id });
+    return true;
+  }),
+  /** Takes the stream and refuses the message. */
+  refusing: (exchange: PeerExchange) => {
+    if (exchange.method !== 'POST') return new SsePeer('/refusing/messages').quirk()(exchange);
+    exchange.response.writeHead(400).end('Could not find session');
+    return true;
+  },
+  absent: ({ response }: PeerExchange) => {
+    response.writeHead(404).end('nothing here');
+    return true;
+  },
+};
+
+let peer: HttpPeer;
+let switchboard: RunningSwitchboard;
+let session: RawSession;
+
+beforeAll(async () => {
+  peer = await HttpPeer.start(quirks);
+  const servers = Object.entries(peer.configuration()).map(([name, { url }]) => [
+    name,
+    name === 'disguised' || name === 'absent' ? { url } : { type: 'sse', url, headers: { 'x-key': name } },
+  ]);
+  switchboard = await startSwitchboard({
+    mcpServers: Object.fromEntries(servers),
+    switchboard: { maxMessageBytes: limit, naming: 'always' },
+  });
+  session = await RawSession.open(switchboard.url);
+  await session.toolNames();
+});
+
+afterAll(async () => {
+  await switchboard?.stop();
+  await peer?.[Symbol.asyncDispose]();
+});
+
+async function startFailure(name: string): Promise<string> {
+  const { error } = await switchboard.event((event) => event.name === name && event.state === 'failed');
+  return String(error);
+}
+
+describe('a server over HTTP+SSE', () => {
+  it('is asked at the address that it names, with the configured headers [P6]', async () => {
+    expect(await session.callText('plain__greet')).toBe('hello');
+    const seen = peer.exchanges.items.filter(({ path }) => path.startsWith('/plain'));
+    expect(new Set(seen.map(({ method, path }) => `${method} ${path}`))).toEqual(
+      new Set(['GET /plain', 'POST /plain/messages?token=1']),
+    );
+    expect(seen.map(({ headers }) => headers['x-key'])).toEqual(seen.map(() => 'plain'));
+  });
+
+  it('is found where streamable HTTP was expected', async () => {
+    expect(await session.callText('disguised__greet')).toBe('hello');
+    expect(peer.seenBy('disguised').map(({ method }) => method)).toEqual(['POST', 'GET']);
+  });
+
+  it('that drops its stream fails the call, and is connected again by the next', async () => {
+    const { error } = await session.call('dropping__greet');
+    expect(error?.message).toMatch(/Server "dropping".*closed its event stream/);
+    expect(await session.callText('dropping__greet')).toBe('hello');
+  });
+
+  it('may answer much, but not too much', async () => {
+    expect(await session.callText('bulky__greet', { bytes: 500_000 })).toHaveLength(500_000);
+    const { error } = await session.call('bulky__greet', { bytes: limit });
+    expect(error?.message).toMatch(
+      /Server "bulky".*a message over 1048576 bytes \(setting maxMessageBytes\)/,
+    );
+    expect(await session.callText('bulky__greet', { bytes: 3 })).toBe('xxx');
+  });
+
+  it.each([
+    ['luring', /named a foreign endpoint: http:\/\/localhost:1\/steal/],
+    ['refusing', /HTTP 400\. It said: Could not find session/],
+    ['absent', /HTTP 404\. It said: nothing here/],
+  ])('(%s) that cannot be used says why', async (name, message) => {
+    expect(await startFailure(name)).toContain(`Server "${name}"`);
+    expect(await startFailure(name)).toMatch(message);
+  });
+});
