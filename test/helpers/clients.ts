@@ -13,12 +13,14 @@ export interface ConnectedClient extends AsyncDisposable {
 }
 
 type Capabilities = NonNullable<ClientOptions['capabilities']>;
+/** Gives the client what it answers questions of servers with. */
+type Preparation = (client: Client) => void;
 
 /** A client of the SDK, version 1, over streamable HTTP. */
 export async function connectHttp(
   url: string,
   capabilities: Capabilities = {},
-  prepare: (client: Client) => void = () => {},
+  prepare?: Preparation,
 ): Promise<ConnectedClient> {
   const transport = new StreamableHTTPClientTransport(new URL(url));
   const connected = await connect(transport as Transport, capabilities, prepare);
@@ -33,22 +35,27 @@ export async function connectHttp(
 }
 
 /** A client of the SDK, version 1, over HTTP+SSE. */
-export function connectSse(url: string, capabilities: Capabilities = {}): Promise<ConnectedClient> {
-  return connect(new SSEClientTransport(new URL(url)), capabilities);
+export function connectSse(
+  url: string,
+  capabilities: Capabilities = {},
+  prepare?: Preparation,
+): Promise<ConnectedClient> {
+  return connect(new SSEClientTransport(new URL(url)), capabilities, prepare);
 }
 
 /** A client of the SDK, version 1, that starts a program and speaks to it over stdio. */
 export function connectStdio(
   parameters: StdioServerParameters,
   capabilities: Capabilities = {},
+  prepare?: Preparation,
 ): Promise<ConnectedClient> {
-  return connect(new StdioClientTransport({ stderr: 'ignore', ...parameters }), capabilities);
+  return connect(new StdioClientTransport({ stderr: 'ignore', ...parameters }), capabilities, prepare);
 }
 
 async function connect(
   transport: Transport,
   capabilities: Capabilities,
-  prepare: (client: Client) => void = () => {},
+  prepare: Preparation = () => {},
 ): Promise<ConnectedClient> {
   const client = new Client({ name: 'test-client', version: '1.0.0' }, { capabilities });
   const notifications = new Inbox<Notification>();
