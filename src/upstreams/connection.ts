@@ -37,6 +37,9 @@ export class Connection {
   private readonly events: ConnectionEvents;
   private opening: Promise<LiveUpstream> | undefined;
   private live: LiveUpstream | undefined;
+  /** The one that shakes hands just now. */
+  private connecting: Upstream | undefined;
+  private readonly closing = new Set<Promise<void>>();
   private stopped = false;
   private logLevel: string | undefined;
   readonly log: ServerLog;
@@ -70,13 +73,20 @@ export class Connection {
     return this.opening;
   }
 
+  /** Settles when no client has a call under way here any more. */
+  async drained(): Promise<void> {
+    await this.live?.upstream.drained();
+  }
+
+  /** Settles when everything that was ever opened here is gone. */
   async close(): Promise<void> {
     this.stopped = true;
-    const { live, opening } = this;
+    const { live, connecting, opening } = this;
     this.live = undefined;
-    await live?.upstream.close();
-    // An opening one sees `stopped` and ends itself.
+    if (live !== undefined) this.end(live.upstream);
+    if (connecting !== undefined) this.end(connecting);
     await opening?.catch(() => {});
+    await Promise.all(this.closing);
   }
 
   setLogLevel(level: string | undefined): void {
@@ -117,6 +127,7 @@ export class Connection {
 
   private async connect(transport: ServerTransport): Promise<LiveUpstream> {
     const openChannel = await channelOpener(transport, this.settings.maxMessageBytes);
+    if (this.stopped) throw new SwitchboardError('server_unavailable', 'it was stopped');
     const upstream = new Upstream(
       {
         notified: (message, call) => this.events.notified(message, call),
@@ -126,6 +137,7 @@ export class Connection {
       },
       openChannel,
     );
+    this.connecting = upstream;
     const patience = new AbortController();
     try {
       const facts = await Promise.race([
@@ -136,11 +148,20 @@ export class Connection {
       return { upstream, facts };
     } catch (error) {
       // The failure is told at once; a child that does not want to end is ended behind it.
-      upstream.close().catch(() => {});
+      this.end(upstream);
       throw error;
     } finally {
+      this.connecting = undefined;
       patience.abort();
     }
+  }
+
+  private end(upstream: Upstream): void {
+    const ended = upstream
+      .close()
+      .catch((error: Error) => this.log.add(error.message))
+      .finally(() => this.closing.delete(ended));
+    this.closing.add(ended);
   }
 
   private async tooLate(signal: AbortSignal): Promise<never> {

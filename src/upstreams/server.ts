@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { ServerConfig } from '../config.ts';
 import type { SwitchboardError } from '../errors.ts';
@@ -23,6 +24,8 @@ export interface ServerEvents {
 const RETRY_AFTER_MS = 10_000;
 /** A server that announces changes without end is asked at most this often. */
 const REDISCOVER_EVERY_MS = 200;
+/** The calls of a server that left the configuration may take this long. */
+const RETIRE_MS = 30_000;
 
 const kindsOfNotification: Record<string, OfferKind[]> = {
   'notifications/tools/list_changed': ['tools'],
@@ -121,6 +124,17 @@ export class Server {
     } catch {
       // `lost` has noted it.
     }
+  }
+
+  /** Takes nothing new, lets the calls under way finish, though not for ever, and stops. */
+  async retire(): Promise<void> {
+    this.enter('stopped');
+    const drained = Promise.all([...this.connections()].map((connection) => connection.drained()));
+    const patience = new AbortController();
+    const enough = delay(RETIRE_MS, undefined, { signal: patience.signal, ref: false }).catch(() => {});
+    await Promise.race([drained, enough]);
+    patience.abort();
+    await this.stop();
   }
 
   async stop(): Promise<void> {

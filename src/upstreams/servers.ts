@@ -9,6 +9,8 @@ export class Servers {
   private readonly settings: ConnectionSettings;
   private readonly events: ServerEvents;
   private byName = new Map<string, Server>();
+  /** Those that left, while their last calls are under way. */
+  private readonly retiring = new Set<Server>();
 
   constructor(settings: ConnectionSettings, events: ServerEvents) {
     this.settings = settings;
@@ -25,7 +27,7 @@ export class Servers {
 
   /**
    * Makes the servers those of the configuration. One whose configuration is as before keeps its connection;
-   * the others are stopped, behind the back of the new ones. Gives the names that came, changed or left.
+   * the others finish their calls, behind the back of the new ones. Gives the names that came, changed or left.
    */
   apply(configs: readonly ServerConfig[]): { started: Server[]; stopped: Server[] } {
     const before = this.byName;
@@ -40,7 +42,7 @@ export class Servers {
       this.byName.set(config.name, server);
     }
     const stopped = [...before.values()].filter((server) => this.byName.get(server.name) !== server);
-    for (const server of stopped) server.stop().catch(() => {});
+    for (const server of stopped) void this.retire(server);
     for (const server of started) if (server.config.startup === 'parallel') void server.discover();
     return { started, stopped };
   }
@@ -51,6 +53,12 @@ export class Servers {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.all().map((server) => server.stop()));
+    await Promise.all([...this.all(), ...this.retiring].map((server) => server.stop()));
+  }
+
+  private async retire(server: Server): Promise<void> {
+    this.retiring.add(server);
+    await server.retire();
+    this.retiring.delete(server);
   }
 }

@@ -56,6 +56,7 @@ export class Upstream implements Receiver {
   private nextId = 1;
   private readonly calls = new Map<number, Call>();
   private gone: SwitchboardError | undefined;
+  private whenDrained: (() => void) | undefined;
 
   constructor(events: UpstreamEvents, open: (receiver: Receiver) => Channel) {
     this.events = events;
@@ -108,7 +109,7 @@ export class Upstream implements Receiver {
 
   /** The client does not want the answer any more: the server is told, and a late answer is dropped. */
   cancel(id: number, reason: string | undefined): void {
-    if (!this.calls.delete(id)) return;
+    if (this.take(id) === undefined) return;
     this.notify(
       'notifications/cancelled',
       reason === undefined ? { requestId: id } : { requestId: id, reason },
@@ -133,6 +134,14 @@ export class Upstream implements Receiver {
     const busy = new Map<Client, Call>();
     for (const call of this.calls.values()) if (call.client !== undefined) busy.set(call.client, call);
     return busy;
+  }
+
+  /** Settles when no client has a call under way here any more. */
+  drained(): Promise<void> {
+    if (this.busyClients().size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.whenDrained = resolve;
+    });
   }
 
   async close(): Promise<void> {
@@ -163,9 +172,7 @@ export class Upstream implements Receiver {
   }
 
   failed(id: number, error: SwitchboardError, sent: boolean): void {
-    const call = this.calls.get(id);
-    this.calls.delete(id);
-    call?.failed(error, sent);
+    this.take(id)?.failed(error, sent);
   }
 
   paused(id: number, retryMs: number): void {
@@ -182,12 +189,11 @@ export class Upstream implements Receiver {
   }
 
   private answered(chunks: Chunks, at: AnswerId): void {
-    const call = this.calls.get(at.id);
+    const call = this.take(at.id);
     if (call === undefined) {
       this.events.log(`an answer to no open request (id ${at.id}) is dropped`);
       return;
     }
-    this.calls.delete(at.id);
     this.channel.answered(at.id);
     call.answered(chunks, at);
   }
@@ -227,12 +233,21 @@ export class Upstream implements Receiver {
     return request === undefined ? undefined : this.calls.get(request);
   }
 
+  /** The call of this id, which is over now. */
+  private take(id: number): Call | undefined {
+    const call = this.calls.get(id);
+    this.calls.delete(id);
+    if (this.whenDrained !== undefined && this.busyClients().size === 0) this.whenDrained();
+    return call;
+  }
+
   private end(error: SwitchboardError): void {
     if (this.gone !== undefined) return;
     this.gone = error;
     const calls = [...this.calls.values()];
     this.calls.clear();
     for (const call of calls) call.failed(error, true);
+    this.whenDrained?.();
   }
 }
 
