@@ -6,7 +6,7 @@ import type { Receiver } from '../channels/channel.ts';
 import { HttpChannel } from '../channels/http.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import { bytesAt, type Message, readMessage } from '../protocol/envelope.ts';
-import { type Chunks, errorMessage, join, toRpcError } from '../protocol/jsonrpc.ts';
+import { type Chunks, errorMessage, join, notificationMessage, toRpcError } from '../protocol/jsonrpc.ts';
 import { LineSplitter } from '../protocol/lines.ts';
 import { withoutLineBreaks } from '../protocol/sse.ts';
 import { isProtocolVersion } from '../protocol/versions.ts';
@@ -46,15 +46,31 @@ export async function bridge(flags: BridgeFlags): Promise<void> {
   process.stdin.destroy();
 }
 
-/** One client on stdio, one session on HTTP. When Switchboard is restarted, the session is opened again. */
+/** Stands beside the URIs of followed resources. */
+const LOG_LEVEL = Symbol('log level');
+
+const listNotifications = ['tools', 'resources', 'prompts'].map((list) =>
+  notificationMessage(`notifications/${list}/list_changed`),
+);
+
+/**
+ * One client on stdio, one session on HTTP. When Switchboard is restarted, the session is opened again, and the
+ * requests go there that have certainly not reached the old one.
+ */
 class BridgedSession implements Receiver {
   private readonly url: string;
   private readonly ensureRunning: () => Promise<void>;
   private channel: HttpChannel;
   private nextRequest = 1;
-  private readonly ids = new Map<number, Buffer>();
-  private initialize: Buffer | undefined;
-  /** The request whose answer tells the protocol version; when it is ours, the client does not see it. */
+  private readonly unanswered = new Map<number, Message>();
+  private readonly sentAgain = new WeakSet<Message>();
+  /** What the client asked for once and still wants of a new session: a log level, resources that it follows. */
+  private readonly wishes = new Map<unknown, Message>();
+  /** Requests of our own: the client does not see their answers. */
+  private readonly ours = new Set<number>();
+  /** The client's, once it was answered. */
+  private initialize: Message | undefined;
+  /** The request whose answer tells the protocol version. */
   private initializing: { request: number; isOurs: boolean } | undefined;
   private held: Message[] | undefined;
   private isClosed = false;
@@ -84,24 +100,29 @@ class BridgedSession implements Receiver {
     const isInitialize = request !== undefined && request === this.initializing?.request;
     if (request !== undefined) this.settleIfAnswer(chunks, request, isInitialize);
     if (isInitialize && this.initializing?.isOurs) this.resumed();
-    else this.toClient(chunks);
+    else if (request === undefined || !this.ours.has(request)) this.toClient(chunks);
     if (isInitialize) this.initializing = undefined;
   }
 
-  failed(request: number, error: SwitchboardError): void {
-    const id = this.ids.get(request);
-    this.ids.delete(request);
-    if (id !== undefined) this.toClient([errorMessage(id, toRpcError(error))]);
+  failed(request: number, error: SwitchboardError, sent: boolean): void {
+    if (request === this.initializing?.request && this.initializing.isOurs) this.giveUp(error);
+    const message = this.unanswered.get(request);
+    this.unanswered.delete(request);
+    if (message === undefined) return;
+    if (sent || this.isClosed || this.sentAgain.has(message)) {
+      this.toClient([errorMessage(bytesAt(message.bytes, message.idSpan!), toRpcError(error))]);
+      return;
+    }
+    this.sentAgain.add(message);
+    this.held ??= [];
+    this.held.push(message);
   }
 
   closed(error: SwitchboardError): void {
-    for (const request of [...this.ids.keys()]) this.failed(request, error);
+    for (const request of [...this.unanswered.keys()]) this.failed(request, error, true);
     if (this.isClosed) return;
-    this.held = [];
-    this.reopen().catch((failure: unknown) => {
-      complain(asSwitchboardError(failure).message);
-      process.stdin.emit('end');
-    });
+    this.held ??= [];
+    this.reopen().catch((failure: unknown) => this.giveUp(failure));
   }
 
   paused(): void {}
@@ -125,20 +146,34 @@ class BridgedSession implements Receiver {
       return;
     }
     const request = this.nextRequest++;
-    this.ids.set(request, bytesAt(message.bytes, message.idSpan!));
-    if (message.method === 'initialize') {
-      this.initialize = message.bytes;
-      this.initializing = { request, isOurs: false };
-    }
+    this.unanswered.set(request, message);
+    this.remember(message);
+    if (message.method === 'initialize') this.initializing = { request, isOurs: false };
     this.channel.send(message.bytes, request);
+  }
+
+  private remember(message: Message): void {
+    if (message.method === 'logging/setLevel') this.wishes.set(LOG_LEVEL, message);
+    if (message.method === 'resources/subscribe') this.wishes.set(message.uri?.value, message);
+    if (message.method === 'resources/unsubscribe') this.wishes.delete(message.uri?.value);
+  }
+
+  /** A request whose answer is not for the client. */
+  private sendOurs({ bytes }: Message): number {
+    const request = this.nextRequest++;
+    this.ours.add(request);
+    this.channel.send(bytes, request);
+    return request;
   }
 
   private settleIfAnswer(chunks: Chunks, request: number, isInitialize: boolean): void {
     const bytes = join(chunks);
     const { kind } = readMessage(bytes);
     if (kind !== 'result' && kind !== 'error') return;
-    this.ids.delete(request);
+    const message = this.unanswered.get(request);
+    this.unanswered.delete(request);
     if (isInitialize && kind === 'result') {
+      this.initialize ??= message;
       const { result } = JSON.parse(bytes.toString()) as { result?: { protocolVersion?: unknown } };
       if (isProtocolVersion(result?.protocolVersion)) this.channel.ready(result.protocolVersion);
     }
@@ -153,18 +188,24 @@ class BridgedSession implements Receiver {
       this.resumed();
       return;
     }
-    const request = this.nextRequest++;
-    this.initializing = { request, isOurs: true };
-    this.channel.send(this.initialize, request);
+    this.initializing = { request: this.sendOurs(this.initialize), isOurs: true };
   }
 
   private resumed(): void {
     if (this.initialize !== undefined) {
-      this.channel.send(Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}'));
+      this.channel.send(notificationMessage('notifications/initialized'));
+      for (const message of this.wishes.values()) this.sendOurs(message);
+      // Another Switchboard may have other servers.
+      for (const notification of listNotifications) this.toClient([notification]);
     }
     const held = this.held ?? [];
     this.held = undefined;
     for (const message of held) this.send(message);
+  }
+
+  private giveUp(failure: unknown): void {
+    complain(asSwitchboardError(failure).message);
+    process.stdin.emit('end');
   }
 
   private toClient(chunks: Chunks): void {

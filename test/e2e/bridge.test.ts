@@ -1,0 +1,143 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { connectStdio, textOf, toolNamesOnce } from '../helpers/clients.ts';
+import { fixtureServer, freePort } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+const main = join(import.meta.dirname, '../../src/main.ts');
+
+/** A configuration that is not there, so that the bridge cannot start what the test has stopped. */
+const nothingToStart = { args: ['--config', join(tmpdir(), 'no-such-folder', 'mcp.json')] };
+
+/** A client that speaks to `switchboard stdio`. */
+function connectBridge(url: string, more: { args?: string[]; home?: string } = {}) {
+  return connectStdio({
+    command: process.execPath,
+    args: [main, 'stdio', '--url', url, ...(more.args ?? [])],
+    env: { ...process.env, ...(more.home === undefined ? {} : { SWITCHBOARD_HOME: more.home }) } as Record<
+      string,
+      string
+    >,
+  });
+}
+
+/** Which process runs the server: the Switchboard that the bridge found or started. */
+async function ownerOf({ client }: Awaited<ReturnType<typeof connectBridge>>): Promise<number> {
+  return JSON.parse(textOf(await client.callTool({ name: 'whoami' }))).parent;
+}
+
+describe('switchboard stdio', () => {
+  it('starts Switchboard when there is none, which others then use and which stays', async () => {
+    await using witness = await Witness.open();
+    const home = await mkdtemp(join(tmpdir(), 'switchboard-bridge-'));
+    const config = join(home, 'mcp.json');
+    await writeFile(
+      config,
+      JSON.stringify({ mcpServers: { recorder: fixtureServer('recorder', witness.env('recorder')) } }),
+    );
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const started = new Set<number>();
+    try {
+      await using first = await connectBridge(url, { args: ['--config', config], home });
+      const owner = await ownerOf(first);
+      started.add(owner);
+      {
+        await using second = await connectBridge(url, { args: ['--config', config], home });
+        expect(await ownerOf(second)).toBe(owner);
+      }
+      await first.client.close();
+      expect((await fetch(`${url}/healthz`)).status).toBe(200);
+
+      await using third = await connectBridge(url, { args: ['--config', config], home });
+      expect(await ownerOf(third)).toBe(owner);
+      // The same client goes on with another Switchboard when this one is gone.
+      process.kill(owner, 'SIGTERM');
+      await untilGone(owner);
+      const next = await ownerOf(third);
+      started.add(next);
+      expect(next).not.toBe(owner);
+    } finally {
+      for (const pid of started) if (isThere(pid)) process.kill(pid, 'SIGTERM');
+      for (const pid of started) await untilGone(pid);
+      await rm(home, { recursive: true });
+    }
+  });
+
+  it('goes on when Switchboard is restarted, with its log level and its subscriptions', async () => {
+    await using witness = await Witness.open();
+    const config = {
+      mcpServers: {
+        growing: fixtureServer('growing'),
+        notes: fixtureServer('notes', { NOTES_OF: 'all' }),
+        recorder: fixtureServer('recorder', witness.env('recorder')),
+      },
+    };
+    const args = ['--port', String(await freePort())];
+    const before = await startSwitchboard(config, { args });
+    await using connected = await connectBridge(before.baseUrl, nothingToStart);
+    const { client, notifications } = connected;
+    await client.subscribeResource({ uri: 'resource://notes/note://todo' });
+    await client.subscribeResource({ uri: 'resource://notes/note://done' });
+    await client.unsubscribeResource({ uri: 'resource://notes/note://done' });
+    await client.setLoggingLevel('alert');
+    await before.stop();
+
+    await using _after = await startSwitchboard(config, { args });
+    const told = notifications.next(({ method }) => method === 'notifications/tools/list_changed');
+    // The first call after the restart is answered like any other.
+    const result = await client.callTool({ name: 'grow', arguments: { name: 'after' } });
+    expect(textOf(result)).toBe('grown by after');
+    await told;
+    await toolNamesOnce(connected, (names) => names.includes('after'));
+    await client.callTool({ name: 'touch', arguments: { uri: 'note://done' } });
+    await client.callTool({ name: 'touch', arguments: { uri: 'note://todo' } });
+    const { params } = await notifications.first(
+      ({ method }) => method === 'notifications/resources/updated',
+    );
+    expect(params).toEqual({ uri: 'resource://notes/note://todo' });
+    await witness.severalOf('recorder', 'message', 2, ({ method }) => method === 'logging/setLevel');
+  });
+
+  it('answers what is under way with an error when Switchboard goes away', async () => {
+    await using witness = await Witness.open();
+    const config = { mcpServers: { recorder: fixtureServer('recorder', witness.env('recorder')) } };
+    const before = await startSwitchboard(config);
+    await using connected = await connectBridge(before.baseUrl, nothingToStart);
+    const underWay = connected.client
+      .callTool({ name: 'hold', arguments: { order: 'never' } })
+      .catch((error: unknown) => error);
+    await witness.sees('recorder', 'message', ({ method }) => method === 'tools/call');
+    await before.stop();
+    expect(await underWay).toBeInstanceOf(Error);
+    expect(
+      witness.seenBy('recorder', 'message').filter(({ method }) => method === 'tools/call'),
+    ).toHaveLength(1);
+  });
+});
+
+/** Not our child, so there is no event for its end: ask. One that nobody has reaped yet has ended too. */
+async function untilGone(pid: number): Promise<void> {
+  while (isThere(pid)) await delay(10);
+}
+
+function isThere(pid: number): boolean {
+  const status = `/proc/${pid}/stat`;
+  if (existsSync('/proc/self/stat')) {
+    try {
+      return !/\) [ZX] /.test(readFileSync(status, 'utf8'));
+    } catch {
+      return false;
+    }
+  }
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
