@@ -1,38 +1,22 @@
-import { Pool } from 'undici';
 import { SwitchboardError } from '../errors.ts';
+import { MalformedResponseError } from './http-client/response-head.ts';
 
 export interface HttpTarget {
   url: string;
   headers: Record<string, string>;
 }
 
-/** Connections to one server, kept open between calls. Deadlines are the caller's business, not the pool's. */
-export function openPool(url: URL): Pool {
-  return new Pool(url.origin, {
-    connections: 256,
-    pipelining: 1,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    connectTimeout: 10_000,
-    keepAliveTimeout: 30_000,
-  });
-}
-
-const refusals = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'EAI_AGAIN',
-]);
-
-/** True where the error says that no connection was made, so nothing can have reached the server. */
-export function wasNeverSent(error: Error): boolean {
-  return refusals.has((error as NodeJS.ErrnoException).code ?? '');
-}
-
 export function networkError(error: Error, url: URL): SwitchboardError {
+  if (error instanceof SwitchboardError) return error;
+  if (error instanceof MalformedResponseError) {
+    return new SwitchboardError(
+      'server_protocol_error',
+      `${url.origin} cannot be understood: ${error.message}`,
+      {
+        cause: error,
+      },
+    );
+  }
   const code = (error as NodeJS.ErrnoException).code;
   const what = code === undefined ? error.message : `${code}${error.message ? ` (${error.message})` : ''}`;
   return new SwitchboardError('server_unavailable', `${url.origin} cannot be reached: ${what}`, {
@@ -40,8 +24,13 @@ export function networkError(error: Error, url: URL): SwitchboardError {
   });
 }
 
-export function statusError(status: number, url: URL, body: string): SwitchboardError {
-  const hint = status === 401 || status === 403 ? ' Check the configured headers.' : '';
+export function statusError(status: number, url: URL, body: string, location?: string): SwitchboardError {
+  const hint =
+    status === 401 || status === 403
+      ? ' Check the configured headers.'
+      : location !== undefined
+        ? ` It redirects to ${location}: configure that URL.`
+        : '';
   const said = body === '' ? '' : ` It said: ${body.slice(0, 300)}`;
   return new SwitchboardError(
     'server_unavailable',
@@ -49,5 +38,13 @@ export function statusError(status: number, url: URL, body: string): Switchboard
     {
       data: { status },
     },
+  );
+}
+
+export function sessionForgotten(url: URL): SwitchboardError {
+  return new SwitchboardError(
+    'server_unavailable',
+    `${url.origin}${url.pathname} has forgotten our session. The next call opens a new one.`,
+    { data: { status: 404 } },
   );
 }

@@ -1,9 +1,12 @@
-import type { Dispatcher, Pool } from 'undici';
 import { SwitchboardError } from '../errors.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { SseParser } from '../protocol/sse.ts';
 import { type Channel, type Receiver, tooLarge } from './channel.ts';
-import { type HttpTarget, networkError, openPool, statusError, wasNeverSent } from './http-target.ts';
+import { HttpExchange } from './http-client/exchange.ts';
+import { ConnectionPool } from './http-client/pool.ts';
+import { isHeaderValue, requestHead } from './http-client/request-head.ts';
+import type { ResponseHead } from './http-client/response-head.ts';
+import { type HttpTarget, networkError, sessionForgotten, statusError } from './http-target.ts';
 
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 30_000;
@@ -11,18 +14,16 @@ const MAX_RESUMPTIONS = 10;
 const GOODBYE_MS = 2_000;
 const LINGER_MS = 5_000;
 
-type Headers = NonNullable<Dispatcher.DispatchOptions['headers']>;
-
 /** Streamable HTTP: every message is a POST of its own; what the server says by itself comes on a GET stream. */
 export class HttpChannel implements Channel {
   readonly receiver: Receiver;
   readonly maxBytes: number;
   readonly url: URL;
-  private readonly pool: Pool;
+  private readonly pool: ConnectionPool;
   private readonly configured: Record<string, string>;
   private readonly path: string;
   private readonly exchanges = new Map<number, Exchange>();
-  private postHeaders: Headers;
+  private postHead: string;
   private session: string | undefined;
   private version: string | undefined;
   private closed = false;
@@ -36,21 +37,15 @@ export class HttpChannel implements Channel {
     this.configured = target.headers;
     this.receiver = receiver;
     this.maxBytes = maxBytes;
-    this.pool = openPool(this.url);
-    this.postHeaders = this.headers({
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-    });
+    this.pool = new ConnectionPool(this.url);
+    this.postHead = this.buildPostHead();
   }
 
   send(message: Buffer, request?: number): void {
     if (this.closed) return;
     const exchange = new Exchange(this, request);
     if (request !== undefined) this.exchanges.set(request, exchange);
-    this.pool.dispatch(
-      { path: this.path, method: 'POST', headers: this.postHeaders, body: message },
-      exchange,
-    );
+    this.pool.send(exchange, this.postHead, message);
   }
 
   answered(request: number): void {
@@ -66,10 +61,7 @@ export class HttpChannel implements Channel {
 
   ready(version: string): void {
     this.version = version;
-    this.postHeaders = this.headers({
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-    });
+    this.postHead = this.buildPostHead();
     this.listen(undefined, 0);
   }
 
@@ -80,17 +72,14 @@ export class HttpChannel implements Channel {
     this.listening?.abandon();
     for (const exchange of this.exchanges.values()) exchange.abandon();
     if (this.session !== undefined && this.broken === undefined) await this.sayGoodbye();
-    await this.pool.destroy();
+    this.pool.destroy();
   }
 
   /** The first answer that names a session decides. */
   opened(session: string | undefined): void {
     if (session === undefined || this.session !== undefined) return;
     this.session = session;
-    this.postHeaders = this.headers({
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-    });
+    this.postHead = this.buildPostHead();
   }
 
   failed(request: number | undefined, error: SwitchboardError, sent: boolean): void {
@@ -136,9 +125,8 @@ export class HttpChannel implements Channel {
   }
 
   private get(exchange: Exchange, lastEventId: string | undefined): void {
-    const resumption = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
-    const headers = this.headers({ accept: 'text/event-stream', ...resumption });
-    this.pool.dispatch({ path: this.path, method: 'GET', headers }, exchange);
+    const resumption = lastEventId === undefined ? {} : { 'last-event-id': asHeaderValue(lastEventId) };
+    this.pool.send(exchange, this.buildHead('GET', { accept: 'text/event-stream', ...resumption }));
   }
 
   private later(milliseconds: number, action: () => void): void {
@@ -155,44 +143,46 @@ export class HttpChannel implements Channel {
     this.closed = true;
     this.listening?.abandon();
     for (const timer of this.timers) clearTimeout(timer);
-    this.pool.destroy().catch(() => {});
+    this.pool.destroy();
     this.receiver.closed(this.broken);
   }
 
-  private async sayGoodbye(): Promise<void> {
-    try {
-      const signal = AbortSignal.timeout(GOODBYE_MS);
-      const { body } = await this.pool.request({
-        path: this.path,
-        method: 'DELETE',
-        headers: this.headers({}),
-        signal,
+  private sayGoodbye(): Promise<void> {
+    return new Promise((resolve) => {
+      const patience = setTimeout(resolve, GOODBYE_MS);
+      const goodbye = new Goodbye(() => {
+        clearTimeout(patience);
+        resolve();
       });
-      await body.dump();
-    } catch {
-      // The server may be gone, or not know DELETE: it ends the session by itself then.
-    }
+      this.pool.send(goodbye, this.buildHead('DELETE', {}));
+    });
   }
 
-  private headers(more: Record<string, string>): Headers {
-    return {
-      ...this.configured,
-      ...more,
+  private buildPostHead(): string {
+    return this.buildHead('POST', {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    });
+  }
+
+  private buildHead(method: string, own: Record<string, string>): string {
+    return requestHead(method, this.url, this.path, this.configured, {
+      ...own,
       ...(this.session === undefined ? {} : { 'mcp-session-id': this.session }),
       ...(this.version === undefined ? {} : { 'mcp-protocol-version': this.version }),
-    };
+    });
   }
 }
 
 /** One HTTP exchange: a POST with its answer, a resumed answer, or the GET stream (`standing`). */
-class Exchange implements Dispatcher.DispatchHandler {
+class Exchange extends HttpExchange {
   private readonly channel: HttpChannel;
   private readonly request: number | undefined;
   private readonly attempt: number;
   private readonly standing: boolean;
   private readonly resumedFrom: string | undefined;
-  private controller: Dispatcher.DispatchController | undefined;
   private status = 0;
+  private location: string | undefined;
   private events: SseParser | undefined;
   private body: Buffer[] = [];
   private bodyBytes = 0;
@@ -209,6 +199,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     resumedFrom?: string,
     standing = false,
   ) {
+    super();
     this.channel = channel;
     this.request = request;
     this.attempt = attempt;
@@ -218,7 +209,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   abandon(): void {
     this.abandoned = true;
-    this.controller?.abort(new Error('abandoned'));
+    this.abort();
   }
 
   /** The answer came. A server that leaves its stream open after that does not keep the connection. */
@@ -230,21 +221,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     }, LINGER_MS).unref();
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.controller = controller;
-    if (this.abandoned) controller.abort(new Error('abandoned'));
-  }
-
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
+  onHead({ status, contentType, sessionId, location }: ResponseHead): void {
     this.status = status;
+    this.location = location;
     if (status < 200 || status > 299) return;
-    this.channel.opened(headers['mcp-session-id'] as string | undefined);
-    const type = headers['content-type'];
-    if (typeof type === 'string' && type.startsWith('text/event-stream')) {
+    this.channel.opened(sessionId);
+    if (contentType.startsWith('text/event-stream')) {
       this.events = new SseParser(this.channel.maxBytes, {
         event: ({ data }) => this.message(data),
         retry: (milliseconds) => {
@@ -255,20 +237,21 @@ class Exchange implements Dispatcher.DispatchHandler {
     }
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onData(chunk: Buffer): void {
     if (this.events !== undefined) {
       this.events.push(chunk);
       return;
     }
     this.bodyBytes += chunk.length;
     if (this.bodyBytes > this.channel.maxBytes) {
-      controller.abort(tooLarge(this.channel.maxBytes));
+      this.abort();
+      this.onError(tooLarge(this.channel.maxBytes), false);
     } else {
       this.body.push(chunk);
     }
   }
 
-  onResponseEnd(): void {
+  onEnd(): void {
     this.ended = true;
     if (this.abandoned) return;
     if (this.standing) this.standingEnded();
@@ -277,7 +260,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     else this.bodyEnded();
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+  onError(error: Error, unsent: boolean): void {
     this.ended = true;
     if (this.abandoned || this.settled) return;
     if (this.standing) {
@@ -286,7 +269,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       this.channel.failed(this.request, error, true);
     } else if (this.events === undefined || !this.resumes()) {
       const failure = networkError(error, this.channel.url);
-      const neverSent = wasNeverSent(error) && this.attempt === 0;
+      const neverSent = unsent && this.attempt === 0;
       if (neverSent) this.channel.breaks(failure);
       this.channel.failed(this.request, failure, !neverSent);
     }
@@ -321,8 +304,11 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   private refused(): void {
-    const error = statusError(this.status, this.channel.url, join(this.body).toString());
+    const { url } = this.channel;
     const forgotten = this.status === 404 && this.channel.hasSession();
+    const error = forgotten
+      ? sessionForgotten(url)
+      : statusError(this.status, url, join(this.body).toString(), this.location);
     if (forgotten) this.channel.breaks(error);
     this.channel.failed(this.request, error, !forgotten);
   }
@@ -331,12 +317,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     // 405: the server has nothing to say by itself. Other refusals are not worth asking again either.
     if (this.status >= 400 && this.status < 500) {
       if (this.status === 404 && this.channel.hasSession()) {
-        this.channel.breaks(statusError(this.status, this.channel.url, ''));
-        this.channel.failed(
-          undefined,
-          statusError(this.status, this.channel.url, 'The session is gone.'),
-          false,
-        );
+        const error = sessionForgotten(this.channel.url);
+        this.channel.breaks(error);
+        this.channel.failed(undefined, error, false);
       }
       return;
     }
@@ -350,8 +333,36 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   private lastEventId(): string | undefined {
-    return this.events?.lastEventId ?? this.resumedFrom;
+    const lastEventId = this.events?.lastEventId ?? this.resumedFrom;
+    return lastEventId !== undefined && isHeaderValue(asHeaderValue(lastEventId)) ? lastEventId : undefined;
   }
+}
+
+/** The end of a session. How the server takes it makes no difference: the session is over for us. */
+class Goodbye extends HttpExchange {
+  private readonly said: () => void;
+
+  constructor(said: () => void) {
+    super();
+    this.said = said;
+  }
+
+  onHead(): void {}
+
+  onData(): void {}
+
+  onEnd(): void {
+    this.said();
+  }
+
+  onError(): void {
+    this.said();
+  }
+}
+
+/** Headers are bytes; ids of events are text, and travel as its UTF-8. */
+function asHeaderValue(text: string): string {
+  return Buffer.from(text).toString('latin1');
 }
 
 function noAnswer(url: URL): SwitchboardError {

@@ -5,7 +5,7 @@ export type OpenChannel = (receiver: Receiver) => Channel;
 
 /**
  * The way to open a channel of the kind that a server is reached by. Variables are resolved already. Each kind is
- * loaded with the first server of that kind: the HTTP client alone is 10 MB.
+ * loaded with the first server of that kind.
  */
 export async function channelOpener(
   transport: ServerTransport,

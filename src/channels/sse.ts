@@ -1,9 +1,15 @@
-import type { Dispatcher, Pool } from 'undici';
 import { SwitchboardError } from '../errors.ts';
 import { join } from '../protocol/jsonrpc.ts';
 import { type SseEvent, SseParser } from '../protocol/sse.ts';
 import { type Channel, type Receiver, tooLarge } from './channel.ts';
-import { type HttpTarget, networkError, openPool, statusError, wasNeverSent } from './http-target.ts';
+import { HttpExchange } from './http-client/exchange.ts';
+import { ConnectionPool } from './http-client/pool.ts';
+import { requestHead } from './http-client/request-head.ts';
+import type { ResponseHead } from './http-client/response-head.ts';
+import { type HttpTarget, networkError, statusError } from './http-target.ts';
+
+/** How much of a refusal's reason is kept, in characters. */
+const MAX_REFUSAL = 1_000;
 
 interface Waiting {
   message: Buffer;
@@ -16,7 +22,7 @@ export class SseChannel implements Channel {
   private readonly maxBytes: number;
   private readonly url: URL;
   private readonly headers: Record<string, string>;
-  private readonly pool: Pool;
+  private readonly pool: ConnectionPool;
   private endpoint: string | undefined;
   /** Messages sent before the server named its address. */
   private waiting: Waiting[] = [];
@@ -27,7 +33,7 @@ export class SseChannel implements Channel {
     this.headers = target.headers;
     this.receiver = receiver;
     this.maxBytes = maxBytes;
-    this.pool = openPool(this.url);
+    this.pool = new ConnectionPool(this.url);
     this.openStream();
   }
 
@@ -45,7 +51,7 @@ export class SseChannel implements Channel {
 
   async close(): Promise<void> {
     this.ended = true;
-    await this.pool.destroy();
+    this.pool.destroy();
   }
 
   private openStream(): void {
@@ -54,32 +60,18 @@ export class SseChannel implements Channel {
       // Whose answer it is stands in what cannot be kept, so everything under way has to fail.
       tooLarge: () => this.end(tooLarge(this.maxBytes)),
     });
-    let status = 0;
-    let refusal = '';
-    this.pool.dispatch(
-      {
-        path: this.url.pathname + this.url.search,
-        method: 'GET',
-        headers: { ...this.headers, accept: 'text/event-stream' },
-      },
-      {
-        onRequestStart() {},
-        onResponseStart: (_controller, code) => {
-          status = code;
+    const head = requestHead('GET', this.url, this.url.pathname + this.url.search, this.headers, {
+      accept: 'text/event-stream',
+    });
+    this.pool.send(
+      new EventStream(events, {
+        ended: () => {
+          this.end(new SwitchboardError('server_unavailable', `${this.url.origin} closed its event stream.`));
         },
-        onResponseData: (_controller, chunk) => {
-          if (status === 200) events.push(chunk);
-          else if (refusal.length < 1_000) refusal += chunk.toString();
-        },
-        onResponseEnd: () => {
-          this.end(
-            status === 200
-              ? new SwitchboardError('server_unavailable', `${this.url.origin} closed its event stream.`)
-              : statusError(status, this.url, refusal),
-          );
-        },
-        onResponseError: (_controller, error) => this.end(networkError(error, this.url)),
-      } satisfies Dispatcher.DispatchHandler,
+        refused: (status, body) => this.end(statusError(status, this.url, body)),
+        failed: (error) => this.end(networkError(error, this.url)),
+      }),
+      head,
     );
   }
 
@@ -106,39 +98,77 @@ export class SseChannel implements Channel {
   }
 
   private post(path: string, message: Buffer, request: number | undefined): void {
-    let status = 0;
-    const body: Buffer[] = [];
     const fail = (error: SwitchboardError, sent: boolean) => {
       if (request === undefined) this.receiver.log(error.message);
       else this.receiver.failed(request, error, sent);
     };
-    this.pool.dispatch(
-      {
-        path,
-        method: 'POST',
-        headers: { ...this.headers, 'content-type': 'application/json' },
-        body: message,
-      },
-      {
-        onRequestStart() {},
-        onResponseStart: (_controller, code) => {
-          status = code;
-        },
-        onResponseData: (_controller, chunk) => {
-          body.push(chunk);
-        },
-        onResponseEnd: () => {
-          if (status < 200 || status > 299) fail(statusError(status, this.url, join(body).toString()), true);
-        },
-        onResponseError: (_controller, error) => fail(networkError(error, this.url), !wasNeverSent(error)),
-      } satisfies Dispatcher.DispatchHandler,
+    const head = requestHead('POST', this.url, path, this.headers, { 'content-type': 'application/json' });
+    this.pool.send(
+      new Post({
+        ended: () => {},
+        refused: (status, body) => fail(statusError(status, this.url, body), true),
+        failed: (error, neverSent) => fail(networkError(error, this.url), !neverSent),
+      }),
+      head,
+      message,
     );
   }
 
   private end(error: SwitchboardError): void {
     if (this.ended) return;
     this.ended = true;
-    this.pool.destroy().catch(() => {});
+    this.pool.destroy();
     this.receiver.closed(error);
+  }
+}
+
+interface Outcome {
+  ended(): void;
+  /** The server answered with a status that says no; `body` is how its reason begins. */
+  refused(status: number, body: string): void;
+  failed(error: Error, neverSent: boolean): void;
+}
+
+/** A message on its way to the server. Its answer comes on the stream: what stands here only matters if it is a refusal. */
+class Post extends HttpExchange {
+  private readonly outcome: Outcome;
+  protected status = 0;
+  private refusal = '';
+
+  constructor(outcome: Outcome) {
+    super();
+    this.outcome = outcome;
+  }
+
+  onHead({ status }: ResponseHead): void {
+    this.status = status;
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.refusal.length < MAX_REFUSAL) this.refusal += chunk.toString();
+  }
+
+  onEnd(): void {
+    if (this.status >= 200 && this.status <= 299) this.outcome.ended();
+    else this.outcome.refused(this.status, this.refusal);
+  }
+
+  onError(error: Error, neverSent: boolean): void {
+    this.outcome.failed(error, neverSent);
+  }
+}
+
+/** The stream on which everything comes. */
+class EventStream extends Post {
+  private readonly events: SseParser;
+
+  constructor(events: SseParser, outcome: Outcome) {
+    super(outcome);
+    this.events = events;
+  }
+
+  override onData(chunk: Buffer): void {
+    if (this.status >= 200 && this.status <= 299) this.events.push(chunk);
+    else super.onData(chunk);
   }
 }

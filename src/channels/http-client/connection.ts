@@ -1,0 +1,205 @@
+import { connect as connectTcp, isIP, type Socket, type TcpNetConnectOpts } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import type { HttpExchange } from './exchange.ts';
+import type { HeadReader, ResponseHead } from './response-head.ts';
+import { ResponseParser, type ResponseSink } from './response-parser.ts';
+
+export interface Address {
+  host: string;
+  port: number;
+  isSecure: boolean;
+}
+
+/** The pool, as its connections see it. */
+export interface ConnectionOwner {
+  /** An answer is complete; the connection can carry another exchange. */
+  released(connection: Connection): void;
+  gone(connection: Connection): void;
+}
+
+const CONNECT_MS = 10_000;
+const TCP_PROBE_MS = 60_000;
+const READ_BYTES = 64 * 1024;
+/** A read that fills this much of the buffer takes the buffer with it; copying the others is cheaper. */
+const HAND_OVER_BYTES = 32 * 1024;
+/** Up to here node writes a string in one go from the stack. */
+const MAX_STRING_BODY_BYTES = 12 * 1024;
+const MAX_JOINED_BODY_BYTES = 64 * 1024;
+
+/** One connection, opened for an exchange and kept for others after it. */
+export class Connection implements ResponseSink {
+  private readonly owner: ConnectionOwner;
+  private readonly socket: Socket;
+  private readonly parser: ResponseParser;
+  private readonly patience: NodeJS.Timeout;
+  private readBuffer: Buffer | undefined;
+  private exchange: HttpExchange | undefined;
+  private keepAliveMs = 0;
+  private isConnected = false;
+  private isGone = false;
+  private usableUntil = 0;
+
+  constructor(address: Address, heads: HeadReader, owner: ConnectionOwner, first: HttpExchange) {
+    this.owner = owner;
+    this.parser = new ResponseParser(this, heads);
+    this.exchange = first;
+    first.carrier = this;
+    this.socket = this.open(address);
+    this.socket.once(address.isSecure ? 'secureConnect' : 'connect', () => this.connected());
+    this.socket.on('error', (error) => this.fail(error));
+    this.socket.on('end', () => this.peerEnded());
+    this.socket.on('close', () => this.fail(new Error('the connection was closed')));
+    this.patience = setTimeout(() => this.fail(connectTimeout()), CONNECT_MS);
+  }
+
+  /** Whether an idle one can be expected to be open still. */
+  isUsable(): boolean {
+    return !this.isGone && !this.socket.destroyed && this.idleMs > 0;
+  }
+
+  /** For how long an idle one may still be used. */
+  get idleMs(): number {
+    return this.usableUntil - Date.now();
+  }
+
+  /** Carries this exchange. Only for a connection that is idle. */
+  carry(exchange: HttpExchange): void {
+    this.exchange = exchange;
+    exchange.carrier = this;
+    this.write(exchange);
+  }
+
+  drop(exchange: HttpExchange): void {
+    if (exchange === this.exchange) this.destroy();
+  }
+
+  /** Ends it without a word. */
+  destroy(): void {
+    if (this.isGone) return;
+    this.isGone = true;
+    if (this.exchange !== undefined) this.exchange.carrier = undefined;
+    this.exchange = undefined;
+    this.parser.stop();
+    clearTimeout(this.patience);
+    this.socket.destroy();
+    this.owner.gone(this);
+  }
+
+  onHead(head: ResponseHead): void {
+    this.keepAliveMs = head.keepAliveMs;
+    this.exchange!.onHead(head);
+  }
+
+  onData(chunk: Buffer): void {
+    this.exchange!.onData(chunk);
+  }
+
+  onEnd(leftOver: number): void {
+    const exchange = this.exchange!;
+    this.exchange = undefined;
+    exchange.carrier = undefined;
+    // An answer may come before all of its request was taken: what is left of that would stand before the next one.
+    if (this.keepAliveMs > 0 && leftOver === 0 && this.socket.writableLength === 0) {
+      this.usableUntil = Date.now() + this.keepAliveMs;
+      this.owner.released(this);
+    } else {
+      this.destroy();
+    }
+    try {
+      exchange.onEnd();
+    } catch (error) {
+      // The connection may carry another exchange by now, which has no part in it.
+      exchange.onError(asError(error), false);
+    }
+  }
+
+  private open({ host, port, isSecure }: Address): Socket {
+    const options: TcpNetConnectOpts = {
+      host,
+      port,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: TCP_PROBE_MS,
+      onread: {
+        buffer: () => {
+          this.readBuffer ??= Buffer.allocUnsafeSlow(READ_BYTES);
+          return this.readBuffer;
+        },
+        callback: (length, buffer) => this.receive(buffer as Buffer, length),
+      },
+    };
+    if (!isSecure) return connectTcp(options);
+    const servername = isIP(host) === 0 ? { servername: host } : {};
+    return connectTls({ ...options, ...servername, ALPNProtocols: ['http/1.1'] });
+  }
+
+  private connected(): void {
+    clearTimeout(this.patience);
+    this.isConnected = true;
+    if (this.exchange !== undefined) this.write(this.exchange);
+  }
+
+  private write(exchange: HttpExchange): void {
+    const { requestHead, requestBody: body } = exchange;
+    exchange.requestBody = undefined;
+    this.parser.start();
+    if (body === undefined) {
+      this.socket.write(`${requestHead}\r\n`, 'latin1');
+      return;
+    }
+    const head = `${requestHead}content-length: ${body.length}\r\n\r\n`;
+    if (body.length <= MAX_STRING_BODY_BYTES) {
+      this.socket.write(head + body.toString('latin1'), 'latin1');
+    } else if (body.length <= MAX_JOINED_BODY_BYTES) {
+      const whole = Buffer.allocUnsafe(head.length + body.length);
+      whole.write(head, 'latin1');
+      body.copy(whole, head.length);
+      this.socket.write(whole);
+    } else {
+      this.socket.cork();
+      this.socket.write(head, 'latin1');
+      this.socket.write(body);
+      this.socket.uncork();
+    }
+  }
+
+  private receive(bytes: Buffer, length: number): boolean {
+    if (this.exchange === undefined) {
+      // Nobody asked: a timeout's notice, or the rest of an answer that nobody wants.
+      this.destroy();
+      return true;
+    }
+    const handsOver = length >= HAND_OVER_BYTES;
+    if (handsOver) this.readBuffer = undefined;
+    try {
+      this.parser.push(bytes, length, !handsOver);
+    } catch (error) {
+      this.fail(asError(error));
+    }
+    return true;
+  }
+
+  private peerEnded(): void {
+    try {
+      this.parser.finish();
+      this.fail(new Error('the server closed the connection'));
+    } catch (error) {
+      this.fail(asError(error));
+    }
+  }
+
+  private fail(error: Error): void {
+    if (this.isGone) return;
+    const { exchange, isConnected } = this;
+    this.destroy();
+    exchange?.onError(error, !isConnected);
+  }
+}
+
+function connectTimeout(): Error {
+  return Object.assign(new Error(`no connection within ${CONNECT_MS / 1_000} s`), { code: 'ETIMEDOUT' });
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}

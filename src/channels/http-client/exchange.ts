@@ -1,0 +1,25 @@
+import type { ResponseHead } from './response-head.ts';
+
+/** Who has an exchange in hand: the pool while it waits, then a connection. */
+interface Carrier {
+  drop(exchange: HttpExchange): void;
+}
+
+/** One request and its answer. Whoever makes requests says here what becomes of the answers. */
+export abstract class HttpExchange {
+  /** The request up to its headers' end, without Content-Length and the empty line. */
+  requestHead = '';
+  requestBody: Buffer | undefined;
+  carrier: Carrier | undefined;
+
+  abstract onHead(head: ResponseHead): void;
+  abstract onData(chunk: Buffer): void;
+  abstract onEnd(): void;
+  /** There is no answer, or no more of it. `neverSent`: no byte of the request was given to a connected socket. */
+  abstract onError(error: Error, neverSent: boolean): void;
+
+  /** Nobody wants the answer any more: its connection is closed, and nothing is told after this. */
+  abort(): void {
+    this.carrier?.drop(this);
+  }
+}

@@ -1,0 +1,138 @@
+/** What a server sent is not HTTP/1.1, or not an answer that can be read. */
+export class MalformedResponseError extends Error {
+  override readonly name = 'MalformedResponseError';
+}
+
+/** How long a body is, where no length says so. */
+export const CHUNKED = -1;
+export const UNTIL_CLOSE = -2;
+
+/** The part of an answer's head that anybody here asks for. */
+export interface ResponseHead {
+  readonly status: number;
+  /** In lower case; empty where there is none. */
+  readonly contentType: string;
+  readonly sessionId: string | undefined;
+  readonly location: string | undefined;
+  /** The body's length, CHUNKED or UNTIL_CLOSE. */
+  readonly bodyBytes: number;
+  /** For how long the connection may be used again after this answer; 0 where it may not. */
+  readonly keepAliveMs: number;
+}
+
+/** Servers close idle connections after 5 s and more; a request must not meet the closing. */
+const DEFAULT_KEEP_ALIVE_MS = 4_000;
+const MAX_KEEP_ALIVE_MS = 30_000;
+const KEEP_ALIVE_MARGIN_MS = 1_000;
+
+// A line that begins with white space continues the one before (obs-fold): it has no name, so it does not fit.
+const wellFormed =
+  /^HTTP\/1\.[01] [1-9]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?(?:\r\n[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*)*$/;
+
+/** Reads the heads of one server's answers. Most are the same text as the one before: it is read once. */
+export class HeadReader {
+  private text: string | undefined;
+  private head: ResponseHead | undefined;
+
+  /** `text` is the head up to its empty line, without the last line break. */
+  read(text: string): ResponseHead {
+    if (this.head !== undefined && text === this.text) return this.head;
+    const head = readHead(text);
+    this.text = text;
+    this.head = head;
+    return head;
+  }
+}
+
+function readHead(text: string): ResponseHead {
+  if (!wellFormed.test(text)) throw new MalformedResponseError('the head of its answer is not HTTP/1.1');
+  const status = Number(text.slice(9, 12));
+  let contentType: string | undefined;
+  let sessionId: string | undefined;
+  let location: string | undefined;
+  let length: number | undefined;
+  let codings: string | undefined;
+  let connection = '';
+  let keepAlive = '';
+  let lineStart = text.indexOf('\r\n') + 2;
+  while (lineStart > 1) {
+    const lineEnd = text.indexOf('\r\n', lineStart);
+    const colon = text.indexOf(':', lineStart);
+    // Only the names that are asked for are cut out: each has one of these lengths.
+    switch (colon - lineStart) {
+      case 8:
+        if (nameAt(text, lineStart, colon) === 'location') location ??= valueAt(text, colon, lineEnd);
+        break;
+      case 10: {
+        const name = nameAt(text, lineStart, colon);
+        if (name === 'connection') connection = `${connection},${valueAt(text, colon, lineEnd)}`;
+        else if (name === 'keep-alive') keepAlive = valueAt(text, colon, lineEnd);
+        break;
+      }
+      case 12:
+        if (nameAt(text, lineStart, colon) === 'content-type') contentType ??= valueAt(text, colon, lineEnd);
+        break;
+      case 14: {
+        const name = nameAt(text, lineStart, colon);
+        if (name === 'content-length') length = lengthOf(valueAt(text, colon, lineEnd), length);
+        else if (name === 'mcp-session-id') sessionId ??= valueAt(text, colon, lineEnd);
+        break;
+      }
+      case 17:
+        if (nameAt(text, lineStart, colon) === 'transfer-encoding') {
+          const value = valueAt(text, colon, lineEnd);
+          codings = codings === undefined ? value : `${codings},${value}`;
+        }
+    }
+    lineStart = lineEnd === -1 ? 0 : lineEnd + 2;
+  }
+  const bodyBytes = framing(status, length, codings);
+  // Two ways to tell the length are how answers are smuggled; an old server does not know chunks at all.
+  const isDoubtful = codings !== undefined && (length !== undefined || text[7] === '0');
+  return {
+    status,
+    contentType: contentType?.toLowerCase() ?? '',
+    sessionId: sessionId || undefined,
+    location,
+    bodyBytes,
+    keepAliveMs:
+      bodyBytes === UNTIL_CLOSE || isDoubtful
+        ? 0
+        : keepAliveMs(text[7]!, connection.toLowerCase(), keepAlive),
+  };
+}
+
+function nameAt(text: string, start: number, colon: number): string {
+  return text.slice(start, colon).toLowerCase();
+}
+
+function valueAt(text: string, colon: number, lineEnd: number): string {
+  return text.slice(colon + 1, lineEnd === -1 ? undefined : lineEnd).trim();
+}
+
+function lengthOf(value: string, before: number | undefined): number {
+  // A proxy may have joined equal lengths with commas.
+  const values = value.includes(',') ? value.split(',').map((part) => part.trim()) : [value];
+  const length = /^\d+$/.test(values[0]!) ? Number(values[0]) : Number.NaN;
+  if (!Number.isSafeInteger(length)) throw new MalformedResponseError('its Content-Length is not a number');
+  if (values.some((other) => other !== values[0]) || (before !== undefined && before !== length)) {
+    throw new MalformedResponseError('it gives two different values for Content-Length');
+  }
+  return length;
+}
+
+function framing(status: number, length: number | undefined, codings: string | undefined): number {
+  if (status < 200 || status === 204 || status === 304) return 0;
+  if (codings === undefined) return length ?? UNTIL_CLOSE;
+  if (codings.toLowerCase() === 'chunked') return CHUNKED;
+  throw new MalformedResponseError(`it uses a Transfer-Encoding that was not asked for (${codings})`);
+}
+
+function keepAliveMs(minorVersion: string, connection: string, hint: string): number {
+  const options = connection.split(',').map((option) => option.trim());
+  if (options.includes('close')) return 0;
+  if (minorVersion === '0' && !options.includes('keep-alive')) return 0;
+  const seconds = /(?:^|[,;\s])timeout\s*=\s*"?(\d+)/i.exec(hint)?.[1];
+  if (seconds === undefined) return DEFAULT_KEEP_ALIVE_MS;
+  return Math.min(Math.max(Number(seconds) * 1_000 - KEEP_ALIVE_MARGIN_MS, 0), MAX_KEEP_ALIVE_MS);
+}
