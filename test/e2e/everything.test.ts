@@ -158,6 +158,18 @@ describe.each(Object.keys(entries) as (keyof typeof entries)[])('server-everythi
     expect(textOf(await client.callTool({ name: 'get-roots-list' }))).toContain('file:///home/ada');
   });
 
+  it('announces updates of a resource that the client follows [G13]', async () => {
+    const uri = 'resource://everything/demo://resource/dynamic/text/1';
+    await client.subscribeResource({ uri });
+    await client.callTool({ name: 'toggle-subscriber-updates' });
+    const update = await connected.notifications.first(
+      ({ method }) => method === 'notifications/resources/updated',
+    );
+    expect(update.params).toEqual({ uri });
+    await client.callTool({ name: 'toggle-subscriber-updates' });
+    await client.unsubscribeResource({ uri });
+  });
+
   it('announces a resource that it adds, which then can be read', async () => {
     const changed = connected.notifications.next(
       ({ method }) => method === 'notifications/resources/list_changed',
