@@ -47,7 +47,7 @@ const rules: Rule[] = [
     mustNotImport: (target: string) =>
       /^(node:)?(fs|net|tls|http|https|http2|dgram|dns|child_process|worker_threads|cluster)(\/|$)/.test(
         target,
-      ) || ['undici', 'pino', 'commander'].includes(target),
+      ) || ['pino', 'commander'].includes(target),
     why: 'it is pure: no I/O',
   })),
   {
