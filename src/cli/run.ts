@@ -12,25 +12,32 @@ Exit codes: 0 done; 1 it failed (a tool or a server said error); 2 the command o
 /** Carries out a command line and gives the exit code. */
 export async function run(words: string[]): Promise<number> {
   let exitCode: number = exitCodes.ok;
-  const program = commands((code) => {
+  const asJson = words.includes('--json');
+  const program = commands(asJson, (code) => {
     exitCode = code;
   });
   try {
     await program.parseAsync(words, { from: 'user' });
     return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
-    report(error, words.includes('--json'));
-    return exitCodeOf(error);
+    if (!(error instanceof CommanderError)) {
+      report(error, asJson);
+      return exitCodeOf(error);
+    }
+    if (error.exitCode === 0) return exitCodes.ok;
+    // As text it has been said already.
+    if (asJson) printJson({ error: { code: 'usage', message: error.message.replace(/^error: /, '') } });
+    return exitCodes.usage;
   }
 }
 
 /** Each command loads its own parts when it is used: `up` needs no client, `check` no gateway. */
-function commands(setExitCode: (code: number) => void): Command {
+function commands(asJson: boolean, setExitCode: (code: number) => void): Command {
   const program = new Command('switchboard')
     .description('One MCP endpoint for all of your MCP servers.')
     .version(identity().version)
     .exitOverride()
+    .configureOutput(asJson ? { writeErr() {} } : {})
     .showHelpAfterError('(switchboard --help shows how)')
     .addHelpText('after', exitHelp);
 
