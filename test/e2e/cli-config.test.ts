@@ -1,0 +1,224 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { describe, expect, it } from 'vitest';
+import { runCli, temporaryFolder } from '../helpers/cli.ts';
+import { Inbox } from '../helpers/inbox.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+
+const main = join(import.meta.dirname, '../../src/main.ts');
+
+describe('switchboard up', () => {
+  it('prints the endpoint, what to paste, and each server as it comes up', async () => {
+    await using folder = await temporaryFolder();
+    const config = join(folder.path, 'mcp.json');
+    const mcpServers = {
+      box: fixtureServer('toolbox'),
+      later: { ...fixtureServer('toolbox'), startup: 'lazy' },
+    };
+    await writeFile(config, JSON.stringify({ mcpServers, switchboard: { startup: 'parallel' } }));
+    const child = spawn(process.execPath, [main, 'up', '--port', '0'], {
+      cwd: folder.path,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const lines = new Inbox<string>();
+    createInterface({ input: child.stdout }).on('line', (line) => lines.add(line));
+    const [, endpoint] = /endpoint +(\S+)/.exec(await lines.first((line) => line.includes('endpoint')))!;
+    expect(endpoint).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/mcp$/);
+    await lines.first((line) => line.includes(config));
+    await lines.first((line) =>
+      line.includes(`{"mcpServers":{"switchboard":{"type":"http","url":"${endpoint}"}}}`),
+    );
+    await lines.first((line) => /○ later +idle +starts on first use/.test(line));
+    await lines.first((line) => /● box +ready +8 tools, 0 resources, 0 prompts/.test(line));
+
+    await writeFile(
+      config,
+      JSON.stringify({ mcpServers: { box: fixtureServer('dying') }, switchboard: { startup: 'parallel' } }),
+    );
+    await lines.first((line) => /configuration changed: \+ box {2}- box {2}- later/.test(line));
+    await lines.first((line) => /✗ box +failed +Server "box" .*API_TOKEN/.test(line));
+
+    const exit = once(child, 'exit');
+    child.kill('SIGINT');
+    expect(await exit).toEqual([0, null]);
+    expect(lines.items.at(-1)).toBe('stopping …');
+  });
+
+  it('says that the port is taken', async () => {
+    await using folder = await temporaryFolder();
+    await writeFile(join(folder.path, 'mcp.json'), '{"mcpServers": {}}');
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const { code, stderr } = await runCli(['up', '--port', String(port)], { cwd: folder.path });
+    taken.close();
+    expect(code).toBe(2);
+    expect(stderr).toContain(`port ${port} on 127.0.0.1 is in use`);
+  });
+
+  it.each(['0.0.0.0', '::', '192.168.1.5'])('does not open the servers to the network (%s)', async (host) => {
+    await using folder = await temporaryFolder();
+    await writeFile(join(folder.path, 'mcp.json'), '{"mcpServers": {}}');
+    const { code, stdout } = await runCli(['up', '--host', host, '--port', '0', '--json'], {
+      cwd: folder.path,
+    });
+    expect(code).toBe(2);
+    expect(JSON.parse(stdout)).toMatchObject({
+      error: { code: 'invalid_config', message: expect.stringContaining('without authentication') },
+    });
+  });
+
+  it('says where it looked for a configuration', async () => {
+    await using folder = await temporaryFolder();
+    const { code, stderr } = await runCli(['up'], {
+      cwd: folder.path,
+      env: { SWITCHBOARD_HOME: folder.path },
+    });
+    expect(code).toBe(2);
+    expect(stderr).toContain(`none of mcp.json, .mcp.json, ${folder.path}/mcp.json exists`);
+  });
+});
+
+describe('switchboard check', () => {
+  it('says that a file is right', async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, 'right.json');
+    const mcpServers = { a: { command: 'a', commnad: 'b' }, b: { url: 'http://localhost/', disabled: true } };
+    await writeFile(file, JSON.stringify({ mcpServers }));
+    const { code, stdout, stderr } = await runCli(['check', file]);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: `${file} is right: 2 servers, 1 of them disabled\n`,
+    });
+    expect(stderr).toContain('did you mean "command"?');
+    const json = JSON.parse((await runCli(['check', file, '--json'])).stdout);
+    expect(json).toMatchObject({
+      ok: true,
+      servers: [
+        { name: 'a', enabled: true, transport: 'stdio' },
+        { name: 'b', enabled: false, transport: 'http' },
+      ],
+      settings: { naming: 'on-conflict' },
+    });
+  });
+
+  it('says all that is wrong, and where', async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, 'wrong.json');
+    await writeFile(file, '{"mcpServers": {"a": {"command": 7}, "b": {}}, "switchboard": {"pageSize": -1}}');
+    const { code, stderr } = await runCli(['check', file]);
+    expect(code).toBe(2);
+    for (const place of [file, 'mcpServers.a.command: ', 'mcpServers.b: ', 'switchboard.pageSize: ']) {
+      expect(stderr).toContain(place);
+    }
+    const { error } = JSON.parse((await runCli(['check', file, '--json'])).stdout);
+    expect(error).toMatchObject({ code: 'invalid_config', message: expect.stringContaining('mcpServers.b') });
+  });
+
+  it('says that there is no file', async () => {
+    expect(await runCli(['check', '/no/such/file.json'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('/no/such/file.json'),
+    });
+  });
+});
+
+describe('switchboard import', () => {
+  const files = {
+    'claude_desktop_config.json': {
+      mcpServers: { desktop: { command: 'npx', args: ['-y', 'server'], env: { A: 'b' } } },
+    },
+    'cursor.json': {
+      mcpServers: { cursor: { url: 'https://example.com/mcp', headers: { Authorization: 'x' } } },
+    },
+    'vscode.json': {
+      inputs: [{ id: 'key', type: 'promptString', description: 'The key' }],
+      servers: { code: { type: 'stdio', command: 'uvx', args: ['server'], env: { KEY: `\${input:key}` } } },
+    },
+  };
+
+  it('adds the servers of Claude Desktop, Cursor and VS Code to a file of ours', async () => {
+    await using folder = await temporaryFolder();
+    const target = join(folder.path, 'sub', 'mcp.json');
+    for (const [name, content] of Object.entries(files)) {
+      await writeFile(join(folder.path, name), JSON.stringify(content));
+      const { code, stdout, stderr } = await runCli(['import', name, '--config', target], {
+        cwd: folder.path,
+      });
+      expect(code).toBe(0);
+      expect(stdout).toContain(`1 servers written to ${target}`);
+      if (name === 'vscode.json') expect(stderr).toContain('set the variable key (The key)');
+    }
+    expect(JSON.parse(await readFile(target, 'utf8'))).toEqual({
+      mcpServers: {
+        ...files['claude_desktop_config.json'].mcpServers,
+        ...files['cursor.json'].mcpServers,
+        ...files['vscode.json'].servers,
+      },
+    });
+    expect((await runCli(['check', target])).code).toBe(0);
+
+    const again = ['import', join(folder.path, 'cursor.json'), '--config', target, '--json'];
+    const refused = await runCli(again);
+    expect(refused.code).toBe(2);
+    expect(JSON.parse(refused.stdout)).toMatchObject({
+      error: { message: expect.stringContaining('--force') },
+    });
+    const forced = await runCli([...again, '--force']);
+    expect(JSON.parse(forced.stdout)).toEqual({ config: target, imported: ['cursor'], notes: [] });
+  });
+
+  it('does not touch a file that is wrong', async () => {
+    await using folder = await temporaryFolder();
+    const target = join(folder.path, 'mcp.json');
+    const source = join(folder.path, 'cursor.json');
+    await writeFile(target, '{"mcpServers": ');
+    await writeFile(source, JSON.stringify(files['cursor.json']));
+    expect((await runCli(['import', source, '--config', target])).code).toBe(2);
+    expect(await readFile(target, 'utf8')).toBe('{"mcpServers": ');
+  });
+});
+
+describe('the command line', () => {
+  it('explains itself', async () => {
+    const { code, stdout } = await runCli(['--help']);
+    expect(code).toBe(0);
+    for (const command of ['up', 'stdio', 'ls', 'call', 'logs', 'import', 'check']) {
+      expect(stdout).toMatch(new RegExp(`^  ${command} `, 'm'));
+    }
+    expect(stdout).toContain('Exit codes: 0 done; 1 it failed');
+    for (const command of ['up', 'call']) {
+      const help = await runCli([command, '--help']);
+      expect(help).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining(`Usage: switchboard ${command} `),
+      });
+      expect(help.stdout).toContain('Exit codes:');
+    }
+  });
+
+  it.each([
+    [['juggle'], 'unknown command'],
+    [['ls', 'people'], "'people' is invalid"],
+    [['call'], 'missing required argument'],
+    [['up', '--port', 'seven'], 'A port is a number'],
+    [['up', '--colour'], 'unknown option'],
+  ])('refuses %j', async (words, complaint) => {
+    const { code, stdout, stderr } = await runCli(words);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(complaint);
+  });
+
+  it('refuses as JSON where JSON is asked for', async () => {
+    const { code, stdout, stderr } = await runCli(['ls', 'people', '--json']);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: '' });
+    expect(JSON.parse(stdout)).toMatchObject({
+      error: { code: 'usage', message: expect.stringContaining("'people' is invalid") },
+    });
+  });
+});

@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCli } from '../helpers/cli.ts';
+import { fixtureServer, freePort, referenceServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+
+let switchboard: RunningSwitchboard;
+let nobody: string;
+
+beforeAll(async () => {
+  switchboard = await startSwitchboard({
+    mcpServers: {
+      box: fixtureServer('toolbox'),
+      everything: referenceServer('everything'),
+      dying: fixtureServer('dying'),
+    },
+  });
+  nobody = `http://127.0.0.1:${await freePort()}`;
+});
+
+afterAll(() => switchboard?.stop());
+
+const run = (...words: string[]) => runCli([...words, '--url', switchboard.baseUrl]);
+
+describe('switchboard ls', () => {
+  it('shows servers with state, tools and what is wrong', async () => {
+    const { code, stdout, stderr } = await run('ls');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^box +ready +stdio +8 tools$/m);
+    expect(stdout).toMatch(/^dying +failed +stdio +Server "dying" .*API_TOKEN is not set$/m);
+  });
+
+  it.each([
+    ['tools', /^box__echo +box +The tool echo\.$/m],
+    ['resources', /^resource:\/\/everything\/demo:.* +everything +/m],
+    ['prompts', /^simple-prompt +everything +/m],
+  ])('shows %s with their server', async (what, line) => {
+    const { code, stdout } = await run('ls', what);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(line);
+  });
+
+  it.each([
+    ['servers', { name: 'box', state: 'ready', tool_count: 8, error: null }],
+    [
+      'tools',
+      { name: 'box__echo', inputSchema: { type: 'object' }, _meta: { 'dev.switchboard/server': 'box' } },
+    ],
+    ['resources', { uriTemplate: expect.stringMatching(/^resource:\/\/everything\//) }],
+    ['prompts', { name: 'simple-prompt' }],
+  ])('gives %s as JSON', async (what, item) => {
+    const { stdout } = await run('ls', what, '--json');
+    expect(JSON.parse(stdout)).toEqual(expect.arrayContaining([expect.objectContaining(item)]));
+  });
+
+  it('runs a configuration of its own', async () => {
+    const { code, stdout } = await runCli(['ls', 'tools', '--config', switchboard.configPath]);
+    expect(code).toBe(0);
+    expect(stdout).toContain('echo');
+  });
+});
+
+describe('switchboard call', () => {
+  it('takes JSON', async () => {
+    expect(await run('call', 'box__echo', '{"text": "Grüße"}')).toMatchObject({ code: 0, stdout: 'Grüße\n' });
+  });
+
+  it('takes key=value, values that are JSON as what they are', async () => {
+    const { stdout } = await run('call', 'get-sum', 'a=2', 'b=3');
+    expect(stdout).toContain('5');
+    expect((await run('call', 'box__echo', 'text=a=b')).stdout).toBe('a=b\n');
+  });
+
+  it('gives the whole result as JSON', async () => {
+    const { code, stdout } = await run('call', 'box__echo', 'text=hi', '--json');
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({ content: [{ type: 'text', text: 'hi' }] });
+  });
+
+  it('says that a tool failed', async () => {
+    const { code, stdout, stderr } = await run('call', 'get-sum', 'a=two');
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).not.toBe('');
+  });
+
+  it('says that there is no such tool', async () => {
+    expect(await run('call', 'juggle')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'error: Unknown tool: juggle\n',
+    });
+    const { stdout } = await run('call', 'juggle', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      error: { message: 'Unknown tool: juggle', rpc: { code: -32602, data: { code: 'unknown_tool' } } },
+    });
+  });
+
+  it('refuses arguments that it cannot read', async () => {
+    expect(await run('call', 'echo', 'text')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('key=value'),
+    });
+    expect(await run('call', 'echo', '{"text":')).toMatchObject({ code: 2 });
+  });
+});
+
+describe('switchboard logs', () => {
+  it('shows the last lines of a server', async () => {
+    await run('ls');
+    expect((await run('logs', 'dying')).stdout).toContain('FATAL: the variable API_TOKEN is not set\n');
+    const { stdout } = await run('logs', 'dying', '--json');
+    expect(JSON.parse(stdout)).toContain('loading …');
+  });
+
+  it('says that there is no such server', async () => {
+    expect(await run('logs', 'nobody')).toMatchObject({
+      code: 1,
+      stderr: 'error: There is no server "nobody".\n',
+    });
+  });
+});
+
+describe('without a Switchboard', () => {
+  it.each([[['ls']], [['call', 'echo']], [['logs', 'box']]])('%j says how to start one', async (words) => {
+    const { code, stderr } = await runCli([...words, '--url', nobody]);
+    expect(code).toBe(3);
+    expect(stderr).toBe(`error: There is no Switchboard at ${nobody}. Start one with: switchboard up\n`);
+  });
+
+  it('says so as JSON too', async () => {
+    const { code, stdout } = await runCli(['ls', '--json', '--url', nobody]);
+    expect(code).toBe(3);
+    expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'unreachable' } });
+  });
+});
