@@ -57,7 +57,7 @@ export const errorTable = {
   too_large: row(413, -32600, 'client', false, 'The message is larger than the limit.'),
   invalid_config: row(
     400,
-    -32602,
+    -32603,
     'client',
     false,
     'The configuration is wrong; the message says where and how to fix it.',
@@ -78,7 +78,6 @@ export const errorTable = {
   ),
   server_protocol_error: row(502, -32603, 'server', false, 'The server sent something that is not MCP.'),
   answer_too_large: row(502, -32603, 'server', false, 'The server sent a message larger than the limit.'),
-  call_timeout: row(504, -32603, 'server', true, 'The server did not answer in time.'),
   client_unavailable: row(
     502,
     -32603,

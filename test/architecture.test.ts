@@ -121,7 +121,7 @@ function only(from: Unit, allowed: string[], reason: string): Rule {
 
 /** src/gateway/call.ts → gateway, src/config.ts → config; a package stays what it is. */
 function unitOf(path: string): Unit {
-  return path.startsWith('src/') ? (path.split('/')[1] ?? '').replace(/\.ts$/, '') : path;
+  return path.startsWith('src/') ? (path.split('/')[1] ?? '').replace(/(\.test)?\.ts$/, '') : path;
 }
 
 function describeImport({ file, line, target }: Import): string {

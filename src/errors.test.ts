@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { sourceFiles } from '../test/helpers/source.ts';
+import { asSwitchboardError, errorTable, SwitchboardError } from './errors.ts';
+
+const docs = readFileSync(new URL('../docs/errors.md', import.meta.url), 'utf8');
+
+describe('the table of errors', () => {
+  it('is the same in docs/errors.md', () => {
+    const rows = Object.entries(errorTable).map(
+      ([code, { http, rpc, fault, retryable, meaning }]) =>
+        `| \`${code}\` | ${http} | ${rpc} | ${fault} | ${retryable ? 'yes' : 'no'} | ${meaning} |`,
+    );
+    const documented = docs.split('\n').filter((line) => line.startsWith('| `'));
+    expect(documented).toEqual(rows);
+  });
+
+  it('has no code that nobody uses', () => {
+    const users = sourceFiles('src').filter(
+      ({ path }) => path !== 'src/errors.ts' && !path.endsWith('.test.ts'),
+    );
+    const unused = Object.keys(errorTable).filter(
+      (code) => code !== 'internal' && !users.some(({ text }) => text.includes(`'${code}'`)),
+    );
+    expect(unused).toEqual([]);
+  });
+
+  it('allocates no JSON-RPC codes of its own', () => {
+    const standard = [-32700, -32600, -32601, -32602, -32603, -32002];
+    for (const { rpc } of Object.values(errorTable)) expect(standard).toContain(rpc);
+  });
+});
+
+describe('an error', () => {
+  it('that is thrown by something else becomes one of ours', () => {
+    const cause = new TypeError('oops');
+    expect(asSwitchboardError(cause)).toMatchObject({ code: 'internal', message: 'oops', cause });
+    expect(asSwitchboardError('text')).toMatchObject({ code: 'internal', message: 'text' });
+    const ours = new SwitchboardError('not_found', 'nothing');
+    expect(asSwitchboardError(ours)).toBe(ours);
+  });
+});
