@@ -137,8 +137,9 @@ export class ClientCall implements Call, InFlight {
   }
 
   /** The answer under the client's id, with the server's URIs made public. */
-  private mapped(chunks: Chunks, at: AnswerId): Buffer[] {
-    if (this.client.awaitsOthersThan(this.server)) verify(chunks, at);
+  private mapped(answered: Chunks, found: AnswerId): Buffer[] {
+    const isCertain = !this.outlet.isBatch && !this.client.awaitsOthersThan(this.server);
+    const { chunks, at } = isCertain ? { chunks: answered, at: found } : verified(answered, found);
     const { method } = this.message;
     if (at.isError || !mayHoldUris(method, chunks)) return withAnswerId(chunks, at, this.idBytes);
     const answer = join(withAnswerId(chunks, at, this.idBytes));
@@ -154,9 +155,10 @@ export class ClientCall implements Call, InFlight {
 
 /**
  * A client that awaits several servers could be made to take one server's answer for another's by an answer with
- * two ids. Then, and only then, answers are read whole.
+ * two ids, and a batch by two answers in one. Then, and only then, answers are read whole, and left one reading.
  */
-function verify(chunks: Chunks, at: AnswerId): void {
-  const whole = readMessage(join(chunks));
-  if (whole.id !== at.id) throw new SwitchboardError('server_protocol_error', 'the answer has two ids');
+function verified(chunks: Chunks, at: AnswerId): { chunks: Chunks; at: AnswerId } {
+  const { bytes, id, idSpan } = readMessage(join(chunks));
+  if (id !== at.id) throw new SwitchboardError('server_protocol_error', 'the answer has two ids');
+  return { chunks: [bytes], at: { id: at.id, isError: at.isError, chunk: 0, ...idSpan! } };
 }

@@ -15,6 +15,8 @@ export interface Outlet {
   pause(retryMs: number): void;
   /** Time has passed and no answer is there yet. */
   keepAlive(): void;
+  /** Whether several answers leave as one message, so that each has to be exactly one. */
+  readonly isBatch: boolean;
 }
 
 /** Where everything goes that belongs to the client but to none of its requests. */

@@ -68,6 +68,25 @@ describe('the id of an answer', () => {
     expect(findAnswerId([Buffer.from(text)])).toMatchObject({ id: 12, isError: text.includes('error') });
   });
 
+  it('is the one that is read of two, wherever the server put the other', () => {
+    const other = fc.constantFrom('"id":7', '"id" : "7"', '"\\u0069d":7', '"id":null');
+    const head = ['"jsonrpc":"2.0"', '"id":12'];
+    const texts = other.chain((second) =>
+      fc
+        .tuple(fc.shuffledSubarray(head, { minLength: 2 }), objectText(['"result":{}', second, second]))
+        .map(([first, rest]) => `{${first.join(',')},${rest.slice(1)}`),
+    );
+    fc.assert(
+      fc.property(texts, rareCuts, (text, cuts) => {
+        const chunks = pieces(text, cuts);
+        const at = findAnswerId(chunks);
+        if (at === undefined) return;
+        const readdressed = Buffer.concat(withAnswerId(chunks, at, Buffer.from('34'))).toString();
+        expect(JSON.parse(readdressed)).toEqual({ jsonrpc: '2.0', id: 34, result: {} });
+      }),
+    );
+  });
+
   it.each([
     ['a request', '{"jsonrpc":"2.0","id":1,"method":"ping"}'],
     ['a notification', '{"jsonrpc":"2.0","method":"m","params":{"id":1}}'],
@@ -83,6 +102,7 @@ describe('the id of an answer', () => {
     ['an escaped id', '{"jsonrpc":"2.0","\\u0069d":1,"result":{}}'],
     ['an id only inside', '{"jsonrpc":"2.0","result":{"a":1,"id":1}}'],
     ['a text that ends like an answer', '"{\\"result\\":1,\\"id\\":1}'],
+    ['no end', '{"jsonrpc":"2.0","id":1,"result":[]'],
     ['nothing', '{'],
   ])('is left to a full reading where there is %s', (_what, text) => {
     expect(findAnswerId([Buffer.from(text)])).toBeUndefined();

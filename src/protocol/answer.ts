@@ -7,27 +7,52 @@ export interface AnswerId {
   chunk: number;
   start: number;
   end: number;
+  /** Where nobody has looked at what comes after the id: its whole member with the comma, and the message's end. */
+  early?: { start: number; end: number; closing: number };
 }
+
+const idKey = Buffer.from(',"id":');
 
 /**
  * Finds the id of an answer to a request of ours (so the id is a small integer) by looking only at the message's
  * first bytes and its last ones: that is where every known server writes it. Undefined means: read the whole.
  */
 export function findAnswerId(chunks: Chunks): AnswerId | undefined {
-  const first = chunks[0]!;
-  const head = new HeadReader(first);
+  const head = new HeadReader(chunks[0]!);
   if (!head.read()) return undefined;
-  if (head.idStart !== -1) {
-    return { id: head.id, isError: head.isError, chunk: 0, start: head.idStart, end: head.idEnd };
-  }
   const last = chunks.length - 1;
-  const tail = idAtEnd(chunks[last]!);
-  return tail && { ...tail, isError: head.isError, chunk: last };
+  if (head.idStart === -1) {
+    const tail = idAtEnd(chunks[last]!);
+    return tail && { ...tail, isError: head.isError, chunk: last };
+  }
+  const closing = skipSpaceBack(chunks[last]!, chunks[last]!.length) - 1;
+  if (chunks[last]![closing] !== 0x7d) return undefined;
+  return {
+    id: head.id,
+    isError: head.isError,
+    chunk: 0,
+    start: head.idStart,
+    end: head.idEnd,
+    early: { start: head.memberStart, end: head.memberEnd, closing },
+  };
 }
 
-/** The same answer under another id. */
+/**
+ * The same answer under another id. An early id moves to the end: of two equal keys parsers take the last one, so
+ * that a server cannot answer another request by putting a second id where nobody looks.
+ */
 export function withAnswerId(chunks: Chunks, at: AnswerId, id: Buffer): Buffer[] {
   const chunk = chunks[at.chunk]!;
+  if (at.early !== undefined) {
+    const { start, end, closing } = at.early;
+    const last = chunks[chunks.length - 1]!;
+    const before = chunk.subarray(0, start);
+    const between =
+      chunks.length === 1
+        ? [chunk.subarray(end, closing)]
+        : [chunk.subarray(end), ...chunks.slice(1, -1), last.subarray(0, closing)];
+    return [before, ...between, idKey, id, last.subarray(closing)];
+  }
   const spliced = [chunk.subarray(0, at.start), id, chunk.subarray(at.end)];
   if (chunks.length === 1) return spliced;
   return [...chunks.slice(0, at.chunk), ...spliced, ...chunks.slice(at.chunk + 1)];
@@ -40,6 +65,8 @@ class HeadReader {
   id = -1;
   idStart = -1;
   idEnd = -1;
+  memberStart = -1;
+  memberEnd = -1;
   isError = false;
 
   constructor(bytes: Buffer) {
@@ -54,7 +81,9 @@ class HeadReader {
       if (this.word('"jsonrpc"')) {
         if (!this.take(0x3a) || !this.spacedWord('"2.0"') || !this.take(0x2c)) return false;
       } else if (this.word('"id"')) {
+        this.memberStart = this.at - 4;
         if (this.idStart !== -1 || !this.take(0x3a) || !this.number() || !this.take(0x2c)) return false;
+        this.memberEnd = this.at;
       } else if (this.word('"result"')) {
         return this.take(0x3a);
       } else if (this.word('"error"')) {

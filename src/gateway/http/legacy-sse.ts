@@ -77,6 +77,8 @@ class SseClient implements ClientStream, Outlet {
   private readonly response: ServerResponse;
   session: Session | undefined;
 
+  readonly isBatch = false;
+
   constructor(response: ServerResponse) {
     this.response = response;
   }

@@ -41,6 +41,10 @@ export class PostOutlet implements Outlet {
     if (terms.prefersEvents) this.becomeStream();
   }
 
+  get isBatch(): boolean {
+    return this.terms.isBatch;
+  }
+
   event(message: Chunks): void {
     if (this.missing === 0) return;
     if (!this.becomeStream()) this.streams.send(message);

@@ -148,7 +148,7 @@ export class StreamableEndpoint {
 }
 
 /** Notifications and answers have no answer themselves. */
-const noOutlet = { event() {}, answer() {}, end() {}, pause() {}, keepAlive() {} };
+const noOutlet = { event() {}, answer() {}, end() {}, pause() {}, keepAlive() {}, isBatch: false };
 
 const noHeaders = {};
 
