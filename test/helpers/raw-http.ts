@@ -14,7 +14,7 @@ export interface RpcMessage {
 export interface RawRequest {
   method?: string;
   headers?: Record<string, string>;
-  /** Text goes out as it is, anything else as JSON. */
+  /** Text and bytes go out as they are, anything else as JSON. */
   body?: unknown;
 }
 
@@ -34,7 +34,8 @@ export function openExchange(
   return new Promise((resolve, reject) => {
     const request = openRequest(url, { method, headers, agent: false }, resolve);
     request.on('error', reject);
-    request.end(body === undefined || typeof body === 'string' ? body : JSON.stringify(body));
+    const isReady = body === undefined || typeof body === 'string' || Buffer.isBuffer(body);
+    request.end(isReady ? body : JSON.stringify(body));
   });
 }
 
