@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import { HeadReader, type ResponseHead } from './response-head.ts';
+
+function head(lines: string): ResponseHead {
+  return new HeadReader().read(`HTTP/1.1 200 OK\r\n${lines}`);
+}
+
+describe('the head of an answer', () => {
+  it('tells the content type in lower case', () => {
+    expect(head('Content-Type: Text/Event-Stream; charset=utf-8').contentType).toBe(
+      'text/event-stream; charset=utf-8',
+    );
+    expect(head('x: y').contentType).toBe('');
+  });
+
+  it('tells where a redirect leads', () => {
+    expect(head('Location: /there').location).toBe('/there');
+  });
+
+  it('may repeat the same length', () => {
+    expect(head('content-length: 3\r\ncontent-length: 3').bodyBytes).toBe(3);
+    expect(head('content-length: 3, 3').bodyBytes).toBe(3);
+  });
+
+  const length = 'content-length: 0\r\n';
+  it.each([
+    ['nothing is said', `${length}x: y`, 4_000],
+    ['the server gives a time', `${length}Keep-Alive: timeout=5`, 4_000],
+    ['the server gives a long time', `${length}keep-alive: timeout=600, max=100`, 30_000],
+    ['the server gives a time last', `${length}keep-alive: max=100, timeout=11`, 10_000],
+    ['the server gives no time', `${length}keep-alive: timeout=1`, 0],
+    ['the server closes', `${length}Connection: Close`, 0],
+    ['the server closes among other things', `${length}connection: x, close`, 0],
+    ['the body ends with the connection', 'x: y', 0],
+    ['both a length and chunks are given', `${length}transfer-encoding: chunked`, 0],
+    ['chunks are given', 'transfer-encoding: chunked', 4_000],
+  ])('tells how long the connection can be kept: %s', (_what, lines, keepAliveMs) => {
+    expect(head(lines).keepAliveMs).toBe(keepAliveMs);
+  });
+
+  it('of an old server keeps the connection only where it says so', () => {
+    const keepAliveMs = (lines: string) =>
+      new HeadReader().read(`HTTP/1.0 200 OK\r\ncontent-length: 0${lines}`).keepAliveMs;
+    expect(keepAliveMs('')).toBe(0);
+    expect(keepAliveMs('\r\nconnection: keep-alive')).toBe(4_000);
+  });
+});

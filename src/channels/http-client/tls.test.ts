@@ -1,0 +1,80 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { listen, openPool, post } from '../../../test/helpers/http-exchange.ts';
+
+interface Identity {
+  key: string;
+  cert: string;
+}
+
+/** A key and a certificate for localhost that it signs itself; undefined where there is no openssl to make them. */
+function makeIdentity(): Identity | undefined {
+  const folder = mkdtempSync(join(tmpdir(), 'switchboard-tls-'));
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
+  const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
+  try {
+    const words = ['req', '-x509', ...curve, ...names, '-keyout', key, '-out', cert];
+    execFileSync('openssl', words, { stdio: 'ignore' });
+    return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
+  } catch {
+    return undefined;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function serve(identity: Identity): Server {
+  const server = createServer({ ...identity, ALPNProtocols: ['h2', 'http/1.1'] }, (request, response) => {
+    const { servername, alpnProtocol } = request.socket as TLSSocket;
+    response.end(JSON.stringify({ servername, alpnProtocol, host: request.headers.host }));
+  });
+  server.on('tlsClientError', () => {});
+  return server;
+}
+
+function trust(identity: Identity): void {
+  const before = getCACertificates('default');
+  setDefaultCACertificates([...before, identity.cert]);
+  onTestFinished(() => setDefaultCACertificates(before));
+}
+
+const identity = makeIdentity();
+
+describe.skipIf(identity === undefined)('a server behind TLS (needs openssl for its certificate)', () => {
+  it('is asked for HTTP/1.1 under its name, on a connection that is kept', async () => {
+    trust(identity!);
+    const { url, sockets } = await listen(serve(identity!), 'https');
+    const peer = { url: new URL(url.href.replace('127.0.0.1', 'localhost')), sockets };
+    const pool = openPool(peer);
+    for (let count = 0; count < 3; count++) {
+      const { status, body } = await post(pool, peer, Buffer.alloc(200_000)).outcome;
+      expect(status).toBe(200);
+      expect(JSON.parse(body.toString())).toEqual({
+        servername: 'localhost',
+        alpnProtocol: 'http/1.1',
+        host: peer.url.host,
+      });
+    }
+    expect(sockets.items.length).toBe(1);
+  });
+
+  it('may be known by its address only', async () => {
+    trust(identity!);
+    const peer = await listen(serve(identity!), 'https');
+    const { body } = await post(openPool(peer), peer).outcome;
+    expect(JSON.parse(body.toString())).toMatchObject({ servername: false, host: peer.url.host });
+  });
+
+  it('is sent nothing where its certificate is not trusted', async () => {
+    const peer = await listen(serve(identity!), 'https');
+    const { error, neverSent } = await post(openPool(peer), peer).outcome;
+    expect((error as NodeJS.ErrnoException).code).toBe('DEPTH_ZERO_SELF_SIGNED_CERT');
+    expect(neverSent).toBe(true);
+  });
+});
