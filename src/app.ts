@@ -66,6 +66,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
           events.serverChanged(view(server));
           scope.changes(kinds);
         },
+        connected: (server, connection) => gateway.connected(server, connection),
         notified: (server, connection, message, call) => gateway.notified(server, connection, message, call),
         asked: (server, connection, message, call) => gateway.asked(server, connection, message, call),
       },

@@ -47,6 +47,16 @@ async function subscribe(connection: Connection, session: Session, uri: string):
   await connection.subscriptions.add(uri, session, () => upstream.request('resources/subscribe', { uri }));
 }
 
+/** Asks on a new connection for the updates that clients still wait for. */
+export function followAgain(server: string, connection: Connection, sessions: Iterable<Session>): void {
+  for (const session of sessions) {
+    for (const followed of session.followed.values()) {
+      if (followed.server !== server) continue;
+      subscribe(connection, session, followed.own).catch((error: Error) => connection.log.add(error.message));
+    }
+  }
+}
+
 async function unsubscribe(connection: Connection, session: Session, uri: string): Promise<void> {
   const live = connection.current;
   if (connection.subscriptions.remove(uri, session) && live !== undefined) {

@@ -6,7 +6,7 @@ import { bytesOf, notificationMessage, resultMessage } from '../protocol/jsonrpc
 import type { Connection } from '../upstreams/connection.ts';
 import type { Identity } from '../upstreams/handshake.ts';
 import type { Server } from '../upstreams/server.ts';
-import type { Call } from '../upstreams/upstream.ts';
+import type { Call, Client } from '../upstreams/upstream.ts';
 import {
   type Addressee,
   answerAsk,
@@ -17,7 +17,7 @@ import {
   rootsChanged,
 } from './ask.ts';
 import { ClientCall, call } from './call.ts';
-import { follow, passUpdate } from './follow.ts';
+import { follow, followAgain, passUpdate } from './follow.ts';
 import { initializeResult, readInitialize } from './initialize.ts';
 import { list } from './lists.ts';
 import { isWanted, mostTalkative, readLevel } from './logging.ts';
@@ -110,6 +110,15 @@ export class Gateway {
       const notification = [notificationMessage(method)];
       for (const session of this.sessions.values()) session.stream.send(notification);
     }
+  }
+
+  /** What clients have asked of a server is asked on its new connection too. */
+  connected(server: Server, connection: Connection): void {
+    const owner = server.ownerOf(connection);
+    this.setLogLevel(connection, owner);
+    if (owner instanceof Session) followAgain(server.name, connection, [owner]);
+    else if (server.config.isolation === 'shared')
+      followAgain(server.name, connection, this.sessions.values());
   }
 
   /** A server says something by itself. */
@@ -231,12 +240,13 @@ export class Gateway {
   private passLogLevel(): void {
     for (const server of this.scope.servers.all()) {
       for (const connection of server.connections()) {
-        const owner = server.ownerOf(connection);
-        connection.setLogLevel(
-          owner instanceof Session ? owner.logLevel : mostTalkative(this.sessions.values()),
-        );
+        this.setLogLevel(connection, server.ownerOf(connection));
       }
     }
+  }
+
+  private setLogLevel(connection: Connection, owner: Client | undefined): void {
+    connection.setLogLevel(owner instanceof Session ? owner.logLevel : mostTalkative(this.sessions.values()));
   }
 
   private passRootsChanged(session: Session): void {

@@ -16,6 +16,8 @@ export interface ServerEvents {
   stateChanged(server: Server): void;
   /** What the server offers of these kinds is known anew. */
   offerChanged(server: Server, kinds: OfferKind[]): void;
+  /** A connection is open that knows nothing of what clients asked for before. */
+  connected(server: Server, connection: Connection): void;
   notified(server: Server, connection: Connection, message: Message, call: Call | undefined): void;
   asked(server: Server, connection: Connection, message: Message, call: Call | undefined): void;
 }
@@ -150,6 +152,10 @@ export class Server {
   ): Connection {
     const connection: Connection = new Connection(this.config, this.settings, capabilities, this.log, {
       ...lifecycle,
+      opened: (live) => {
+        lifecycle.opened(live);
+        this.events.connected(this, connection);
+      },
       notified: (message, call) => this.notified(connection, message, call),
       asked: (message, call) => this.events.asked(this, connection, message, call),
     });

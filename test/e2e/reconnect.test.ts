@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+const LEVEL = 'logging/setLevel';
+const UPDATED = 'notifications/resources/updated';
+const uri = 'resource://notes/note://todo';
+
+it('a process that starts after a client said how much it wants to hear is told', async () => {
+  await using witness = await Witness.open();
+  await using switchboard = await startSwitchboard({
+    mcpServers: {
+      shared: fixtureServer('toolbox', witness.env('shared')),
+      own: { ...fixtureServer('toolbox', witness.env('own')), isolation: 'session' },
+    },
+    switchboard: { naming: 'always' },
+  });
+  const session = await RawSession.open(switchboard.url);
+  await session.request(LEVEL, { level: 'debug' });
+  const pid = Number(await session.callText('own__pid'));
+  const ofOwn = await witness.sees('own', LEVEL, (sighting) => sighting.pid === pid);
+  const ofShared = await witness.sees('shared', LEVEL);
+  expect([ofOwn.params, ofShared.params]).toEqual([{ level: 'debug' }, { level: 'debug' }]);
+});
+
+it.each(['dies', 'is changed'])('what clients follow is followed again when the server %s', async (what) => {
+  await using witness = await Witness.open();
+  const notes = () => fixtureServer('notes', { ...witness.env('notes'), NOTES_OF: 'all' });
+  await using switchboard = await startSwitchboard({ mcpServers: { notes: notes() } });
+  const session = await RawSession.open(switchboard.url);
+  const stream = await session.listen();
+  expect(await session.request('resources/subscribe', { uri })).toMatchObject({ result: {} });
+  const { pid } = await witness.sees('notes', 'start');
+
+  if (what === 'dies') process.kill(pid, 'SIGKILL');
+  else await switchboard.configure({ mcpServers: { notes: { ...notes(), prefix: 'n' } } });
+  await witness.sees('notes', 'end');
+  // A call starts it again; the touch is seen only where the new process was told to watch.
+  await session.callText('touch', { uri: 'note://done' });
+  const again = await witness.sees(
+    'notes',
+    'message',
+    (sighting) => sighting.pid !== pid && sighting.method === 'resources/subscribe',
+  );
+  expect(again.params).toEqual({ uri: 'note://todo' });
+  await session.callText('touch', { uri: 'note://todo' });
+  expect(await stream.message(({ method }) => method === UPDATED)).toMatchObject({ params: { uri } });
+  await stream.cut();
+});
