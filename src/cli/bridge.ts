@@ -30,7 +30,11 @@ export async function bridge(flags: BridgeFlags): Promise<void> {
   const session = new BridgedSession(flags.url, () => ensureRunning(flags));
   await new Promise<void>((resolve) => {
     const lines = new LineSplitter(MAX_BYTES, {
-      line: (chunks) => session.fromClient(join(chunks)),
+      line: (chunks) => {
+        const line = join(chunks);
+        // What the network says comes first: a connection that is closed already must not carry the message.
+        setImmediate(() => session.fromClient(line));
+      },
       tooLong: () =>
         session.refuse(new SwitchboardError('too_large', `The message is over ${MAX_BYTES} bytes.`)),
     });

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { expect, it } from 'vitest';
 import { connectHttp, connectSse, textOf } from '../helpers/clients.ts';
 import { FastClient } from '../helpers/fast-client.ts';
@@ -34,7 +35,7 @@ it('10,000 calls of two clients with the same ids are each answered to their own
         id,
         result: { content: [{ type: 'text', text: JSON.stringify(brought) }] },
       };
-      if (JSON.stringify(answer) !== JSON.stringify(expected)) mixedUp.push({ brought, answer });
+      if (!isDeepStrictEqual(answer, expected)) mixedUp.push({ brought, answer });
     }),
   );
   await runAll(tasks, 64);
