@@ -94,6 +94,7 @@ describe('the settings of a configuration', () => {
       maxMessageBytes: 67_108_864,
       maxSessions: 10_000,
       sessionIdleMs: 1_800_000,
+      keepAliveMs: 5_000,
     });
   });
 
