@@ -40,7 +40,7 @@ export interface Routed extends Span {
 }
 
 /** The strings of `params.ref`. */
-export interface Reference {
+interface Reference {
   type: Routed | undefined;
   name: Routed | undefined;
   uri: Routed | undefined;
