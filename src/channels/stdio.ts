@@ -110,6 +110,7 @@ export class StdioChannel implements Channel {
       },
     });
     this.child.stdout.on('data', (chunk: Buffer) => lines.push(chunk));
+    this.child.stdout.on('end', () => lines.end());
     this.child.stdout.on('error', () => {});
   }
 

@@ -20,6 +20,7 @@ beforeAll(async () => {
       dribbling: fixtureServer('dribbling'),
       bursting: fixtureServer('bursting'),
       bulky: fixtureServer('bulky'),
+      hasty: fixtureServer('hasty'),
       deaf: fixtureServer('deaf', witness.env('deaf')),
       box: fixtureServer('toolbox', witness.env('box')),
       missing: { command: missing },
@@ -68,6 +69,10 @@ describe('messages on stdout', () => {
     const texts = Array.from({ length: 50 }, (_, index) => `text ${index}`);
     const answers = texts.map((text) => session.callText('bursting__echo', { text, together: texts.length }));
     expect(await Promise.all(answers)).toEqual(texts);
+  });
+
+  it('may end with the process instead of a line break', async () => {
+    expect(await session.callText('hasty__leave')).toBe('bye');
   });
 
   it.each([false, true])('may be large (id at the end: %s)', async (idAtEnd) => {
