@@ -32,8 +32,9 @@ export async function bridge(flags: BridgeFlags): Promise<void> {
     const lines = new LineSplitter(MAX_BYTES, {
       line: (chunks) => {
         const line = join(chunks);
-        // What the network says comes first: a connection that is closed already must not carry the message.
-        setImmediate(() => session.fromClient(line));
+        // What the network says comes first: in one turn of the loop a stream ends and frees its connection, in the
+        // next one that connection is seen to be closed. It must not carry the message.
+        setImmediate(() => setImmediate(() => session.fromClient(line)));
       },
       tooLong: () =>
         session.refuse(new SwitchboardError('too_large', `The message is over ${MAX_BYTES} bytes.`)),
