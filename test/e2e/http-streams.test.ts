@@ -194,11 +194,14 @@ describe('the stream of a request', () => {
 
 describe('a client that does not read', () => {
   it.skipIf(process.platform !== 'linux')('is cut off before it fills the memory', async () => {
-    const { pid } = switchboard.process;
-    const session = await RawSession.open(switchboard.url);
+    await using flooding = await startSwitchboard({
+      mcpServers: { box: fixtureServer('toolbox', witness.env('flooding')) },
+    });
+    const { pid } = flooding.process;
+    const session = await RawSession.open(flooding.url);
     await session.call('echo', { text: 'warm' });
     const before = await peakMemory(pid!);
-    const response = await openExchange(switchboard.url, {
+    const response = await openExchange(flooding.url, {
       headers: session.headers(),
       body: {
         jsonrpc: '2.0',
@@ -210,13 +213,12 @@ describe('a client that does not read', () => {
     response.pause();
     const closed = new Promise((resolve) => response.once('close', resolve));
     response.on('error', () => {});
-    await witness.sees('box', 'flooded');
+    await witness.sees('flooding', 'flooded');
     expect((await peakMemory(pid!)) - before).toBeLessThan(128 * 1024);
     response.resume();
     await closed;
     expect(response.complete).toBe(false);
     expect(await session.callText('echo', { text: 'alive' })).toBe('alive');
-    await session.end();
   });
 });
 
