@@ -23,6 +23,8 @@ afterAll(() => switchboard?.stop());
 describe('a request to /mcp', () => {
   const refusals: [string, RawRequest & { noSession?: boolean }, { status: number; code?: number }][] = [
     ['without a session', { noSession: true }, { status: 400, code: -32600 }],
+    ['that listens without a session', { method: 'GET', noSession: true }, { status: 400, code: -32600 }],
+    ['that ends no session', { method: 'DELETE', noSession: true }, { status: 400, code: -32600 }],
     ['of an unknown session', { headers: { 'mcp-session-id': 'gone' } }, { status: 404, code: -32600 }],
     ['of another content type', { headers: { 'content-type': 'text/plain' } }, { status: 415 }],
     ['that is nearly JSON', { headers: { 'content-type': 'application/json-patch+json' } }, { status: 415 }],
