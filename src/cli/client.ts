@@ -1,6 +1,6 @@
 import type { Receiver } from '../channels/channel.ts';
 import { HttpChannel } from '../channels/http.ts';
-import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import { SwitchboardError } from '../errors.ts';
 import { identity } from '../identity.ts';
 import {
   type Chunks,
@@ -11,8 +11,11 @@ import {
 } from '../protocol/jsonrpc.ts';
 import { newestVersion } from '../protocol/versions.ts';
 import { RpcFailure, UnreachableError } from './exit.ts';
+import { get } from './get.ts';
 
 const MAX_BYTES = 256 * 1024 * 1024;
+const HEALTH_MS = 5_000;
+const API_MS = 30_000;
 
 interface Waiting {
   resolve(result: unknown): void;
@@ -95,9 +98,8 @@ export class Client implements Receiver {
 /** Fails with a helpful message where nobody answers at the address. */
 export async function checkReachable(url: string): Promise<void> {
   try {
-    const response = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(5_000) });
-    await response.body?.cancel();
-    if (response.ok) return;
+    const { status } = await get(`${url}/healthz`, HEALTH_MS);
+    if (status === 200) return;
   } catch {
     // Said below.
   }
@@ -107,9 +109,9 @@ export async function checkReachable(url: string): Promise<void> {
 /** A GET on the API. */
 export async function getApi(url: string, path: string): Promise<Record<string, unknown>> {
   await checkReachable(url);
-  const response = await fetch(`${url}/api/v1${path}`);
-  const body = (await response.json()) as Record<string, unknown>;
-  if (response.ok) return body;
-  const { message } = (body.error ?? {}) as { message?: string };
-  throw asSwitchboardError(new SwitchboardError('not_found', message ?? `HTTP ${response.status}`));
+  const { status, body } = await get(`${url}/api/v1${path}`, API_MS);
+  const answer = JSON.parse(body.toString()) as Record<string, unknown>;
+  if (status === 200) return answer;
+  const { message } = (answer.error ?? {}) as { message?: string };
+  throw new SwitchboardError('not_found', message ?? `HTTP ${status}`);
 }

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -62,6 +63,15 @@ describe.skipIf(identity === undefined)('a server behind TLS (needs openssl for 
       });
     }
     expect(sockets.items.length).toBe(1);
+  });
+
+  it('may send much', async () => {
+    trust(identity!);
+    const sent = randomBytes(3_000_000);
+    const server = createServer({ ...identity }, (_request, response) => response.end(sent));
+    const peer = await listen(server, 'https');
+    const { body } = await post(openPool(peer), peer).outcome;
+    expect(body.equals(sent)).toBe(true);
   });
 
   it('may be known by its address only', async () => {

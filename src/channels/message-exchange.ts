@@ -1,0 +1,184 @@
+import { SwitchboardError } from '../errors.ts';
+import { type Chunks, join } from '../protocol/jsonrpc.ts';
+import { SseParser } from '../protocol/sse.ts';
+import { tooLarge } from './channel.ts';
+import type { HttpChannel } from './http.ts';
+import { HttpExchange } from './http-client/exchange.ts';
+import { isHeaderValue } from './http-client/request-head.ts';
+import type { ResponseHead } from './http-client/response-head.ts';
+import { networkError, sessionForgotten, statusError } from './http-target.ts';
+
+const LINGER_MS = 5_000;
+
+/** One HTTP exchange: a POST with its answer, a resumed answer, or the GET stream (`standing`). */
+export class MessageExchange extends HttpExchange {
+  private readonly channel: HttpChannel;
+  private readonly request: number | undefined;
+  private readonly attempt: number;
+  private readonly standing: boolean;
+  private readonly resumedFrom: string | undefined;
+  private status = 0;
+  private location: string | undefined;
+  private events: SseParser | undefined;
+  private body: Buffer[] = [];
+  private bodyBytes = 0;
+  private retryMs: number | undefined;
+  private heard = false;
+  private abandoned = false;
+  private ended = false;
+  private settled = false;
+
+  constructor(
+    channel: HttpChannel,
+    request: number | undefined,
+    attempt = 0,
+    resumedFrom?: string,
+    standing = false,
+  ) {
+    super();
+    this.channel = channel;
+    this.request = request;
+    this.attempt = attempt;
+    this.resumedFrom = resumedFrom;
+    this.standing = standing;
+  }
+
+  abandon(): void {
+    this.abandoned = true;
+    this.abort();
+  }
+
+  /** The answer came. A server that leaves its stream open after that does not keep the connection. */
+  settle(): void {
+    this.settled = true;
+    if (this.events === undefined) return;
+    setTimeout(() => {
+      if (!this.ended) this.abandon();
+    }, LINGER_MS).unref();
+  }
+
+  onHead({ status, contentType, sessionId, location }: ResponseHead): void {
+    this.status = status;
+    this.location = location;
+    if (status < 200 || status > 299) return;
+    this.channel.opened(sessionId);
+    if (contentType.startsWith('text/event-stream')) {
+      this.events = new SseParser(this.channel.maxBytes, {
+        event: ({ data }) => this.message(data),
+        retry: (milliseconds) => {
+          this.retryMs = milliseconds;
+        },
+        tooLarge: () => this.tooLarge(),
+      });
+    }
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.events !== undefined) {
+      this.events.push(chunk);
+      return;
+    }
+    this.bodyBytes += chunk.length;
+    if (this.bodyBytes > this.channel.maxBytes) {
+      this.abort();
+      this.onError(tooLarge(this.channel.maxBytes), false);
+    } else {
+      this.body.push(chunk);
+    }
+  }
+
+  onEnd(): void {
+    this.ended = true;
+    if (this.abandoned) return;
+    if (this.standing) this.standingEnded();
+    else if (this.status < 200 || this.status > 299) this.refused();
+    else if (this.events !== undefined) this.streamEnded();
+    else this.bodyEnded();
+  }
+
+  onError(error: Error, unsent: boolean): void {
+    this.ended = true;
+    if (this.abandoned || this.settled) return;
+    if (this.standing) {
+      this.channel.listenAgain(this.lastEventId(), undefined, this.attempt + 1);
+    } else if (error instanceof SwitchboardError) {
+      this.channel.failed(this.request, error, true);
+    } else if (this.events === undefined || !this.resumes()) {
+      const failure = networkError(error, this.channel.url);
+      const neverSent = unsent && this.attempt === 0;
+      if (neverSent) this.channel.breaks(failure);
+      this.channel.failed(this.request, failure, !neverSent);
+    }
+  }
+
+  private message(data: Chunks): void {
+    if (data.length === 0) return;
+    this.heard = true;
+    this.channel.receiver.message(data, this.request);
+  }
+
+  /** The answer that the stream is for cannot come any more, or it was just this. */
+  private tooLarge(): void {
+    const error = tooLarge(this.channel.maxBytes);
+    this.channel.failed(this.request, error, true);
+    if (this.request !== undefined) this.abandon();
+  }
+
+  private bodyEnded(): void {
+    if (this.request === undefined) return;
+    if (this.body.length === 0) {
+      this.channel.failed(this.request, noAnswer(this.channel.url), true);
+      return;
+    }
+    this.channel.receiver.message(this.body, this.request);
+    if (!this.settled) this.channel.failed(this.request, noAnswer(this.channel.url), true);
+  }
+
+  private streamEnded(): void {
+    if (this.request === undefined || this.settled || this.resumes()) return;
+    this.channel.failed(this.request, noAnswer(this.channel.url), true);
+  }
+
+  private refused(): void {
+    const { url } = this.channel;
+    const forgotten = this.status === 404 && this.channel.hasSession();
+    const error = forgotten
+      ? sessionForgotten(url)
+      : statusError(this.status, url, join(this.body).toString(), this.location);
+    if (forgotten) this.channel.breaks(error);
+    this.channel.failed(this.request, error, !forgotten);
+  }
+
+  private standingEnded(): void {
+    // 405: the server has nothing to say by itself. Other refusals are not worth asking again either.
+    if (this.status >= 400 && this.status < 500) {
+      if (this.status === 404 && this.channel.hasSession()) {
+        const error = sessionForgotten(this.channel.url);
+        this.channel.breaks(error);
+        this.channel.failed(undefined, error, false);
+      }
+      return;
+    }
+    this.channel.listenAgain(this.lastEventId(), this.retryMs, this.heard ? 0 : this.attempt + 1);
+  }
+
+  private resumes(): boolean {
+    const lastEventId = this.lastEventId();
+    if (this.request === undefined || lastEventId === undefined) return false;
+    return this.channel.resume(this.request, lastEventId, this.retryMs, this.heard ? 0 : this.attempt);
+  }
+
+  private lastEventId(): string | undefined {
+    const lastEventId = this.events?.lastEventId ?? this.resumedFrom;
+    return lastEventId !== undefined && isHeaderValue(asHeaderValue(lastEventId)) ? lastEventId : undefined;
+  }
+}
+
+/** Headers are bytes; ids of events are text, and travel as its UTF-8. */
+export function asHeaderValue(text: string): string {
+  return Buffer.from(text).toString('latin1');
+}
+
+function noAnswer(url: URL): SwitchboardError {
+  return new SwitchboardError('server_protocol_error', `${url.origin} ended its answer without giving one.`);
+}
