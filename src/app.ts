@@ -46,7 +46,10 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       `Listening on ${options.host} would open every server to the network without authentication. Use 127.0.0.1.`,
     );
   }
-  let reload: (result: Configuration | SwitchboardError) => void = () => {};
+  let early: Configuration | SwitchboardError | undefined;
+  let reload = (result: Configuration | SwitchboardError): void => {
+    early = result;
+  };
   const watch = watchConfiguration(options.configPath, (result) => reload(result), events.warned);
   try {
     const configuration = withOverrides(await loadConfiguration(options.configPath, events.warned), options);
@@ -63,12 +66,13 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       {
         stateChanged: (server) => events.serverChanged(view(server)),
         offerChanged: (server, kinds) => {
-          events.serverChanged(view(server));
+          if (server.state === 'ready') events.serverChanged(view(server));
           scope.changes(kinds);
         },
         connected: (server, connection) => gateway.connected(server, connection),
-        notified: (server, connection, message, call) => gateway.notified(server, connection, message, call),
-        asked: (server, connection, message, call) => gateway.asked(server, connection, message, call),
+        disconnected: (upstream) => gateway.disconnected(upstream),
+        notified: (server, word) => gateway.notified(server, word),
+        asked: (server, word) => gateway.asked(server, word),
       },
     );
     const scope = new Scope(servers, scopeSettings(settings), (lists, warnings) => {
@@ -98,6 +102,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       scope.changes(offerKinds);
       events.configApplied(started.map(nameOf), stopped.map(nameOf));
     };
+    if (early !== undefined) reload(early);
     const idleness = watchIdleness(gateway, options.exitWhenIdleMs, events);
 
     return {
@@ -154,7 +159,7 @@ function view({ config, state, since, error, offer }: Server): ServerView {
     transport: config.transport.type,
     state,
     since: since.toISOString(),
-    error: state === 'failed' ? (error?.message ?? null) : null,
+    error: state === 'failed' || state === 'ready' ? (error?.message ?? null) : null,
     tool_count: offer?.tools.length ?? null,
     resource_count: offer?.resources.length ?? null,
     prompt_count: offer?.prompts.length ?? null,

@@ -78,6 +78,7 @@ export const errorTable = {
   ),
   server_protocol_error: row(502, -32603, 'server', false, 'The server sent something that is not MCP.'),
   answer_too_large: row(502, -32603, 'server', false, 'The server sent a message larger than the limit.'),
+  call_timeout: row(504, -32603, 'server', true, 'The server did not answer in time.'),
   client_unavailable: row(
     502,
     -32603,

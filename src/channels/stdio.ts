@@ -48,6 +48,8 @@ export class StdioChannel implements Channel {
     // 'close' and not 'exit': what the child wrote before it died still counts.
     this.child.on('close', (code, signal) => this.childClosed(code, signal));
     this.child.on('exit', () => this.leaderGone());
+    // Where the process could not be made, its pipes may be missing too; the error event tells why.
+    if (this.child.pid === undefined) return;
     this.child.stdin.on('error', () => {});
     this.readOutput();
     this.readErrors();
@@ -58,7 +60,7 @@ export class StdioChannel implements Channel {
   }
 
   send(message: Buffer, request?: number): void {
-    if (this.ended) return;
+    if (this.ended || this.child.pid === undefined) return;
     if (this.queuedBytes + this.child.stdin.writableLength > this.maxBytes) {
       const error = new SwitchboardError('server_unavailable', 'The server does not read its input.');
       if (request !== undefined) this.receiver.failed(request, error, false);

@@ -48,12 +48,11 @@ export function ask(
   }
   const wanted = message.wantedProgress;
   const progressToken = wanted && bytesAt(message.bytes, wanted);
-  const id = Buffer.from(String(session.ask({ upstream, serverId, progressToken })));
+  const place = outlet ?? { event: (question) => session.stream.send(question) };
+  const id = Buffer.from(String(session.ask({ upstream, serverId, progressToken, place })));
   const edits: Edit[] = [{ ...message.idSpan!, bytes: id }];
   if (wanted !== undefined) edits.push({ ...wanted, bytes: id });
-  const question = [splice(message.bytes, edits)];
-  if (outlet === undefined) session.stream.send(question);
-  else outlet.event(question);
+  place.event([splice(message.bytes, edits)]);
 }
 
 /** The client answers what a server asked. */
@@ -75,11 +74,22 @@ export function cancelAsk(upstream: Upstream, message: Message, sessions: Iterab
   if (message.requestId === undefined) return;
   const serverId = bytesAt(message.bytes, message.requestId);
   for (const session of sessions) {
-    const id = session.askIdOf(upstream, serverId);
-    if (id === undefined) continue;
-    session.takeAsk(id);
-    session.stream.send([splice(message.bytes, [{ ...message.requestId, bytes: Buffer.from(String(id)) }])]);
-    return;
+    for (const [id, asked] of session.asksOf(upstream)) {
+      if (!asked.serverId.equals(serverId)) continue;
+      session.takeAsk(id);
+      asked.place.event([splice(message.bytes, [{ ...message.requestId, bytes: Buffer.from(String(id)) }])]);
+    }
+  }
+}
+
+/** The server is gone, and with it everybody who wanted an answer. */
+export function withdrawAsks(upstream: Upstream, sessions: Iterable<Session>): void {
+  for (const session of sessions) {
+    for (const [id, asked] of session.asksOf(upstream)) {
+      session.takeAsk(id);
+      const reason = 'The server that asked is gone.';
+      asked.place.event([notificationMessage('notifications/cancelled', { requestId: id, reason })]);
+    }
   }
 }
 

@@ -7,7 +7,8 @@ import { type Chunks, errorMessage, join, type RequestId, toRpcError } from '../
 import { mayHoldUris, resultUriSpans } from '../protocol/result-uris.ts';
 import { type Edit, splice } from '../protocol/splice.ts';
 import type { Call, Upstream } from '../upstreams/upstream.ts';
-import { hold, refuse, refuseSecondUse } from './refuse.ts';
+import { hold } from './hold.ts';
+import { refuse, refuseSecondUse } from './refuse.ts';
 import { resolve, unknownTarget } from './resolve.ts';
 import type { Scope } from './scope.ts';
 import type { Incoming, InFlight, Outlet, Session } from './session.ts';

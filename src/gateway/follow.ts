@@ -1,21 +1,30 @@
-import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import { SwitchboardError } from '../errors.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
-import { bytesOf, errorMessage, resultMessage, toRpcError } from '../protocol/jsonrpc.ts';
+import { bytesOf, resultMessage } from '../protocol/jsonrpc.ts';
 import { splice } from '../protocol/splice.ts';
 import type { Connection } from '../upstreams/connection.ts';
-import { ServerAnsweredError } from '../upstreams/upstream.ts';
+import { hold } from './hold.ts';
 import { refuse } from './refuse.ts';
 import { required, unknownTarget } from './resolve.ts';
 import type { Scope } from './scope.ts';
-import type { Incoming, Session } from './session.ts';
+import type { Followed, Incoming, Session } from './session.ts';
 
 const emptyResult = Buffer.from('{}');
 
+/** A server that does not answer a subscription in this time gets no more of the client's. */
+const PATIENCE_MS = 60_000;
+
 /** resources/subscribe and resources/unsubscribe: the server sees one subscription, however many clients there are. */
-export async function follow(scope: Scope, incoming: Incoming): Promise<void> {
+export function follow(scope: Scope, incoming: Incoming): void {
+  required(incoming.message.uri, 'uri');
+  const discovered = scope.discovered();
+  if (discovered === undefined) followKnown(scope, incoming);
+  else hold(incoming, discovered, () => followKnown(scope, incoming));
+}
+
+function followKnown(scope: Scope, incoming: Incoming): void {
   const { session, message, outlet } = incoming;
-  const uri = required(message.uri, 'uri');
-  await scope.discovered();
+  const uri = message.uri!.value;
   const route = session.followed.get(uri) ?? scope.catalog.resource(uri);
   const server = route && scope.servers.get(route.server);
   if (route === undefined || server === undefined) {
@@ -24,27 +33,31 @@ export async function follow(scope: Scope, incoming: Incoming): Promise<void> {
   }
   const connection = server.connectionFor(session, session.facts.capabilities);
   const begins = message.method === 'resources/subscribe';
-  try {
-    if (begins) {
-      await subscribe(connection, session, route.own);
-      session.followed.set(uri, route);
-    } else {
-      session.followed.delete(uri);
-      if (!session.follows(route)) await unsubscribe(connection, session, route.own);
-    }
-    outlet.answer(resultMessage(bytesAt(message.bytes, message.idSpan!), emptyResult));
-  } catch (error) {
-    const rpc = error instanceof ServerAnsweredError ? error.rpc : toRpcError(asSwitchboardError(error));
-    outlet.answer([errorMessage(bytesAt(message.bytes, message.idSpan!), rpc)]);
-  }
+  const done = begins ? begin(connection, session, uri, route) : end(connection, session, uri, route);
+  hold(incoming, done, () =>
+    outlet.answer(resultMessage(bytesAt(message.bytes, message.idSpan!), emptyResult)),
+  );
+}
+
+async function begin(connection: Connection, session: Session, uri: string, route: Followed): Promise<void> {
+  await subscribe(connection, session, route.own);
+  session.followed.set(uri, route);
+}
+
+async function end(connection: Connection, session: Session, uri: string, route: Followed): Promise<void> {
+  session.followed.delete(uri);
+  if (session.follows(route) || !connection.subscriptions.remove(route.own, session)) return;
+  await connection.current?.upstream.request('resources/unsubscribe', { uri: route.own }, PATIENCE_MS);
 }
 
 async function subscribe(connection: Connection, session: Session, uri: string): Promise<void> {
   const { upstream, facts } = await connection.open();
+  if (session.isClosed) throw new SwitchboardError('unknown_session', 'The session has ended.');
   const { subscribe: can } = (facts.capabilities.resources ?? {}) as { subscribe?: unknown };
   if (can !== true)
     throw new SwitchboardError('method_not_found', 'The server of this resource has no subscriptions.');
-  await connection.subscriptions.add(uri, session, () => upstream.request('resources/subscribe', { uri }));
+  const tell = () => upstream.request('resources/subscribe', { uri }, PATIENCE_MS);
+  await connection.subscriptions.add(uri, session, tell);
 }
 
 /** Asks on a new connection for the updates that clients still wait for. */
@@ -54,13 +67,6 @@ export function followAgain(server: string, connection: Connection, sessions: It
       if (followed.server !== server) continue;
       subscribe(connection, session, followed.own).catch((error: Error) => connection.log.add(error.message));
     }
-  }
-}
-
-async function unsubscribe(connection: Connection, session: Session, uri: string): Promise<void> {
-  const live = connection.current;
-  if (connection.subscriptions.remove(uri, session) && live !== undefined) {
-    await live.upstream.request('resources/unsubscribe', { uri });
   }
 }
 

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { ListName } from '../catalog/catalog.ts';
-import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import { SwitchboardError } from '../errors.ts';
 import { bytesAt, idValue, type Message } from '../protocol/envelope.ts';
 import { bytesOf, notificationMessage, resultMessage } from '../protocol/jsonrpc.ts';
-import type { Connection } from '../upstreams/connection.ts';
+import type { Connection, Word } from '../upstreams/connection.ts';
 import type { Identity } from '../upstreams/handshake.ts';
 import type { Server } from '../upstreams/server.ts';
-import type { Call, Client } from '../upstreams/upstream.ts';
+import type { Client, Upstream } from '../upstreams/upstream.ts';
 import {
   type Addressee,
   answerAsk,
@@ -15,6 +15,7 @@ import {
   declineAsks,
   progressOfAsk,
   rootsChanged,
+  withdrawAsks,
 } from './ask.ts';
 import { ClientCall, call } from './call.ts';
 import { follow, followAgain, passUpdate } from './follow.ts';
@@ -93,7 +94,7 @@ export class Gateway {
         try {
           this.request(incoming);
         } catch (error) {
-          refuse(incoming, asSwitchboardError(error));
+          refuse(incoming, error);
         }
         return;
       case 'notification':
@@ -121,23 +122,28 @@ export class Gateway {
       followAgain(server.name, connection, this.sessions.values());
   }
 
+  /** What the server has asked clients need not be answered any more. */
+  disconnected(upstream: Upstream): void {
+    withdrawAsks(upstream, this.sessions.values());
+  }
+
   /** A server says something by itself. */
-  notified(server: Server, connection: Connection, message: Message, clientCall: Call | undefined): void {
-    const upstream = connection.current?.upstream;
-    if (message.method === 'notifications/resources/updated') {
-      passUpdate(server.name, connection, message);
-    } else if (message.method === 'notifications/cancelled') {
-      if (upstream !== undefined) cancelAsk(upstream, message, this.sessions.values());
-    } else {
-      this.passNotification(server, connection, message, clientCall);
+  notified(server: Server, word: Word): void {
+    switch (word.message.method) {
+      case 'notifications/resources/updated':
+        passUpdate(server.name, word.connection, word.message);
+        return;
+      case 'notifications/cancelled':
+        cancelAsk(word.upstream, word.message, this.sessions.values());
+        return;
+      default:
+        this.passNotification(server, word);
     }
   }
 
   /** A server asks something. */
-  asked(server: Server, connection: Connection, message: Message, clientCall: Call | undefined): void {
-    const upstream = connection.current?.upstream;
-    if (upstream === undefined) return;
-    ask(message, upstream, server.name, this.addressee(server, connection, clientCall));
+  asked(server: Server, word: Word): void {
+    ask(word.message, word.upstream, server.name, this.addressee(server, word));
   }
 
   close(): void {
@@ -162,7 +168,7 @@ export class Gateway {
         return;
       case 'resources/subscribe':
       case 'resources/unsubscribe':
-        follow(this.scope, incoming).catch((error: unknown) => refuse(incoming, asSwitchboardError(error)));
+        follow(this.scope, incoming);
         return;
       case 'logging/setLevel':
         session.logLevel = readLevel(message);
@@ -194,47 +200,40 @@ export class Gateway {
     }
   }
 
-  /** Log lines and the rest: to the client they belong to; to all where none is being served; never to a wrong one. */
-  private passNotification(
-    server: Server,
-    connection: Connection,
-    message: Message,
-    clientCall: Call | undefined,
-  ): void {
+  /** Log lines and the rest: to the client they belong to; to all where they can be about none; never to a wrong one. */
+  private passNotification(server: Server, word: Word): void {
+    const { message, connection, upstream } = word;
     const isLog = message.method === 'notifications/message';
-    const addressee = this.addressee(server, connection, clientCall);
+    const addressee = this.addressee(server, word);
     if (addressee !== undefined) {
       if (isLog && !isWanted(message, addressee.session.logLevel)) return;
       if (addressee.outlet === undefined) addressee.session.stream.send([message.bytes]);
       else addressee.outlet.event([message.bytes]);
-      return;
-    }
-    if (isLog) server.log.add(message.bytes.toString());
-    if (connection.current?.upstream.busyClients().size !== 0) return;
-    for (const session of this.sessions.values()) {
-      if (!isLog || isWanted(message, session.logLevel)) session.stream.send([message.bytes]);
+    } else if (server.isShared(connection) && upstream.audience().kind === 'everybody') {
+      for (const session of this.sessions.values()) {
+        if (!isLog || isWanted(message, session.logLevel)) session.stream.send([message.bytes]);
+      }
+    } else {
+      server.log.add(message.bytes.toString());
     }
   }
 
-  /** The client that a server's message is meant for, where only one can be. */
-  private addressee(
-    server: Server,
-    connection: Connection,
-    clientCall: Call | undefined,
-  ): Addressee | undefined {
-    if (clientCall instanceof ClientCall) return { session: clientCall.client, outlet: clientCall.outlet };
-    const busy = connection.current?.upstream.busyClients() ?? new Map();
-    if (busy.size === 1) {
-      const [only] = busy.values();
-      if (only instanceof ClientCall) return { session: only.client, outlet: only.outlet };
+  /** The client that a server's word is meant for, where only one can be. */
+  private addressee(server: Server, { connection, upstream, call: tied }: Word): Addressee | undefined {
+    if (tied instanceof ClientCall) return { session: tied.client, outlet: tied.outlet };
+    const audience = upstream.audience();
+    if (audience.kind === 'call' && audience.call instanceof ClientCall) {
+      return { session: audience.call.client, outlet: audience.call.outlet };
     }
-    const owner = server.ownerOf(connection);
-    if (owner instanceof Session) return { session: owner, outlet: undefined };
-    if (busy.size === 0 && this.sessions.size === 1) {
-      const [session] = this.sessions.values();
-      return { session: session!, outlet: undefined };
-    }
-    return undefined;
+    if (!server.isShared(connection)) return this.standing(server.ownerOf(connection));
+    if (audience.kind === 'client') return this.standing(audience.client);
+    if (audience.kind !== 'everybody' || this.sessions.size !== 1) return undefined;
+    const [only] = this.sessions.values();
+    return this.standing(only);
+  }
+
+  private standing(client: Client | undefined): Addressee | undefined {
+    return client instanceof Session && !client.isClosed ? { session: client, outlet: undefined } : undefined;
   }
 
   private passLogLevel(): void {

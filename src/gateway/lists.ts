@@ -2,7 +2,8 @@ import type { ListName } from '../catalog/catalog.ts';
 import { SwitchboardError } from '../errors.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
 import { resultMessage } from '../protocol/jsonrpc.ts';
-import { hold, refuse } from './refuse.ts';
+import { hold } from './hold.ts';
+import { refuse } from './refuse.ts';
 import type { Scope } from './scope.ts';
 import type { Incoming } from './session.ts';
 

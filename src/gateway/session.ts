@@ -43,6 +43,8 @@ export interface Ask {
   /** The server's own id and progress token, as bytes. */
   serverId: Buffer;
   progressToken: Buffer | undefined;
+  /** Where the client was asked: on the stream of one of its requests, or on its standing one. */
+  place: Pick<Outlet, 'event'>;
 }
 
 export interface ClientFacts {
@@ -69,6 +71,7 @@ export class Session {
   private nextAsk = 1;
   logLevel: string | undefined;
   lastSeen = Date.now();
+  isClosed = false;
 
   constructor(id: string, facts: ClientFacts, stream: ClientStream) {
     this.id = id;
@@ -81,9 +84,9 @@ export class Session {
     return [...this.followed.values()].some((followed) => followed.server === server && followed.own === own);
   }
 
-  /** False when a request with that id is under way already. */
+  /** False when a request with that id is under way already, or the session has ended. */
   begin(request: InFlight): boolean {
-    if (this.inFlight.has(request.id)) return false;
+    if (this.isClosed || this.inFlight.has(request.id)) return false;
     this.inFlight.set(request.id, request);
     this.awaited.set(request.server, (this.awaited.get(request.server) ?? 0) + 1);
     return true;
@@ -93,6 +96,7 @@ export class Session {
   finish(request: InFlight): boolean {
     if (this.inFlight.get(request.id) !== request) return false;
     this.inFlight.delete(request.id);
+    this.lastSeen = Date.now();
     const left = this.awaited.get(request.server)! - 1;
     if (left === 0) this.awaited.delete(request.server);
     else this.awaited.set(request.server, left);
@@ -131,12 +135,9 @@ export class Session {
     return typeof id === 'number' ? this.asks?.get(id) : undefined;
   }
 
-  /** Under which id of ours the client was asked what the server asked under its own. */
-  askIdOf(upstream: Upstream, serverId: Buffer): number | undefined {
-    for (const [id, ask] of this.asks ?? []) {
-      if (ask.upstream === upstream && ask.serverId.equals(serverId)) return id;
-    }
-    return undefined;
+  /** The questions of this upstream, by the ids of ours under which the client was asked. */
+  asksOf(upstream: Upstream): [number, Ask][] {
+    return [...(this.asks ?? [])].filter(([, ask]) => ask.upstream === upstream);
   }
 
   keepAlive(): void {
@@ -146,6 +147,7 @@ export class Session {
 
   /** Ends everything of this client. Gives the questions that now nobody answers. */
   close(): Ask[] {
+    this.isClosed = true;
     for (const request of [...this.inFlight.values()]) request.cancel('The client has gone.');
     const asks = [...(this.asks?.values() ?? [])];
     this.asks = undefined;

@@ -2,10 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { channelOpener } from '../channels/open.ts';
 import { resolveVariables, type ServerConfig, type ServerTransport } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import type { Message } from '../protocol/envelope.ts';
 import { type Identity, type ServerFacts, shakeHands } from './handshake.ts';
 import type { ServerLog } from './log.ts';
 import { Subscriptions } from './subscriptions.ts';
-import { ServerAnsweredError, Upstream, type UpstreamEvents } from './upstream.ts';
+import { type Call, ServerAnsweredError, Upstream } from './upstream.ts';
 
 export interface ConnectionSettings {
   identity: Identity;
@@ -20,10 +21,21 @@ export interface LiveUpstream {
   facts: ServerFacts;
 }
 
-export interface ConnectionEvents extends Pick<UpstreamEvents, 'notified' | 'asked'> {
+/** Something that a server says by itself. `call` is the call that it belongs to, where that is certain. */
+export interface Word {
+  connection: Connection;
+  upstream: Upstream;
+  message: Message;
+  call: Call | undefined;
+}
+
+export interface ConnectionEvents {
+  notified(word: Word): void;
+  asked(word: Word): void;
   starting(): void;
   opened(live: LiveUpstream): void;
-  lost(error: SwitchboardError): void;
+  /** It could not be opened, or it broke; `upstream` is what is gone, where there was one. */
+  lost(error: SwitchboardError, upstream?: Upstream): void;
 }
 
 /** HTTP answers that mean: no streamable HTTP here. The specification then wants HTTP+SSE tried. */
@@ -103,7 +115,7 @@ export class Connection {
       if (live.upstream.isGone)
         throw new SwitchboardError('server_unavailable', 'it ended right after the handshake');
       this.live = live;
-      this.restore(live);
+      this.sendLogLevel(live);
       this.events.opened(live);
       return live;
     } catch (error) {
@@ -128,10 +140,10 @@ export class Connection {
   private async connect(transport: ServerTransport): Promise<LiveUpstream> {
     const openChannel = await channelOpener(transport, this.settings.maxMessageBytes);
     if (this.stopped) throw new SwitchboardError('server_unavailable', 'it was stopped');
-    const upstream = new Upstream(
+    const upstream: Upstream = new Upstream(
       {
-        notified: (message, call) => this.events.notified(message, call),
-        asked: (message, call) => this.events.asked(message, call),
+        notified: (message, call) => this.events.notified({ connection: this, upstream, message, call }),
+        asked: (message, call) => this.events.asked({ connection: this, upstream, message, call }),
         log: (line) => this.log.add(line),
         closed: (error) => this.upstreamClosed(upstream, error),
       },
@@ -172,27 +184,20 @@ export class Connection {
     );
   }
 
-  private restore(live: LiveUpstream): void {
-    this.sendLogLevel(live);
-    for (const uri of this.subscriptions.uris()) {
-      live.upstream
-        .request('resources/subscribe', { uri })
-        .catch((error: Error) => this.log.add(error.message));
-    }
-  }
-
   private sendLogLevel({ upstream, facts }: LiveUpstream): void {
     if (this.logLevel === undefined || facts.capabilities.logging === undefined) return;
     upstream
-      .request('logging/setLevel', { level: this.logLevel })
+      .request('logging/setLevel', { level: this.logLevel }, this.settings.connectTimeoutMs)
       .catch((error: Error) => this.log.add(error.message));
   }
 
   private upstreamClosed(upstream: Upstream, error: SwitchboardError): void {
     if (this.live?.upstream !== upstream) return;
     this.live = undefined;
+    // Who follows what is for the next one to be told anew.
+    this.subscriptions.clear();
     this.log.add(error.message);
-    this.events.lost(this.failure(error));
+    this.events.lost(this.failure(error), upstream);
   }
 
   /** Every error that leaves here says which server it is about. */

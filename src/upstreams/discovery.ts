@@ -32,14 +32,21 @@ export const offerKinds = Object.keys(listMethods) as OfferKind[];
 /** A server that pages for ever must not keep us for ever. */
 const MAX_PAGES = 10_000;
 
-/** Reads the whole list of one kind, page by page. A kind that the server does not offer is empty. */
-export async function discover(upstream: Upstream, facts: ServerFacts, kind: OfferKind): Promise<Item[]> {
+/**
+ * Reads the whole list of one kind, page by page, each within the time. A kind that the server does not offer is
+ * empty.
+ */
+export async function discover(
+  { upstream, facts }: { upstream: Upstream; facts: ServerFacts },
+  kind: OfferKind,
+  timeoutMs: number,
+): Promise<Item[]> {
   const { method, key, capability } = listMethods[kind];
   if (facts.capabilities[capability] === undefined) return [];
   const items: Item[] = [];
   let cursor: unknown;
   for (let page = 0; page < MAX_PAGES; page++) {
-    const result = (await upstream.request(method, cursor === undefined ? {} : { cursor })) as
+    const result = (await upstream.request(method, cursor === undefined ? {} : { cursor }, timeoutMs)) as
       | Item
       | undefined;
     const listed = result?.[key];

@@ -1,13 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { ServerConfig } from '../config.ts';
-import type { SwitchboardError } from '../errors.ts';
-import type { Message } from '../protocol/envelope.ts';
-import { Connection, type ConnectionSettings, type LiveUpstream } from './connection.ts';
-import { discover, type Offer, type OfferKind, offerKinds } from './discovery.ts';
+import { SwitchboardError } from '../errors.ts';
+import { Connection, type ConnectionSettings, type LiveUpstream, type Word } from './connection.ts';
+import { discover, type Item, type Offer, type OfferKind, offerKinds } from './discovery.ts';
 import { relayedCapabilities, type ServerFacts } from './handshake.ts';
 import { ServerLog } from './log.ts';
-import type { Call, Client } from './upstream.ts';
+import type { Client, Upstream } from './upstream.ts';
 
 export type ServerState = 'idle' | 'starting' | 'ready' | 'failed' | 'stopped';
 
@@ -18,8 +17,9 @@ export interface ServerEvents {
   offerChanged(server: Server, kinds: OfferKind[]): void;
   /** A connection is open that knows nothing of what clients asked for before. */
   connected(server: Server, connection: Connection): void;
-  notified(server: Server, connection: Connection, message: Message, call: Call | undefined): void;
-  asked(server: Server, connection: Connection, message: Message, call: Call | undefined): void;
+  disconnected(upstream: Upstream): void;
+  notified(server: Server, word: Word): void;
+  asked(server: Server, word: Word): void;
 }
 
 /** After a failed start, lists do not start the server again before this time has passed. */
@@ -53,6 +53,8 @@ export class Server {
   since = new Date();
   /** What it offers, as far as is known; kept when the connection is lost. */
   offer: Offer | undefined;
+  /** Whether all of its lists were asked for once. */
+  private isSeen = false;
   facts: ServerFacts | undefined;
 
   constructor(config: ServerConfig, settings: ConnectionSettings, events: ServerEvents) {
@@ -72,7 +74,8 @@ export class Server {
 
   /** The connection that this client's requests take. */
   connectionFor(client: Client, capabilities: object): Connection {
-    if (this.config.isolation === 'shared') return this.shared;
+    // The shared one of a stopped server says that it was stopped; a new one would start it.
+    if (this.config.isolation === 'shared' || this.state === 'stopped') return this.shared;
     let connection = this.ofClients.get(client);
     if (connection === undefined) {
       connection = this.newConnection(capabilities, {
@@ -91,6 +94,10 @@ export class Server {
     yield* this.ofClients.values();
   }
 
+  isShared(connection: Connection): boolean {
+    return connection === this.shared;
+  }
+
   /** The client that a connection is opened for; undefined for the one that all share. */
   ownerOf(connection: Connection): Client | undefined {
     if (connection === this.shared) return undefined;
@@ -103,19 +110,16 @@ export class Server {
     const own = this.ofClients.get(client);
     this.ofClients.delete(client);
     own?.close().catch(() => {});
-    for (const uri of this.shared.subscriptions.removeClient(client)) this.unsubscribe(uri);
-  }
-
-  unsubscribe(uri: string): void {
-    const upstream = this.shared.current?.upstream;
-    upstream?.request('resources/unsubscribe', { uri }).catch((error: Error) => this.log.add(error.message));
+    for (const uri of this.shared.subscriptions.removeClient(client)) {
+      this.shared.current?.upstream
+        .request('resources/unsubscribe', { uri }, this.settings.connectTimeoutMs)
+        .catch((error: Error) => this.log.add(error.message));
+    }
   }
 
   /** Whether a list has to wait for this server: it was never seen, and has not failed lately. */
   get isUnseen(): boolean {
-    return (
-      this.offer === undefined && this.state !== 'stopped' && Date.now() - this.failedAt > RETRY_AFTER_MS
-    );
+    return !this.isSeen && this.state !== 'stopped' && Date.now() - this.failedAt > RETRY_AFTER_MS;
   }
 
   /** Starts the server if need be and learns what it offers. Never throws: the state tells how it went. */
@@ -156,8 +160,12 @@ export class Server {
         lifecycle.opened(live);
         this.events.connected(this, connection);
       },
-      notified: (message, call) => this.notified(connection, message, call),
-      asked: (message, call) => this.events.asked(this, connection, message, call),
+      lost: (error, upstream) => {
+        lifecycle.lost(error);
+        if (upstream !== undefined) this.events.disconnected(upstream);
+      },
+      notified: (word) => this.notified(word),
+      asked: (word) => this.events.asked(this, word),
     });
     return connection;
   }
@@ -183,10 +191,10 @@ export class Server {
     this.events.stateChanged(this);
   }
 
-  private notified(connection: Connection, message: Message, call: Call | undefined): void {
-    const kinds = kindsOfNotification[message.method];
+  private notified(word: Word): void {
+    const kinds = kindsOfNotification[word.message.method];
     if (kinds === undefined) {
-      this.events.notified(this, connection, message, call);
+      this.events.notified(this, word);
       return;
     }
     for (const kind of kinds) this.dirty.add(kind);
@@ -209,27 +217,34 @@ export class Server {
   }
 
   /**
-   * Asks for the lists of these kinds, all at once. One that fails is as it was. What the server announced is passed
-   * on even where the list is the same: only the server knows what it meant.
+   * Asks for the lists of these kinds, all at once, and takes each as it comes: one that is slow or fails keeps no
+   * other back, and stays as it was.
    */
   private async learn(live: LiveUpstream, kinds: OfferKind[], announced: boolean): Promise<void> {
-    const before = this.offer;
-    const offer: Offer = { ...(before ?? { tools: [], resources: [], templates: [], prompts: [] }) };
+    const failures: string[] = [];
     await Promise.all(
       kinds.map(async (kind) => {
         try {
-          offer[kind] = await discover(live.upstream, live.facts, kind);
+          const items = await discover(live, kind, this.settings.connectTimeoutMs);
+          if (!live.upstream.isGone) this.learned(kind, items, announced);
         } catch (error) {
-          this.log.add(`its ${kind} could not be listed: ${(error as Error).message}`);
+          failures.push(`its ${kind} could not be listed: ${(error as Error).message}`);
         }
       }),
     );
     if (this.state === 'stopped' || live.upstream.isGone) return;
-    this.offer = offer;
-    const changed = kinds.filter(
-      (kind) => announced || before === undefined || !isDeepStrictEqual(before[kind], offer[kind]),
-    );
+    this.isSeen = true;
+    for (const failure of failures) this.log.add(failure);
+    this.error =
+      failures.length === 0 ? undefined : new SwitchboardError('server_protocol_error', failures.join('; '));
     if (this.state === 'starting') this.enter('ready');
-    if (changed.length > 0) this.events.offerChanged(this, changed);
+  }
+
+  /** What a server announced is passed on even where the list is the same: only the server knows what it meant. */
+  private learned(kind: OfferKind, items: Item[], announced: boolean): void {
+    if (this.state === 'stopped') return;
+    const before = this.offer ?? { tools: [], resources: [], templates: [], prompts: [] };
+    this.offer = { ...before, [kind]: items };
+    if (announced || !isDeepStrictEqual(before[kind], items)) this.events.offerChanged(this, [kind]);
   }
 }

@@ -34,6 +34,10 @@ export class Subscriptions {
     return true;
   }
 
+  clear(): void {
+    this.byUri.clear();
+  }
+
   /** The URIs that nobody follows any more, now that this client is gone. */
   removeClient(client: Client): string[] {
     return this.uris().filter((uri) => this.remove(uri, client));

@@ -13,6 +13,7 @@ import {
 } from '../protocol/jsonrpc.ts';
 import { parseLossless } from '../protocol/lossless.ts';
 import { type Edit, splice } from '../protocol/splice.ts';
+import { type Audience, Callers } from './callers.ts';
 
 /** Whoever a call is made for. Only its identity matters here. */
 export type Client = object;
@@ -55,6 +56,7 @@ export class Upstream implements Receiver {
   private channel!: Channel;
   private nextId = 1;
   private readonly calls = new Map<number, Call>();
+  private readonly callers = new Callers();
   private gone: SwitchboardError | undefined;
   private whenDrained: (() => void) | undefined;
 
@@ -78,22 +80,34 @@ export class Upstream implements Receiver {
     edits.push({ ...message.idSpan!, bytes: idBytes });
     if (message.wantedProgress !== undefined) edits.push({ ...message.wantedProgress, bytes: idBytes });
     this.calls.set(id, call);
+    if (call.client !== undefined) this.callers.called(call.client);
     this.channel.send(splice(message.bytes, edits), id);
     return id;
   }
 
-  /** A request of our own. */
-  request(method: string, params?: unknown): Promise<unknown> {
+  /** A request of our own. Where a time is given, it is given up after that. */
+  request(method: string, params?: unknown, timeoutMs?: number): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.gone !== undefined) {
         reject(this.gone);
         return;
       }
       const id = this.nextId++;
+      const giveUp = () => {
+        this.cancel(id, 'No answer came in time.');
+        reject(new SwitchboardError('call_timeout', `No answer to ${method} came within ${timeoutMs} ms.`));
+      };
+      const patience = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs).unref();
       this.calls.set(id, {
         client: undefined,
-        failed: reject,
-        answered: (chunks) => settle(method, chunks, resolve, reject),
+        failed: (error) => {
+          clearTimeout(patience);
+          reject(error);
+        },
+        answered: (chunks) => {
+          clearTimeout(patience);
+          settle(method, chunks, resolve, reject);
+        },
       });
       this.channel.send(requestMessage(id, method, params), id);
     });
@@ -109,7 +123,9 @@ export class Upstream implements Receiver {
 
   /** The client does not want the answer any more: the server is told, and a late answer is dropped. */
   cancel(id: number, reason: string | undefined): void {
-    if (this.take(id) === undefined) return;
+    const call = this.take(id);
+    if (call === undefined) return;
+    if (call.client !== undefined) this.callers.cancelled(id, call.client);
     this.notify(
       'notifications/cancelled',
       reason === undefined ? { requestId: id } : { requestId: id, reason },
@@ -129,16 +145,14 @@ export class Upstream implements Receiver {
     this.channel.ready(version);
   }
 
-  /** The clients that have a call under way here, and one of its calls each. */
-  busyClients(): Map<Client, Call> {
-    const busy = new Map<Client, Call>();
-    for (const call of this.calls.values()) if (call.client !== undefined) busy.set(call.client, call);
-    return busy;
+  /** Whom something can be meant for that the server says without saying to whom. */
+  audience(): Audience {
+    return this.callers.audience(this.calls.values());
   }
 
   /** Settles when no client has a call under way here any more. */
   drained(): Promise<void> {
-    if (this.busyClients().size === 0) return Promise.resolve();
+    if (!this.isServing()) return Promise.resolve();
     return new Promise((resolve) => {
       this.whenDrained = resolve;
     });
@@ -150,6 +164,7 @@ export class Upstream implements Receiver {
   }
 
   message(chunks: Chunks, request?: number): void {
+    if (this.gone !== undefined) return;
     const at = findAnswerId(chunks);
     if (at !== undefined) {
       this.answered(chunks, at);
@@ -191,6 +206,7 @@ export class Upstream implements Receiver {
   private answered(chunks: Chunks, at: AnswerId): void {
     const call = this.take(at.id);
     if (call === undefined) {
+      if (this.callers.answeredLate(at.id)) return;
       this.events.log(`an answer to no open request (id ${at.id}) is dropped`);
       return;
     }
@@ -237,8 +253,13 @@ export class Upstream implements Receiver {
   private take(id: number): Call | undefined {
     const call = this.calls.get(id);
     this.calls.delete(id);
-    if (this.whenDrained !== undefined && this.busyClients().size === 0) this.whenDrained();
+    if (this.whenDrained !== undefined && !this.isServing()) this.whenDrained();
     return call;
+  }
+
+  private isServing(): boolean {
+    for (const { client } of this.calls.values()) if (client !== undefined) return true;
+    return false;
   }
 
   private end(error: SwitchboardError): void {

@@ -8,7 +8,7 @@ export interface KeptEvent {
 }
 
 const MAX_EVENTS = 1_000;
-const MAX_BYTES = 4 * 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
 /** The last events of one session, for a client that lost its connection. Bounded; the oldest go first. */
 export class Replay {

@@ -1,0 +1,39 @@
+import type { RequestId } from '../protocol/jsonrpc.ts';
+import { refuse, refuseSecondUse } from './refuse.ts';
+import type { Incoming, InFlight, Outlet } from './session.ts';
+
+/** Holds a request until something has happened. The client may cancel it meanwhile. */
+export function hold(incoming: Incoming, until: Promise<void>, goOn: () => void): void {
+  const held = new HeldRequest(incoming);
+  if (!incoming.session.begin(held)) {
+    refuseSecondUse(incoming);
+    return;
+  }
+  until
+    .then(
+      () => {
+        if (incoming.session.finish(held)) goOn();
+      },
+      (error: unknown) => {
+        if (incoming.session.finish(held)) refuse(incoming, error);
+      },
+    )
+    .catch((error: unknown) => refuse(incoming, error));
+}
+
+class HeldRequest implements InFlight {
+  readonly server = '';
+  readonly id: RequestId;
+  readonly outlet: Outlet;
+  private readonly incoming: Incoming;
+
+  constructor(incoming: Incoming) {
+    this.incoming = incoming;
+    this.id = incoming.message.id!;
+    this.outlet = incoming.outlet;
+  }
+
+  cancel(): void {
+    if (this.incoming.session.finish(this)) this.outlet.end();
+  }
+}

@@ -1,0 +1,62 @@
+import type { Call, Client } from './upstream.ts';
+
+/**
+ * Whom something can be meant for that a server says without saying to whom:
+ * - `call`: exactly one client is being served, through this call;
+ * - `client`: nobody is being served, and this is the only client that ever was;
+ * - `everybody`: no client was ever served, so it cannot be about one;
+ * - `unclear`: it may be about one of several, or about a call that was cancelled.
+ */
+export type Audience =
+  | { kind: 'call'; call: Call }
+  | { kind: 'client'; client: Client }
+  | { kind: 'everybody' }
+  | { kind: 'unclear' };
+
+/** A server may go on with a cancelled call for a while, and speak of it. */
+const LINGER_MS = 30_000;
+
+/** Remembers for whom a server works or has worked. */
+export class Callers {
+  private first: Client | undefined;
+  private several = false;
+  /** Cancelled calls that the server may still be busy with. */
+  private readonly lingering = new Map<number, { client: Client; until: number }>();
+
+  called(client: Client): void {
+    if (this.first === undefined) this.first = client;
+    else if (this.first !== client) this.several = true;
+  }
+
+  cancelled(id: number, client: Client): void {
+    this.forgetOld();
+    this.lingering.set(id, { client, until: Date.now() + LINGER_MS });
+  }
+
+  /** The server has answered a call although it was cancelled: it is done with it. */
+  answeredLate(id: number): boolean {
+    return this.lingering.delete(id);
+  }
+
+  audience(calls: Iterable<Call>): Audience {
+    this.forgetOld();
+    const clients = new Set<Client>();
+    let served: Call | undefined;
+    for (const call of calls) {
+      if (call.client === undefined) continue;
+      clients.add(call.client);
+      served = call;
+    }
+    for (const { client } of this.lingering.values()) clients.add(client);
+    if (clients.size > 1) return { kind: 'unclear' };
+    if (clients.size === 1)
+      return served === undefined ? { kind: 'unclear' } : { kind: 'call', call: served };
+    if (this.several) return { kind: 'unclear' };
+    return this.first === undefined ? { kind: 'everybody' } : { kind: 'client', client: this.first };
+  }
+
+  private forgetOld(): void {
+    const now = Date.now();
+    for (const [id, { until }] of this.lingering) if (until <= now) this.lingering.delete(id);
+  }
+}
