@@ -128,8 +128,8 @@ describe('an exchange fails', () => {
     expect(neverSent).toBe(true);
   });
 
-  it('before it is sent where a TLS handshake does not succeed', async () => {
-    const peer = await serveRaw((socket) => socket.end('not TLS'));
+  it.each(['', 'not TLS'])('before it is sent where a TLS handshake does not succeed (%j)', async (text) => {
+    const peer = await serveRaw((socket) => socket.end(text));
     const secure = { ...peer, url: new URL(peer.url.href.replace('http:', 'https:')) };
     const { error, neverSent } = await post(openPool(secure), secure).outcome;
     expect(error).toBeInstanceOf(Error);

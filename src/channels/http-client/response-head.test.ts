@@ -39,9 +39,9 @@ describe('the head of an answer', () => {
   });
 
   it('of an old server keeps the connection only where it says so', () => {
-    const keepAliveMs = (lines: string) =>
-      new HeadReader().read(`HTTP/1.0 200 OK\r\ncontent-length: 0${lines}`).keepAliveMs;
-    expect(keepAliveMs('')).toBe(0);
-    expect(keepAliveMs('\r\nconnection: keep-alive')).toBe(4_000);
+    const keepAliveMs = (lines: string) => new HeadReader().read(`HTTP/1.0 200 OK\r\n${lines}`).keepAliveMs;
+    expect(keepAliveMs('content-length: 0')).toBe(0);
+    expect(keepAliveMs('content-length: 0\r\nconnection: keep-alive')).toBe(4_000);
+    expect(keepAliveMs('transfer-encoding: chunked\r\nconnection: keep-alive')).toBe(0);
   });
 });
