@@ -6,7 +6,7 @@ import { fixtureServer } from '../helpers/servers.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-it('a slow server holds up one list at most, and its tools follow when it is up', async () => {
+it.concurrent('a slow server holds up one list at most, and its tools follow when it is up', async () => {
   await using witness = await Witness.open();
   const mcpServers = { late: fixtureServer('late', witness.env('late')), notes: fixtureServer('notes') };
   await using switchboard = await startSwitchboard({ mcpServers, switchboard: { discoveryWaitMs: 1_000 } });
@@ -25,7 +25,7 @@ it('a slow server holds up one list at most, and its tools follow when it is up'
   expect(textOf(await connected.client.callTool({ name: 'late_tool' }))).toBe('better late than never');
 });
 
-it('a call that comes before any list finds a server that takes its time, and can be cancelled', async () => {
+it.concurrent('a call that comes before any list finds a server that takes its time, and can be cancelled', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
     mcpServers: { late: fixtureServer('late', witness.env('late')) },
@@ -47,7 +47,7 @@ it('a call that comes before any list finds a server that takes its time, and ca
   expect(calls.map(({ params }) => params)).toMatchObject([{ arguments: { of: 'kept' } }]);
 });
 
-it('a server that cannot be started is left out of the list, and shown with the reason', async () => {
+it.concurrent('a server that cannot be started is left out of the list, and shown with the reason', async () => {
   await using switchboard = await startSwitchboard({
     mcpServers: {
       missing: { command: 'no-such-program-anywhere' },
@@ -67,7 +67,7 @@ it('a server that cannot be started is left out of the list, and shown with the 
   expect(await reasonOf('unreachable')).toContain('ECONNREFUSED');
 });
 
-it('a server that is gone keeps its place in the list, and is started again by a call', async () => {
+it.concurrent('a server that is gone keeps its place in the list, and is started again by a call', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
     mcpServers: { recorder: fixtureServer('recorder', witness.env('recorder')) },
@@ -82,7 +82,7 @@ it('a server that is gone keeps its place in the list, and is started again by a
   expect(answer.pid).not.toBe(pid);
 });
 
-it('a call that is under way when its server dies gets an error that says so', async () => {
+it.concurrent('a call that is under way when its server dies gets an error that says so', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
     mcpServers: { recorder: fixtureServer('recorder', witness.env('recorder')) },

@@ -12,22 +12,22 @@ const inspector = join(
   '../peers/node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js',
 );
 
+let home: string;
+let switchboard: RunningSwitchboard;
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'switchboard-inspector-'));
+  switchboard = await startSwitchboard({
+    mcpServers: { everything: referenceServer('everything'), notes: fixtureServer('notes') },
+    switchboard: { discoveryWaitMs: 30_000 },
+  });
+});
+afterAll(async () => {
+  await switchboard.stop();
+  await rm(home, { recursive: true });
+});
+
 describe.each(['/mcp', '/sse'])("the inspector's command line at %s", (path) => {
-  let home: string;
-  let switchboard: RunningSwitchboard;
-
-  beforeAll(async () => {
-    home = await mkdtemp(join(tmpdir(), 'switchboard-inspector-'));
-    switchboard = await startSwitchboard({
-      mcpServers: { everything: referenceServer('everything'), notes: fixtureServer('notes') },
-      switchboard: { discoveryWaitMs: 30_000 },
-    });
-  });
-  afterAll(async () => {
-    await switchboard.stop();
-    await rm(home, { recursive: true });
-  });
-
   const inspect = async (...words: string[]): Promise<object> => {
     const { stdout } = await promisify(execFile)(
       process.execPath,

@@ -46,18 +46,21 @@ const cases = [
   },
 ];
 
-it.each(cases)('naming $naming lists and calls as it says [G2]', async ({ settings, listed, callable }) => {
-  await using switchboard = await startSwitchboard({ mcpServers: servers, switchboard: settings });
-  await using connected = await connectHttp(switchboard.url);
-  const { client } = connected;
-  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(listed);
-  for (const [name, answer] of Object.entries(callable)) {
-    const result = await client.callTool({ name, arguments: { name: 'more' } });
-    expect(textOf(result), name).toContain(answer);
-  }
-});
+it.concurrent.each(cases)(
+  'naming $naming lists and calls as it says [G2]',
+  async ({ settings, listed, callable }) => {
+    await using switchboard = await startSwitchboard({ mcpServers: servers, switchboard: settings });
+    await using connected = await connectHttp(switchboard.url);
+    const { client } = connected;
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(listed);
+    for (const [name, answer] of Object.entries(callable)) {
+      const result = await client.callTool({ name, arguments: { name: 'more' } });
+      expect(textOf(result), name).toContain(answer);
+    }
+  },
+);
 
-it('qualified calls reach the server that is meant, and nobody else [G2]', async () => {
+it.concurrent('qualified calls reach the server that is meant, and nobody else [G2]', async () => {
   await using witness = await Witness.open();
   const noteOf = (name: string) => fixtureServer('notes', { ...witness.env(name), NOTES_OF: name });
   await using switchboard = await startSwitchboard({
@@ -77,7 +80,7 @@ it('qualified calls reach the server that is meant, and nobody else [G2]', async
   expect(calls('work')).toEqual([]);
 });
 
-it('last-wins warns of the names that it hides, and calls the later one [G2]', async () => {
+it.concurrent('last-wins warns of the names that it hides, and calls the later one [G2]', async () => {
   await using switchboard = await startSwitchboard({
     mcpServers: servers,
     switchboard: { naming: 'last-wins' },
@@ -95,7 +98,7 @@ it('last-wins warns of the names that it hides, and calls the later one [G2]', a
   );
 });
 
-it('a new prefix and separator take effect while it runs, and clients are told [G2]', async () => {
+it.concurrent('a new prefix and separator take effect while it runs, and clients are told [G2]', async () => {
   await using switchboard = await startSwitchboard({ mcpServers: servers });
   await using connected = await connectHttp(switchboard.url);
   await connected.client.listTools();
@@ -107,7 +110,7 @@ it('a new prefix and separator take effect while it runs, and clients are told [
   expect(names).toEqual(expect.arrayContaining(['office-touch', 'home-touch', 'grow']));
 });
 
-it('names that are too long for model APIs are cut, stay unique and can be called [G2]', async () => {
+it.concurrent('names that are too long for model APIs are cut, stay unique and can be called [G2]', async () => {
   const long = 'a-server-with-a-name-that-goes-on-and-on';
   await using switchboard = await startSwitchboard({
     mcpServers: { [`${long}-1`]: growing, [`${long}-2`]: growing },

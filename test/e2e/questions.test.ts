@@ -50,7 +50,7 @@ async function keepBusy({ client }: ConnectedClient): Promise<AsyncDisposable> {
   };
 }
 
-describe('a server that asks a client', () => {
+describe.concurrent('a server that asks a client', () => {
   it('over stdio gets a clear error while two clients are served, because either could be meant', async () => {
     await using switchboard = await startSwitchboard({ mcpServers: { everything: stdioServer } });
     await using asking = await connectUser(switchboard.url, 'Ada').connecting;

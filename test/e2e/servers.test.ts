@@ -11,7 +11,7 @@ import { requirePart } from '../helpers/parts.ts';
 import { referenceServer, startEverything } from '../helpers/servers.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 
-describe('servers that keep something', () => {
+describe.concurrent('servers that keep something', () => {
   let folder: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'switchboard-servers-'));
@@ -89,7 +89,7 @@ it('uvx mcp-server-fetch is spawned with command and arguments and fetches a pag
   }
 });
 
-describe('an SSE server behind a gate', () => {
+describe.concurrent('an SSE server behind a gate', () => {
   it('is reached at its URL with the configured headers on every request [P6]', async () => {
     await using server = await startEverything('sse');
     await using gate = await startHeaderGate(server.url, 'Authorization', 'Bearer of-the-user');

@@ -43,7 +43,7 @@ async function startNotes() {
   };
 }
 
-describe('an updated resource', () => {
+describe.concurrent('an updated resource', () => {
   it('is announced to the clients that subscribed to it and to no others [G13]', async () => {
     await using notes = await startNotes();
     const [one, two, three] = notes.clients;
