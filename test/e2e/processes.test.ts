@@ -67,7 +67,7 @@ describe('servers that are started together', () => {
   });
 });
 
-it('a server sees its own environment, and neither that of another server nor ours [M9]', async () => {
+it.concurrent('a server sees its own environment, and neither that of another server nor ours [M9]', async () => {
   await using switchboard = await startSwitchboard(
     {
       mcpServers: {
@@ -93,7 +93,7 @@ it('a server sees its own environment, and neither that of another server nor ou
   expect(foreign(fetch)).toEqual(['PROXY']);
 });
 
-it('a server is started with its command, arguments and environment and spoken to over stdio [M10, P3]', async () => {
+it.concurrent('a server is started with its command, arguments and environment and spoken to over stdio [M10, P3]', async () => {
   await using witness = await Witness.open();
   const words = ['--name', 'two words', '', '$HOME "quoted" *', 'ünïcode'];
   await using switchboard = await startSwitchboard({
@@ -107,6 +107,26 @@ it('a server is started with its command, arguments and environment and spoken t
   expect(await witness.sees('recorder', 'arguments')).toMatchObject({ arguments: words });
   expect(answer.env.TOKEN).toBe('given');
   expect(answer.parent).toBe(switchboard.process.pid);
+});
+
+it.concurrent('"isolation": "session" gives each client a process of its own, which ends with the client', async () => {
+  await using witness = await Witness.open();
+  await using switchboard = await startSwitchboard({
+    mcpServers: { recorder: { ...fixtureServer('recorder', witness.env('recorder')), isolation: 'session' } },
+  });
+  const staying = await connectHttp(switchboard.url);
+  const leaving = await connectHttp(switchboard.url);
+  const processOf = async ({ client }: typeof staying): Promise<number> =>
+    JSON.parse(textOf(await client.callTool({ name: 'whoami' }))).pid;
+  const [kept, ended] = await Promise.all([processOf(staying), processOf(leaving)]);
+  expect(kept).not.toBe(ended);
+  expect(await processOf(staying)).toBe(kept);
+
+  await leaving[Symbol.asyncDispose]();
+  await witness.sees('recorder', 'end', ({ pid }) => pid === ended);
+  expect(await processOf(staying)).toBe(kept);
+  await staying[Symbol.asyncDispose]();
+  await witness.sees('recorder', 'end', ({ pid }) => pid === kept);
 });
 
 describe.concurrent('a process that is not needed any more', () => {
