@@ -221,10 +221,11 @@ class BridgedSession implements Receiver {
 async function ensureRunning({ url, config }: BridgeFlags): Promise<void> {
   if (await isRunning(url)) return;
   const { hostname, port } = new URL(url);
+  const host = hostname.replace(/^\[|\]$/g, '');
   const folder = home();
   mkdirSync(folder, { recursive: true });
   const log = openSync(joinPath(folder, 'switchboard.log'), 'a');
-  const words = ['up', '--config', findConfig(config), '--host', hostname, '--port', port || '80'];
+  const words = ['up', '--config', findConfig(config), '--host', host, '--port', port || '80'];
   const child = spawn(
     process.execPath,
     [process.argv[1]!, ...words, '--exit-when-idle', String(IDLE_EXIT_SECONDS)],

@@ -44,7 +44,8 @@ export function readArguments(words: string[]): Record<string, unknown> {
       if (equals < 1)
         throw new SwitchboardError('invalid_config', `"${word}" is not key=value, nor a JSON object.`);
       const text = word.slice(equals + 1);
-      return [word.slice(0, equals), parse(text) ?? text];
+      const value = parse(text);
+      return [word.slice(0, equals), value === undefined ? text : value];
     }),
   );
 }

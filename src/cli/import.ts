@@ -16,7 +16,9 @@ export async function importServers(path: string, flags: ImportFlags): Promise<v
   const { mcpServers, notes } = await importFile(path);
   const target = resolve(flags.config);
   const present = await readPresent(target);
-  const known = (present.mcpServers ?? {}) as Record<string, unknown>;
+  // A file that names its servers as VS Code does goes on doing so: a file cannot do both.
+  const key = present.servers === undefined ? 'mcpServers' : 'servers';
+  const known = (present[key] ?? {}) as Record<string, unknown>;
   const clashes = Object.keys(mcpServers).filter((name) => Object.hasOwn(known, name));
   if (clashes.length > 0 && !flags.force) {
     throw new SwitchboardError(
@@ -24,7 +26,7 @@ export async function importServers(path: string, flags: ImportFlags): Promise<v
       `${target} has servers of these names already: ${clashes.join(', ')}. Nothing was written; --force replaces them.`,
     );
   }
-  const merged = { ...present, mcpServers: { ...known, ...mcpServers } };
+  const merged = { ...present, [key]: { ...known, ...mcpServers } };
   await mkdir(dirname(target), { recursive: true });
   await writeFile(`${target}.new`, `${JSON.stringify(merged, null, 2)}\n`, { mode: 0o600 });
   await rename(`${target}.new`, target);
@@ -41,5 +43,12 @@ async function readPresent(path: string): Promise<Record<string, unknown>> {
   if (!existsSync(path)) return {};
   // A file that is wrong already is not made worse.
   await loadConfiguration(path);
-  return JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
+  } catch {
+    throw new SwitchboardError(
+      'invalid_config',
+      `${path} has comments or trailing commas, which would be lost. Nothing was written; import into another file with --config.`,
+    );
+  }
 }

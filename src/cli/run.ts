@@ -70,14 +70,14 @@ function commands(asJson: boolean, setExitCode: (code: number) => void): Command
       'an MCP server on stdin and stdout, for clients that cannot use a URL; starts Switchboard when there is none',
     )
     .option('-c, --config <file>', 'configuration to start with when there is no Switchboard yet')
-    .option('--url <url>', 'the running Switchboard', DEFAULT_URL)
+    .option('--url <url>', 'the running Switchboard', baseUrl, DEFAULT_URL)
     .action(async (flags) => (await import('./bridge.ts')).bridge(flags));
 
   program
     .command('ls')
     .description('list what there is')
     .addArgument(new Argument('[what]', 'what to list').choices(listable).default('servers'))
-    .option('--url <url>', 'the running Switchboard', DEFAULT_URL)
+    .option('--url <url>', 'the running Switchboard', baseUrl, DEFAULT_URL)
     .option('-c, --config <file>', 'use this configuration instead of a running Switchboard')
     .option('--json', 'print JSON')
     .action(async (what, flags) => (await import('./ls.ts')).ls(what, flags));
@@ -87,7 +87,7 @@ function commands(asJson: boolean, setExitCode: (code: number) => void): Command
     .description('call a tool')
     .argument('<tool>', 'its name, as `switchboard ls tools` shows it, or server__tool')
     .argument('[arguments...]', 'one JSON object, or key=value words')
-    .option('--url <url>', 'the running Switchboard', DEFAULT_URL)
+    .option('--url <url>', 'the running Switchboard', baseUrl, DEFAULT_URL)
     .option('-c, --config <file>', 'use this configuration instead of a running Switchboard')
     .option('--json', 'print the whole result as JSON')
     .action(async (tool, words, flags) =>
@@ -98,7 +98,7 @@ function commands(asJson: boolean, setExitCode: (code: number) => void): Command
     .command('logs')
     .description("show the last lines of a server's log")
     .argument('<server>')
-    .option('--url <url>', 'the running Switchboard', DEFAULT_URL)
+    .option('--url <url>', 'the running Switchboard', baseUrl, DEFAULT_URL)
     .option('--json', 'print JSON')
     .action(async (server, flags) => (await import('./logs.ts')).logs(server, flags));
 
@@ -136,6 +136,15 @@ function report(error: unknown, asJson: boolean): void {
         : 'failed';
   const rpc = error instanceof RpcFailure ? { rpc: error.rpc } : {};
   printJson({ error: { code, message, ...rpc } });
+}
+
+/** The address as people have it at hand: with or without the path of the endpoint. */
+function baseUrl(text: string): string {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new InvalidArgumentError('An address looks like http://127.0.0.1:7400.');
+  }
+  return url.origin;
 }
 
 function port(text: string): number {

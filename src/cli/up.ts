@@ -31,6 +31,12 @@ export async function up(flags: UpFlags): Promise<void> {
   const stopSignals = ['SIGINT', 'SIGTERM'] as const;
   for (const signal of stopSignals) process.once(signal, () => stop.abort());
 
+  // Whoever read what we print may go away before we do.
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
+  // A fault in one request must not end everybody else's; it is shown, and is a bug.
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(event, (error) => show.warning(`internal error: ${(error as Error)?.stack ?? error}`));
+  }
   const app = await startApp(
     {
       configPath,

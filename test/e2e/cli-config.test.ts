@@ -173,6 +173,29 @@ describe('switchboard import', () => {
     expect(JSON.parse(forced.stdout)).toEqual({ config: target, imported: ['cursor'], notes: [] });
   });
 
+  it('adds to the servers of a file that names them as VS Code does', async () => {
+    await using folder = await temporaryFolder();
+    const target = join(folder.path, 'ours.json');
+    const source = join(folder.path, 'theirs.json');
+    await writeFile(target, JSON.stringify({ servers: { present: { command: 'here' } } }));
+    await writeFile(source, JSON.stringify({ mcpServers: { added: { command: 'there' } } }));
+    expect((await runCli(['import', source, '--config', target])).code).toBe(0);
+    expect(Object.keys(JSON.parse(await readFile(target, 'utf8')))).toEqual(['servers']);
+    expect((await runCli(['check', target])).code).toBe(0);
+  });
+
+  it('does not touch a file whose comments would be lost', async () => {
+    await using folder = await temporaryFolder();
+    const target = join(folder.path, 'ours.json');
+    const source = join(folder.path, 'theirs.json');
+    const commented = '{"mcpServers": {} /* nothing yet */}';
+    await writeFile(target, commented);
+    await writeFile(source, JSON.stringify({ mcpServers: { added: { command: 'there' } } }));
+    const { code, stderr } = await runCli(['import', source, '--config', target]);
+    expect({ code, contents: await readFile(target, 'utf8') }).toEqual({ code: 2, contents: commented });
+    expect(stderr).toContain('comments');
+  });
+
   it('does not touch a file that is wrong', async () => {
     await using folder = await temporaryFolder();
     const target = join(folder.path, 'mcp.json');

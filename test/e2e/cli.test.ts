@@ -59,6 +59,20 @@ describe('switchboard ls', () => {
   });
 });
 
+describe('the address of the running Switchboard', () => {
+  it.each(['/', '/mcp'])('may end in %s', async (path) => {
+    const { code, stdout } = await runCli(['ls', '--url', switchboard.baseUrl + path]);
+    expect(code).toBe(0);
+    expect(stdout).toContain('box');
+  });
+
+  it('is refused where it is none', async () => {
+    const { code, stderr } = await runCli(['ls', '--url', 'nowhere']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('http://127.0.0.1:7400');
+  });
+});
+
 describe('switchboard call', () => {
   it('takes JSON', async () => {
     expect(await run('call', 'box__echo', '{"text": "Grüße"}')).toMatchObject({ code: 0, stdout: 'Grüße\n' });
