@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Callers } from './callers.ts';
+import type { Call, Client } from './upstream.ts';
+
+const ada: Client = { name: 'Ada' };
+const grace: Client = { name: 'Grace' };
+
+function callOf(client: Client | undefined): Call {
+  return { client, answered() {}, failed() {} };
+}
+
+describe('what a server says to nobody in particular', () => {
+  it('is for everybody while no client was served, whatever we ask for ourselves', () => {
+    expect(new Callers().audience([])).toEqual({ kind: 'everybody' });
+    expect(new Callers().audience([callOf(undefined)])).toEqual({ kind: 'everybody' });
+  });
+
+  it('is for the call under way, and for one of them where all are of one client', () => {
+    const callers = new Callers();
+    callers.called(ada);
+    const [first, second] = [callOf(ada), callOf(ada)];
+    expect(callers.audience([first])).toEqual({ kind: 'call', call: first });
+    expect(callers.audience([first, callOf(undefined)])).toEqual({ kind: 'call', call: first });
+    expect(callers.audience([first, second])).toMatchObject({ kind: 'call', call: { client: ada } });
+  });
+
+  it('is for the only client that ever called, also between its calls', () => {
+    const callers = new Callers();
+    callers.called(ada);
+    callers.called(ada);
+    expect(callers.audience([])).toEqual({ kind: 'client', client: ada });
+  });
+
+  it('is unclear between calls after two clients have called, and while both do', () => {
+    const callers = new Callers();
+    callers.called(ada);
+    callers.called(grace);
+    expect(callers.audience([])).toEqual({ kind: 'unclear' });
+    expect(callers.audience([callOf(ada), callOf(grace)])).toEqual({ kind: 'unclear' });
+    callers.called(ada);
+    expect(callers.audience([])).toEqual({ kind: 'unclear' });
+  });
+
+  it('is for the one call under way although others have called before', () => {
+    const callers = new Callers();
+    callers.called(ada);
+    callers.called(grace);
+    const call = callOf(grace);
+    expect(callers.audience([call])).toEqual({ kind: 'call', call });
+  });
+});
+
+describe('a cancelled call', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 0 });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('makes it unclear whom the server means, alone and beside a call of another client', () => {
+    const callers = new Callers();
+    callers.called(ada);
+    callers.cancelled(1, ada);
+    expect(callers.audience([])).toEqual({ kind: 'unclear' });
+    callers.called(grace);
+    expect(callers.audience([callOf(grace)])).toEqual({ kind: 'unclear' });
+  });
+
+  it('does not matter beside another call of the same client', () => {
+    const callers = new Callers();
+    callers.called(ada);
+    callers.cancelled(1, ada);
+    const call = callOf(ada);
+    expect(callers.audience([call])).toEqual({ kind: 'call', call });
+  });
+
+  it('is over when the server answers it all the same', () => {
+    const callers = new Callers();
+    callers.called(ada);
+    callers.called(grace);
+    callers.cancelled(1, ada);
+    expect(callers.answeredLate(2)).toBe(false);
+    expect(callers.answeredLate(1)).toBe(true);
+    expect(callers.answeredLate(1)).toBe(false);
+    const call = callOf(grace);
+    expect(callers.audience([call])).toEqual({ kind: 'call', call });
+  });
+
+  it('is forgotten after half a minute', () => {
+    const callers = new Callers();
+    callers.called(ada);
+    callers.cancelled(1, ada);
+    const call = callOf(grace);
+    vi.setSystemTime(29_999);
+    expect(callers.audience([call])).toEqual({ kind: 'unclear' });
+    vi.setSystemTime(30_000);
+    expect(callers.audience([call])).toEqual({ kind: 'call', call });
+  });
+});

@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest';
+import type { EventStream } from '../helpers/raw-http.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+const PROMPTS_CHANGED = 'notifications/prompts/list_changed';
+
+async function logOf({ baseUrl }: RunningSwitchboard, server: string): Promise<string> {
+  const response = await fetch(`${baseUrl}/api/v1/projects/default/servers/${server}/logs`);
+  return ((await response.json()) as { lines: string[] }).lines.join('\n');
+}
+
+/** Everything that came so far, but for notices of changed lists. */
+function wordsIn({ messages }: EventStream): unknown[] {
+  return messages
+    .filter(({ method }) => !method?.endsWith('list_changed'))
+    .map(({ method, params }) => [method, params?.data]);
+}
+
+function both(thought: string): unknown[] {
+  return [
+    ['notifications/message', thought],
+    ['notifications/thought', thought],
+  ];
+}
+
+/** Notices of changed prompts come to all, in order: what came before the next one has arrived with it. */
+function nextMark({ events }: EventStream): Promise<unknown> {
+  return events.next(({ message }) => message?.method === PROMPTS_CHANGED);
+}
+
+describe.concurrent('what a shared server says outside of calls', () => {
+  async function startMusing() {
+    const witness = await Witness.open();
+    const switchboard = await startSwitchboard({
+      mcpServers: { musing: fixtureServer('musing', witness.env('musing')) },
+    });
+    const sessions = [
+      await RawSession.open(switchboard.url),
+      await RawSession.open(switchboard.url),
+    ] as const;
+    const [one, other] = sessions;
+    const streams = [await one.listen(), await other.listen()] as const;
+    await one.toolNames();
+    return {
+      witness,
+      switchboard,
+      sessions,
+      streams,
+      async think(thought: string, listeners: readonly EventStream[] = streams): Promise<void> {
+        const marks = listeners.map(nextMark);
+        witness.tell('musing', thought);
+        await Promise.all(marks);
+      },
+      async [Symbol.asyncDispose]() {
+        await switchboard.stop();
+        await witness[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  it('reaches everybody before any call, then its only caller, and nobody after two have called', async () => {
+    await using musing = await startMusing();
+    const [one, other] = musing.sessions;
+    const [ofOne, ofOther] = musing.streams;
+
+    await musing.think('first thought');
+    expect(wordsIn(ofOne)).toEqual(both('first thought'));
+    expect(wordsIn(ofOther)).toEqual(both('first thought'));
+
+    await one.call('greet');
+    await musing.think('second thought');
+    expect(wordsIn(ofOne)).toEqual([...both('first thought'), ...both('second thought')]);
+    expect(wordsIn(ofOther)).toEqual(both('first thought'));
+
+    await other.call('greet');
+    await musing.think('third thought');
+    expect(wordsIn(ofOne)).toEqual([...both('first thought'), ...both('second thought')]);
+    expect(wordsIn(ofOther)).toEqual(both('first thought'));
+    const log = await logOf(musing.switchboard, 'musing');
+    expect(log).toContain('third thought');
+    expect(log).not.toContain('second thought');
+  });
+
+  it('reaches nobody after its only caller has gone', async () => {
+    await using musing = await startMusing();
+    const [one] = musing.sessions;
+    const [, ofOther] = musing.streams;
+    await one.call('greet');
+    await one.end();
+    await musing.think('first thought', [ofOther]);
+    expect(wordsIn(ofOther)).toEqual([]);
+    expect(await logOf(musing.switchboard, 'musing')).toContain('first thought');
+  });
+});
+
+it.concurrent('a question for a cancelled call is declined, and not put to another client that is served', async () => {
+  await using witness = await Witness.open();
+  await using switchboard = await startSwitchboard({
+    mcpServers: { asking: fixtureServer('asking', witness.env('asking')) },
+  });
+  const open = () => RawSession.open(switchboard.url, '2025-11-25', { elicitation: {} });
+  const cancelling = await open();
+  const busy = await open();
+  const params = { name: 'ask', arguments: { about: 'a secret' } };
+  const cancelled = cancelling.request('tools/call', params, 'cancelled').catch((error: unknown) => error);
+  await witness.sees('asking', 'tools/call');
+  await cancelling.notify('notifications/cancelled', { requestId: 'cancelled' });
+  await cancelled;
+
+  const call = await busy.openCall('hold', {}, 'token');
+  witness.tell('asking', 'ask');
+  const { answer } = await witness.sees('asking', 'answer');
+  expect(answer).toMatchObject({
+    error: { message: expect.stringContaining('cannot be told for which client') },
+  });
+  witness.tell('asking', 'release');
+  await call.ended;
+  expect(call.messages).toMatchObject([
+    { method: 'notifications/progress' },
+    { result: { content: [{ text: 'released' }] } },
+  ]);
+});
+
+it.concurrent("the last words of one client's own process do not reach another client", async () => {
+  await using witness = await Witness.open();
+  await using switchboard = await startSwitchboard({
+    mcpServers: {
+      parting: { ...fixtureServer('parting', witness.env('parting')), isolation: 'session' },
+    },
+  });
+  const leaving = await RawSession.open(switchboard.url);
+  const staying = await RawSession.open(switchboard.url);
+  const stream = await staying.listen();
+  await leaving.call('tell', { secret: 'of the one who leaves' });
+  await staying.call('tell', { secret: 'of the one who stays' });
+  const { pid } = await witness.sees('parting', 'told');
+  await leaving.end();
+  await witness.sees('parting', 'end', (sighting) => sighting.pid === pid);
+  const mark = nextMark(stream);
+  await staying.call('announce');
+  await mark;
+  expect(wordsIn(stream)).toEqual([]);
+});
