@@ -195,8 +195,9 @@ export class Upstream implements Receiver {
   }
 
   closed(error: SwitchboardError): void {
-    this.end(error);
+    // Questions are withdrawn on the streams of their calls, which end when the calls fail.
     this.events.closed(error);
+    this.end(error);
   }
 
   log(line: string): void {
