@@ -44,6 +44,7 @@ describe.concurrent('what a shared server says outside of calls', () => {
     const [one, other] = sessions;
     const streams = [await one.listen(), await other.listen()] as const;
     await one.toolNames();
+    await witness.sees('musing', 'start');
     return {
       witness,
       switchboard,

@@ -15,6 +15,7 @@ async function startAsking() {
   });
   const session = await RawSession.open(switchboard.url, '2025-11-25', { elicitation: {} });
   await session.toolNames();
+  await witness.sees('asking', 'start');
   return {
     session,
     order: (order: string) => witness.tell('asking', order),

@@ -32,16 +32,24 @@ const main = join(import.meta.dirname, '../../src/main.ts');
 /** Runs the real program on a free port, with a configuration file and a home of its own. */
 export async function startSwitchboard(
   config: object,
-  options: { args?: string[]; env?: Record<string, string> } = {},
+  options: {
+    args?: string[];
+    env?: Record<string, string>;
+    /** How many files and connections it may have open at a time. */
+    openFiles?: number;
+  } = {},
 ): Promise<RunningSwitchboard> {
   const folder = await mkdtemp(join(tmpdir(), 'switchboard-test-'));
   const configPath = join(folder, 'mcp.json');
   await writeFile(configPath, JSON.stringify(config));
-  const child = spawn(
-    process.execPath,
-    [main, 'up', '--config', configPath, '--port', '0', '--json', ...(options.args ?? [])],
-    { env: { ...process.env, SWITCHBOARD_HOME: folder, ...options.env }, stdio: ['ignore', 'pipe', 'pipe'] },
-  );
+  const { openFiles } = options;
+  const limit = openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$0" "$@"`];
+  const words = [main, 'up', '--config', configPath, '--port', '0', '--json', ...(options.args ?? [])];
+  const [command, ...parameters] = [...limit, process.execPath, ...words];
+  const child = spawn(command!, parameters, {
+    env: { ...process.env, SWITCHBOARD_HOME: folder, ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const events: UpEvent[] = [];
   const arrivals = new EventEmitter().setMaxListeners(0);

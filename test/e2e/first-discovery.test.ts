@@ -1,0 +1,66 @@
+import { expect, it } from 'vitest';
+import { connectHttp, textOf, toolNamesOnce } from '../helpers/clients.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+it.concurrent('a list that does not come keeps no other back, and follows when it comes', async () => {
+  await using witness = await Witness.open();
+  await using switchboard = await startSwitchboard({
+    mcpServers: {
+      stalling: fixtureServer('stalling', witness.env('stalling')),
+      notes: fixtureServer('notes'),
+    },
+    switchboard: { discoveryWaitMs: 100, connectTimeoutMs: 3_600_000 },
+  });
+  await using connected = await connectHttp(switchboard.url);
+  const { client, notifications } = connected;
+  await toolNamesOnce(connected, (names) => names.includes('hurry') && names.includes('touch'));
+  expect(textOf(await client.callTool({ name: 'hurry' }))).toBe('done at once');
+  expect(textOf(await client.callTool({ name: 'touch', arguments: {} }))).toBe('done');
+  const promptsChanged = ({ method }: { method: string }) => method === 'notifications/prompts/list_changed';
+  await notifications.first(promptsChanged);
+  expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(['summarize']);
+
+  const announced = notifications.next(promptsChanged);
+  await witness.sees('stalling', 'start');
+  witness.tell('stalling', 'list prompts');
+  await announced;
+  const prompts = (await client.listPrompts()).prompts.map(({ name }) => name);
+  expect(prompts.toSorted()).toEqual(['finally', 'summarize']);
+  const ready = await switchboard.event(({ name, state }) => name === 'stalling' && state === 'ready');
+  expect(ready).toMatchObject({ error: null, tools: 1, prompts: 1 });
+});
+
+it('a list that never comes is given up, and the server is ready without it', async () => {
+  await using switchboard = await startSwitchboard({
+    mcpServers: { stalling: fixtureServer('stalling') },
+    switchboard: { startup: 'parallel', connectTimeoutMs: 5_000 },
+  });
+  const ready = await switchboard.event(({ name, state }) => name === 'stalling' && state === 'ready');
+  const missing = 'its prompts could not be listed: No answer to prompts/list came within 5000 ms.';
+  expect(ready).toMatchObject({ tools: 1, prompts: 0, error: missing });
+  const response = await fetch(`${switchboard.baseUrl}/api/v1/projects/default/servers/stalling`);
+  expect(await response.json()).toMatchObject({ state: 'ready', tool_count: 1, error: missing });
+  const session = await RawSession.open(switchboard.url);
+  expect(await session.toolNames()).toEqual(['hurry']);
+  expect(await session.callText('hurry')).toBe('done at once');
+});
+
+it.concurrent('a server that becomes known is announced for what it offers, and not for empty lists', async () => {
+  await using switchboard = await startSwitchboard({ mcpServers: { growing: fixtureServer('growing') } });
+  const session = await RawSession.open(switchboard.url);
+  const stream = await session.listen();
+  const announced = () => stream.messages.map(({ method }) => method);
+  const toolsChanged = () =>
+    stream.events.next(({ message }) => message?.method === 'notifications/tools/list_changed');
+  const known = toolsChanged();
+  await session.toolNames();
+  await known;
+  // What else the first discovery had to say would have come before this.
+  const grown = toolsChanged();
+  await session.call('grow', { name: 'mark' });
+  await grown;
+  expect(announced()).toEqual(['notifications/tools/list_changed', 'notifications/tools/list_changed']);
+});
