@@ -11,18 +11,18 @@ import { Witness } from '../helpers/witness.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
 
-/** A configuration that is not there, so that the bridge cannot start what the test has stopped. */
-const nothingToStart = { args: ['--config', join(tmpdir(), 'no-such-folder', 'mcp.json')] };
+/** A home of its own for a Switchboard; without a configuration in it there is nothing that a bridge could start. */
+async function temporaryHome() {
+  const folder = await mkdtemp(join(tmpdir(), 'switchboard-bridge-'));
+  return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+}
 
 /** A client that speaks to `switchboard stdio`. */
-function connectBridge(url: string, more: { args?: string[]; home?: string } = {}) {
+function connectBridge(url: string, { folder }: { folder: string }) {
   return connectStdio({
     command: process.execPath,
-    args: [main, 'stdio', '--url', url, ...(more.args ?? [])],
-    env: { ...process.env, ...(more.home === undefined ? {} : { SWITCHBOARD_HOME: more.home }) } as Record<
-      string,
-      string
-    >,
+    args: [main, 'stdio', '--url', url, '--config', join(folder, 'mcp.json')],
+    env: { ...process.env, SWITCHBOARD_HOME: folder } as Record<string, string>,
   });
 }
 
@@ -34,26 +34,25 @@ async function ownerOf({ client }: Awaited<ReturnType<typeof connectBridge>>): P
 describe('switchboard stdio', () => {
   it('starts Switchboard when there is none, which others then use and which stays', async () => {
     await using witness = await Witness.open();
-    const home = await mkdtemp(join(tmpdir(), 'switchboard-bridge-'));
-    const config = join(home, 'mcp.json');
+    await using home = await temporaryHome();
     await writeFile(
-      config,
+      join(home.folder, 'mcp.json'),
       JSON.stringify({ mcpServers: { recorder: fixtureServer('recorder', witness.env('recorder')) } }),
     );
     const url = `http://127.0.0.1:${await freePort()}`;
     const started = new Set<number>();
     try {
-      await using first = await connectBridge(url, { args: ['--config', config], home });
+      await using first = await connectBridge(url, home);
       const owner = await ownerOf(first);
       started.add(owner);
       {
-        await using second = await connectBridge(url, { args: ['--config', config], home });
+        await using second = await connectBridge(url, home);
         expect(await ownerOf(second)).toBe(owner);
       }
       await first.client.close();
       expect((await fetch(`${url}/healthz`)).status).toBe(200);
 
-      await using third = await connectBridge(url, { args: ['--config', config], home });
+      await using third = await connectBridge(url, home);
       expect(await ownerOf(third)).toBe(owner);
       // The same client goes on with another Switchboard when this one is gone.
       process.kill(owner, 'SIGTERM');
@@ -64,7 +63,6 @@ describe('switchboard stdio', () => {
     } finally {
       for (const pid of started) if (isThere(pid)) process.kill(pid, 'SIGTERM');
       for (const pid of started) await untilGone(pid);
-      await rm(home, { recursive: true });
     }
   });
 
@@ -78,8 +76,9 @@ describe('switchboard stdio', () => {
       },
     };
     const args = ['--port', String(await freePort())];
+    await using home = await temporaryHome();
     const before = await startSwitchboard(config, { args });
-    await using connected = await connectBridge(before.baseUrl, nothingToStart);
+    await using connected = await connectBridge(before.baseUrl, home);
     const { client, notifications } = connected;
     await client.subscribeResource({ uri: 'resource://notes/note://todo' });
     await client.subscribeResource({ uri: 'resource://notes/note://done' });
@@ -106,8 +105,9 @@ describe('switchboard stdio', () => {
   it('answers what is under way with an error when Switchboard goes away', async () => {
     await using witness = await Witness.open();
     const config = { mcpServers: { recorder: fixtureServer('recorder', witness.env('recorder')) } };
+    await using home = await temporaryHome();
     const before = await startSwitchboard(config);
-    await using connected = await connectBridge(before.baseUrl, nothingToStart);
+    await using connected = await connectBridge(before.baseUrl, home);
     const underWay = connected.client
       .callTool({ name: 'hold', arguments: { order: 'never' } })
       .catch((error: unknown) => error);
