@@ -63,6 +63,20 @@ describe('a catalog', () => {
     expect(catalog.resource('z:1')).toBeUndefined();
   });
 
+  it('[G11] follows a reference of one server to another', () => {
+    const own = 'resource://two/mine';
+    const catalog = new Catalog(
+      [contribution('one', { resources: [{ uri: own }] }), contribution('two', {})],
+      rules,
+    );
+    expect(catalog.resource('resource://one/resource://two/a:1')).toEqual({ server: 'two', own: 'a:1' });
+    expect(catalog.resource(`resource://one/${own}`)).toEqual({ server: 'one', own });
+    expect(catalog.resource('resource://one/resource://nobody/a:1')).toEqual({
+      server: 'one',
+      own: 'resource://nobody/a:1',
+    });
+  });
+
   it('keeps tools and prompts of the same name apart', () => {
     const catalog = new Catalog(
       [contribution('one', { tools: [{ name: 'x' }] }), contribution('two', { prompts: [{ name: 'x' }] })],

@@ -65,12 +65,25 @@ export class Catalog {
   /** The owner of a resource: by its public URI, or by the server's own one where only one server can be meant. */
   resource(uri: string): Route | undefined {
     const known = parsePublicUri(uri);
-    if (known !== undefined && this.servers.has(known.server))
-      return { server: known.server, own: known.ownUri };
+    if (known !== undefined && this.servers.has(known.server)) {
+      const { server, ownUri } = known;
+      // One server may hand out the public URI of another's resource, which is then under its own name.
+      return (this.offers(server, ownUri) ? undefined : this.behind(ownUri)) ?? { server, own: ownUri };
+    }
     const owners = this.resourceOwners.get(uri) ?? this.ownersByTemplate(uri);
     if (owners.size !== 1) return undefined;
     const [server] = owners;
     return { server: server!, own: uri };
+  }
+
+  private behind(uri: string): Route | undefined {
+    const inner = parsePublicUri(uri);
+    if (inner === undefined || !this.servers.has(inner.server)) return undefined;
+    return { server: inner.server, own: inner.ownUri };
+  }
+
+  private offers(server: string, uri: string): boolean {
+    return this.resourceOwners.get(uri)?.has(server) === true || this.ownersByTemplate(uri).has(server);
   }
 
   private ownersByTemplate(uri: string): Set<string> {

@@ -41,6 +41,8 @@ export class MessageExchange extends HttpExchange {
     this.attempt = attempt;
     this.resumedFrom = resumedFrom;
     this.standing = standing;
+    // A server ends this stream when it shuts down, and the connection a moment later: nothing may go out in between.
+    this.leavesConnection = !standing;
   }
 
   abandon(): void {

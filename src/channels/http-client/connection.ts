@@ -99,7 +99,8 @@ export class Connection implements ResponseSink {
     this.exchange = undefined;
     exchange.carrier = undefined;
     // An answer may come before all of its request was taken: what is left of that would stand before the next one.
-    if (this.keepAliveMs > 0 && leftOver === 0 && this.socket.writableLength === 0) {
+    const isClean = leftOver === 0 && this.socket.writableLength === 0;
+    if (isClean && this.keepAliveMs > 0 && exchange.leavesConnection) {
       this.usableUntil = Date.now() + this.keepAliveMs;
       this.owner.released(this);
     } else {

@@ -11,6 +11,8 @@ export abstract class HttpExchange {
   requestHead = '';
   requestBody: Buffer | undefined;
   carrier: Carrier | undefined;
+  /** Whether its connection may carry another exchange after it. */
+  leavesConnection = true;
 
   abstract onHead(head: ResponseHead): void;
   abstract onData(chunk: Buffer): void;
