@@ -20,7 +20,7 @@ export const peerNames = ['supergateway', 'mcp-proxy', 'mcp-hub'] as const satis
 
 const httpEchoFile = fileURLToPath(new URL('./servers/http-echo.ts', import.meta.url));
 const stdioEchoFile = fileURLToPath(new URL('./servers/stdio-echo.ts', import.meta.url));
-const collectGarbageFile = new URL('./collect-garbage.ts', import.meta.url).href;
+const collectGarbageFile = new URL('./collect-garbage.mjs', import.meta.url).href;
 const STOP_TIMEOUT_MS = 5_000;
 const DEFAULT_TOOL_COUNT = 3;
 

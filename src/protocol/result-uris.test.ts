@@ -56,6 +56,27 @@ describe('the URIs of a result', () => {
     expect(urisOf('tools/call', text)).toEqual(['a:1', 'a:2', 'a:3']);
   });
 
+  it('of a large result are looked for in its content alone, where that comes first and is short', () => {
+    const rows = Array.from({ length: 500 }, (_, index) => ({
+      type: 'resource',
+      resource: { uri: `no:${index}` },
+    }));
+    const link = { type: 'resource_link', uri: 'a:1' };
+    const plain = { type: 'text', text: '] }' };
+    const many = Array.from({ length: 200 }, () => plain);
+    const mayHoldIn = (result: object, open = '{"jsonrpc":"2.0","id":1,"result":') => {
+      const bytes = Buffer.from(`${open}${JSON.stringify(result)}}`);
+      return mayHoldUris('tools/call', cut(bytes, [3_000]));
+    };
+    expect(mayHoldIn({ content: [plain], structuredContent: { rows } })).toBe(false);
+    expect(mayHoldIn({ content: [link], structuredContent: { rows } })).toBe(true);
+    expect(mayHoldIn({ content: [...many, link] })).toBe(true);
+    expect(mayHoldIn({ structuredContent: { result: { content: [] } }, content: [link, ...many] })).toBe(
+      true,
+    );
+    expect(mayHoldIn({ content: [plain], structuredContent: { rows } }, '{"x":{},"result":')).toBe(true);
+  });
+
   it('are not looked for in what is not JSON', () => {
     expect(() => urisOf('tools/call', '{"result":{"content":[{"uri":"a:1"]}}')).toThrow(
       "expected ',' or '}'",

@@ -28,6 +28,8 @@ const CARRIED = MARK.length - 1;
 export function mayHoldUris(method: string, result: Chunks): boolean {
   if (method === 'resources/read') return true;
   if (!uriShapes.has(method)) return false;
+  const content = method === 'tools/call' && result.length > 1 ? shortContent(result[0]!) : undefined;
+  if (content !== undefined) return hasMark(content);
   // The end of what came before: a mark may be split over two chunks, or over many small ones.
   let tail: Buffer = Buffer.alloc(0);
   return result.some((chunk) => {
@@ -36,6 +38,27 @@ export function mayHoldUris(method: string, result: Chunks): boolean {
     tail = (chunk.length < CARRIED ? Buffer.concat([tail, chunk]) : chunk).subarray(-CARRIED);
     return false;
   });
+}
+
+const CONTENT_FIRST = '"result":{"content":[';
+const SHORT_BYTES = 2_048;
+
+/**
+ * The content of a result that begins with it, where it is short. Only there URIs can stand: what follows is
+ * structured content, which may be large and is the tool's own.
+ */
+function shortContent(first: Buffer): Buffer | undefined {
+  const head = first.subarray(0, SHORT_BYTES);
+  const start = head.indexOf(CONTENT_FIRST, 0, 'latin1');
+  // The first brace but one is the result's own: this is not the inside of something else.
+  if (start === -1 || head.indexOf('{', 1, 'latin1') !== start + CONTENT_FIRST.indexOf('{')) return undefined;
+  const scanner = new JsonScanner(head, start + CONTENT_FIRST.length - 1);
+  try {
+    scanner.skip(0);
+  } catch {
+    return undefined;
+  }
+  return head.subarray(start, scanner.at);
 }
 
 function hasMark(chunk: Buffer): boolean {

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SwitchboardError } from '../../errors.ts';
 import type { Gateway } from '../gateway.ts';
@@ -7,6 +7,9 @@ import { checkOrigin } from './guard.ts';
 import { LegacySseEndpoint } from './legacy-sse.ts';
 import { writeJson } from './post-outlet.ts';
 import { StreamableEndpoint } from './streamable.ts';
+
+// An `import` of it would also load what it has only for the sake of browsers' APIs: 16 MB.
+const { createServer } = process.getBuiltinModule('node:http');
 
 /** Answers the paths below /api/. */
 export type ApiHandler = (request: IncomingMessage, response: ServerResponse) => void;
