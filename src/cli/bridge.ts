@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync, openSync } from 'node:fs';
 import { join as joinPath } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as immediately } from 'node:timers/promises';
 import type { Receiver } from '../channels/channel.ts';
 import { HttpChannel } from '../channels/http.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
@@ -21,6 +21,7 @@ export interface BridgeFlags {
 
 const MAX_BYTES = 64 * 1024 * 1024;
 const START_MS = 15_000;
+const LAST_ANSWERS_MS = 30_000;
 /** A Switchboard that was started for a bridge ends when it has had no client for this long. */
 const IDLE_EXIT_SECONDS = 300;
 
@@ -28,7 +29,7 @@ const IDLE_EXIT_SECONDS = 300;
 export async function bridge(flags: BridgeFlags): Promise<void> {
   await ensureRunning(flags);
   const session = new BridgedSession(flags.url, () => ensureRunning(flags));
-  await new Promise<void>((resolve) => {
+  const isOver = await new Promise<boolean>((resolve) => {
     const lines = new LineSplitter(MAX_BYTES, {
       line: (chunks) => {
         const line = join(chunks);
@@ -40,12 +41,17 @@ export async function bridge(flags: BridgeFlags): Promise<void> {
         session.refuse(new SwitchboardError('too_large', `The message is over ${MAX_BYTES} bytes.`)),
     });
     process.stdin.on('data', (chunk: Buffer) => lines.push(chunk));
-    process.stdin.on('end', resolve);
-    process.stdin.on('error', () => resolve());
-    process.stdout.on('error', () => resolve());
-    process.once('SIGTERM', () => resolve());
-    process.once('SIGINT', () => resolve());
+    process.stdin.on('end', () => {
+      lines.end();
+      resolve(false);
+    });
+    process.stdin.on('error', () => resolve(true));
+    process.stdout.on('error', () => resolve(true));
+    process.once('SIGTERM', () => resolve(true));
+    process.once('SIGINT', () => resolve(true));
   });
+  // Whoever pipes requests in closes the pipe behind them, and still wants the answers.
+  if (!isOver) await Promise.race([session.answered(), delay(LAST_ANSWERS_MS, undefined, { ref: false })]);
   await session.close();
   // An open stdin would keep the process where a signal ended it.
   process.stdin.destroy();
@@ -77,8 +83,10 @@ class BridgedSession implements Receiver {
   private initialize: Message | undefined;
   /** The request whose answer tells the protocol version. */
   private initializing: { request: number; isOurs: boolean } | undefined;
+  /** What waits until there is a session. */
   private held: Message[] | undefined;
   private isClosed = false;
+  private whenAnswered: (() => void) | undefined;
 
   constructor(url: string, ensureRunning: () => Promise<void>) {
     this.url = url;
@@ -106,7 +114,8 @@ class BridgedSession implements Receiver {
     if (request !== undefined) this.settleIfAnswer(chunks, request, isInitialize);
     if (isInitialize && this.initializing?.isOurs) this.resumed();
     else if (request === undefined || !this.ours.has(request)) this.toClient(chunks);
-    if (isInitialize) this.initializing = undefined;
+    if (isInitialize) this.initialized();
+    this.noticeLastAnswer();
   }
 
   failed(request: number, error: SwitchboardError, sent: boolean): void {
@@ -116,6 +125,8 @@ class BridgedSession implements Receiver {
     if (message === undefined) return;
     if (sent || this.isClosed || this.sentAgain.has(message)) {
       this.toClient([errorMessage(bytesAt(message.bytes, message.idSpan!), toRpcError(error))]);
+      if (request === this.initializing?.request) this.initialized();
+      this.noticeLastAnswer();
       return;
     }
     this.sentAgain.add(message);
@@ -136,9 +147,41 @@ class BridgedSession implements Receiver {
     complain(line);
   }
 
+  /** Settles when every request of the client has its answer. */
+  async answered(): Promise<void> {
+    // Two turns, as the lines had that were read last.
+    await immediately();
+    await immediately();
+    await new Promise<void>((resolve) => {
+      this.whenAnswered = resolve;
+      this.noticeLastAnswer();
+    });
+  }
+
   close(): Promise<void> {
     this.isClosed = true;
     return this.channel.close();
+  }
+
+  private noticeLastAnswer(): void {
+    const isWaiting = this.unanswered.size > 0 || (this.held?.length ?? 0) > 0;
+    if (!isWaiting) this.whenAnswered?.();
+  }
+
+  /** The client's initialize has its answer: what it sent behind it can go. */
+  private initialized(): void {
+    const isOurs = this.initializing?.isOurs;
+    this.initializing = undefined;
+    if (isOurs === false) this.sendHeld();
+  }
+
+  private sendHeld(): void {
+    const held = this.held ?? [];
+    this.held = undefined;
+    for (const message of held) {
+      if (this.held === undefined) this.send(message);
+      else (this.held as Message[]).push(message);
+    }
   }
 
   private open(): HttpChannel {
@@ -153,8 +196,11 @@ class BridgedSession implements Receiver {
     const request = this.nextRequest++;
     this.unanswered.set(request, message);
     this.remember(message);
-    if (message.method === 'initialize') this.initializing = { request, isOurs: false };
     this.channel.send(message.bytes, request);
+    if (message.method !== 'initialize') return;
+    // There is no session to send anything else to before this is answered.
+    this.initializing = { request, isOurs: false };
+    this.held ??= [];
   }
 
   private remember(message: Message): void {
@@ -203,13 +249,16 @@ class BridgedSession implements Receiver {
       // Another Switchboard may have other servers.
       for (const notification of listNotifications) this.toClient([notification]);
     }
-    const held = this.held ?? [];
-    this.held = undefined;
-    for (const message of held) this.send(message);
+    this.sendHeld();
   }
 
   private giveUp(failure: unknown): void {
-    complain(asSwitchboardError(failure).message);
+    const error = asSwitchboardError(failure);
+    complain(error.message);
+    for (const { kind, bytes, idSpan } of this.held ?? []) {
+      if (kind === 'request') this.toClient([errorMessage(bytesAt(bytes, idSpan!), toRpcError(error))]);
+    }
+    this.held = [];
     process.stdin.emit('end');
   }
 

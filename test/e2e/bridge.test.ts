@@ -1,7 +1,9 @@
+import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { connectStdio, textOf, toolNamesOnce } from '../helpers/clients.ts';
@@ -32,6 +34,33 @@ async function ownerOf({ client }: Awaited<ReturnType<typeof connectBridge>>): P
 }
 
 describe('switchboard stdio', () => {
+  it('answers what is piped in, though the pipe is closed behind it and nobody waited', async () => {
+    await using switchboard = await startSwitchboard({ mcpServers: { box: fixtureServer('toolbox') } });
+    const bridge = spawn(process.execPath, [main, 'stdio', '--url', switchboard.baseUrl], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const clientInfo = { name: 'pipe', version: '1' };
+    const messages = [
+      {
+        id: 1,
+        method: 'initialize',
+        params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo },
+      },
+      { method: 'notifications/initialized' },
+      { id: 2, method: 'tools/call', params: { name: 'echo', arguments: { text: 'piped' } } },
+    ];
+    bridge.stdin.end(messages.map((message) => JSON.stringify({ jsonrpc: '2.0', ...message })).join('\n'));
+    const answers = (await text(bridge.stdout))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+      .filter(({ id }) => id !== undefined);
+    expect(answers).toMatchObject([
+      { id: 1, result: { protocolVersion: '2025-06-18' } },
+      { id: 2, result: { content: [{ text: 'piped' }] } },
+    ]);
+  });
+
   it('starts Switchboard when there is none, which others then use and which stays', async () => {
     await using witness = await Witness.open();
     await using home = await temporaryHome();
