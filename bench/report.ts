@@ -45,7 +45,7 @@ export function markdownReport(results: Results, verdicts: Verdict[]): string {
     'between machines and moments, the ratios much less.',
     '',
     `Beside it stand ${peerVersions()}, in front of the same stdio server: supergateway with`,
-    'sessions and its logging off, mcp-hub called over its REST interface.',
+    'sessions and its default logging, mcp-hub called over its REST interface.',
     '',
     '![CPU per call against a direct call](benchmark.svg)',
   ];
