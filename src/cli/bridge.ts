@@ -5,7 +5,7 @@ import { setTimeout as delay, setImmediate as immediately } from 'node:timers/pr
 import type { Receiver } from '../channels/channel.ts';
 import { HttpChannel } from '../channels/http.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { bytesAt, type Message, readMessage } from '../protocol/envelope.ts';
+import { bytesAt, idBytes, type Message, readMessage } from '../protocol/envelope.ts';
 import { type Chunks, errorMessage, join, notificationMessage, toRpcError } from '../protocol/jsonrpc.ts';
 import { LineSplitter } from '../protocol/lines.ts';
 import { withoutLineBreaks } from '../protocol/sse.ts';
@@ -124,7 +124,7 @@ class BridgedSession implements Receiver {
     this.unanswered.delete(request);
     if (message === undefined) return;
     if (sent || this.isClosed || this.sentAgain.has(message)) {
-      this.toClient([errorMessage(bytesAt(message.bytes, message.idSpan!), toRpcError(error))]);
+      this.toClient([errorMessage(idBytes(message), toRpcError(error))]);
       if (request === this.initializing?.request) this.initialized();
       this.noticeLastAnswer();
       return;

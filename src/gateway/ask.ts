@@ -1,5 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
-import { bytesAt, idValue, type Message } from '../protocol/envelope.ts';
+import { bytesAt, idBytes, idValue, type Message } from '../protocol/envelope.ts';
 import { errorMessage, notificationMessage, toRpcError } from '../protocol/jsonrpc.ts';
 import { type Edit, splice } from '../protocol/splice.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
@@ -27,7 +27,7 @@ export function ask(
   server: string,
   addressee: Addressee | undefined,
 ): void {
-  const serverId = bytesAt(message.bytes, message.idSpan!);
+  const serverId = idBytes(message);
   const capability = neededCapability[message.method];
   if (capability === undefined) {
     upstream.answerError(serverId, { code: METHOD_NOT_FOUND, message: `Unknown method: ${message.method}` });

@@ -1,6 +1,6 @@
 import { SwitchboardError } from '../errors.ts';
-import { bytesAt, type Message } from '../protocol/envelope.ts';
-import { bytesOf, resultMessage } from '../protocol/jsonrpc.ts';
+import { idBytes, type Message } from '../protocol/envelope.ts';
+import { bytesOf, emptyResult, resultMessage } from '../protocol/jsonrpc.ts';
 import { splice } from '../protocol/splice.ts';
 import type { Connection } from '../upstreams/connection.ts';
 import { hold } from './hold.ts';
@@ -8,8 +8,6 @@ import { refuse } from './refuse.ts';
 import { required, unknownTarget } from './resolve.ts';
 import type { Scope } from './scope.ts';
 import type { Followed, Incoming, Session } from './session.ts';
-
-const emptyResult = Buffer.from('{}');
 
 /** A server that does not answer a subscription in this time gets no more of the client's. */
 const PATIENCE_MS = 60_000;
@@ -34,9 +32,7 @@ function followKnown(scope: Scope, incoming: Incoming): void {
   const connection = server.connectionFor(session, session.facts.capabilities);
   const begins = message.method === 'resources/subscribe';
   const done = begins ? begin(connection, session, uri, route) : end(connection, session, uri, route);
-  hold(incoming, done, () =>
-    outlet.answer(resultMessage(bytesAt(message.bytes, message.idSpan!), emptyResult)),
-  );
+  hold(incoming, done, () => outlet.answer(resultMessage(idBytes(message), emptyResult)));
 }
 
 async function begin(connection: Connection, session: Session, uri: string, route: Followed): Promise<void> {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { ListName } from '../catalog/catalog.ts';
 import { SwitchboardError } from '../errors.ts';
-import { bytesAt, idValue, type Message } from '../protocol/envelope.ts';
-import { bytesOf, notificationMessage, resultMessage } from '../protocol/jsonrpc.ts';
+import { bytesAt, idBytes, idValue, type Message } from '../protocol/envelope.ts';
+import { bytesOf, emptyResult, notificationMessage, resultMessage } from '../protocol/jsonrpc.ts';
 import type { Connection, Word } from '../upstreams/connection.ts';
 import type { Identity } from '../upstreams/handshake.ts';
 import type { Server } from '../upstreams/server.ts';
@@ -32,8 +32,6 @@ export interface GatewaySettings {
   sessionIdleMs: number;
   keepAliveMs: number;
 }
-
-const emptyResult = Buffer.from('{}');
 
 const changedNotifications: Record<ListName, string> = {
   tools: 'notifications/tools/list_changed',
@@ -76,7 +74,7 @@ export class Gateway {
     const session = new Session(randomUUID(), facts, openStream(facts));
     this.sessions.set(session.id, session);
     const result = initializeResult(facts, this.settings.identity, this.scope.servers.all());
-    return { session, answer: resultMessage(bytesAt(message.bytes, message.idSpan!), bytesOf(result)) };
+    return { session, answer: resultMessage(idBytes(message), bytesOf(result)) };
   }
 
   end(session: Session): void {
@@ -173,10 +171,10 @@ export class Gateway {
       case 'logging/setLevel':
         session.logLevel = readLevel(message);
         this.passLogLevel();
-        outlet.answer(resultMessage(bytesAt(message.bytes, message.idSpan!), emptyResult));
+        outlet.answer(resultMessage(idBytes(message), emptyResult));
         return;
       case 'ping':
-        outlet.answer(resultMessage(bytesAt(message.bytes, message.idSpan!), emptyResult));
+        outlet.answer(resultMessage(idBytes(message), emptyResult));
         return;
       case 'initialize':
         throw new SwitchboardError('invalid_request', 'The session is initialized already.');

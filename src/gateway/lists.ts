@@ -1,6 +1,6 @@
 import type { ListName } from '../catalog/catalog.ts';
 import { SwitchboardError } from '../errors.ts';
-import { bytesAt, type Message } from '../protocol/envelope.ts';
+import { bytesAt, idBytes, type Message } from '../protocol/envelope.ts';
 import { resultMessage } from '../protocol/jsonrpc.ts';
 import { hold } from './hold.ts';
 import { refuse } from './refuse.ts';
@@ -32,7 +32,7 @@ function answer(scope: Scope, incoming: Incoming, cursor: string | undefined): v
     );
     return;
   }
-  outlet.answer(resultMessage(bytesAt(message.bytes, message.idSpan!), page));
+  outlet.answer(resultMessage(idBytes(message), page));
 }
 
 function cursorOf({ bytes, params }: Message): string | undefined {

@@ -1,5 +1,5 @@
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { bytesAt } from '../protocol/envelope.ts';
+import { idBytes } from '../protocol/envelope.ts';
 import { errorMessage, toRpcError } from '../protocol/jsonrpc.ts';
 import { ServerAnsweredError } from '../upstreams/upstream.ts';
 import type { Incoming } from './session.ts';
@@ -7,7 +7,7 @@ import type { Incoming } from './session.ts';
 /** Answers a request with an error: the server's own where it gave one, else ours. */
 export function refuse({ message, outlet }: Incoming, thrown: unknown): void {
   const error = thrown instanceof ServerAnsweredError ? thrown.rpc : toRpcError(asSwitchboardError(thrown));
-  outlet.answer([errorMessage(bytesAt(message.bytes, message.idSpan!), error)]);
+  outlet.answer([errorMessage(idBytes(message), error)]);
 }
 
 export function refuseSecondUse(incoming: Incoming): void {

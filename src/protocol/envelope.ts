@@ -91,6 +91,11 @@ export function bytesAt(bytes: Buffer, span: Span): Buffer {
   return bytes.subarray(span.start, span.end);
 }
 
+/** The id of a request as it was written. */
+export function idBytes({ bytes, idSpan }: Message): Buffer {
+  return bytesAt(bytes, idSpan!);
+}
+
 function readRebuilt(bytes: Buffer): Message {
   const rebuilt = Buffer.from(JSON.stringify(parseLossless(bytes.toString())));
   const message = new EnvelopeReader(rebuilt).read();

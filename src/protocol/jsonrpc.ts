@@ -17,6 +17,9 @@ const resultOpen = Buffer.from(',"result":');
 const errorOpen = Buffer.from(',"error":');
 const close = Buffer.from('}');
 
+/** The result of a request that asks for nothing but to be done. */
+export const emptyResult = Buffer.from('{}');
+
 export function bytesOf(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value));
 }

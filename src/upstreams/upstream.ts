@@ -1,9 +1,10 @@
 import type { Channel, Receiver } from '../channels/channel.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import { type AnswerId, findAnswerId } from '../protocol/answer.ts';
-import { bytesAt, idValue, type Message, readMessage, splitBatch } from '../protocol/envelope.ts';
+import { idBytes, idValue, type Message, readMessage, splitBatch } from '../protocol/envelope.ts';
 import {
   type Chunks,
+  emptyResult,
   errorMessage,
   join,
   notificationMessage,
@@ -47,8 +48,6 @@ export class ServerAnsweredError extends Error {
     this.rpc = rpc;
   }
 }
-
-const emptyResult = Buffer.from('{}');
 
 /** A live MCP connection to one server: its own sequence of ids, and the calls under way. */
 export class Upstream implements Receiver {
@@ -236,7 +235,7 @@ export class Upstream implements Receiver {
         else this.events.notified(message, this.callOf(request));
         return;
       case 'request':
-        if (message.method === 'ping') this.answer(bytesAt(message.bytes, message.idSpan!), emptyResult);
+        if (message.method === 'ping') this.answer(idBytes(message), emptyResult);
         else this.events.asked(message, this.callOf(request));
     }
   }

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { startSwitchboard } from '../helpers/switchboard.ts';
 import { complaints, type Exception, lostChecks, passedChecks } from './compare.ts';
-import { fixturePath, startFixture, startSwitchboard } from './processes.ts';
+import { fixturePath, startFixture } from './processes.ts';
 import { type Check, runConformance } from './run.ts';
 
 const revision = '2025-11-25';

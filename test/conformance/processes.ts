@@ -1,7 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
@@ -19,27 +17,6 @@ interface Endpoint {
 
 export function startFixture(): Promise<Endpoint> {
   return startEndpoint([fixturePath, '--http', '--port', '0']);
-}
-
-export async function startSwitchboard(config: object): Promise<Endpoint> {
-  const folder = await mkdtemp(join(tmpdir(), 'switchboard-'));
-  const configPath = join(folder, 'mcp.json');
-  await writeFile(configPath, JSON.stringify(config));
-  const removeFolder = () => rm(folder, { recursive: true });
-  try {
-    const main = join(root, 'src', 'main.ts');
-    const endpoint = await startEndpoint([main, 'up', '--config', configPath, '--port', '0', '--json']);
-    return {
-      url: endpoint.url,
-      async [Symbol.asyncDispose]() {
-        await endpoint[Symbol.asyncDispose]();
-        await removeFolder();
-      },
-    };
-  } catch (error) {
-    await removeFolder();
-    throw error;
-  }
 }
 
 /** Starts a program that prints a JSON line with its `url` once it serves. */

@@ -50,6 +50,21 @@ async function keepBusy({ client }: ConnectedClient): Promise<AsyncDisposable> {
   };
 }
 
+/** Two clients, both asked before either answers: each gets the answer that it gave itself. */
+async function expectEachToBeAsked(url: string): Promise<void> {
+  const bothAsked = Promise.withResolvers<void>();
+  const ada = connectUser(url, 'Ada', bothAsked.promise);
+  const grace = connectUser(url, 'Grace', bothAsked.promise);
+  await using first = await ada.connecting;
+  await using second = await grace.connecting;
+  const answers = Promise.all([first, second].map(({ client }) => client.callTool(askUser)));
+  await Promise.all([ada.isAsked, grace.isAsked]);
+  bothAsked.resolve();
+  const [ofAda, ofGrace] = (await answers).map(textOf);
+  expect(ofAda).toContain('- Name: Ada');
+  expect(ofGrace).toContain('- Name: Grace');
+}
+
 describe.concurrent('a server that asks a client', () => {
   it('over stdio gets a clear error while two clients are served, because either could be meant', async () => {
     await using switchboard = await startSwitchboard({ mcpServers: { everything: stdioServer } });
@@ -71,33 +86,13 @@ describe.concurrent('a server that asks a client', () => {
     await using switchboard = await startSwitchboard({
       mcpServers: { everything: { ...stdioServer, isolation: 'session' } },
     });
-    const bothAsked = Promise.withResolvers<void>();
-    const ada = connectUser(switchboard.url, 'Ada', bothAsked.promise);
-    const grace = connectUser(switchboard.url, 'Grace', bothAsked.promise);
-    await using first = await ada.connecting;
-    await using second = await grace.connecting;
-    const answers = Promise.all([first, second].map(({ client }) => client.callTool(askUser)));
-    await Promise.all([ada.isAsked, grace.isAsked]);
-    bothAsked.resolve();
-    const [ofAda, ofGrace] = (await answers).map(textOf);
-    expect(ofAda).toContain('- Name: Ada');
-    expect(ofGrace).toContain('- Name: Grace');
+    await expectEachToBeAsked(switchboard.url);
   });
 
   it('over streamable HTTP asks the client of the call, however many are served', async () => {
     await using server = await startEverything('streamableHttp');
     await using switchboard = await startSwitchboard({ mcpServers: { everything: { url: server.url } } });
-    const bothAsked = Promise.withResolvers<void>();
-    const ada = connectUser(switchboard.url, 'Ada', bothAsked.promise);
-    const grace = connectUser(switchboard.url, 'Grace', bothAsked.promise);
-    await using first = await ada.connecting;
-    await using second = await grace.connecting;
-    const answers = Promise.all([first, second].map(({ client }) => client.callTool(askUser)));
-    await Promise.all([ada.isAsked, grace.isAsked]);
-    bothAsked.resolve();
-    const [ofAda, ofGrace] = (await answers).map(textOf);
-    expect(ofAda).toContain('- Name: Ada');
-    expect(ofGrace).toContain('- Name: Grace');
+    await expectEachToBeAsked(switchboard.url);
   });
 
   it('is told when the client cannot be asked such things', async () => {
