@@ -1,5 +1,11 @@
 import { createApi, type ServerView } from './api/servers.ts';
-import { type Configuration, loadConfiguration, type Settings, watchConfiguration } from './config.ts';
+import {
+  type Configuration,
+  loadConfiguration,
+  type ServerConfig,
+  type Settings,
+  watchConfiguration,
+} from './config.ts';
 import { SwitchboardError } from './errors.ts';
 import { Gateway } from './gateway/gateway.ts';
 import { HttpFront } from './gateway/http/server.ts';
@@ -14,7 +20,9 @@ export interface AppOptions {
   host: string;
   port: number;
   /** Overrides how every server starts. */
-  startup?: 'lazy' | 'parallel';
+  startup?: ServerConfig['startup'];
+  /** Overrides what happens when a server fails that starts with Switchboard. */
+  onStartFailure?: Settings['onStartFailure'];
   /** Stops by itself when no client has been there for this long. */
   exitWhenIdleMs?: number;
 }
@@ -140,9 +148,14 @@ function watchIdleness(
   return timer;
 }
 
-function withOverrides(configuration: Configuration, { startup }: AppOptions): Configuration {
-  if (startup === undefined) return configuration;
-  return { ...configuration, servers: configuration.servers.map((server) => ({ ...server, startup })) };
+function withOverrides(
+  { servers, settings }: Configuration,
+  { startup, onStartFailure = settings.onStartFailure }: AppOptions,
+): Configuration {
+  return {
+    servers: startup === undefined ? servers : servers.map((server) => ({ ...server, startup })),
+    settings: { ...settings, onStartFailure },
+  };
 }
 
 function scopeSettings({ naming, separator, pageSize, discoveryWaitMs }: Settings) {

@@ -5,7 +5,13 @@ import { complain, print, printJson } from './output.ts';
 export async function check(path: string, flags: { json?: boolean }): Promise<void> {
   const warnings: string[] = [];
   const { servers, settings } = await loadConfiguration(path, (warning) => warnings.push(warning));
-  const names = servers.map(({ name, enabled, transport }) => ({ name, enabled, transport: transport.type }));
+  const names = servers.map(({ name, enabled, transport, group, replicas }) => ({
+    name,
+    enabled,
+    transport: transport.type,
+    ...(group === undefined ? {} : { group }),
+    replicas,
+  }));
   if (flags.json) {
     printJson({ ok: true, servers: names, settings, warnings });
     return;

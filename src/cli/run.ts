@@ -53,8 +53,15 @@ function commands(asJson: boolean, setExitCode: (code: number) => void): Command
     .addOption(
       new Option('--startup <how>', 'how servers start, whatever the file says').choices([
         'lazy',
+        'sequential',
         'parallel',
       ]),
+    )
+    .addOption(
+      new Option(
+        '--on-start-failure <what>',
+        'what to do when a server fails that starts with Switchboard, whatever the file says',
+      ).choices(['continue', 'abort']),
     )
     .addOption(
       new Option('--exit-when-idle <seconds>', 'stop when no client has been there for so long').argParser(

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
-import { type App, startApp } from '../app.ts';
+import { type App, type AppOptions, startApp } from '../app.ts';
 import { identity } from '../identity.ts';
 import { complain, print } from './output.ts';
 import { findConfig } from './paths.ts';
@@ -9,7 +9,8 @@ export interface UpFlags {
   config?: string;
   host: string;
   port: number;
-  startup?: 'lazy' | 'parallel';
+  startup?: AppOptions['startup'];
+  onStartFailure?: AppOptions['onStartFailure'];
   exitWhenIdle?: number;
   json?: boolean;
 }
@@ -43,6 +44,7 @@ export async function up(flags: UpFlags): Promise<void> {
       host: flags.host,
       port: flags.port,
       ...(flags.startup === undefined ? {} : { startup: flags.startup }),
+      ...(flags.onStartFailure === undefined ? {} : { onStartFailure: flags.onStartFailure }),
       ...(flags.exitWhenIdle === undefined ? {} : { exitWhenIdleMs: flags.exitWhenIdle * 1_000 }),
     },
     {

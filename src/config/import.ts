@@ -2,8 +2,8 @@ import { dirname, resolve } from 'node:path';
 import { synonymOf } from './keys.ts';
 import { readText } from './load.ts';
 import { describeProblem } from './problems.ts';
-import { findServers, isObject, readDocument } from './read.ts';
-import type { ServerEntry } from './schema.ts';
+import { findServers, readDocument } from './read.ts';
+import { isObject, type ServerEntry } from './schema.ts';
 import { absolutePath, checkServer, isEnabled } from './server.ts';
 import { referencesIn, variableForInput } from './variables.ts';
 

@@ -41,6 +41,9 @@ const synonyms: Record<string, keyof ServerEntry> = {
   endpoint: 'url',
   transport: 'type',
   workingDirectory: 'cwd',
+  maxConcurrency: 'concurrency',
+  timeout_ms: 'timeoutMs',
+  instances: 'replicas',
 };
 
 interface UnknownKey {

@@ -13,6 +13,17 @@ export function problemsOf(error: z.ZodError, base: Path): Problem[] {
   return error.issues.map(({ path, message }) => ({ path: [...base, ...path], message }));
 }
 
+/** Refuses an upper limit that is below its lower one. */
+export function limitProblems(
+  path: Path,
+  [lowerKey, lower]: [key: string, value: number],
+  [upperKey, upper]: [key: string, value: number | undefined],
+): Problem[] {
+  if (upper === undefined || upper >= lower) return [];
+  const message = `must be at least "${lowerKey}", which is ${lower} here: raise it, or lower "${lowerKey}"`;
+  return [{ path: [...path, upperKey], message }];
+}
+
 /** One error that tells all problems of a file, so that they can be mended in one go. */
 export function invalidConfiguration(file: string, problems: Problem[]): SwitchboardError {
   const lines = problems.map(describeProblem);

@@ -5,6 +5,17 @@ import { readConfiguration } from './read.ts';
 
 const file = '/home/ada/mcp.json';
 const read = (document: unknown) => readConfiguration(JSON.stringify(document), file);
+const defaults = {
+  enabled: true,
+  startup: 'lazy',
+  isolation: 'shared',
+  replicas: 1,
+  labels: {},
+  concurrency: 32,
+  timeoutMs: 30_000,
+  maxTimeoutMs: 3_600_000,
+  idleStopMs: 0,
+};
 const readServers = (mcpServers: unknown) => read({ mcpServers }).configuration.servers;
 
 describe('the servers of a configuration', () => {
@@ -23,16 +34,12 @@ describe('the servers of a configuration', () => {
           env: { LEVEL: 'info' },
           cwd: '/home/ada',
         },
-        enabled: true,
-        startup: 'lazy',
-        isolation: 'shared',
+        ...defaults,
       },
       {
         name: 'remote',
         transport: { type: 'http', url: 'https://example.org/mcp', headers: { Authorization: 'Bearer x' } },
-        enabled: true,
-        startup: 'lazy',
-        isolation: 'shared',
+        ...defaults,
       },
     ]);
   });
@@ -65,6 +72,41 @@ describe('the servers of a configuration', () => {
     expect(off).toMatchObject({ enabled: false });
   });
 
+  it('say how many there are of them, what they are like and how much they may do', () => {
+    const wanted = {
+      startup: 'sequential',
+      group: 'search',
+      replicas: 64,
+      labels: { region: 'eu', 'tier.example/level': '2', gpu: 'true' },
+      concurrency: 1,
+      timeoutMs: 5_000,
+      maxTimeoutMs: 5_000,
+      idleStopMs: 60_000,
+    };
+    const labels = { region: 'eu', 'tier.example/level': 2, gpu: true };
+    expect(readServers({ own: { command: 'x', ...wanted, labels } })[0]).toMatchObject(wanted);
+  });
+
+  it('may share a group with others, and its name with it', () => {
+    const servers = readServers({
+      search: { command: 'x', group: 'search', isolation: 'session', replicas: 1 },
+      remote: { url: 'http://x/mcp', group: 'search', replicas: 1 },
+      alone: { command: 'x' },
+    });
+    expect(servers.map(({ group }) => group)).toEqual(['search', 'search', undefined]);
+  });
+
+  it('have a maximum that is never below their timeout', () => {
+    const { servers } = read({
+      mcpServers: { slow: { command: 'x', timeoutMs: 90_000 }, own: { command: 'x', maxTimeoutMs: 10_000 } },
+      switchboard: { timeoutMs: 5_000, maxTimeoutMs: 60_000 },
+    }).configuration;
+    expect(servers).toMatchObject([
+      { timeoutMs: 90_000, maxTimeoutMs: 90_000 },
+      { timeoutMs: 5_000, maxTimeoutMs: 10_000 },
+    ]);
+  });
+
   it.each([
     [{ command: 'npx' }, 'npx', '/home/ada'],
     [{ command: './run.sh' }, '/home/ada/run.sh', '/home/ada'],
@@ -95,6 +137,14 @@ describe('the settings of a configuration', () => {
       maxSessions: 10_000,
       sessionIdleMs: 1_800_000,
       keepAliveMs: 5_000,
+      queueLimit: 1_000,
+      onStartFailure: 'continue',
+      backoffFirstMs: 1_000,
+      backoffMaxMs: 30_000,
+      breakerFailures: 3,
+      breakerOpenMs: 60_000,
+      ejectAfter: 5,
+      ejectMs: 30_000,
     });
   });
 
@@ -105,6 +155,34 @@ describe('the settings of a configuration', () => {
     });
     expect(configuration.settings).toMatchObject({ naming: 'always', separator: '-' });
     expect(configuration.servers.map(({ startup }) => startup)).toEqual(['parallel', 'lazy']);
+  });
+
+  it('give the servers their limits, unless they have their own', () => {
+    const limits = { concurrency: 4, timeoutMs: 7_200_000, idleStopMs: 1_000 };
+    const { servers } = read({
+      mcpServers: { plain: { command: 'x' }, own: { command: 'x', concurrency: 8, idleStopMs: 0 } },
+      switchboard: limits,
+    }).configuration;
+    expect(servers).toMatchObject([
+      { ...limits, maxTimeoutMs: 7_200_000 },
+      { ...limits, maxTimeoutMs: 7_200_000, concurrency: 8, idleStopMs: 0 },
+    ]);
+  });
+
+  it('say how failures are met', () => {
+    const switchboard = {
+      onStartFailure: 'abort',
+      queueLimit: 1_000_000,
+      breakerFailures: 1,
+      breakerOpenMs: 10,
+      ejectAfter: 0,
+      ejectMs: 10,
+    };
+    const { settings } = read({
+      mcpServers: {},
+      switchboard: { ...switchboard, backoffFirstMs: 60_000 },
+    }).configuration;
+    expect(settings).toMatchObject({ ...switchboard, backoffFirstMs: 60_000, backoffMaxMs: 60_000 });
   });
 });
 
@@ -155,8 +233,59 @@ describe('a wrong configuration', () => {
     [{ command: 'x', enabled: true, disabled: true }, 'mcpServers.s.disabled: contradicts "enabled"'],
     [{ command: 'x', prefix: '' }, 'mcpServers.s.prefix: must be 1 to 64 letters'],
     [{ command: 'x\0' }, 'mcpServers.s.command: must not have a NUL character'],
+    [
+      { command: 'x', startup: 'eager' },
+      'mcpServers.s.startup: must be one of "lazy", "sequential", "parallel"',
+    ],
+    [{ command: 'x', group: 'a/b' }, "mcpServers.s.group: the group's name has a slash in it"],
+    [{ command: 'x', group: 7 }, 'mcpServers.s.group: must be a string, not a number: put it in quotes'],
+    [{ command: 'x', replicas: 65 }, 'mcpServers.s.replicas: must be a whole number from 1 to 64'],
+    [
+      { url: 'http://x', replicas: 2 },
+      'mcpServers.s.replicas: needs a "command": list each address as a server of its own',
+    ],
+    [
+      { command: 'x', replicas: 2, isolation: 'session' },
+      'mcpServers.s.replicas: contradicts "isolation": "session"',
+    ],
+    [
+      { command: 'x', labels: ['eu'] },
+      'mcpServers.s.labels: must be an object of names and values, not a list',
+    ],
+    [{ command: 'x', labels: { region: null } }, 'mcpServers.s.labels.region: must be a string, not null'],
+    [
+      { command: 'x', labels: { 'a=b': 'c' } },
+      'mcpServers.s.labels["a=b"]: is not a name that a label can have',
+    ],
+    [{ command: 'x', concurrency: 0 }, 'mcpServers.s.concurrency: must be a whole number from 1 to 100000'],
+    [{ command: 'x', timeoutMs: '5s' }, 'mcpServers.s.timeoutMs: must be a whole number from 1 to'],
+    [{ command: 'x', idleStopMs: -1 }, 'mcpServers.s.idleStopMs: must be a whole number from 0 to'],
+    [
+      { command: 'x', maxTimeoutMs: 10_000 },
+      'mcpServers.s.maxTimeoutMs: must be at least "timeoutMs", which is 30000 here',
+    ],
   ])('says what is wrong with %j', (server, message) => {
     expect(failureOf({ mcpServers: { s: server } }).message).toContain(message);
+  });
+
+  it.each([
+    [{ queueLimit: 0 }, 'switchboard.queueLimit: must be a whole number from 1 to 1000000'],
+    [{ onStartFailure: 'stop' }, 'switchboard.onStartFailure: must be one of "continue", "abort"'],
+    [{ startup: 'eager' }, 'switchboard.startup: must be one of "lazy", "sequential", "parallel"'],
+    [{ breakerFailures: 0 }, 'switchboard.breakerFailures: must be a whole number from 1 to 1000'],
+    [{ timeoutMs: 9, maxTimeoutMs: 8 }, 'maxTimeoutMs: must be at least "timeoutMs", which is 9 here'],
+    [{ backoffMaxMs: 999 }, 'backoffMaxMs: must be at least "backoffFirstMs", which is 1000 here'],
+    [{ ejectAfterMs: 1 }, 'switchboard.ejectAfterMs: there is no such setting: did you mean "ejectAfter"?'],
+  ])('says what is wrong with the settings %j', (switchboard, message) => {
+    expect(failureOf({ mcpServers: {}, switchboard }).message).toContain(message);
+  });
+
+  it('refuses a group with the name of a server that is not in it', () => {
+    const mcpServers = { a: { command: 'x' }, b: { command: 'x', group: 'a' } };
+    expect(failureOf({ mcpServers }).message).toBe(
+      '/home/ada/mcp.json: mcpServers.b.group: a server that is not in this group has its name: ' +
+        'rename one of them, or set "group": "a" for that server too',
+    );
   });
 
   it.each(['', 'a/b', 'a\nb', 'x'.repeat(129), '__proto__', '\ud800'])('refuses the name %j', (name) => {
@@ -193,9 +322,24 @@ describe('the warnings about a configuration', () => {
     ]);
   });
 
+  it('name what limits are called elsewhere', () => {
+    expect(warningsOf({ command: 'x', maxConcurrency: 1, timeout_ms: 1, instances: 1 })).toEqual([
+      'mcpServers.s.maxConcurrency: is not a key that we know, so it has no effect; did you mean "concurrency"?',
+      'mcpServers.s.timeout_ms: is not a key that we know, so it has no effect; did you mean "timeoutMs"?',
+      'mcpServers.s.instances: is not a key that we know, so it has no effect; did you mean "replicas"?',
+    ]);
+  });
+
   it('leave out keys of other programs', () => {
     expect(
-      warningsOf({ command: 'x', autoApprove: [], description: '', gallery: true, $comment: '' }),
+      warningsOf({
+        command: 'x',
+        autoApprove: [],
+        description: '',
+        gallery: true,
+        timeout: 60,
+        $comment: '',
+      }),
     ).toEqual([]);
   });
 

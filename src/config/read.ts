@@ -1,9 +1,10 @@
+import { groupProblems } from './groups.ts';
 import { JsonSyntaxError, parseJson } from './json.ts';
-import { unknownSettings } from './keys.ts';
-import { invalidConfiguration, type Path, type Problem, problemsOf } from './problems.ts';
-import { kindOf, settingsSchema } from './schema.ts';
-import { checkServer, isEnabled, transportOf } from './server.ts';
-import type { Configuration, ServerConfig } from './types.ts';
+import { invalidConfiguration, type Path, type Problem } from './problems.ts';
+import { isObject, kindOf, type ServerEntry } from './schema.ts';
+import { checkServer, serverOf, timeoutProblems } from './server.ts';
+import { readSettings } from './settings.ts';
+import type { Configuration } from './types.ts';
 
 /** Where programs keep their servers: Claude Desktop, Claude Code and Cursor; VS Code; VS Code's user settings. */
 const serverPlaces: Path[] = [['mcpServers'], ['servers'], ['mcp', 'servers']];
@@ -18,29 +19,24 @@ interface ReadConfiguration {
 export function readConfiguration(text: string, file: string): ReadConfiguration {
   const { document, warnings } = readDocument(text, file);
   const { place, entries } = findServers(document, file);
-  const settings = settingsSchema.safeParse(document.switchboard ?? {});
-  const problems: Problem[] = [...settingProblems(document.switchboard)];
-  if (!settings.success) problems.push(...problemsOf(settings.error, ['switchboard']));
+  const { settings, defaults, problems } = readSettings(document.switchboard);
 
-  const servers: ServerConfig[] = [];
+  const right = new Map<string, ServerEntry>();
   for (const [name, value] of Object.entries(entries)) {
     const checked = checkServer(name, value, [...place, name]);
     problems.push(...checked.problems);
     warnings.push(...checked.warnings);
-    if (checked.entry === undefined) continue;
-    const { prefix, startup = settings.data?.startup ?? 'lazy', isolation = 'shared' } = checked.entry;
-    servers.push({
-      name,
-      transport: transportOf(checked.entry, file),
-      enabled: isEnabled(checked.entry),
-      ...(prefix === undefined ? {} : { prefix }),
-      startup,
-      isolation,
-    });
+    if (checked.entry !== undefined) right.set(name, checked.entry);
   }
-  if (problems.length > 0 || settings.data === undefined) throw invalidConfiguration(file, problems);
-  const { startup: _startup, ...rest } = settings.data;
-  return { configuration: { servers, settings: rest }, warnings };
+  problems.push(...groupProblems(right, place));
+  if (defaults !== undefined) {
+    for (const [name, entry] of right) problems.push(...timeoutProblems(entry, defaults, [...place, name]));
+  }
+  if (problems.length > 0 || settings === undefined || defaults === undefined) {
+    throw invalidConfiguration(file, problems);
+  }
+  const servers = [...right].map(([name, entry]) => serverOf(name, entry, defaults, file));
+  return { configuration: { servers, settings }, warnings };
 }
 
 /** The file as data, for whoever reads more than servers and settings from it. */
@@ -84,15 +80,6 @@ export function findServers(
   return { place: first.place, entries: first.entries };
 }
 
-/** A setting that does nothing may change what clients see, so here unknown keys are refused. */
-function settingProblems(settings: unknown): Problem[] {
-  if (!isObject(settings)) return [];
-  return unknownSettings(settings).map(({ key, meant }) => ({
-    path: ['switchboard', key],
-    message: `there is no such setting: ${meant === undefined ? 'remove it' : `did you mean "${meant}"?`}`,
-  }));
-}
-
 function parseOrExplain(text: string, file: string) {
   try {
     return parseJson(text);
@@ -107,8 +94,4 @@ function parseOrExplain(text: string, file: string) {
 
 function valueAt(document: Record<string, unknown>, path: Path): unknown {
   return path.reduce<unknown>((value, key) => (isObject(value) ? value[String(key)] : undefined), document);
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

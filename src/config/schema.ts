@@ -10,6 +10,18 @@ const text = z
 /** Numbers are common where a program only takes text, and mean only one thing. */
 const textOrNumber = z.preprocess((value) => (typeof value === 'number' ? String(value) : value), text);
 
+/** Labels are compared as text, whatever they are written as. */
+const labelValue = z.preprocess(
+  (value) => (typeof value === 'number' || typeof value === 'boolean' ? String(value) : value),
+  text,
+);
+
+const startup = oneOf(['lazy', 'sequential', 'parallel']);
+const concurrency = integer(1, 100_000);
+const timeout = integer(1, maxTimerMs);
+/** 0 is never. */
+const idleStop = integer(0, maxTimerMs);
+
 const flag = z.boolean({ error: (issue) => `must be true or false, not ${kindOf(issue.input)}` });
 
 /** The keys of one server that we know, whichever program's file it is in. */
@@ -40,8 +52,19 @@ export const serverSchema = z.object(
       .optional(),
     enabled: flag.optional(),
     disabled: flag.optional(),
-    startup: oneOf(['lazy', 'parallel']).optional(),
+    startup: startup.optional(),
     isolation: oneOf(['shared', 'session']).optional(),
+    group: text.optional(),
+    replicas: integer(1, 64).optional(),
+    labels: mapOf(
+      /^[A-Za-z0-9][\w./-]*$/,
+      'is not a name that a label can have: take letters and digits, and . _ / - behind the first one',
+      labelValue,
+    ).optional(),
+    concurrency: concurrency.optional(),
+    timeoutMs: timeout.optional(),
+    maxTimeoutMs: timeout.optional(),
+    idleStopMs: idleStop.optional(),
   },
   { error: (issue) => `must be an object with "command" or "url", not ${kindOf(issue.input)}` },
 );
@@ -60,7 +83,19 @@ export const settingsSchema = z.object(
     maxSessions: integer(1, 1_000_000).default(10_000),
     sessionIdleMs: integer(1, maxTimerMs).default(30 * 60_000),
     keepAliveMs: integer(10, maxTimerMs).default(5_000),
-    startup: oneOf(['lazy', 'parallel']).default('lazy'),
+    startup: startup.default('lazy'),
+    onStartFailure: oneOf(['continue', 'abort']).default('continue'),
+    concurrency: concurrency.default(32),
+    queueLimit: integer(1, 1_000_000).default(1_000),
+    timeoutMs: timeout.default(30_000),
+    maxTimeoutMs: timeout.optional(),
+    idleStopMs: idleStop.default(0),
+    backoffFirstMs: integer(1, maxTimerMs).default(1_000),
+    backoffMaxMs: integer(1, maxTimerMs).optional(),
+    breakerFailures: integer(1, 1_000).default(3),
+    breakerOpenMs: integer(1, maxTimerMs).default(60_000),
+    ejectAfter: integer(0, 1_000_000).default(5),
+    ejectMs: integer(1, maxTimerMs).default(30_000),
   },
   { error: (issue) => `must be an object of settings, not ${kindOf(issue.input)}` },
 );
@@ -88,8 +123,12 @@ function mapOf(name: RegExp, nameAdvice: string, value: z.ZodType<string>) {
 
 /** VS Code takes null for a variable that is to be left out. */
 function withoutNulls(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== null));
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Says what a value is without showing it, because it may be secret. */

@@ -1,8 +1,8 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { unknownServerKeys } from './keys.ts';
-import { type Path, type Problem, problemsOf } from './problems.ts';
+import { limitProblems, type Path, type Problem, problemsOf } from './problems.ts';
 import { type ServerEntry, serverSchema } from './schema.ts';
-import type { ServerTransport } from './types.ts';
+import type { ServerConfig, ServerDefaults, ServerTransport } from './types.ts';
 
 interface CheckedServer {
   /** Only there when there are no problems. */
@@ -13,7 +13,7 @@ interface CheckedServer {
 
 /** Checks one server of a file by itself. */
 export function checkServer(name: string, value: unknown, path: Path): CheckedServer {
-  const named = nameProblems(name, path);
+  const named = nameProblems('server', name, path);
   const parsed = serverSchema.safeParse(value);
   const warnings = typeof value === 'object' && value !== null ? unknownKeyWarnings(value, path) : [];
   if (!parsed.success) return { problems: [...named, ...problemsOf(parsed.error, path)], warnings };
@@ -21,8 +21,39 @@ export function checkServer(name: string, value: unknown, path: Path): CheckedSe
   return problems.length > 0 ? { problems, warnings } : { entry: parsed.data, problems, warnings };
 }
 
+/** A call may not take longer than its maximum, whichever of the two is a default. */
+export function timeoutProblems(entry: ServerEntry, defaults: ServerDefaults, path: Path): Problem[] {
+  const timeoutMs = entry.timeoutMs ?? defaults.timeoutMs;
+  return limitProblems(path, ['timeoutMs', timeoutMs], ['maxTimeoutMs', entry.maxTimeoutMs]);
+}
+
+/** A checked server, with what it does not say filled in. */
+export function serverOf(
+  name: string,
+  entry: ServerEntry,
+  defaults: ServerDefaults,
+  file: string,
+): ServerConfig {
+  const { prefix, group, timeoutMs = defaults.timeoutMs } = entry;
+  return {
+    name,
+    transport: transportOf(entry, file),
+    enabled: isEnabled(entry),
+    ...(prefix === undefined ? {} : { prefix }),
+    startup: entry.startup ?? defaults.startup,
+    isolation: entry.isolation ?? 'shared',
+    ...(group === undefined ? {} : { group }),
+    replicas: entry.replicas ?? 1,
+    labels: entry.labels ?? {},
+    concurrency: entry.concurrency ?? defaults.concurrency,
+    timeoutMs,
+    maxTimeoutMs: entry.maxTimeoutMs ?? Math.max(timeoutMs, defaults.maxTimeoutMs),
+    idleStopMs: entry.idleStopMs ?? defaults.idleStopMs,
+  };
+}
+
 /** How a checked server is reached; relative paths are relative to the folder of the file. */
-export function transportOf(entry: ServerEntry, file: string): ServerTransport {
+function transportOf(entry: ServerEntry, file: string): ServerTransport {
   if (entry.url !== undefined) {
     const type = entry.type === 'sse' ? 'sse' : 'http';
     return { type, url: entry.url, headers: entry.headers ?? {} };
@@ -47,22 +78,24 @@ export function absolutePath(path: string, base: string): string {
   return path.startsWith('${') || isAbsolute(path) ? path : resolve(base, path);
 }
 
-function nameProblems(name: string, path: Path): Problem[] {
-  const because = 'names stand in tool names and in URIs; rename the server';
-  if (name === '') return [{ path, message: `the server's name is empty: ${because}` }];
-  if (name.length > 128)
-    return [{ path, message: `the server's name is longer than 128 characters: ${because}` }];
-  if (name.includes('/')) return [{ path, message: `the server's name has a slash in it: ${because}` }];
-  if (/\p{Cc}/u.test(name))
-    return [{ path, message: `the server's name has a control character in it: ${because}` }];
-  if (!name.isWellFormed())
-    return [{ path, message: `the server's name has half of a surrogate pair in it: ${because}` }];
-  if (name === '__proto__') return [{ path, message: `a server cannot have this name: ${because}` }];
-  return [];
+function nameProblems(what: 'server' | 'group', name: string, path: Path): Problem[] {
+  const problem = nameProblem(name);
+  if (problem === undefined) return [];
+  const message = `the ${what}'s name ${problem}: names stand in tool names and in URIs; rename the ${what}`;
+  return [{ path, message }];
+}
+
+function nameProblem(name: string): string | undefined {
+  if (name === '') return 'is empty';
+  if (name.length > 128) return 'is longer than 128 characters';
+  if (name.includes('/')) return 'has a slash in it';
+  if (/\p{Cc}/u.test(name)) return 'has a control character in it';
+  if (!name.isWellFormed()) return 'has half of a surrogate pair in it';
+  return name === '__proto__' ? 'cannot be this one' : undefined;
 }
 
 function contradictions(entry: ServerEntry, path: Path): Problem[] {
-  const { type, command, url, enabled, disabled } = entry;
+  const { type, command, url, enabled, disabled, group, replicas = 1, isolation } = entry;
   const problems: Problem[] = [];
   const report = (key: string, message: string) => problems.push({ path: [...path, key], message });
   if (command !== undefined && url !== undefined) {
@@ -83,6 +116,15 @@ function contradictions(entry: ServerEntry, path: Path): Problem[] {
   }
   if (enabled !== undefined && disabled !== undefined && enabled === disabled) {
     report('disabled', 'contradicts "enabled": remove one of them');
+  }
+  if (group !== undefined) problems.push(...nameProblems('group', group, [...path, 'group']));
+  if (replicas > 1 && command === undefined && url !== undefined) {
+    report(
+      'replicas',
+      'needs a "command": list each address as a server of its own, and give them all the same "group"',
+    );
+  } else if (replicas > 1 && isolation === 'session') {
+    report('replicas', 'contradicts "isolation": "session", where every client has its own process anyway');
   }
   return problems;
 }

@@ -10,9 +10,29 @@ export interface ServerConfig {
   enabled: boolean;
   /** Shown in front of this server's names instead of its own name. */
   prefix?: string;
-  startup: 'lazy' | 'parallel';
+  /** On first use, or with Switchboard: one after the other, or all at once. */
+  startup: 'lazy' | 'sequential' | 'parallel';
   isolation: 'shared' | 'session';
+  /** Servers of one group offer the same tools and share the load. */
+  group?: string;
+  /** How many instances of it run. */
+  replicas: number;
+  /** What clients can prefer it by. */
+  labels: Record<string, string>;
+  /** How many calls each replica works on at a time. */
+  concurrency: number;
+  /** How long a call may take, and how long it may take while it tells progress. */
+  timeoutMs: number;
+  maxTimeoutMs: number;
+  /** After how long without a call it is stopped; 0 is never. */
+  idleStopMs: number;
 }
+
+/** What holds for servers that do not say. */
+export type ServerDefaults = Pick<
+  ServerConfig,
+  'startup' | 'concurrency' | 'timeoutMs' | 'maxTimeoutMs' | 'idleStopMs'
+>;
 
 type NamingMode = 'on-conflict' | 'always' | 'last-wins';
 
@@ -31,6 +51,19 @@ export interface Settings {
   sessionIdleMs: number;
   /** How often a silent stream is written to; an answer that takes longer than this becomes a stream. */
   keepAliveMs: number;
+  /** How many calls may wait for one replica. */
+  queueLimit: number;
+  /** Whether Switchboard ends when a server fails that starts with it. */
+  onStartFailure: 'continue' | 'abort';
+  /** How long to wait before a lost server is tried again: at first, and at most. */
+  backoffFirstMs: number;
+  backoffMaxMs: number;
+  /** So many failed tries in a row open the breaker, for so long. */
+  breakerFailures: number;
+  breakerOpenMs: number;
+  /** So many failed calls in a row leave a replica of a group out, for so long; 0 is never. */
+  ejectAfter: number;
+  ejectMs: number;
 }
 
 export interface Configuration {

@@ -88,7 +88,10 @@ describe('switchboard check', () => {
   it('says that a file is right', async () => {
     await using folder = await temporaryFolder();
     const file = join(folder.path, 'right.json');
-    const mcpServers = { a: { command: 'a', commnad: 'b' }, b: { url: 'http://localhost/', disabled: true } };
+    const mcpServers = {
+      a: { command: 'a', commnad: 'b', replicas: 3 },
+      b: { url: 'http://localhost/', disabled: true, group: 'g' },
+    };
     await writeFile(file, JSON.stringify({ mcpServers }));
     const { code, stdout, stderr } = await runCli(['check', file]);
     expect({ code, stdout }).toEqual({
@@ -100,8 +103,8 @@ describe('switchboard check', () => {
     expect(json).toMatchObject({
       ok: true,
       servers: [
-        { name: 'a', enabled: true, transport: 'stdio' },
-        { name: 'b', enabled: false, transport: 'http' },
+        { name: 'a', enabled: true, transport: 'stdio', replicas: 3 },
+        { name: 'b', enabled: false, transport: 'http', group: 'g', replicas: 1 },
       ],
       settings: { naming: 'on-conflict' },
     });
@@ -230,6 +233,8 @@ describe('the command line', () => {
     [['ls', 'people'], "'people' is invalid"],
     [['call'], 'missing required argument'],
     [['up', '--port', 'seven'], 'A port is a number'],
+    [['up', '--startup', 'eager'], 'Allowed choices are lazy, sequential, parallel'],
+    [['up', '--on-start-failure', 'stop'], 'Allowed choices are continue, abort'],
     [['up', '--colour'], 'unknown option'],
   ])('refuses %j', async (words, complaint) => {
     const { code, stdout, stderr } = await runCli(words);
