@@ -23,6 +23,17 @@ export const paramsKeys = new KnownKeys(['name', 'uri', 'ref', 'requestId', 'pro
 export const metaKeys = new KnownKeys(['progressToken']);
 export const referenceKeys = new KnownKeys(['type', 'name', 'uri']);
 
+const wishPrefix = Buffer.from('dev.switchboard/');
+
+/** Whether a key of `_meta` is for us: compared byte by byte, because it is looked at in every message with a `_meta`. */
+export function isWishKey(bytes: Buffer, start: number, end: number): boolean {
+  if (end - start <= wishPrefix.length) return false;
+  for (let index = 0; index < wishPrefix.length; index++) {
+    if (bytes[start + index] !== wishPrefix[index]) return false;
+  }
+  return true;
+}
+
 /** Nothing longer in bytes is one of them, however it is spelled: `k` and `s` have relatives of three and two bytes. */
 export const LONGEST_KEY = 17;
 

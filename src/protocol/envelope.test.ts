@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { callTexts, jsonTexts, numberTexts, stringTexts } from '../../test/helpers/json-text.ts';
+import { callTexts, jsonTexts, numberTexts, objectText, stringTexts } from '../../test/helpers/json-text.ts';
 import { SwitchboardError } from '../errors.ts';
 import { bytesAt, idValue, type Message, readMessage, splitBatch } from './envelope.ts';
 import { JsonScanner, type Span } from './json-scanner.ts';
@@ -107,6 +107,60 @@ describe('a message', () => {
     ['an id that is an object', '{"jsonrpc":"2.0","id":{},"method":"ping"}', 'invalid_request'],
   ])('is refused that has %s', (_what, text, code) => {
     expect(attempt(text)).toBe(code);
+  });
+});
+
+describe('wishes', () => {
+  const prefer = '"dev.switchboard/prefer":{"labels":{"region":"eu"}}';
+  const wishesOf = (text: string) => {
+    const message = read(text);
+    return textAt(message, message.wishes);
+  };
+
+  it.each([
+    `{${prefer}}`,
+    ` { "progressToken" : 1 , ${prefer} , "other" : [{}] } `,
+    '{"dev.switchboard/timeoutMs":1}',
+    '{"dev.switchboard/x":null}',
+  ])('are the _meta %s', (meta) => {
+    const text = call(`{"name":"a","_meta":${meta},"arguments":{}}`);
+    expect(wishesOf(text)).toBe(meta.trim());
+    expect(read(text).bytes.toString()).toBe(text);
+  });
+
+  it.each([
+    '{"_meta":{}}',
+    '{"_meta":null}',
+    '{"_meta":"dev.switchboard/prefer"}',
+    '{"_meta":{"progressToken":"dev.switchboard/prefer"}}',
+    '{"_meta":{"dev.switchboard":1,"dev.switchboard/":2,"dev.switchboardx/y":3,"com.example/dev.switchboard/x":4}}',
+    `{"_meta":{"inner":{${prefer}}}}`,
+    `{${prefer},"arguments":{"_meta":{${prefer}}}}`,
+  ])('are not in the params %s', (params) => {
+    expect(wishesOf(call(params))).toBeUndefined();
+  });
+
+  it('have one reading: escaped keys and two _metas are rebuilt', () => {
+    const key = prefer.replace('dev', '\\u0064ev');
+    expect(wishesOf(call(`{"_meta":{${key}}}`))).toBe(`{${prefer}}`);
+    expect(wishesOf(call(`{"_meta":{"a":1},"_meta":{${prefer}}}`))).toBe(`{${prefer}}`);
+    expect(wishesOf(call(`{"_meta":{${prefer}},"_meta":{"a":1}}`))).toBeUndefined();
+    expect(wishesOf(call(`{"_meta":{${prefer}}},"params":{}`))).toBeUndefined();
+  });
+
+  it('are found among any other members, wherever they stand', () => {
+    const others = fc.array(
+      fc.tuple(fc.nat(), jsonTexts.value).map(([key, value]) => `"other${key}":${value}`),
+      { maxLength: 3 },
+    );
+    const metas = fc
+      .tuple(others, fc.boolean())
+      .chain(([members, wishing]) => objectText(wishing ? [...members, prefer] : members));
+    fc.assert(
+      fc.property(metas, (meta) => {
+        expect(wishesOf(call(`{"name":"a","_meta":${meta}}`))).toBe(meta.includes(prefer) ? meta : undefined);
+      }),
+    );
   });
 });
 

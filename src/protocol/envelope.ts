@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { SwitchboardError } from '../errors.ts';
 import {
+  isWishKey,
   type KnownKeys,
   LONGEST_KEY,
   messageKeys,
@@ -33,6 +34,8 @@ export interface Message {
   progressToken: Span | undefined;
   /** `params._meta.progressToken`: the sender of this request wants progress under this token. */
   wantedProgress: Span | undefined;
+  /** `params._meta`, where it has something in it that the sender wants of us: keys that start with `dev.switchboard/`. */
+  wishes: Span | undefined;
 }
 
 export interface Routed extends Span {
@@ -123,6 +126,8 @@ class EnvelopeReader {
   private progressToken: Span | undefined;
   private hasMeta = false;
   private wantedProgress: Span | undefined;
+  private hasWishes = false;
+  private wishes: Span | undefined;
 
   constructor(bytes: Buffer) {
     this.bytes = bytes;
@@ -197,12 +202,22 @@ class EnvelopeReader {
       case '_meta':
         if (this.hasMeta) this.ambiguous = true;
         this.hasMeta = true;
-        if (this.scanner.peek() === 0x7b) this.scanner.object((s, e, k) => this.metaMember(s, e, k));
-        else this.scanner.skip(1);
+        this.meta();
         return;
       default:
         this.scanner.skip(1);
     }
+  }
+
+  private meta(): void {
+    const { scanner } = this;
+    if (scanner.peek() !== 0x7b) {
+      scanner.skip(1);
+      return;
+    }
+    const start = scanner.at;
+    scanner.object((s, e, k) => this.metaMember(s, e, k));
+    if (this.hasWishes) this.wishes = { start, end: scanner.at };
   }
 
   private metaMember(start: number, end: number, escaped: boolean): void {
@@ -210,6 +225,7 @@ class EnvelopeReader {
     if (this.key(start, end, metaKeys) === 'progressToken') {
       this.wantedProgress = this.once(this.wantedProgress);
     } else {
+      if (isWishKey(this.bytes, start, end)) this.hasWishes = true;
       this.scanner.skip(2);
     }
   }
@@ -278,6 +294,7 @@ class EnvelopeReader {
       requestId: this.requestId,
       progressToken: this.progressToken,
       wantedProgress: this.wantedProgress,
+      wishes: this.wishes,
     };
   }
 

@@ -1,0 +1,108 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { SwitchboardError } from '../errors.ts';
+import { readMessage } from '../protocol/envelope.ts';
+import { noWishes, readWishes, type Wishes } from './wishes.ts';
+
+function wishesOf(meta: unknown, preferHeader?: string): Wishes {
+  const params = { name: 'a', ...(meta === undefined ? {} : { _meta: meta }) };
+  const text = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+  return readWishes(readMessage(Buffer.from(text)), preferHeader);
+}
+
+const prefer = (value: unknown) => ({ 'dev.switchboard/prefer': value });
+const timeout = (value: unknown) => ({ 'dev.switchboard/timeoutMs': value });
+
+describe('the wishes of a request', () => {
+  it.each([
+    ['no _meta', undefined, undefined],
+    ['a _meta for the server', { progressToken: 1, 'com.example/prefer': {} }, undefined],
+    ['a _meta with what we say of a tool', { 'dev.switchboard/server': 'box' }, undefined],
+    ['no labels', prefer({ labels: {} }), undefined],
+    ['an empty header', undefined, ''],
+    ['a header of commas', { progressToken: 1 }, ' , ,'],
+  ])('are none, and cost nothing, with %s', (_what, meta, header) => {
+    expect(wishesOf(meta, header)).toBe(noWishes);
+  });
+
+  it('are labels and a timeout, in _meta', () => {
+    const labels = { region: 'eu', tier: 'gold' };
+    expect(wishesOf(prefer({ labels }))).toEqual({ labels, timeoutMs: undefined });
+    expect(wishesOf(timeout(5_000))).toEqual({ labels: undefined, timeoutMs: 5_000 });
+    expect(wishesOf({ progressToken: 1, ...prefer({ labels }), ...timeout(1) })).toEqual({
+      labels,
+      timeoutMs: 1,
+    });
+  });
+
+  it('are labels as a configuration writes them', () => {
+    const { labels } = wishesOf(prefer({ labels: { level: 2, gpu: true } }));
+    expect(labels).toEqual({ level: '2', gpu: 'true' });
+  });
+
+  it.each([
+    ['region=eu', { region: 'eu' }],
+    ['region=eu, tier=gold', { region: 'eu', tier: 'gold' }],
+    [' region = eu ,, query=a=b ,', { region: 'eu', query: 'a=b' }],
+    ['region=eu, region=us', { region: 'us' }],
+  ])('are labels in the header: %s', (header, labels) => {
+    expect(wishesOf(undefined, header)).toEqual({ labels, timeoutMs: undefined });
+  });
+
+  it('in _meta count more than those in the header', () => {
+    const labels = { region: 'us' };
+    expect(wishesOf(prefer({ labels }), 'region=eu, tier=gold').labels).toEqual(labels);
+    expect(wishesOf(prefer({ labels: {} }), 'region=eu')).toBe(noWishes);
+    expect(wishesOf(timeout(7), 'region=eu')).toEqual({ labels: { region: 'eu' }, timeoutMs: 7 });
+  });
+
+  it('keep names that objects have by themselves', () => {
+    const labels = JSON.parse('{"__proto__": "a", "constructor": "b"}') as Record<string, string>;
+    expect(Object.entries(wishesOf(prefer({ labels })).labels!)).toEqual(Object.entries(labels));
+    expect(Object.entries(wishesOf(undefined, '__proto__=a, constructor=b').labels!)).toEqual(
+      Object.entries(labels),
+    );
+  });
+
+  it('say the same in the header as in _meta', () => {
+    const words = fc.stringMatching(/^[\w./-]{1,8}$/);
+    fc.assert(
+      fc.property(fc.dictionary(words, words, { minKeys: 1, maxKeys: 4 }), (labels) => {
+        const header = Object.entries(labels).map((pair) => pair.join('='));
+        expect(wishesOf(undefined, header.join(', '))).toEqual(wishesOf(prefer({ labels })));
+      }),
+    );
+  });
+
+  it.each([
+    [prefer(null), 'The _meta["dev.switchboard/prefer"] must be an object such as {"labels"'],
+    [prefer('region=eu'), 'must be an object such as {"labels": {"region": "eu"}}'],
+    [prefer({}), 'must be an object such as {"labels": {"region": "eu"}}'],
+    [prefer({ labels: ['eu'] }), 'must be an object such as {"labels": {"region": "eu"}}'],
+    [
+      prefer({ labels: { region: null } }),
+      'label "region" in _meta["dev.switchboard/prefer"] must be a string',
+    ],
+    [prefer({ labels: { region: ['eu'] } }), 'label "region" in _meta["dev.switchboard/prefer"] must be'],
+    ...[0, -1, 1.5, 1e300, '5000', null, true].map((value): [object, string] => [
+      timeout(value),
+      'The _meta["dev.switchboard/timeoutMs"] must be a whole number of milliseconds, 1 or more.',
+    ]),
+  ])('are refused in %j', (meta, message) => {
+    expectRefusal(() => wishesOf(meta, 'region=eu'), message);
+  });
+
+  it.each(['region', 'region=eu, tier', '=eu', 'region=', ' = '])(
+    'are refused in the header %j',
+    (header) => {
+      const message =
+        'The header X-Switchboard-Prefer must be a list of labels such as "region=eu, tier=gold".';
+      expectRefusal(() => wishesOf(undefined, header), message);
+    },
+  );
+});
+
+function expectRefusal(action: () => unknown, message: string): void {
+  expect(action).toThrow(message);
+  expect(action).toThrow(expect.objectContaining({ name: SwitchboardError.name, code: 'invalid_params' }));
+}

@@ -1,0 +1,74 @@
+import { SwitchboardError } from '../errors.ts';
+import type { Message } from '../protocol/envelope.ts';
+
+/** What the sender of one request wants of us, beside what the server is to do. */
+export interface Wishes {
+  /** Replicas with these labels are taken before others. */
+  readonly labels: Readonly<Record<string, string>> | undefined;
+  /** How long this call may take. */
+  readonly timeoutMs: number | undefined;
+}
+
+export const noWishes: Wishes = Object.freeze({ labels: undefined, timeoutMs: undefined });
+
+const preferKey = 'dev.switchboard/prefer';
+const timeoutKey = 'dev.switchboard/timeoutMs';
+
+/** The wishes in a request's `_meta`, and in its header X-Switchboard-Prefer. Where both say something, `_meta` counts. */
+export function readWishes(message: Message, preferHeader: string | undefined): Wishes {
+  if (message.wishes === undefined && preferHeader === undefined) return noWishes;
+  const meta = metaOf(message);
+  const prefer = meta[preferKey];
+  const timeout = meta[timeoutKey];
+  const labels = prefer === undefined ? labelsOfHeader(preferHeader ?? '') : labelsOfMeta(prefer);
+  const timeoutMs = timeout === undefined ? undefined : wholeMilliseconds(timeout);
+  return labels === undefined && timeoutMs === undefined ? noWishes : { labels, timeoutMs };
+}
+
+function metaOf({ bytes, wishes }: Message): Record<string, unknown> {
+  return wishes === undefined ? {} : JSON.parse(bytes.toString('utf8', wishes.start, wishes.end));
+}
+
+function labelsOfMeta(prefer: unknown): Wishes['labels'] {
+  const labels = isObject(prefer) ? prefer.labels : undefined;
+  if (!isObject(labels))
+    throw wrong(`_meta["${preferKey}"]`, 'an object such as {"labels": {"region": "eu"}}');
+  return labelsOf(
+    Object.entries(labels).map(([name, value]) => {
+      if (!['string', 'number', 'boolean'].includes(typeof value)) {
+        throw wrong(`label "${name}" in _meta["${preferKey}"]`, 'a string');
+      }
+      return [name, String(value)];
+    }),
+  );
+}
+
+function labelsOfHeader(header: string): Wishes['labels'] {
+  const pairs = header.split(',').filter((pair) => pair.trim() !== '');
+  return labelsOf(
+    pairs.map((pair) => {
+      const [, name = '', value = ''] = /^([^=]*)=(.*)$/s.exec(pair) ?? [];
+      if (name.trim() === '' || value.trim() === '') {
+        throw wrong('header X-Switchboard-Prefer', 'a list of labels such as "region=eu, tier=gold"');
+      }
+      return [name.trim(), value.trim()];
+    }),
+  );
+}
+
+function labelsOf(pairs: [name: string, value: string][]): Wishes['labels'] {
+  return pairs.length === 0 ? undefined : Object.fromEntries(pairs);
+}
+
+function wholeMilliseconds(value: unknown): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1) return value;
+  throw wrong(`_meta["${timeoutKey}"]`, 'a whole number of milliseconds, 1 or more');
+}
+
+function wrong(what: string, expected: string): SwitchboardError {
+  return new SwitchboardError('invalid_params', `The ${what} must be ${expected}.`);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
