@@ -32,7 +32,7 @@ export interface AppEvents {
   /** Clients are served from now on. */
   listening(url: string): void;
   serverChanged(server: ServerView): void;
-  configApplied(started: string[], stopped: string[]): void;
+  configApplied(started: string[], changed: string[], stopped: string[]): void;
   warned(message: string): void;
   idle(): void;
 }
@@ -69,18 +69,26 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         identity: self,
         connectTimeoutMs: settings.connectTimeoutMs,
         maxMessageBytes: settings.maxMessageBytes,
+        queueLimit: settings.queueLimit,
+        recovery: {
+          backoff: { firstMs: settings.backoffFirstMs, maxMs: settings.backoffMaxMs },
+          breakerFailures: settings.breakerFailures,
+          breakerOpenMs: settings.breakerOpenMs,
+        },
+        ejectAfter: settings.ejectAfter,
+        ejectMs: settings.ejectMs,
         variable: (name) => process.env[name],
       },
       {
         stateChanged: (server) => events.serverChanged(view(server)),
         offerChanged: (server, kinds) => {
-          if (server.state === 'ready') events.serverChanged(view(server));
+          if (server.condition.state === 'ready') events.serverChanged(view(server));
           scope.changes(kinds);
         },
-        connected: (server, connection) => gateway.connected(server, connection),
-        disconnected: (upstream) => gateway.disconnected(upstream),
-        notified: (server, word) => gateway.notified(server, word),
-        asked: (server, word) => gateway.asked(server, word),
+        connected: (...connected) => gateway.connected(...connected),
+        disconnected: (...gone) => gateway.disconnected(...gone),
+        notified: (...said) => gateway.notified(...said),
+        asked: (...question) => gateway.asked(...question),
       },
     );
     const scope = new Scope(servers, scopeSettings(settings), (lists, warnings) => {
@@ -94,11 +102,14 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     });
     const front = new HttpFront(gateway, api, { ...options, maxMessageBytes: settings.maxMessageBytes });
 
+    const { servers: configs } = configuration;
+    const { started } = servers.apply(configs);
+    if (settings.onStartFailure === 'abort') await startAll(servers, started);
     const port = await front.listen();
     const host = options.host.includes(':') ? `[${options.host}]` : options.host;
     const url = `http://${host}:${port}`;
     events.listening(url);
-    servers.apply(configuration.servers);
+    if (settings.onStartFailure === 'continue') void servers.start(started, false);
     reload = (result) => {
       if (result instanceof SwitchboardError) {
         events.warned(`${result.message}\nThe configuration stays as it was.`);
@@ -106,9 +117,11 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       }
       const next = withOverrides(result, options);
       scope.configure(scopeSettings(next.settings));
-      const { started, stopped } = servers.apply(next.servers);
+      const changes = servers.apply(next.servers);
+      void servers.start(changes.started, false);
       scope.changes(offerKinds);
-      events.configApplied(started.map(nameOf), stopped.map(nameOf));
+      const { started, changed, stopped } = changes;
+      events.configApplied(started.map(nameOf), changed.map(nameOf), stopped.map(nameOf));
     };
     if (early !== undefined) reload(early);
     const idleness = watchIdleness(gateway, options.exitWhenIdleMs, events);
@@ -126,6 +139,16 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     };
   } catch (error) {
     watch.close();
+    throw error;
+  }
+}
+
+/** One that cannot be started takes the others with it. */
+async function startAll(servers: Servers, started: readonly Server[]): Promise<void> {
+  try {
+    await servers.start(started, true);
+  } catch (error) {
+    await servers.stop();
     throw error;
   }
 }
@@ -166,13 +189,14 @@ function nameOf({ name }: Server): string {
   return name;
 }
 
-function view({ config, state, since, error, offer }: Server): ServerView {
+function view({ config, condition, offer }: Server): ServerView {
+  const { state, since, reason } = condition;
   return {
     name: config.name,
     transport: config.transport.type,
     state,
-    since: since.toISOString(),
-    error: state === 'failed' || state === 'ready' ? (error?.message ?? null) : null,
+    since: new Date(since).toISOString(),
+    error: reason?.message ?? null,
     tool_count: offer?.tools.length ?? null,
     resource_count: offer?.resources.length ?? null,
     prompt_count: offer?.prompts.length ?? null,

@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { Catalog, type Contribution } from './catalog.ts';
+import { Catalog, type Contribution, type ServerOffer } from './catalog.ts';
 
 const rules = { mode: 'on-conflict', separator: '__', pageSize: 0 } as const;
 
-function contribution(server: string, offered: Partial<Contribution>): Contribution {
+function offer(server: string, offered: Partial<ServerOffer>): ServerOffer {
   return { server, prefix: server, tools: [], resources: [], templates: [], prompts: [], ...offered };
+}
+
+function contribution(server: string, offered: Partial<ServerOffer>): Contribution {
+  return { group: server, prefix: server, servers: [offer(server, offered)] };
 }
 
 function listed(catalog: Catalog, name: keyof Catalog['lists']): unknown {
@@ -52,13 +56,13 @@ describe('a catalog', () => {
       ],
       rules,
     );
-    expect(catalog.resource('resource://two/a:both')).toEqual({ server: 'two', own: 'a:both' });
-    expect(catalog.resource('resource://two/never:listed')).toEqual({ server: 'two', own: 'never:listed' });
+    expect(catalog.resource('resource://two/a:both')).toMatchObject({ group: 'two', own: 'a:both' });
+    expect(catalog.resource('resource://two/never:listed')).toMatchObject({ group: 'two', own: 'never:listed' });
     expect(catalog.resource('resource://four/a:both')).toBeUndefined();
-    expect(catalog.resource('resource://x/y')).toEqual({ server: 'one', own: 'resource://x/y' });
-    expect(catalog.resource('a:one')).toEqual({ server: 'one', own: 'a:one' });
+    expect(catalog.resource('resource://x/y')).toMatchObject({ group: 'one', own: 'resource://x/y' });
+    expect(catalog.resource('a:one')).toMatchObject({ group: 'one', own: 'a:one' });
     expect(catalog.resource('a:both')).toBeUndefined();
-    expect(catalog.resource('b:6')).toEqual({ server: 'two', own: 'b:6' });
+    expect(catalog.resource('b:6')).toMatchObject({ group: 'two', own: 'b:6' });
     expect(catalog.resource('b:71')).toBeUndefined();
     expect(catalog.resource('z:1')).toBeUndefined();
   });
@@ -69,10 +73,10 @@ describe('a catalog', () => {
       [contribution('one', { resources: [{ uri: own }] }), contribution('two', {})],
       rules,
     );
-    expect(catalog.resource('resource://one/resource://two/a:1')).toEqual({ server: 'two', own: 'a:1' });
-    expect(catalog.resource(`resource://one/${own}`)).toEqual({ server: 'one', own });
-    expect(catalog.resource('resource://one/resource://nobody/a:1')).toEqual({
-      server: 'one',
+    expect(catalog.resource('resource://one/resource://two/a:1')).toMatchObject({ group: 'two', own: 'a:1' });
+    expect(catalog.resource(`resource://one/${own}`)).toMatchObject({ group: 'one', own });
+    expect(catalog.resource('resource://one/resource://nobody/a:1')).toMatchObject({
+      group: 'one',
       own: 'resource://nobody/a:1',
     });
   });
@@ -82,8 +86,8 @@ describe('a catalog', () => {
       [contribution('one', { tools: [{ name: 'x' }] }), contribution('two', { prompts: [{ name: 'x' }] })],
       rules,
     );
-    expect(catalog.tool('x')).toEqual({ server: 'one', own: 'x' });
-    expect(catalog.prompt('x')).toEqual({ server: 'two', own: 'x' });
+    expect(catalog.tool('x')).toMatchObject({ group: 'one', own: 'x' });
+    expect(catalog.prompt('x')).toMatchObject({ group: 'two', own: 'x' });
     expect(catalog.tool('two__x')).toBeUndefined();
   });
 

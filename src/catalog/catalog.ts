@@ -4,8 +4,8 @@ import { parsePublicUri, publicUri, templateMatcher, uriPrefix } from './uris.ts
 
 type Item = Record<string, unknown>;
 
-/** What one server brings into a catalog. */
-export interface Contribution {
+/** What one server offers. */
+export interface ServerOffer {
   server: string;
   prefix: string;
   tools: readonly Item[];
@@ -14,20 +14,32 @@ export interface Contribution {
   prompts: readonly Item[];
 }
 
+/** What a group brings into a catalog: what its servers offer, as one. */
+export interface Contribution {
+  group: string;
+  prefix: string;
+  servers: readonly ServerOffer[];
+}
+
 export interface CatalogRules extends NamingRules {
   pageSize: number;
 }
 
-/** Where a public name or URI leads: the server, and what it calls the thing itself. */
+/** Where a public name or URI leads: the group, and what its servers call the thing themselves. */
 export interface Route {
-  server: string;
+  group: string;
   own: string;
+  /** Where one server of the group was named. */
+  server: string | undefined;
+  /** Whether it does no harm to ask for it twice. */
+  isRepeatable: boolean;
 }
 
 export type ListName = 'tools' | 'resources' | 'templates' | 'prompts';
 
-/** Under this key of `_meta` every listed item says which server it is from. */
+/** Under these keys of `_meta` every listed item says where it is from. */
 const SERVER_META_KEY = 'dev.switchboard/server';
+const GROUP_META_KEY = 'dev.switchboard/group';
 
 /** Everything that the servers in scope offer, as one. A snapshot: it never changes, it is replaced. */
 export class Catalog {
@@ -36,12 +48,16 @@ export class Catalog {
   readonly warnings: string[] = [];
   private readonly tools = new Map<string, Route>();
   private readonly prompts = new Map<string, Route>();
-  private readonly servers: Set<string>;
+  /** The group that a name in a URI stands for, and the server of it, where it is one. */
+  private readonly places = new Map<string, Pick<Route, 'group' | 'server'>>();
   private readonly resourceOwners = new Map<string, Set<string>>();
-  private readonly templates: { server: string; matches: (uri: string) => boolean }[] = [];
+  private readonly templates: { group: string; matches: (uri: string) => boolean }[] = [];
 
   constructor(contributions: readonly Contribution[], rules: CatalogRules) {
-    this.servers = new Set(contributions.map(({ server }) => server));
+    for (const { group, servers } of contributions) {
+      for (const { server } of servers) this.places.set(server, { group, server });
+    }
+    for (const { group } of contributions) this.places.set(group, { group, server: undefined });
     this.lists = {
       tools: new Listing('tools', this.addNamed('tools', contributions, rules, this.tools), rules.pageSize),
       prompts: new Listing(
@@ -62,32 +78,39 @@ export class Catalog {
     return this.prompts.get(name);
   }
 
-  /** The owner of a resource: by its public URI, or by the server's own one where only one server can be meant. */
+  /** The owner of a resource: by its public URI, or by the server's own one where only one owner can be meant. */
   resource(uri: string): Route | undefined {
     const known = parsePublicUri(uri);
-    if (known !== undefined && this.servers.has(known.server)) {
-      const { server, ownUri } = known;
+    const place = known && this.places.get(known.server);
+    if (known !== undefined && place !== undefined) {
+      const own = known.ownUri;
       // One server may hand out the public URI of another's resource, which is then under its own name.
-      return (this.offers(server, ownUri) ? undefined : this.behind(ownUri)) ?? { server, own: ownUri };
+      return (
+        (this.offers(place.group, own) ? undefined : this.behind(own)) ?? {
+          ...place,
+          own,
+          isRepeatable: true,
+        }
+      );
     }
     const owners = this.resourceOwners.get(uri) ?? this.ownersByTemplate(uri);
     if (owners.size !== 1) return undefined;
-    const [server] = owners;
-    return { server: server!, own: uri };
+    const [group] = owners;
+    return { group: group!, own: uri, server: undefined, isRepeatable: true };
   }
 
   private behind(uri: string): Route | undefined {
     const inner = parsePublicUri(uri);
-    if (inner === undefined || !this.servers.has(inner.server)) return undefined;
-    return { server: inner.server, own: inner.ownUri };
+    const place = inner && this.places.get(inner.server);
+    return place && { ...place, own: inner.ownUri, isRepeatable: true };
   }
 
-  private offers(server: string, uri: string): boolean {
-    return this.resourceOwners.get(uri)?.has(server) === true || this.ownersByTemplate(uri).has(server);
+  private offers(group: string, uri: string): boolean {
+    return this.resourceOwners.get(uri)?.has(group) === true || this.ownersByTemplate(uri).has(group);
   }
 
   private ownersByTemplate(uri: string): Set<string> {
-    return new Set(this.templates.filter(({ matches }) => matches(uri)).map(({ server }) => server));
+    return new Set(this.templates.filter(({ matches }) => matches(uri)).map(({ group }) => group));
   }
 
   private addNamed(
@@ -96,60 +119,110 @@ export class Catalog {
     rules: CatalogRules,
     routes: Map<string, Route>,
   ): ListedItem[] {
-    const items = contributions.flatMap(({ server, prefix, [kind]: offered }) =>
-      uniqueBy(offered, 'name').map(([name, item]) => ({ server, prefix, name, item })),
+    const entries = contributions.flatMap((contribution) => [
+      ...sharedItems(contribution, kind, 'name').map((item) => ({ contribution, ...item, alias: undefined })),
+      ...aliases(contribution, kind),
+    ]);
+    const names = publicNames(
+      entries.map(({ contribution, key, alias }) =>
+        alias === undefined
+          ? { server: contribution.group, prefix: contribution.prefix, name: key, isAlias: false }
+          : { server: alias.server, prefix: alias.prefix, name: key, isAlias: true },
+      ),
+      rules,
     );
-    const names = publicNames(items, rules);
     const listed: ListedItem[] = [];
-    items.forEach(({ server, name: own, item }, index) => {
+    entries.forEach(({ contribution, key, items, alias }, index) => {
       const { listed: name, qualified } = names[index]!;
-      const route = { server, own };
+      const { group } = contribution;
+      const isRepeatable = kind === 'prompts' || items.every(({ item }) => isHarmless(item));
+      const route = { group, own: key, server: alias?.server, isRepeatable };
       routes.set(qualified, route);
+      if (alias !== undefined) return;
       if (name === undefined) {
         this.warnings.push(
-          `${kind.slice(0, -1)} "${own}" of server "${server}" is hidden by a later one; call it "${qualified}"`,
+          `${kind.slice(0, -1)} "${key}" of server "${group}" is hidden by a later one; call it "${qualified}"`,
         );
         return;
       }
       routes.set(name, route);
-      listed.push({ server, key: own, bytes: itemBytes(item, server, { name }) });
+      listed.push({ group, key, bytes: itemBytes(items[0]!, contribution, { name }) });
     });
     return listed;
   }
 
   private addResources(contributions: readonly Contribution[]): ListedItem[] {
-    return contributions.flatMap(({ server, resources }) =>
-      uniqueBy(resources, 'uri').map(([uri, item]) => {
+    return contributions.flatMap((contribution) =>
+      sharedItems(contribution, 'resources', 'uri').map(({ key: uri, items }) => {
+        const { group } = contribution;
         const owners = this.resourceOwners.get(uri);
-        if (owners === undefined) this.resourceOwners.set(uri, new Set([server]));
-        else owners.add(server);
-        return { server, key: uri, bytes: itemBytes(item, server, { uri: publicUri(server, uri) }) };
+        if (owners === undefined) this.resourceOwners.set(uri, new Set([group]));
+        else owners.add(group);
+        const bytes = itemBytes(items[0]!, contribution, { uri: publicUri(group, uri) });
+        return { group, key: uri, bytes };
       }),
     );
   }
 
   private addTemplates(contributions: readonly Contribution[]): ListedItem[] {
-    return contributions.flatMap(({ server, templates }) =>
-      uniqueBy(templates, 'uriTemplate').map(([template, item]) => {
-        this.templates.push({ server, matches: templateMatcher(template) });
-        const uriTemplate = uriPrefix(server) + template;
-        return { server, key: template, bytes: itemBytes(item, server, { uriTemplate }) };
+    return contributions.flatMap((contribution) =>
+      sharedItems(contribution, 'templates', 'uriTemplate').map(({ key: template, items }) => {
+        const { group } = contribution;
+        this.templates.push({ group, matches: templateMatcher(template) });
+        const uriTemplate = uriPrefix(group) + template;
+        return { group, key: template, bytes: itemBytes(items[0]!, contribution, { uriTemplate }) };
       }),
     );
   }
 }
 
-/** Items that have the key, each key once: a server that lists something twice means the first. */
-function uniqueBy(items: readonly Item[], key: string): [string, Item][] {
-  const unique = new Map<string, Item>();
-  for (const item of items) {
-    const value = item[key];
-    if (typeof value === 'string' && !unique.has(value)) unique.set(value, item);
-  }
-  return [...unique];
+interface SourcedItem {
+  server: string;
+  item: Item;
 }
 
-function itemBytes(item: Item, server: string, changed: Item): Buffer {
+interface SharedItem {
+  key: string;
+  /** The same thing as each server that offers it describes it; the first one's word is listed. */
+  items: SourcedItem[];
+}
+
+/** What a group offers, each key once; a server that lists something twice means the first. */
+function sharedItems({ servers }: Contribution, kind: ListName, keyName: string): SharedItem[] {
+  const shared = new Map<string, SharedItem>();
+  for (const { server, [kind]: offered } of servers) {
+    for (const item of offered) {
+      const key = item[keyName];
+      if (typeof key !== 'string') continue;
+      const present = shared.get(key);
+      if (present === undefined) shared.set(key, { key, items: [{ server, item }] });
+      else if (present.items.at(-1)!.server !== server) present.items.push({ server, item });
+    }
+  }
+  return [...shared.values()];
+}
+
+/** In a group, a server's own qualified names lead to that server alone. */
+function aliases(contribution: Contribution, kind: 'tools' | 'prompts') {
+  return contribution.servers
+    .filter(({ server }) => server !== contribution.group)
+    .flatMap((alias) =>
+      sharedItems({ ...contribution, servers: [alias] }, kind, 'name').map((item) => ({
+        contribution,
+        ...item,
+        alias,
+      })),
+    );
+}
+
+/** What a tool says of itself counts only as far as everybody who offers it says so. */
+function isHarmless({ annotations }: Item): boolean {
+  const { readOnlyHint, idempotentHint } = (annotations ?? {}) as Item;
+  return readOnlyHint === true || idempotentHint === true;
+}
+
+function itemBytes({ server, item }: SourcedItem, { group }: Contribution, changed: Item): Buffer {
   const meta = typeof item._meta === 'object' && item._meta !== null ? item._meta : {};
-  return Buffer.from(JSON.stringify({ ...item, ...changed, _meta: { ...meta, [SERVER_META_KEY]: server } }));
+  const from = { [SERVER_META_KEY]: server, ...(group === server ? {} : { [GROUP_META_KEY]: group }) };
+  return Buffer.from(JSON.stringify({ ...item, ...changed, _meta: { ...meta, ...from } }));
 }

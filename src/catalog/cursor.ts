@@ -1,23 +1,23 @@
 /**
- * Where a page of a merged list ends: which server, and which of its items. It stays right when servers before
+ * Where a page of a merged list ends: which group, and which of its items. It stays right when groups before
  * or behind it change in between.
  */
 export interface Position {
-  server: string;
+  group: string;
   key: string;
 }
 
-export function encodeCursor({ server, key }: Position): string {
-  return Buffer.from(JSON.stringify([server, key])).toString('base64url');
+export function encodeCursor({ group, key }: Position): string {
+  return Buffer.from(JSON.stringify([group, key])).toString('base64url');
 }
 
 /** Undefined where the text is no cursor of ours. */
 export function decodeCursor(cursor: string): Position | undefined {
   try {
-    const [server, key, ...rest] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
-    if (typeof server !== 'string' || typeof key !== 'string' || rest.length > 0) return undefined;
+    const [group, key, ...rest] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
+    if (typeof group !== 'string' || typeof key !== 'string' || rest.length > 0) return undefined;
     // base64 has many spellings of the same bytes, and JSON of the same value; only one of them is ours.
-    return encodeCursor({ server, key }) === cursor ? { server, key } : undefined;
+    return encodeCursor({ group, key }) === cursor ? { group, key } : undefined;
   } catch {
     return undefined;
   }

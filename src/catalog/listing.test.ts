@@ -4,16 +4,16 @@ import { decodeCursor, encodeCursor } from './cursor.ts';
 import { type ListedItem, Listing } from './listing.ts';
 
 interface Page {
-  tools: { server: string; key: string }[];
+  tools: { group: string; key: string }[];
   nextCursor?: string;
 }
 
-function item(server: string, key: string): ListedItem {
-  return { server, key, bytes: Buffer.from(JSON.stringify({ server, key })) };
+function item(group: string, key: string): ListedItem {
+  return { group, key, bytes: Buffer.from(JSON.stringify({ group, key })) };
 }
 
-function itemsOf(servers: Record<string, readonly string[]>): ListedItem[] {
-  return Object.entries(servers).flatMap(([server, keys]) => keys.map((key) => item(server, key)));
+function itemsOf(groups: Record<string, readonly string[]>): ListedItem[] {
+  return Object.entries(groups).flatMap(([group, keys]) => keys.map((key) => item(group, key)));
 }
 
 function page(items: readonly ListedItem[], pageSize: number, cursor?: string): Page {
@@ -38,7 +38,7 @@ const uniqueItems = fc
   .uniqueArray(fc.tuple(fc.string(), fc.string({ unit: 'binary' })), {
     selector: (pair) => JSON.stringify(pair),
   })
-  .map((pairs) => pairs.map(([server, key]) => item(server, key)));
+  .map((pairs) => pairs.map(([group, key]) => item(group, key)));
 
 describe('a list', () => {
   it('is the same in pages of any size', () => {
@@ -53,7 +53,7 @@ describe('a list', () => {
     );
   });
 
-  it('goes on where a page ended, when other servers come, go or change in between', () => {
+  it('goes on where a page ended, when other groups come, go or change in between', () => {
     const few = fc
       .array(fc.constantFrom('w', 'x', 'y', 'z'), { maxLength: 4 })
       .map((keys) => [...new Set(keys)]);
@@ -77,9 +77,9 @@ describe('a list', () => {
     );
   });
 
-  it('goes on behind the server of an item that is gone, and ends where that is gone too', () => {
+  it('goes on behind the group of an item that is gone, and ends where that is gone too', () => {
     const cursor = page(itemsOf({ a: ['1', '2', '3'], b: ['4'] }), 2).nextCursor!;
-    expect(page(itemsOf({ a: ['1', '3'], b: ['4'] }), 2, cursor).tools).toEqual([{ server: 'b', key: '4' }]);
+    expect(page(itemsOf({ a: ['1', '3'], b: ['4'] }), 2, cursor).tools).toEqual([{ group: 'b', key: '4' }]);
     expect(page(itemsOf({ b: ['4'] }), 2, cursor)).toEqual({ tools: [] });
   });
 
@@ -91,10 +91,10 @@ describe('a list', () => {
   it('gives the same bytes again, and does not keep pages that it did not lead to', () => {
     const listing = new Listing('tools', itemsOf({ a: ['1', '2', '3'] }), 2);
     expect(listing.page(undefined)).toBe(listing.page(undefined));
-    expect(listing.page(encodeCursor({ server: 'a', key: '2' }))).toBe(
-      listing.page(encodeCursor({ server: 'a', key: '2' })),
+    expect(listing.page(encodeCursor({ group: 'a', key: '2' }))).toBe(
+      listing.page(encodeCursor({ group: 'a', key: '2' })),
     );
-    const offBeat = encodeCursor({ server: 'a', key: '1' });
+    const offBeat = encodeCursor({ group: 'a', key: '1' });
     expect(listing.page(offBeat)).toEqual(listing.page(offBeat));
     expect(listing.page(offBeat)).not.toBe(listing.page(offBeat));
   });
@@ -103,21 +103,21 @@ describe('a list', () => {
 describe('a cursor', () => {
   it('leads back to its place, whatever that is called', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (server, key) => {
-        const cursor = encodeCursor({ server, key });
+      fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (group, key) => {
+        const cursor = encodeCursor({ group, key });
         expect(cursor).toMatch(/^[\w-]+$/);
-        expect(decodeCursor(cursor)).toEqual({ server, key });
+        expect(decodeCursor(cursor)).toEqual({ group, key });
       }),
     );
-    expect(decodeCursor(encodeCursor({ server: '\ud800', key: '\udc00' }))).toEqual({
-      server: '\ud800',
+    expect(decodeCursor(encodeCursor({ group: '\ud800', key: '\udc00' }))).toEqual({
+      group: '\ud800',
       key: '\udc00',
     });
   });
 
   it('that is not ours leads nowhere', () => {
     const listing = new Listing('tools', itemsOf({ a: ['1', '2'] }), 1);
-    const ours = encodeCursor({ server: 'a', key: '1' });
+    const ours = encodeCursor({ group: 'a', key: '1' });
     const encoded = (text: string) => Buffer.from(text).toString('base64url');
     for (const cursor of ['', '1', 'null', 'abc', `${ours}=`, `${ours}!`, ` ${ours}`, ours.slice(1)]) {
       expect(listing.page(cursor)).toBeUndefined();

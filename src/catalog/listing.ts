@@ -2,8 +2,8 @@ import { decodeCursor, encodeCursor } from './cursor.ts';
 
 /** One item of a list, as bytes that are ready to be sent. */
 export interface ListedItem {
-  server: string;
-  /** The server's own name or URI for it. */
+  group: string;
+  /** The servers' own name or URI for it. */
   key: string;
   bytes: Buffer;
 }
@@ -44,12 +44,12 @@ export class Listing {
     const position = decodeCursor(cursor);
     if (position === undefined) return undefined;
     this.places ??= new Map(
-      this.items.map(({ server, key }, index) => [JSON.stringify([server, key]), index + 1]),
+      this.items.map(({ group, key }, index) => [JSON.stringify([group, key]), index + 1]),
     );
-    const next = this.places.get(JSON.stringify([position.server, position.key]));
+    const next = this.places.get(JSON.stringify([position.group, position.key]));
     if (next !== undefined) return next;
-    // The item is gone since: go on behind what is left of its server, or end where that is gone too.
-    const last = this.items.findLastIndex(({ server }) => server === position.server);
+    // The item is gone since: go on behind what is left of its group, or end where that is gone too.
+    const last = this.items.findLastIndex(({ group }) => group === position.group);
     return last === -1 ? this.items.length : last + 1;
   }
 

@@ -35,18 +35,14 @@ const rules = fc.record({
 });
 
 function itemsOf(list: readonly Server[]): Named[] {
-  return list.flatMap(({ server, prefix, tools }) => tools.map((name) => ({ server, prefix, name })));
+  return list.flatMap(({ server, prefix, tools }) =>
+    tools.map((name) => ({ server, prefix, name, isAlias: false })),
+  );
 }
 
 function contribution({ server, prefix, tools }: Server): Contribution {
-  return {
-    server,
-    prefix,
-    tools: tools.map((name) => ({ name })),
-    resources: [],
-    templates: [],
-    prompts: [],
-  };
+  const offered = { tools: tools.map((name) => ({ name })), resources: [], templates: [], prompts: [] };
+  return { group: server, prefix, servers: [{ server, prefix, ...offered }] };
 }
 
 /** The names of every item, by its server and its own name. */
@@ -78,8 +74,8 @@ describe('public names', () => {
         const items = itemsOf(list);
         publicNames(items, rule).forEach(({ listed, qualified }, index) => {
           const { server, name: own } = items[index]!;
-          expect(catalog.tool(qualified)).toEqual({ server, own });
-          if (listed !== undefined) expect(catalog.tool(listed)).toEqual({ server, own });
+          expect(catalog.tool(qualified)).toMatchObject({ group: server, own });
+          if (listed !== undefined) expect(catalog.tool(listed)).toMatchObject({ group: server, own });
         });
       }),
       { numRuns: 300 },
@@ -148,8 +144,8 @@ describe('public names', () => {
   it('of one that hides others by coming last leave those their qualified names', () => {
     const list = ['one', 'two'].map((server) => ({ server, prefix: server, tools: ['search'] }));
     const catalog = new Catalog(list.map(contribution), { mode: 'last-wins', separator: '__', pageSize: 0 });
-    expect(catalog.tool('search')).toEqual({ server: 'two', own: 'search' });
-    expect(catalog.tool('one__search')).toEqual({ server: 'one', own: 'search' });
+    expect(catalog.tool('search')).toMatchObject({ group: 'two', own: 'search' });
+    expect(catalog.tool('one__search')).toMatchObject({ group: 'one', own: 'search' });
     expect(catalog.warnings).toEqual([
       'tool "search" of server "one" is hidden by a later one; call it "one__search"',
     ]);
@@ -168,7 +164,10 @@ describe('public names', () => {
 
 describe('a name', () => {
   const listed = (name: string) =>
-    publicNames([{ server: 's', prefix: 's', name }], { mode: 'on-conflict', separator: '__' })[0]!.listed!;
+    publicNames([{ server: 's', prefix: 's', name, isAlias: false }], {
+      mode: 'on-conflict',
+      separator: '__',
+    })[0]!.listed!;
 
   it('stays as it is where that is fine', () => {
     fc.assert(

@@ -14,6 +14,8 @@ export interface Named {
   /** What stands in front of a qualified name: the server's name, unless configured otherwise. */
   prefix: string;
   name: string;
+  /** Another way to something that is listed already: it only needs a qualified name. */
+  isAlias: boolean;
 }
 
 export interface PublicName {
@@ -35,13 +37,13 @@ export function publicNames(items: readonly Named[], rules: NamingRules): Public
   const qualified = qualifiedNames(items, rules.separator);
   const plain = items.map(({ name }) => fitted(name));
   const owners = new Map<string, Set<number>>();
-  items.forEach((_, index) => {
-    claim(owners, plain[index]!, index);
+  items.forEach(({ isAlias }, index) => {
+    if (!isAlias) claim(owners, plain[index]!, index);
     claim(owners, qualified[index]!, index);
   });
-  return items.map((_, index) => ({
+  return items.map(({ isAlias }, index) => ({
     qualified: qualified[index]!,
-    listed: listedName(index, plain, qualified, owners, rules.mode),
+    listed: isAlias ? undefined : listedName(index, plain, qualified, owners, rules.mode),
   }));
 }
 

@@ -1,4 +1,5 @@
 import type { SwitchboardError } from '../errors.ts';
+import { backoffMs } from './backoff.ts';
 import type { Channel, Receiver } from './channel.ts';
 import { HttpExchange } from './http-client/exchange.ts';
 import { ConnectionPool } from './http-client/pool.ts';
@@ -6,8 +7,8 @@ import { requestHead } from './http-client/request-head.ts';
 import type { HttpTarget } from './http-target.ts';
 import { asHeaderValue, MessageExchange } from './message-exchange.ts';
 
-const FIRST_RETRY_MS = 1_000;
-const MAX_RETRY_MS = 30_000;
+const LISTEN_BACKOFF = { firstMs: 1_000, maxMs: 30_000 };
+const RESUME_AFTER_MS = 1_000;
 const MAX_RESUMPTIONS = 10;
 const GOODBYE_MS = 2_000;
 
@@ -54,6 +55,7 @@ export class HttpChannel implements Channel {
   abandon(request: number): void {
     this.exchanges.get(request)?.abandon();
     this.exchanges.delete(request);
+    this.reportIfBroken();
   }
 
   ready(version: string): void {
@@ -87,7 +89,9 @@ export class HttpChannel implements Channel {
 
   /** The server is gone, or has forgotten our session. What is under way may still be answered. */
   breaks(error: SwitchboardError): void {
-    this.broken ??= error;
+    if (this.closed || this.broken !== undefined) return;
+    this.broken = error;
+    this.receiver.stale(error);
   }
 
   hasSession(): boolean {
@@ -97,7 +101,7 @@ export class HttpChannel implements Channel {
   /** A stream ended before the answer came, at an event that the server can go on from. */
   resume(request: number, lastEventId: string, retryMs: number | undefined, attempt: number): boolean {
     if (this.closed || attempt >= MAX_RESUMPTIONS) return false;
-    const delayMs = retryMs ?? FIRST_RETRY_MS;
+    const delayMs = retryMs ?? RESUME_AFTER_MS;
     this.receiver.paused(request, delayMs);
     this.later(delayMs, () => {
       if (!this.exchanges.has(request)) return;
@@ -112,8 +116,8 @@ export class HttpChannel implements Channel {
   listenAgain(lastEventId: string | undefined, retryMs: number | undefined, failures: number): void {
     this.listening = undefined;
     if (this.closed || this.broken !== undefined) return;
-    const backoff = Math.min(FIRST_RETRY_MS * 2 ** failures, MAX_RETRY_MS);
-    this.later(retryMs ?? backoff * (0.5 + Math.random() / 2), () => this.listen(lastEventId, failures));
+    const delayMs = retryMs ?? backoffMs(failures + 1, LISTEN_BACKOFF, Math.random());
+    this.later(delayMs, () => this.listen(lastEventId, failures));
   }
 
   private listen(lastEventId: string | undefined, failures: number): void {

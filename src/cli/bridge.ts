@@ -143,6 +143,8 @@ class BridgedSession implements Receiver {
 
   paused(): void {}
 
+  stale(): void {}
+
   log(line: string): void {
     complain(line);
   }

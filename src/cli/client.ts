@@ -92,6 +92,8 @@ export class Client implements Receiver {
 
   paused(): void {}
 
+  stale(): void {}
+
   log(): void {}
 }
 

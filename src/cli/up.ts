@@ -50,7 +50,7 @@ export async function up(flags: UpFlags): Promise<void> {
     {
       listening: (url) => show.listening(url, configPath),
       serverChanged: (server) => show.server(server),
-      configApplied: (started, stopped) => show.configured(started, stopped),
+      configApplied: (...changes) => show.configured(...changes),
       warned: (message) => show.warning(message),
       idle: () => stop.abort(),
     },
@@ -66,7 +66,7 @@ export async function up(flags: UpFlags): Promise<void> {
 interface Reporter {
   listening(url: string, configPath: string): void;
   server(server: ServerLine): void;
-  configured(started: string[], stopped: string[]): void;
+  configured(started: string[], changed: string[], stopped: string[]): void;
   warning(message: string): void;
   stopping(): void;
 }
@@ -77,7 +77,7 @@ function jsonReporter(): Reporter {
     listening: (url, config) =>
       event({ event: 'listening', url: `${url}/mcp`, base_url: url, pid: process.pid, config }),
     server: (server) => event(serverEvent(server)),
-    configured: (started, stopped) => event({ event: 'configuration', started, stopped }),
+    configured: (started, changed, stopped) => event({ event: 'configuration', started, changed, stopped }),
     warning: (message) => event({ event: 'warning', message }),
     stopping: () => event({ event: 'stopping' }),
   };
@@ -109,8 +109,12 @@ function textReporter(): Reporter {
   return {
     listening: (url, config) => print(banner(`${url}/mcp`, config)),
     server,
-    configured: (started, stopped) => {
-      const changes = [...started.map((name) => `+ ${name}`), ...stopped.map((name) => `- ${name}`)];
+    configured: (started, changed, stopped) => {
+      const changes = [
+        ...started.map((name) => `+ ${name}`),
+        ...changed.map((name) => `~ ${name}`),
+        ...stopped.map((name) => `- ${name}`),
+      ];
       print(`configuration changed: ${changes.length === 0 ? 'settings only' : changes.join('  ')}`);
     },
     warning: (message) => complain(`warning: ${message}`),

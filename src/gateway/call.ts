@@ -1,22 +1,23 @@
-import type { Route } from '../catalog/catalog.ts';
 import { uriPrefix } from '../catalog/uris.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import { type AnswerId, withAnswerId } from '../protocol/answer.ts';
 import { bytesAt, type Message, readMessage } from '../protocol/envelope.ts';
 import { type Chunks, errorMessage, join, type RequestId, toRpcError } from '../protocol/jsonrpc.ts';
 import { mayHoldUris, resultUriSpans } from '../protocol/result-uris.ts';
-import { type Edit, splice } from '../protocol/splice.ts';
+import { splice } from '../protocol/splice.ts';
+import { Delivery, type Recipient } from '../upstreams/delivery.ts';
 import type { Call, Upstream } from '../upstreams/upstream.ts';
 import { hold } from './hold.ts';
 import { refuse, refuseSecondUse } from './refuse.ts';
-import { resolve, unknownTarget } from './resolve.ts';
+import { resolve, type Target, unknownTarget } from './resolve.ts';
 import type { Scope } from './scope.ts';
 import type { Incoming, InFlight, Outlet, Session } from './session.ts';
+import { readWishes } from './wishes.ts';
 
-/** One client request on its way through one server: resolve, pick the connection, forward, map the answer back. */
+/** One client request on its way through one server: resolve, hand over to a group, map the answer back. */
 export function call(scope: Scope, incoming: Incoming): void {
   const target = resolve(scope.catalog, incoming.message);
-  if (target !== undefined) forward(scope, incoming, target.route, target.edits);
+  if (target !== undefined) forward(scope, incoming, target);
   else callOnceDiscovered(scope, incoming);
 }
 
@@ -24,7 +25,7 @@ export function call(scope: Scope, incoming: Incoming): void {
 function callOnceDiscovered(scope: Scope, incoming: Incoming): void {
   const forwardOrRefuse = () => {
     const target = resolve(scope.catalog, incoming.message);
-    if (target !== undefined) forward(scope, incoming, target.route, target.edits);
+    if (target !== undefined) forward(scope, incoming, target);
     else refuse(incoming, unknownTarget(incoming.message));
   };
   const discovered = scope.discovered();
@@ -32,59 +33,63 @@ function callOnceDiscovered(scope: Scope, incoming: Incoming): void {
   else hold(incoming, discovered, forwardOrRefuse);
 }
 
-function forward(scope: Scope, incoming: Incoming, route: Route, edits: Edit[]): void {
-  const { session } = incoming;
-  const server = scope.servers.get(route.server);
-  if (server === undefined) {
-    refuse(incoming, unknownTarget(incoming.message));
+function forward(scope: Scope, incoming: Incoming, { route, kind, edits }: Target): void {
+  const { session, message, prefer } = incoming;
+  const group = scope.servers.group(route.group);
+  if (group === undefined) {
+    refuse(incoming, unknownTarget(message));
     return;
   }
-  const clientCall = new ClientCall(incoming, route.server);
+  const { labels, timeoutMs } = readWishes(message, prefer);
+  const clientCall = new ClientCall(incoming, route.group);
   if (!session.begin(clientCall)) {
     refuseSecondUse(incoming);
     return;
   }
-  const connection = server.connectionFor(session, session.facts.capabilities);
-  const live = connection.current;
-  if (live !== undefined) {
-    clientCall.send(live.upstream, edits);
-  } else {
-    connection.open().then(
-      ({ upstream }) => clientCall.send(upstream, edits),
-      (error: unknown) => clientCall.failed(asSwitchboardError(error)),
-    );
-  }
+  const { own, server, isRepeatable } = route;
+  const { capabilities } = session.facts;
+  clientCall.deliver(
+    new Delivery(
+      group,
+      { client: session, kind, own, server, labels, message, edits, capabilities, isRepeatable, timeoutMs },
+      clientCall,
+    ),
+  );
 }
 
-export class ClientCall implements Call, InFlight {
+/** The client's request that a server's call is made for, where it is one. */
+export function clientCallOf(call: Call | undefined): ClientCall | undefined {
+  const recipient = call instanceof Delivery ? call.recipient : undefined;
+  return recipient instanceof ClientCall ? recipient : undefined;
+}
+
+class ClientCall implements Recipient, InFlight {
   readonly client: Session;
-  readonly server: string;
+  readonly group: string;
   readonly outlet: Outlet;
   private readonly message: Message;
-  private upstream: Upstream | undefined;
-  private upstreamId = -1;
+  private delivery: Delivery | undefined;
   private over = false;
 
-  constructor({ session, message, outlet }: Incoming, server: string) {
+  constructor({ session, message, outlet }: Incoming, group: string) {
     this.client = session;
     this.message = message;
     this.outlet = outlet;
-    this.server = server;
+    this.group = group;
   }
 
   get id(): RequestId {
     return this.message.id!;
   }
 
-  send(upstream: Upstream, edits: Edit[]): void {
-    if (this.over) return;
-    this.upstream = upstream;
-    this.upstreamId = upstream.relay(this.message, edits, this);
+  deliver(delivery: Delivery): void {
+    this.delivery = delivery;
+    delivery.begin();
   }
 
   cancel(reason: string | undefined): void {
     if (!this.finish()) return;
-    this.upstream?.cancel(this.upstreamId, reason);
+    this.delivery?.cancel(reason);
     this.outlet.end();
   }
 
@@ -95,22 +100,13 @@ export class ClientCall implements Call, InFlight {
     } catch (error) {
       const { message } = asSwitchboardError(error);
       this.tell(
-        new SwitchboardError('server_protocol_error', `Server "${this.server}" answered wrongly: ${message}`),
+        new SwitchboardError('server_protocol_error', `Server "${this.group}" answered wrongly: ${message}`),
       );
     }
   }
 
   failed(error: SwitchboardError): void {
-    if (!this.finish()) return;
-    const named = error.data.server === this.server;
-    this.tell(
-      named
-        ? error
-        : new SwitchboardError(error.code, `Server "${this.server}": ${error.message}`, {
-            cause: error,
-            data: { ...error.data, server: this.server },
-          }),
-    );
+    if (this.finish()) this.tell(error);
   }
 
   progressed(message: Message): void {
@@ -121,6 +117,10 @@ export class ClientCall implements Call, InFlight {
 
   paused(retryMs: number): void {
     if (!this.over) this.outlet.pause(retryMs);
+  }
+
+  isAskedBy(upstream: Upstream): boolean {
+    return this.client.asksOf(upstream).length > 0;
   }
 
   private get idBytes(): Buffer {
@@ -139,12 +139,12 @@ export class ClientCall implements Call, InFlight {
 
   /** The answer under the client's id, with the server's URIs made public. */
   private mapped(answered: Chunks, found: AnswerId): Buffer[] {
-    const isCertain = !this.outlet.isBatch && !this.client.awaitsOthersThan(this.server);
+    const isCertain = !this.outlet.isBatch && !this.client.awaitsOthersThan(this.group);
     const { chunks, at } = isCertain ? { chunks: answered, at: found } : verified(answered, found);
     const { method } = this.message;
     if (at.isError || !mayHoldUris(method, chunks)) return withAnswerId(chunks, at, this.idBytes);
     const answer = join(withAnswerId(chunks, at, this.idBytes));
-    const prefix = Buffer.from(uriPrefix(this.server));
+    const prefix = Buffer.from(uriPrefix(this.group));
     const edits = resultUriSpans(method, answer).map(({ start }) => ({
       start: start + 1,
       end: start + 1,

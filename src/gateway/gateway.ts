@@ -5,6 +5,7 @@ import { bytesAt, idBytes, idValue, type Message } from '../protocol/envelope.ts
 import { bytesOf, emptyResult, notificationMessage, resultMessage } from '../protocol/jsonrpc.ts';
 import type { Connection, Word } from '../upstreams/connection.ts';
 import type { Identity } from '../upstreams/handshake.ts';
+import type { Replica } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Client, Upstream } from '../upstreams/upstream.ts';
 import {
@@ -17,8 +18,8 @@ import {
   rootsChanged,
   withdrawAsks,
 } from './ask.ts';
-import { ClientCall, call } from './call.ts';
-import { follow, followAgain, passUpdate } from './follow.ts';
+import { call, clientCallOf } from './call.ts';
+import { follow, followAgain, followElsewhere, passUpdate } from './follow.ts';
 import { initializeResult, readInitialize } from './initialize.ts';
 import { list } from './lists.ts';
 import { isWanted, mostTalkative, readLevel } from './logging.ts';
@@ -112,36 +113,37 @@ export class Gateway {
   }
 
   /** What clients have asked of a server is asked on its new connection too. */
-  connected(server: Server, connection: Connection): void {
-    const owner = server.ownerOf(connection);
+  connected(server: Server, replica: Replica, connection: Connection): void {
+    const owner = replica.ownerOf(connection);
     this.setLogLevel(connection, owner);
-    if (owner instanceof Session) followAgain(server.name, connection, [owner]);
-    else if (server.config.isolation === 'shared')
-      followAgain(server.name, connection, this.sessions.values());
+    if (owner instanceof Session) followAgain(server, replica, connection, [owner]);
+    else if (!replica.isolates) followAgain(server, replica, connection, this.sessions.values());
   }
 
   /** What the server has asked clients need not be answered any more. */
-  disconnected(upstream: Upstream): void {
+  disconnected(server: Server, replica: Replica, upstream: Upstream): void {
     withdrawAsks(upstream, this.sessions.values());
+    const group = this.scope.servers.group(server.group);
+    if (group !== undefined && !replica.isLive) followElsewhere(group, replica, this.sessions.values());
   }
 
   /** A server says something by itself. */
-  notified(server: Server, word: Word): void {
+  notified(server: Server, replica: Replica, word: Word): void {
     switch (word.message.method) {
       case 'notifications/resources/updated':
-        passUpdate(server.name, word.connection, word.message);
+        passUpdate(server.group, word.connection, word.message);
         return;
       case 'notifications/cancelled':
         cancelAsk(word.upstream, word.message, this.sessions.values());
         return;
       default:
-        this.passNotification(server, word);
+        this.passNotification(server, replica, word);
     }
   }
 
   /** A server asks something. */
-  asked(server: Server, word: Word): void {
-    ask(word.message, word.upstream, server.name, this.addressee(server, word));
+  asked(server: Server, replica: Replica, word: Word): void {
+    ask(word.message, word.upstream, server.name, this.addressee(replica, word));
   }
 
   close(): void {
@@ -199,15 +201,15 @@ export class Gateway {
   }
 
   /** Log lines and the rest: to the client they belong to; to all where they can be about none; never to a wrong one. */
-  private passNotification(server: Server, word: Word): void {
+  private passNotification(server: Server, replica: Replica, word: Word): void {
     const { message, connection, upstream } = word;
     const isLog = message.method === 'notifications/message';
-    const addressee = this.addressee(server, word);
+    const addressee = this.addressee(replica, word);
     if (addressee !== undefined) {
       if (isLog && !isWanted(message, addressee.session.logLevel)) return;
       if (addressee.outlet === undefined) addressee.session.stream.send([message.bytes]);
       else addressee.outlet.event([message.bytes]);
-    } else if (server.isShared(connection) && upstream.audience().kind === 'everybody') {
+    } else if (replica.isShared(connection) && upstream.audience().kind === 'everybody') {
       for (const session of this.sessions.values()) {
         if (!isLog || isWanted(message, session.logLevel)) session.stream.send([message.bytes]);
       }
@@ -217,13 +219,11 @@ export class Gateway {
   }
 
   /** The client that a server's word is meant for, where only one can be. */
-  private addressee(server: Server, { connection, upstream, call: tied }: Word): Addressee | undefined {
-    if (tied instanceof ClientCall) return { session: tied.client, outlet: tied.outlet };
+  private addressee(replica: Replica, { connection, upstream, call: tied }: Word): Addressee | undefined {
     const audience = upstream.audience();
-    if (audience.kind === 'call' && audience.call instanceof ClientCall) {
-      return { session: audience.call.client, outlet: audience.call.outlet };
-    }
-    if (!server.isShared(connection)) return this.standing(server.ownerOf(connection));
+    const meant = clientCallOf(tied) ?? clientCallOf(audience.kind === 'call' ? audience.call : undefined);
+    if (meant !== undefined) return { session: meant.client, outlet: meant.outlet };
+    if (!replica.isShared(connection)) return this.standing(replica.ownerOf(connection));
     if (audience.kind === 'client') return this.standing(audience.client);
     if (audience.kind !== 'everybody' || this.sessions.size !== 1) return undefined;
     const [only] = this.sessions.values();
@@ -235,10 +235,8 @@ export class Gateway {
   }
 
   private passLogLevel(): void {
-    for (const server of this.scope.servers.all()) {
-      for (const connection of server.connections()) {
-        this.setLogLevel(connection, server.ownerOf(connection));
-      }
+    for (const [replica, connection] of this.connections()) {
+      this.setLogLevel(connection, replica.ownerOf(connection));
     }
   }
 
@@ -247,12 +245,18 @@ export class Gateway {
   }
 
   private passRootsChanged(session: Session): void {
-    for (const server of this.scope.servers.all()) {
-      for (const connection of server.connections()) {
-        const owner = server.ownerOf(connection);
-        if (owner === session || (owner === undefined && this.sessions.size === 1)) {
-          connection.current?.upstream.send(rootsChanged);
-        }
+    for (const [replica, connection] of this.connections()) {
+      const owner = replica.ownerOf(connection);
+      if (owner === session || (owner === undefined && this.sessions.size === 1)) {
+        connection.current?.upstream.send(rootsChanged);
+      }
+    }
+  }
+
+  private *connections(): Generator<[Replica, Connection]> {
+    for (const { replicas } of this.scope.servers.all()) {
+      for (const replica of replicas) {
+        for (const connection of replica.connections()) yield [replica, connection];
       }
     }
   }

@@ -3,25 +3,29 @@ import { SwitchboardError } from '../errors.ts';
 import type { Message, Routed } from '../protocol/envelope.ts';
 import { bytesOf } from '../protocol/jsonrpc.ts';
 import type { Edit } from '../protocol/splice.ts';
+import type { OfferKind } from '../upstreams/discovery.ts';
 
 /** Where a request goes, and what has to change in it on the way. */
 export interface Target {
   route: Route;
+  kind: OfferKind;
   edits: Edit[];
 }
 
-/** Finds the server of a request that names a tool, a prompt or a resource. */
+/** Finds the group of a request that names a tool, a prompt or a resource. */
 export function resolve(catalog: Catalog, message: Message): Target | undefined {
   switch (message.method) {
     case 'tools/call':
-      return target(message.name, catalog.tool(required(message.name, 'name')));
+      return target('tools', message.name, catalog.tool(required(message.name, 'name')));
     case 'prompts/get':
-      return target(message.name, catalog.prompt(required(message.name, 'name')));
+      return target('prompts', message.name, catalog.prompt(required(message.name, 'name')));
     case 'resources/read':
-      return target(message.uri, catalog.resource(required(message.uri, 'uri')));
+      return target('resources', message.uri, catalog.resource(required(message.uri, 'uri')));
     case 'completion/complete': {
       const { place, isResource } = reference(message);
-      return target(place, isResource ? catalog.resource(place.value) : catalog.prompt(place.value));
+      return isResource
+        ? target('templates', place, catalog.resource(place.value))
+        : target('prompts', place, catalog.prompt(place.value));
     }
     default:
       throw new SwitchboardError('internal', `No way is known for ${message.method}.`);
@@ -43,11 +47,11 @@ export function unknownTarget(message: Message): SwitchboardError {
   }
 }
 
-function target(place: Routed | undefined, route: Route | undefined): Target | undefined {
+function target(kind: OfferKind, place: Routed | undefined, route: Route | undefined): Target | undefined {
   if (place === undefined || route === undefined) return undefined;
   const edits =
     place.value === route.own ? [] : [{ start: place.start, end: place.end, bytes: bytesOf(route.own) }];
-  return { route, edits };
+  return { route, kind, edits };
 }
 
 export function required(place: Routed | undefined, key: string): string {

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Catalog, type CatalogRules, type ListName } from '../catalog/catalog.ts';
-import type { OfferKind } from '../upstreams/discovery.ts';
+import { Catalog, type CatalogRules, type Contribution, type ListName } from '../catalog/catalog.ts';
+import type { Offer, OfferKind } from '../upstreams/discovery.ts';
+import type { Group } from '../upstreams/group.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 
@@ -33,7 +34,7 @@ export class Scope {
   }
 
   get catalog(): Catalog {
-    this.snapshot ??= new Catalog(this.servers.all().map(contribution), this.settings);
+    this.snapshot ??= new Catalog(this.servers.groups().map(contribution), this.settings);
     return this.snapshot;
   }
 
@@ -70,7 +71,7 @@ export class Scope {
     let last = now;
     for (const server of this.servers.all()) {
       if (!server.isUnseen) continue;
-      const seen = server.discover();
+      const seen = server.seen();
       const deadline = deadlineOf(server);
       if (deadline <= now) continue;
       awaited.push(seen);
@@ -95,10 +96,21 @@ export class Scope {
   }
 }
 
-function contribution({ config, offer }: Server) {
-  const { tools = [], resources = [], templates = [], prompts = [] } = offer ?? {};
-  return { server: config.name, prefix: config.prefix ?? config.name, tools, resources, templates, prompts };
+function contribution({ name, members }: Group): Contribution {
+  const [first] = members;
+  const isOne = members.length === 1 && first?.name === name;
+  return {
+    group: name,
+    prefix: isOne ? (first.config.prefix ?? name) : name,
+    servers: members.map(({ config, offer = nothing }) => ({
+      server: config.name,
+      prefix: config.prefix ?? config.name,
+      ...offer,
+    })),
+  };
 }
+
+const nothing: Offer = { tools: [], resources: [], templates: [], prompts: [] };
 
 async function allWithin(events: Promise<void>[], milliseconds: number): Promise<void> {
   const patience = new AbortController();

@@ -1,6 +1,7 @@
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks, RequestId } from '../protocol/jsonrpc.ts';
 import type { ProtocolVersion } from '../protocol/versions.ts';
+import type { Replica } from '../upstreams/replica.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
 /** Where everything goes that belongs to one request of a client. */
@@ -32,7 +33,7 @@ export interface ClientStream {
 export interface InFlight {
   readonly id: RequestId;
   /** Whose answer it awaits; empty where it is ours to answer. */
-  readonly server: string;
+  readonly group: string;
   readonly outlet: Outlet;
   cancel(reason: string | undefined): void;
 }
@@ -52,10 +53,12 @@ export interface ClientFacts {
   capabilities: Record<string, unknown>;
 }
 
-/** A resource that the client follows, under the URI that it gave. */
+/** A resource that the client follows. */
 export interface Followed {
-  server: string;
+  group: string;
   own: string;
+  /** The one that tells of its updates. */
+  replica: Replica;
 }
 
 /** One connected client of the legacy era. */
@@ -63,9 +66,10 @@ export class Session {
   readonly id: string;
   readonly facts: ClientFacts;
   readonly stream: ClientStream;
+  /** By the URI that the client gave. */
   readonly followed = new Map<string, Followed>();
   private readonly inFlight = new Map<RequestId, InFlight>();
-  /** How many requests await each server. */
+  /** How many requests await each group. */
   private readonly awaited = new Map<string, number>();
   private asks: Map<number, Ask> | undefined;
   private nextAsk = 1;
@@ -79,16 +83,16 @@ export class Session {
     this.stream = stream;
   }
 
-  /** Whether the client follows this resource, under whatever URI. */
-  follows({ server, own }: Followed): boolean {
-    return [...this.followed.values()].some((followed) => followed.server === server && followed.own === own);
+  /** How the client follows this resource already, under whatever URI. */
+  follows(group: string, own: string): Followed | undefined {
+    return [...this.followed.values()].find((followed) => followed.group === group && followed.own === own);
   }
 
   /** False when a request with that id is under way already, or the session has ended. */
   begin(request: InFlight): boolean {
     if (this.isClosed || this.inFlight.has(request.id)) return false;
     this.inFlight.set(request.id, request);
-    this.awaited.set(request.server, (this.awaited.get(request.server) ?? 0) + 1);
+    this.awaited.set(request.group, (this.awaited.get(request.group) ?? 0) + 1);
     return true;
   }
 
@@ -97,9 +101,9 @@ export class Session {
     if (this.inFlight.get(request.id) !== request) return false;
     this.inFlight.delete(request.id);
     this.lastSeen = Date.now();
-    const left = this.awaited.get(request.server)! - 1;
-    if (left === 0) this.awaited.delete(request.server);
-    else this.awaited.set(request.server, left);
+    const left = this.awaited.get(request.group)! - 1;
+    if (left === 0) this.awaited.delete(request.group);
+    else this.awaited.set(request.group, left);
     return true;
   }
 
@@ -107,9 +111,9 @@ export class Session {
     this.inFlight.get(id)?.cancel(reason);
   }
 
-  /** Whether answers of other servers than this one are awaited. */
-  awaitsOthersThan(server: string): boolean {
-    return this.awaited.size > (this.awaited.has(server) ? 1 : 0);
+  /** Whether answers of other groups than this one are awaited. */
+  awaitsOthersThan(group: string): boolean {
+    return this.awaited.size > (this.awaited.has(group) ? 1 : 0);
   }
 
   get isBusy(): boolean {
@@ -161,4 +165,6 @@ export interface Incoming {
   session: Session;
   message: Message;
   outlet: Outlet;
+  /** The header in which a client names the labels that it prefers. */
+  prefer: string | undefined;
 }

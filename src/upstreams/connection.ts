@@ -3,8 +3,10 @@ import { channelOpener } from '../channels/open.ts';
 import { resolveVariables, type ServerConfig, type ServerTransport } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
+import type { RecoveryPolicy, State } from './condition.ts';
 import { type Identity, type ServerFacts, shakeHands } from './handshake.ts';
-import type { ServerLog } from './log.ts';
+import { Lifecycle } from './lifecycle.ts';
+import { Slots } from './slots.ts';
 import { Subscriptions } from './subscriptions.ts';
 import { type Call, ServerAnsweredError, Upstream } from './upstream.ts';
 
@@ -12,6 +14,9 @@ export interface ConnectionSettings {
   identity: Identity;
   connectTimeoutMs: number;
   maxMessageBytes: number;
+  /** How many calls may wait for a slot of one connection. */
+  queueLimit: number;
+  recovery: RecoveryPolicy;
   /** Where `${VAR}` in a server's configuration comes from. */
   variable(name: string): string | undefined;
 }
@@ -32,16 +37,21 @@ export interface Word {
 export interface ConnectionEvents {
   notified(word: Word): void;
   asked(word: Word): void;
-  starting(): void;
-  opened(live: LiveUpstream): void;
-  /** It could not be opened, or it broke; `upstream` is what is gone, where there was one. */
-  lost(error: SwitchboardError, upstream?: Upstream): void;
+  log(line: string): void;
+  /** Its state is another one, or the reason for it is. */
+  changed(from: State): void;
+  /** `wasBroken`: the breaker was open until now. */
+  opened(live: LiveUpstream, wasBroken: boolean): void;
+  /** What was wrong with it while it was connected may be better now. */
+  recheck(): void;
+  /** What this upstream had asked and was asked is over. */
+  disconnected(upstream: Upstream): void;
 }
 
 /** HTTP answers that mean: no streamable HTTP here. The specification then wants HTTP+SSE tried. */
 const notStreamable = new Set([400, 404, 405]);
 
-/** The one connection to a server, or to one client's own instance of it: opened when needed, once. */
+/** The one connection to a replica, or to one client's own instance of it: opened when needed, once, and again when lost. */
 export class Connection {
   private readonly config: ServerConfig;
   private readonly settings: ConnectionSettings;
@@ -51,24 +61,30 @@ export class Connection {
   private live: LiveUpstream | undefined;
   /** The one that shakes hands just now. */
   private connecting: Upstream | undefined;
+  /** Those that take nothing new while their last calls are under way. */
+  private readonly leaving = new Set<Upstream>();
   private readonly closing = new Set<Promise<void>>();
   private stopped = false;
   private logLevel: string | undefined;
-  readonly log: ServerLog;
+  readonly lifecycle: Lifecycle;
+  readonly slots: Slots;
   readonly subscriptions = new Subscriptions();
 
   constructor(
     config: ServerConfig,
     settings: ConnectionSettings,
     capabilities: object,
-    log: ServerLog,
     events: ConnectionEvents,
   ) {
     this.config = config;
     this.settings = settings;
     this.capabilities = capabilities;
-    this.log = log;
     this.events = events;
+    this.slots = new Slots(config.concurrency, settings.queueLimit);
+    this.lifecycle = new Lifecycle(settings.recovery, {
+      changed: ({ state }) => events.changed(state),
+      due: () => this.due(),
+    });
   }
 
   /** The live upstream, if there is one: the way of every call after the first. */
@@ -76,10 +92,20 @@ export class Connection {
     return this.live;
   }
 
-  /** Opens it, or gives what is open or opening. */
+  /** Why nothing can be sent here now, nor after a start; undefined where it can. */
+  get refusal(): SwitchboardError | undefined {
+    return this.live === undefined && this.opening === undefined
+      ? this.lifecycle.refusal(this.config.name)
+      : undefined;
+  }
+
+  /** Opens it, or gives what is open or opening. Fails at once while it waits for its next try. */
   open(): Promise<LiveUpstream> {
     if (this.live !== undefined) return Promise.resolve(this.live);
-    this.opening ??= this.start().finally(() => {
+    if (this.opening !== undefined) return this.opening;
+    const refusal = this.lifecycle.refusal(this.config.name);
+    if (refusal !== undefined) return Promise.reject(refusal);
+    this.opening = this.start().finally(() => {
       this.opening = undefined;
     });
     return this.opening;
@@ -87,15 +113,37 @@ export class Connection {
 
   /** Settles when no client has a call under way here any more. */
   async drained(): Promise<void> {
-    await this.live?.upstream.drained();
+    await Promise.all(this.upstreams().map((upstream) => upstream.drained()));
+  }
+
+  /** Whether anybody would miss it. */
+  get isBusy(): boolean {
+    return (
+      this.slots.used > 0 ||
+      this.slots.queued > 0 ||
+      this.subscriptions.uris().length > 0 ||
+      this.leaving.size > 0
+    );
+  }
+
+  /** Ends what is open; the next use opens it again. */
+  rest(): void {
+    const { live } = this;
+    if (live === undefined) return;
+    this.live = undefined;
+    this.end(live.upstream);
+    this.lifecycle.happens({ kind: 'rests' });
   }
 
   /** Settles when everything that was ever opened here is gone. */
   async close(): Promise<void> {
     this.stopped = true;
-    const { live, connecting, opening } = this;
+    this.lifecycle.happens({ kind: 'stops' });
+    const { connecting, opening } = this;
+    const open = this.upstreams();
     this.live = undefined;
-    if (live !== undefined) this.end(live.upstream);
+    this.leaving.clear();
+    for (const upstream of open) this.end(upstream);
     if (connecting !== undefined) this.end(connecting);
     await opening?.catch(() => {});
     await Promise.all(this.closing);
@@ -107,21 +155,37 @@ export class Connection {
     if (this.live !== undefined) this.sendLogLevel(this.live);
   }
 
+  private upstreams(): Upstream[] {
+    return this.live === undefined ? [...this.leaving] : [this.live.upstream, ...this.leaving];
+  }
+
+  private due(): void {
+    if (this.live !== undefined) this.events.recheck();
+    else this.open().catch(() => {});
+  }
+
   private async start(): Promise<LiveUpstream> {
-    if (this.stopped) throw this.failure(new SwitchboardError('server_unavailable', 'it was stopped'));
-    this.events.starting();
+    const { lifecycle } = this;
+    const wasBroken = lifecycle.condition.failedConnects >= this.settings.recovery.breakerFailures;
+    lifecycle.happens({ kind: 'starts' });
     try {
       const live = await this.connectOrFallBack();
+      if (this.stopped) {
+        this.end(live.upstream);
+        throw new SwitchboardError('server_unavailable', 'it was stopped');
+      }
       if (live.upstream.isGone)
         throw new SwitchboardError('server_unavailable', 'it ended right after the handshake');
       this.live = live;
+      lifecycle.happens({ kind: 'connected' });
       this.sendLogLevel(live);
-      this.events.opened(live);
+      this.events.opened(live, wasBroken);
       return live;
     } catch (error) {
-      const failure = this.failure(error);
-      this.events.lost(failure);
-      throw failure;
+      const reason = this.failure(error);
+      this.events.log(reason.message);
+      lifecycle.happens({ kind: reason.code === 'invalid_config' ? 'unusable' : 'connect failed', reason });
+      throw reason;
     }
   }
 
@@ -132,7 +196,7 @@ export class Connection {
     } catch (error) {
       const status = error instanceof SwitchboardError ? error.data.status : undefined;
       if (transport.type !== 'http' || !notStreamable.has(status as number)) throw error;
-      this.log.add(`no streamable HTTP there (HTTP ${status}); trying HTTP+SSE`);
+      this.events.log(`no streamable HTTP there (HTTP ${status}); trying HTTP+SSE`);
       return await this.connect({ ...transport, type: 'sse' }).catch(() => Promise.reject(error));
     }
   }
@@ -144,7 +208,8 @@ export class Connection {
       {
         notified: (message, call) => this.events.notified({ connection: this, upstream, message, call }),
         asked: (message, call) => this.events.asked({ connection: this, upstream, message, call }),
-        log: (line) => this.log.add(line),
+        log: (line) => this.events.log(line),
+        stale: (error) => this.upstreamStale(upstream, error),
         closed: (error) => this.upstreamClosed(upstream, error),
       },
       openChannel,
@@ -156,7 +221,6 @@ export class Connection {
         shakeHands(upstream, this.settings.identity, this.capabilities),
         this.tooLate(patience.signal),
       ]);
-      if (this.stopped) throw new SwitchboardError('server_unavailable', 'it was stopped');
       return { upstream, facts };
     } catch (error) {
       // The failure is told at once; a child that does not want to end is ended behind it.
@@ -171,9 +235,10 @@ export class Connection {
   private end(upstream: Upstream): void {
     const ended = upstream
       .close()
-      .catch((error: Error) => this.log.add(error.message))
+      .catch((error: Error) => this.events.log(error.message))
       .finally(() => this.closing.delete(ended));
     this.closing.add(ended);
+    this.events.disconnected(upstream);
   }
 
   private async tooLate(signal: AbortSignal): Promise<never> {
@@ -188,16 +253,28 @@ export class Connection {
     if (this.logLevel === undefined || facts.capabilities.logging === undefined) return;
     upstream
       .request('logging/setLevel', { level: this.logLevel }, this.settings.connectTimeoutMs)
-      .catch((error: Error) => this.log.add(error.message));
+      .catch((error: Error) => this.events.log(error.message));
+  }
+
+  /** Nothing new can be sent there; what is under way may still be answered. */
+  private upstreamStale(upstream: Upstream, error: SwitchboardError): void {
+    if (this.live?.upstream !== upstream) return;
+    this.leaving.add(upstream);
+    this.lose(error);
   }
 
   private upstreamClosed(upstream: Upstream, error: SwitchboardError): void {
-    if (this.live?.upstream !== upstream) return;
+    if (this.live?.upstream === upstream) this.lose(error);
+    else if (!this.leaving.delete(upstream)) return;
+    this.events.disconnected(upstream);
+  }
+
+  private lose(error: SwitchboardError): void {
     this.live = undefined;
     // Who follows what is for the next one to be told anew.
     this.subscriptions.clear();
-    this.log.add(error.message);
-    this.events.lost(this.failure(error), upstream);
+    this.events.log(error.message);
+    this.lifecycle.happens({ kind: 'lost', reason: this.failure(error) });
   }
 
   /** Every error that leaves here says which server it is about. */

@@ -35,6 +35,8 @@ export interface Call {
 export interface UpstreamEvents {
   notified(message: Message, call: Call | undefined): void;
   asked(message: Message, call: Call | undefined): void;
+  /** Nothing new can be sent; what is under way may still be answered. */
+  stale(error: SwitchboardError): void;
   closed(error: SwitchboardError): void;
   log(line: string): void;
 }
@@ -69,18 +71,18 @@ export class Upstream implements Receiver {
   }
 
   /** Relays a client's request under an id of ours, which also becomes its progress token. Gives that id. */
-  relay(message: Message, edits: Edit[], call: Call): number {
+  relay(message: Message, edits: readonly Edit[], call: Call): number {
     if (this.gone !== undefined) {
       call.failed(this.gone, false);
       return -1;
     }
     const id = this.nextId++;
     const idBytes = Buffer.from(String(id), 'latin1');
-    edits.push({ ...message.idSpan!, bytes: idBytes });
-    if (message.wantedProgress !== undefined) edits.push({ ...message.wantedProgress, bytes: idBytes });
+    const all: Edit[] = [{ ...message.idSpan!, bytes: idBytes }, ...edits];
+    if (message.wantedProgress !== undefined) all.push({ ...message.wantedProgress, bytes: idBytes });
     this.calls.set(id, call);
     if (call.client !== undefined) this.callers.called(call.client);
-    this.channel.send(splice(message.bytes, edits), id);
+    this.channel.send(splice(message.bytes, all), id);
     return id;
   }
 
@@ -191,6 +193,10 @@ export class Upstream implements Receiver {
 
   paused(id: number, retryMs: number): void {
     this.calls.get(id)?.paused?.(retryMs);
+  }
+
+  stale(error: SwitchboardError): void {
+    this.events.stale(error);
   }
 
   closed(error: SwitchboardError): void {

@@ -170,7 +170,7 @@ async function failure(server: string): Promise<string> {
 }
 
 async function startFailure(name: string): Promise<string> {
-  const { error } = await switchboard.event((event) => event.name === name && event.state === 'failed');
+  const { error } = await switchboard.event((event) => event.name === name && event.state === 'backing_off');
   return String(error);
 }
 

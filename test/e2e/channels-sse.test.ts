@@ -95,7 +95,7 @@ afterAll(async () => {
 });
 
 async function startFailure(name: string): Promise<string> {
-  const { error } = await switchboard.event((event) => event.name === name && event.state === 'failed');
+  const { error } = await switchboard.event((event) => event.name === name && event.state === 'backing_off');
   return String(error);
 }
 

@@ -101,7 +101,7 @@ describe('a server that does not start', () => {
     ['futuristic', 'speaks protocol 2099-01-01; Switchboard speaks 2025-11-25'],
   ])('(%s) says why', async (name, why) => {
     const { error } = await switchboard.event(
-      ({ event, name: server, state }) => event === 'server' && server === name && state === 'failed',
+      ({ event, name: server, state }) => event === 'server' && server === name && state === 'backing_off',
     );
     expect(error).toContain(`Server "${name}"`);
     expect(error).toContain(why);
@@ -116,7 +116,7 @@ describe('a server that does not start', () => {
       mcpServers: { silent: fixtureServer('silent', witness.env('silent')) },
       switchboard: { connectTimeoutMs: 1_000, startup: 'parallel' },
     });
-    const { error } = await impatient.event(({ state }) => state === 'failed');
+    const { error } = await impatient.event(({ state }) => state === 'backing_off');
     expect(error).toContain('did not finish the handshake within 1000 ms (setting connectTimeoutMs)');
     await witness.sees('silent', 'end');
   });

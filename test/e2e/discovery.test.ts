@@ -61,7 +61,7 @@ it.concurrent('a server that cannot be started is left out of the list, and show
   const { tools } = await connected.client.listTools();
   expect(tools.map(({ name }) => name)).toEqual(['touch', 'refer', 'announce']);
   const reasonOf = async (server: string) =>
-    (await switchboard.event(({ name, state }) => name === server && state === 'failed')).error;
+    (await switchboard.event(({ name, state }) => name === server && state === 'backing_off')).error;
   expect(await reasonOf('missing')).toContain('"no-such-program-anywhere" was not found');
   expect(await reasonOf('crashing')).toContain('exited with code 7; its last words: out of luck');
   expect(await reasonOf('unreachable')).toContain('ECONNREFUSED');
@@ -76,7 +76,7 @@ it.concurrent('a server that is gone keeps its place in the list, and is started
   const { client } = connected;
   const { pid } = JSON.parse(textOf(await client.callTool({ name: 'whoami' })));
   process.kill(pid, 'SIGKILL');
-  await switchboard.event(({ name, state }) => name === 'recorder' && state === 'failed');
+  await switchboard.event(({ name, state }) => name === 'recorder' && state === 'backing_off');
   expect((await client.listTools()).tools.map(({ name }) => name)).toContain('whoami');
   const answer = JSON.parse(textOf(await client.callTool({ name: 'whoami' })));
   expect(answer.pid).not.toBe(pid);

@@ -155,7 +155,7 @@ it('servers that cannot be started for want of descriptors fail, and the others 
     },
     { openFiles: 60 },
   );
-  const failed = await switchboard.event(({ name, state }) => name === 'mute_39' && state === 'failed');
+  const failed = await switchboard.event(({ name, state }) => name === 'mute_39' && state === 'backing_off');
   expect(failed.error).toContain('EMFILE');
   await switchboard.event(({ name, state }) => name === 'notes' && state === 'ready');
   const session = await RawSession.open(switchboard.url);

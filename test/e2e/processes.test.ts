@@ -55,14 +55,14 @@ describe('servers that are started together', () => {
   it('are known by name: when one process ends, that server has failed and no other [M2]', async () => {
     const { pid } = await witness.sees('fetch', 'start');
     process.kill(pid, 'SIGKILL');
-    const failure = await switchboard.event(({ event, state }) => event === 'server' && state === 'failed');
+    const failure = await switchboard.event(({ event, state }) => event === 'server' && state === 'backing_off');
     expect(failure.name).toBe('fetch');
 
     const response = await fetch(`${switchboard.baseUrl}/api/v1/projects/default/servers`);
     const { servers } = (await response.json()) as { servers: { name: string; state: string }[] };
     expect(servers.map(({ name, state }) => [name, state])).toEqual([
       ['recipes', 'ready'],
-      ['fetch', 'failed'],
+      ['fetch', 'backing_off'],
     ]);
   });
 });

@@ -36,7 +36,7 @@ it.each(['dies', 'is changed'])('what clients follow is followed again when the 
 
   if (what === 'dies') process.kill(pid, 'SIGKILL');
   else await switchboard.configure({ mcpServers: { notes: { ...notes(), prefix: 'n' } } });
-  await switchboard.event(({ event, state }) => event === 'configuration' || state === 'failed');
+  await switchboard.event(({ event, state }) => event === 'configuration' || state === 'backing_off');
   // A call starts it again; the touch is seen only where the new process was told to watch.
   await session.callText('touch', { uri: 'note://done' });
   const again = await witness.sees(

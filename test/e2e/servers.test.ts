@@ -114,7 +114,7 @@ describe.concurrent('an SSE server behind a gate', () => {
     });
     await using connected = await connectHttp(switchboard.url);
     expect((await connected.client.listTools()).tools).toEqual([]);
-    const failed = await switchboard.event(({ state }) => state === 'failed');
+    const failed = await switchboard.event(({ state }) => state === 'backing_off');
     expect(failed.error).toContain('answered HTTP 401. Check the configured headers.');
     expect(failed.error).not.toContain('of-nobody');
   });

@@ -8,6 +8,7 @@ import type { ClientStream, Outlet, Session } from '../session.ts';
 import { readBody } from './body.ts';
 import { openEventStream, writeEvent, writeKeepAlive } from './event-stream.ts';
 import { writeFailure } from './failure.ts';
+import { preferOf } from './prefer.ts';
 
 /** HTTP+SSE of 2024-11-05: one stream to the client for everything, and an address that takes its messages. */
 export class LegacySseEndpoint {
@@ -44,18 +45,18 @@ export class LegacySseEndpoint {
         if (error !== undefined) throw error;
         const messages = (splitBatch(body) ?? [body]).map(readMessage);
         response.writeHead(202).end('Accepted');
-        for (const message of messages) this.receive(client, message);
+        for (const message of messages) this.receive(client, message, preferOf(request));
       } catch (thrown) {
         writeFailure(response, thrown);
       }
     });
   }
 
-  private receive(client: SseClient, message: Message): void {
+  private receive(client: SseClient, message: Message, prefer: string | undefined): void {
     try {
       if (client.session !== undefined) {
         this.gateway.session(client.session.id);
-        this.gateway.receive({ session: client.session, message, outlet: client });
+        this.gateway.receive({ session: client.session, message, outlet: client, prefer });
       } else if (message.method === 'initialize' && message.kind === 'request') {
         const { session, answer } = this.gateway.open(message, () => client);
         client.session = session;

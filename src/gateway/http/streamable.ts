@@ -8,6 +8,7 @@ import type { Session } from '../session.ts';
 import { readBody } from './body.ts';
 import { writeFailure } from './failure.ts';
 import { PostOutlet, type PostTerms, writeJson } from './post-outlet.ts';
+import { preferOf } from './prefer.ts';
 import { SessionStreams } from './streams.ts';
 
 /** A session that is reached over streamable HTTP. */
@@ -63,7 +64,7 @@ export class StreamableEndpoint {
   private receive(request: IncomingMessage, response: ServerResponse, body: Buffer, terms: PostTerms): void {
     const batch = body[0] === 0x7b ? undefined : splitBatch(body);
     if (batch !== undefined) {
-      this.receiveBatch(this.reach(request), response, batch, terms);
+      this.receiveBatch(this.reach(request), preferOf(request), response, batch, terms);
       return;
     }
     const message = readMessage(body);
@@ -72,10 +73,11 @@ export class StreamableEndpoint {
       return;
     }
     const { session, streams } = this.reach(request);
+    const prefer = preferOf(request);
     if (message.kind === 'request') {
-      this.gateway.receive({ session, message, outlet: new PostOutlet(response, streams, terms) });
+      this.gateway.receive({ session, message, outlet: new PostOutlet(response, streams, terms), prefer });
     } else {
-      this.gateway.receive({ session, message, outlet: noOutlet });
+      this.gateway.receive({ session, message, outlet: noOutlet, prefer });
       response.writeHead(202).end();
     }
   }
@@ -93,6 +95,7 @@ export class StreamableEndpoint {
 
   private receiveBatch(
     { session, streams }: Reached,
+    prefer: string | undefined,
     response: ServerResponse,
     batch: Buffer[],
     terms: PostTerms,
@@ -105,7 +108,7 @@ export class StreamableEndpoint {
     const requests = messages.filter(({ kind }) => kind === 'request').length;
     const outlet =
       requests === 0 ? noOutlet : new PostOutlet(response, streams, { ...terms, requests, isBatch: true });
-    for (const message of messages) this.gateway.receive({ session, message, outlet });
+    for (const message of messages) this.gateway.receive({ session, message, outlet, prefer });
     if (requests === 0) response.writeHead(202).end();
   }
 

@@ -1,0 +1,260 @@
+import { SwitchboardError } from '../errors.ts';
+import type { AnswerId } from '../protocol/answer.ts';
+import type { Message } from '../protocol/envelope.ts';
+import type { Chunks } from '../protocol/jsonrpc.ts';
+import type { Edit } from '../protocol/splice.ts';
+import type { Connection } from './connection.ts';
+import type { Errand, Group } from './group.ts';
+import type { Replica } from './replica.ts';
+import type { Waiting } from './slots.ts';
+import type { Call, Client, Upstream } from './upstream.ts';
+
+/** A request that some replica of a group is to answer. */
+export interface Parcel extends Errand {
+  message: Message;
+  /** What has to change in the message on its way. */
+  edits: readonly Edit[];
+  /** What the client can do; a connection of its own is opened with it. */
+  capabilities: object;
+  /** Whether it does no harm to do it twice. */
+  isRepeatable: boolean;
+  /** How long the client wants to wait. */
+  timeoutMs: number | undefined;
+}
+
+/** Whoever wants the answer. Exactly one of `answered` and `failed` comes, unless it is cancelled. */
+export interface Recipient {
+  answered(chunks: Chunks, at: AnswerId): void;
+  failed(error: SwitchboardError): void;
+  progressed(message: Message): void;
+  /** The server will go on with its answer later. */
+  paused(retryMs: number): void;
+  /** Whether that server waits for this client just now: then the time is not the server's. */
+  isAskedBy(upstream: Upstream): boolean;
+}
+
+/**
+ * One request on its way: pick a replica, wait until it is there and has a slot, send, await. Where it certainly was
+ * not executed, or does no harm twice, another replica is tried; a request that was sent is otherwise never sent again.
+ */
+export class Delivery implements Call, Waiting {
+  readonly client: Client;
+  readonly recipient: Recipient;
+  private readonly group: Group;
+  private readonly parcel: Parcel;
+  private replica: Replica | undefined;
+  private connection: Connection | undefined;
+  private upstream: Upstream | undefined;
+  private upstreamId = -1;
+  private sends = 0;
+  private isQueued = false;
+  private holdsSlot = false;
+  private isOver = false;
+  /** Where it is not tried again. */
+  private tried: Set<Replica> | undefined;
+  /** Where it did not get through although the replica seemed to be there: that happens when a server forgets us. */
+  private unreached: Set<Replica> | undefined;
+  private lastError: SwitchboardError | undefined;
+  private clock: NodeJS.Timeout | undefined;
+  private startedAt = 0;
+  private lastSign = 0;
+
+  constructor(group: Group, parcel: Parcel, recipient: Recipient) {
+    this.group = group;
+    this.parcel = parcel;
+    this.client = parcel.client;
+    this.recipient = recipient;
+  }
+
+  begin(): void {
+    const replica = this.group.pick(this.parcel, this.tried);
+    if (replica === undefined) {
+      this.giveUp();
+      return;
+    }
+    this.replica = replica;
+    this.connection = replica.connectionFor(this.client, this.parcel.capabilities);
+    this.proceed(this.connection);
+  }
+
+  /** Nobody wants the answer any more. */
+  cancel(reason: string | undefined): void {
+    if (this.isOver) return;
+    this.withdraw(reason);
+    this.finish();
+  }
+
+  admitted(): void {
+    this.isQueued = false;
+    this.holdsSlot = true;
+    this.proceed(this.connection!);
+  }
+
+  answered(chunks: Chunks, at: AnswerId): void {
+    if (!this.finish()) return;
+    this.replica!.callSucceeded();
+    this.recipient.answered(chunks, at);
+  }
+
+  failed(error: SwitchboardError, sent: boolean): void {
+    if (this.isOver) return;
+    this.upstream = undefined;
+    this.releaseSlot();
+    if (sent) this.executedMaybe(error);
+    else this.notExecuted(error);
+  }
+
+  progressed(message: Message): void {
+    if (this.isOver) return;
+    this.lastSign = Date.now();
+    this.recipient.progressed(message);
+  }
+
+  paused(retryMs: number): void {
+    if (!this.isOver) this.recipient.paused(retryMs);
+  }
+
+  private proceed(connection: Connection): void {
+    const live = connection.current;
+    if (live === undefined) {
+      this.releaseSlot();
+      connection.open().then(
+        () => this.isOver || this.proceed(connection),
+        (error: SwitchboardError) => this.isOver || this.notOpened(error),
+      );
+      return;
+    }
+    this.startClock();
+    if (this.holdsSlot || connection.slots.take()) {
+      this.holdsSlot = true;
+      this.send(live.upstream);
+    } else if (connection.slots.wait(this)) {
+      this.isQueued = true;
+    } else {
+      this.lastError = new SwitchboardError(
+        'server_busy',
+        `Server "${this.replica!.server}" is busy: ${connection.slots.queued} calls wait for it already (setting queueLimit).`,
+        { data: { server: this.replica!.server } },
+      );
+      this.tryElsewhere();
+    }
+  }
+
+  private send(upstream: Upstream): void {
+    const send = ++this.sends;
+    this.upstream = upstream;
+    this.replica!.used();
+    const id = upstream.relay(this.parcel.message, this.parcel.edits, this);
+    // It may have failed, and been sent elsewhere, before the call above came back.
+    if (send === this.sends) this.upstreamId = id;
+  }
+
+  private notOpened(error: SwitchboardError): void {
+    this.lastError = error;
+    this.tryElsewhere();
+  }
+
+  private notExecuted(error: SwitchboardError): void {
+    const replica = this.replica!;
+    this.lastError = named(error, replica.server);
+    this.unreached ??= new Set();
+    if (this.unreached.has(replica)) {
+      this.tryElsewhere();
+    } else {
+      this.unreached.add(replica);
+      this.begin();
+    }
+  }
+
+  private executedMaybe(failure: SwitchboardError): void {
+    const error = named(failure, this.replica!.server);
+    this.replica!.callFailed(error);
+    this.lastError = error;
+    this.tried ??= new Set();
+    this.tried.add(this.replica!);
+    if (this.parcel.isRepeatable && this.group.hasOther(this.parcel, this.tried)) this.begin();
+    else this.fail(error);
+  }
+
+  private tryElsewhere(): void {
+    this.tried ??= new Set();
+    this.tried.add(this.replica!);
+    this.begin();
+  }
+
+  /** No replica is left to try. */
+  private giveUp(): void {
+    this.replica?.callRefused();
+    this.fail(this.group.unavailable(this.parcel, this.lastError));
+  }
+
+  private fail(error: SwitchboardError): void {
+    if (this.finish()) this.recipient.failed(error);
+  }
+
+  /** The time runs from when the server is there: for starting it there is a limit of its own. */
+  private startClock(): void {
+    if (this.clock !== undefined) return;
+    this.startedAt = Date.now();
+    this.lastSign = this.startedAt;
+    const { timeoutMs } = this.limits();
+    this.clock = setTimeout(() => this.timeIsUp(), timeoutMs);
+  }
+
+  private limits(): { timeoutMs: number; maxTimeoutMs: number } {
+    const { timeoutMs, maxTimeoutMs } = this.replica!.limits;
+    return { timeoutMs: Math.min(this.parcel.timeoutMs ?? timeoutMs, maxTimeoutMs), maxTimeoutMs };
+  }
+
+  private timeIsUp(): void {
+    const now = Date.now();
+    const { timeoutMs, maxTimeoutMs } = this.limits();
+    const isClients = this.upstream !== undefined && this.recipient.isAskedBy(this.upstream);
+    const until = Math.min((isClients ? now : this.lastSign) + timeoutMs, this.startedAt + maxTimeoutMs);
+    if (until > now) {
+      this.clock = setTimeout(() => this.timeIsUp(), until - now);
+      return;
+    }
+    const { server } = this.replica!;
+    const waited = now - this.startedAt;
+    const error = new SwitchboardError(
+      'call_timeout',
+      this.isQueued
+        ? `Server "${server}" had no free slot within ${waited} ms (settings timeoutMs, concurrency).`
+        : `Server "${server}" did not answer within ${waited} ms (setting timeoutMs).`,
+      { data: { server, timeoutMs } },
+    );
+    if (this.upstream !== undefined) this.replica!.callFailed(error);
+    this.withdraw('The call took too long.');
+    this.fail(error);
+  }
+
+  private withdraw(reason: string | undefined): void {
+    if (this.isQueued) this.connection!.slots.leave(this);
+    this.upstream?.cancel(this.upstreamId, reason);
+  }
+
+  private finish(): boolean {
+    if (this.isOver) return false;
+    this.isOver = true;
+    clearTimeout(this.clock);
+    this.replica?.used();
+    this.releaseSlot();
+    return true;
+  }
+
+  private releaseSlot(): void {
+    if (!this.holdsSlot) return;
+    this.holdsSlot = false;
+    this.connection!.slots.release();
+  }
+}
+
+/** Every error says which server it is about. */
+function named(error: SwitchboardError, server: string): SwitchboardError {
+  if (error.data.server === server) return error;
+  return new SwitchboardError(error.code, `Server "${server}": ${error.message}`, {
+    cause: error,
+    data: { ...error.data, server },
+  });
+}

@@ -1,0 +1,151 @@
+import { SwitchboardError } from '../errors.ts';
+import { choose } from './balance.ts';
+import type { OfferKind } from './discovery.ts';
+import type { Replica } from './replica.ts';
+import type { Server } from './server.ts';
+import type { Client } from './upstream.ts';
+
+/** What a replica is wanted for. */
+export interface Errand {
+  client: Client;
+  kind: OfferKind;
+  /** The servers' own name or URI of what is asked for. */
+  own: string;
+  /** Where the client named one server of the group. */
+  server: string | undefined;
+  /** Labels of servers that the client would rather have. */
+  labels: Readonly<Record<string, string>> | undefined;
+}
+
+/** Servers that offer the same things and share the load: all replicas of each. */
+export class Group {
+  readonly name: string;
+  private servers: readonly Server[] = [];
+  private replicas: readonly Replica[] = [];
+  private labels = new Map<Replica, Readonly<Record<string, string>>>();
+  /** Whose turn it is, for each name of its own: calls of one tool do not shift those of another. */
+  private readonly turns = new Map<string, number>();
+  private readonly stays = new WeakMap<Client, Replica>();
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  get members(): readonly Server[] {
+    return this.servers;
+  }
+
+  /** Takes these servers as its own from now on. */
+  join(servers: readonly Server[]): void {
+    this.servers = servers;
+    this.replicas = servers.flatMap(({ replicas }) => replicas);
+    this.labels = new Map(
+      servers.flatMap(({ replicas, config }) => replicas.map((replica) => [replica, config.labels] as const)),
+    );
+  }
+
+  /** The replica that this errand goes to, `except` those; undefined where there is none that can take it. */
+  pick(errand: Errand, except: ReadonlySet<Replica> | undefined): Replica | undefined {
+    const { client } = errand;
+    if (this.replicas.length === 1) {
+      const [only] = this.replicas;
+      return except?.has(only!) || only!.refusal(client) !== undefined ? undefined : only;
+    }
+    const able = this.able(errand);
+    for (const replica of able) replica.wake();
+    const candidates = able.filter(
+      (replica) => !except?.has(replica) && replica.refusal(client) === undefined,
+    );
+    if (candidates.length === 0) return undefined;
+    const stay = this.stays.get(client);
+    if (stay !== undefined && candidates.includes(stay)) return stay;
+    const chosen = choose(candidates, this.turn(errand), this.preference(errand));
+    if (chosen.isolates) this.stays.set(client, chosen);
+    return chosen;
+  }
+
+  /** Whether another replica could do the same right now. */
+  hasOther(errand: Errand, except: ReadonlySet<Replica>): boolean {
+    return this.able(errand).some(
+      (replica) => !except.has(replica) && replica.isLive && replica.refusal(errand.client) === undefined,
+    );
+  }
+
+  /** Why there is none: what is known of each that could have, and what came of the last try. */
+  unavailable(errand: Errand, lastError: SwitchboardError | undefined): SwitchboardError {
+    if (lastError?.code === 'server_busy') return lastError;
+    const able = this.able(errand);
+    const [first] = able;
+    if (able.length === 1 && first !== undefined) {
+      return first.refusal(errand.client) ?? lastError ?? notThere(first.server);
+    }
+    const backends = able.map(backendFacts);
+    const last = lastError === undefined ? '' : ` The last try: ${lastError.message}`;
+    return new SwitchboardError(
+      'no_backends',
+      `No backends available in group "${this.name}": ${backends.map(backendText).join('; ')}.${last}`,
+      { cause: lastError, data: { group: this.name, backends } },
+    );
+  }
+
+  /** The replicas that offer it; where none is known to, for resources need not be listed, all. */
+  private able({ kind, own, server }: Errand): readonly Replica[] {
+    const asked = server === undefined ? this.replicas : this.replicas.filter((one) => one.server === server);
+    if (asked.length === 1) return asked;
+    const offering = asked.filter((replica) => this.offers(replica, kind, own));
+    return offering.length === 0 ? asked : offering;
+  }
+
+  /** One that was never seen offers what its siblings do. */
+  private offers(replica: Replica, kind: OfferKind, own: string): boolean {
+    if (replica.offer !== undefined) return replica.offer.has(kind, own);
+    return this.replicas.some(
+      (sibling) => sibling.server === replica.server && sibling.offer?.has(kind, own) === true,
+    );
+  }
+
+  private turn({ kind, own }: Errand): number {
+    // Tools and prompts are as many as are listed; URIs may be without number and share one turn.
+    const key = kind === 'tools' || kind === 'prompts' ? own : '';
+    const turn = this.turns.get(key) ?? 0;
+    this.turns.set(key, turn + 1);
+    return turn;
+  }
+
+  private preference({ labels }: Errand): ((replica: Replica) => boolean) | undefined {
+    if (labels === undefined) return undefined;
+    const wanted = Object.entries(labels);
+    return (replica) => wanted.every(([name, value]) => this.labels.get(replica)?.[name] === value);
+  }
+}
+
+interface BackendFacts {
+  server: string;
+  replica: number;
+  state: string;
+  reason: string | null;
+  nextTry: string | null;
+}
+
+function backendFacts({ server, number, condition }: Replica): BackendFacts {
+  const { state, reason, nextTry } = condition;
+  return {
+    server,
+    replica: number,
+    state,
+    reason: reason?.message ?? null,
+    nextTry: nextTry === undefined ? null : new Date(nextTry).toISOString(),
+  };
+}
+
+function backendText({ server, replica, state, reason, nextTry }: BackendFacts): string {
+  const when = nextTry === null ? '' : `, next try at ${nextTry}`;
+  const why = reason === null ? '' : ` (${reason})`;
+  return `${server}/${replica} is ${state.replace('_', ' ')}${when}${why}`;
+}
+
+function notThere(server: string): SwitchboardError {
+  return new SwitchboardError('server_unavailable', `Server "${server}" is not available.`, {
+    data: { server },
+  });
+}

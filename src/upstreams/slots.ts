@@ -1,0 +1,108 @@
+import type { Client } from './upstream.ts';
+
+/** Somebody who waits for a slot. */
+export interface Waiting {
+  readonly client: Client;
+  /** The slot is there, and taken. */
+  admitted(): void;
+}
+
+interface Place {
+  waiting: Waiting;
+  since: number;
+}
+
+/**
+ * How many calls may be under way at once. Who comes too late waits in line, one line for each client; the lines take
+ * turns, so that a client with many calls does not keep back one with few.
+ */
+export class Slots {
+  private limit: number;
+  private readonly queueLimit: number;
+  private readonly lines = new Map<Client, Place[]>();
+  private isAdmitting = false;
+  used = 0;
+  queued = 0;
+
+  constructor(limit: number, queueLimit: number) {
+    this.limit = limit;
+    this.queueLimit = queueLimit;
+  }
+
+  get hasRoom(): boolean {
+    return this.used < this.limit && this.queued === 0;
+  }
+
+  get isFull(): boolean {
+    return this.queued >= this.queueLimit;
+  }
+
+  resize(limit: number): void {
+    this.limit = limit;
+    this.admit();
+  }
+
+  /** Takes a slot if one is free and nobody waits for it. */
+  take(): boolean {
+    if (!this.hasRoom) return false;
+    this.used++;
+    return true;
+  }
+
+  /** Lines up; false where too many wait already. */
+  wait(waiting: Waiting): boolean {
+    if (this.isFull) return false;
+    const place = { waiting, since: Date.now() };
+    const line = this.lines.get(waiting.client);
+    if (line === undefined) this.lines.set(waiting.client, [place]);
+    else line.push(place);
+    this.queued++;
+    return true;
+  }
+
+  /** Somebody does not want to wait any more. */
+  leave(waiting: Waiting): void {
+    const line = this.lines.get(waiting.client);
+    const index = line?.findIndex((place) => place.waiting === waiting) ?? -1;
+    if (line === undefined || index === -1) return;
+    line.splice(index, 1);
+    if (line.length === 0) this.lines.delete(waiting.client);
+    this.queued--;
+  }
+
+  release(): void {
+    this.used--;
+    if (this.queued > 0) this.admit();
+  }
+
+  /** How long the one who has waited for longest has. */
+  longestWaitMs(now: number): number {
+    let longest = 0;
+    for (const [first] of this.lines.values()) longest = Math.max(longest, now - first!.since);
+    return longest;
+  }
+
+  private admit(): void {
+    // Whoever is admitted may fail at once and release its slot in here: a loop, not a recursion.
+    if (this.isAdmitting) return;
+    this.isAdmitting = true;
+    try {
+      while (this.used < this.limit && this.queued > 0) {
+        this.used++;
+        this.takeNext().admitted();
+      }
+    } finally {
+      this.isAdmitting = false;
+    }
+  }
+
+  /** The first of the line whose turn it is; the line goes to the end. */
+  private takeNext(): Waiting {
+    const [[client, line]] = this.lines as Iterable<[Client, Place[]]> as [[Client, Place[]]];
+    const { waiting } = line.shift()!;
+    this.queued--;
+    this.lines.delete(client);
+    if (line.length > 0) this.lines.set(client, line);
+    return waiting;
+  }
+}
