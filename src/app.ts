@@ -1,4 +1,7 @@
+import { join } from 'node:path';
 import { createApi, type ServerView } from './api/servers.ts';
+import { endLeftovers } from './channels/leftovers.ts';
+import { ProcessRecord } from './channels/process-record.ts';
 import { type Configuration, loadConfiguration, type Settings, watchConfiguration } from './config.ts';
 import { SwitchboardError } from './errors.ts';
 import { Gateway } from './gateway/gateway.ts';
@@ -13,6 +16,8 @@ export interface AppOptions {
   configPath: string;
   host: string;
   port: number;
+  /** The folder of this user's Switchboards; several may run in it. */
+  home: string;
   /** Overrides how every server starts. */
   startup?: 'lazy' | 'parallel';
   /** Stops by itself when no client has been there for this long. */
@@ -34,6 +39,8 @@ export interface App {
   url: string;
   servers(): ServerView[];
   stop(): Promise<void>;
+  /** Ends every process that it started, at once. For when there is no time to stop. */
+  killAll(): void;
 }
 
 const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost']);
@@ -50,6 +57,9 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
   let reload = (result: Configuration | SwitchboardError): void => {
     early = result;
   };
+  const runFolder = join(options.home, 'run');
+  await endLeftovers(runFolder, events.warned);
+  const record = ProcessRecord.open(runFolder, events.warned);
   const watch = watchConfiguration(options.configPath, (result) => reload(result), events.warned);
   try {
     const configuration = withOverrides(await loadConfiguration(options.configPath, events.warned), options);
@@ -62,6 +72,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         connectTimeoutMs: settings.connectTimeoutMs,
         maxMessageBytes: settings.maxMessageBytes,
         variable: (name) => process.env[name],
+        children: record,
       },
       {
         stateChanged: (server) => events.serverChanged(view(server)),
@@ -114,10 +125,13 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         scope.close();
         gateway.close();
         await Promise.all([front.close(), servers.stop()]);
+        record.close();
       },
+      killAll: () => record.killAll(),
     };
   } catch (error) {
     watch.close();
+    record.close();
     throw error;
   }
 }
