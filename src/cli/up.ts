@@ -3,7 +3,8 @@ import { setFlagsFromString } from 'node:v8';
 import { type App, startApp } from '../app.ts';
 import { identity } from '../identity.ts';
 import { complain, print } from './output.ts';
-import { findConfig } from './paths.ts';
+import { findConfig, home } from './paths.ts';
+import { onStopSignals } from './signals.ts';
 
 export interface UpFlags {
   config?: string;
@@ -28,8 +29,15 @@ export async function up(flags: UpFlags): Promise<void> {
   const configPath = findConfig(flags.config);
   const show = flags.json ? jsonReporter() : textReporter();
   const stop = new AbortController();
-  const stopSignals = ['SIGINT', 'SIGTERM'] as const;
-  for (const signal of stopSignals) process.once(signal, () => stop.abort());
+  let app: App | undefined;
+  onStopSignals(
+    () => stop.abort(),
+    () => {
+      // A child that cares for neither the end of its input nor SIGTERM must not outlive us.
+      app?.killAll();
+      process.exit(130);
+    },
+  );
 
   // Whoever read what we print may go away before we do.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
@@ -37,11 +45,12 @@ export async function up(flags: UpFlags): Promise<void> {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error) => show.warning(`internal error: ${(error as Error)?.stack ?? error}`));
   }
-  const app = await startApp(
+  app = await startApp(
     {
       configPath,
       host: flags.host,
       port: flags.port,
+      home: home(),
       ...(flags.startup === undefined ? {} : { startup: flags.startup }),
       ...(flags.exitWhenIdle === undefined ? {} : { exitWhenIdleMs: flags.exitWhenIdle * 1_000 }),
     },
@@ -56,8 +65,6 @@ export async function up(flags: UpFlags): Promise<void> {
   for (const server of app.servers()) if (server.state === 'idle') show.server(server);
   if (!stop.signal.aborted) await once(stop.signal, 'abort');
   show.stopping();
-  // A second signal while we stop means: now. What is left are children, and they end with their pipes.
-  for (const signal of stopSignals) process.once(signal, () => process.exit(130));
   await app.stop();
 }
 

@@ -177,8 +177,9 @@ describe.concurrent('a process that is not needed any more', () => {
   });
 });
 
-/** What every child may see: where programs, home and language are. */
+/** What every child may see: where programs, home and language are, and which Switchboard started it. */
 function isSafe(name: string): boolean {
   const safe = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'LANG', 'LANGUAGE'];
+  if (name === 'SWITCHBOARD_INSTANCE') return true;
   return safe.includes(name) || name.startsWith('LC_');
 }
