@@ -1,4 +1,7 @@
+import { join } from 'node:path';
 import { createApi, type ServerView } from './api/servers.ts';
+import { endLeftovers } from './channels/leftovers.ts';
+import { ProcessRecord } from './channels/process-record.ts';
 import {
   type Configuration,
   loadConfiguration,
@@ -19,12 +22,16 @@ export interface AppOptions {
   configPath: string;
   host: string;
   port: number;
+  /** The folder of this user's Switchboards; several may run in it. */
+  home: string;
   /** Overrides how every server starts. */
   startup?: ServerConfig['startup'];
   /** Overrides what happens when a server fails that starts with Switchboard. */
   onStartFailure?: Settings['onStartFailure'];
   /** Stops by itself when no client has been there for this long. */
   exitWhenIdleMs?: number;
+  /** Ends a start that is under way. */
+  signal?: AbortSignal;
 }
 
 /** What happens, for whoever shows it to the user. */
@@ -42,6 +49,8 @@ export interface App {
   url: string;
   servers(): ServerView[];
   stop(): Promise<void>;
+  /** Ends every process that it started, at once. For when there is no time to stop. */
+  killAll(): void;
 }
 
 const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost']);
@@ -58,10 +67,14 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
   let reload = (result: Configuration | SwitchboardError): void => {
     early = result;
   };
+  const runFolder = join(options.home, 'run');
+  await endLeftovers(runFolder, events.warned);
+  const record = ProcessRecord.open(runFolder, events.warned);
   const watch = watchConfiguration(options.configPath, (result) => reload(result), events.warned);
   try {
     const configuration = withOverrides(await loadConfiguration(options.configPath, events.warned), options);
     const { settings } = configuration;
+    let idleness: NodeJS.Timeout | undefined;
     const self = identity();
 
     const servers = new Servers(
@@ -78,6 +91,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         ejectAfter: settings.ejectAfter,
         ejectMs: settings.ejectMs,
         variable: (name) => process.env[name],
+        children: record,
       },
       {
         stateChanged: (server) => events.serverChanged(view(server)),
@@ -102,10 +116,11 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     });
     const front = new HttpFront(gateway, api, { ...options, maxMessageBytes: settings.maxMessageBytes });
 
-    const { servers: configs } = configuration;
-    const { started } = servers.apply(configs);
-    if (settings.onStartFailure === 'abort') await startAll(servers, started);
-    const port = await front.listen();
+    const { started } = servers.apply(configuration.servers);
+    const port = await startAndListen().catch(async (error: unknown) => {
+      await stop();
+      throw error;
+    });
     const host = options.host.includes(':') ? `[${options.host}]` : options.host;
     const url = `http://${host}:${port}`;
     events.listening(url);
@@ -124,31 +139,30 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       events.configApplied(started.map(nameOf), changed.map(nameOf), stopped.map(nameOf));
     };
     if (early !== undefined) reload(early);
-    const idleness = watchIdleness(gateway, options.exitWhenIdleMs, events);
+    idleness = watchIdleness(gateway, options.exitWhenIdleMs, events);
 
-    return {
-      url,
-      servers: () => servers.all().map(view),
-      async stop() {
-        clearInterval(idleness);
-        watch.close();
-        scope.close();
-        gateway.close();
-        await Promise.all([front.close(), servers.stop()]);
-      },
-    };
+    return { url, servers: () => servers.all().map(view), stop, killAll: () => record.killAll() };
+
+    /** Where one server that cannot be started takes the others with it, clients come in when all are there. */
+    async function startAndListen(): Promise<number> {
+      const stopServers = () => void servers.stop();
+      options.signal?.addEventListener('abort', stopServers);
+      if (settings.onStartFailure === 'abort') await servers.start(started, true);
+      options.signal?.removeEventListener('abort', stopServers);
+      return front.listen();
+    }
+
+    async function stop(): Promise<void> {
+      clearInterval(idleness);
+      watch.close();
+      scope.close();
+      gateway.close();
+      await Promise.all([front.close(), servers.stop()]);
+      record.close();
+    }
   } catch (error) {
     watch.close();
-    throw error;
-  }
-}
-
-/** One that cannot be started takes the others with it. */
-async function startAll(servers: Servers, started: readonly Server[]): Promise<void> {
-  try {
-    await servers.start(started, true);
-  } catch (error) {
-    await servers.stop();
+    record.close();
     throw error;
   }
 }

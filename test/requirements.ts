@@ -50,7 +50,7 @@ export const requirements: Requirement[] = [
     later,
     'An agent starts its servers one after the other; when one fails, the started ones are stopped again.',
   ),
-  row('M12', later, 'Stopping an agent ends every process that it started, their children too.'),
+  row('M12', due, 'Stopping an agent ends every process that it started, their children too.'),
   row('M13', later, 'The first chat starts the servers, once, and later chats use the running ones.'),
 
   // The aggregator

@@ -57,7 +57,10 @@ describe('a catalog', () => {
       rules,
     );
     expect(catalog.resource('resource://two/a:both')).toMatchObject({ group: 'two', own: 'a:both' });
-    expect(catalog.resource('resource://two/never:listed')).toMatchObject({ group: 'two', own: 'never:listed' });
+    expect(catalog.resource('resource://two/never:listed')).toMatchObject({
+      group: 'two',
+      own: 'never:listed',
+    });
     expect(catalog.resource('resource://four/a:both')).toBeUndefined();
     expect(catalog.resource('resource://x/y')).toMatchObject({ group: 'one', own: 'resource://x/y' });
     expect(catalog.resource('a:one')).toMatchObject({ group: 'one', own: 'a:one' });

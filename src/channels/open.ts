@@ -1,5 +1,6 @@
 import type { ServerTransport } from '../config.ts';
 import type { Channel, Receiver } from './channel.ts';
+import type { ChildRecord } from './stdio.ts';
 
 export type OpenChannel = (receiver: Receiver) => Channel;
 
@@ -10,11 +11,12 @@ export type OpenChannel = (receiver: Receiver) => Channel;
 export async function channelOpener(
   transport: ServerTransport,
   maxMessageBytes: number,
+  children: ChildRecord,
 ): Promise<OpenChannel> {
   switch (transport.type) {
     case 'stdio': {
       const { StdioChannel } = await import('./stdio.ts');
-      return (receiver) => new StdioChannel(transport, maxMessageBytes, receiver);
+      return (receiver) => new StdioChannel(transport, maxMessageBytes, children, receiver);
     }
     case 'http': {
       const { HttpChannel } = await import('./http.ts');

@@ -8,7 +8,7 @@ import { withoutLineBreaks } from '../protocol/sse.ts';
 import { type Channel, type Receiver, tooLarge } from './channel.ts';
 import { childEnvironment } from './environment.ts';
 import { LastWords } from './last-words.ts';
-import { endGroup, stopGroup } from './process-group.ts';
+import { DEADLINES, endGroup, stopGroup } from './process-group.ts';
 
 export interface StdioTarget {
   command: string;
@@ -17,16 +17,28 @@ export interface StdioTarget {
   cwd: string;
 }
 
+/** Whoever keeps account of our children, so that none outlives us. */
+export interface ChildRecord {
+  /** What every child has in its environment. */
+  readonly environment: Record<string, string>;
+  /** A child was started; it leads a process group of its own. */
+  started(pid: number): void;
+  /** Everything in that child's group is gone. */
+  ended(pid: number): void;
+}
+
 const NEWLINE = Buffer.from('\n');
-const DEADLINES = { termAfterMs: 2_000, killAfterMs: 3_000 };
 /** Writes up to this size are copied together into one; larger ones go out as they are. */
 const GATHER_BYTES = 64 * 1024;
 const MAX_LOG_LINE = 8 * 1024;
+/** What a child wrote before it died is read by then, also where another process keeps its pipes open. */
+const DRAIN_MS = 1_000;
 
 /** A server that we run as a child process, in a process group of its own. */
 export class StdioChannel implements Channel {
   private readonly receiver: Receiver;
   private readonly maxBytes: number;
+  private readonly record: ChildRecord;
   private readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
   private queue: Buffer[] = [];
   private queuedBytes = 0;
@@ -35,15 +47,17 @@ export class StdioChannel implements Channel {
   private closing: Promise<void> | undefined;
   private readonly lastWords = new LastWords();
 
-  constructor(target: StdioTarget, maxBytes: number, receiver: Receiver) {
+  constructor(target: StdioTarget, maxBytes: number, record: ChildRecord, receiver: Receiver) {
     this.receiver = receiver;
     this.maxBytes = maxBytes;
+    this.record = record;
     this.child = spawn(target.command, target.args, {
       cwd: target.cwd,
-      env: childEnvironment(process.env, target.env),
+      env: childEnvironment(process.env, { ...target.env, ...record.environment }),
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: true,
     });
+    if (this.child.pid !== undefined) record.started(this.child.pid);
     this.child.on('error', (error) => this.end(describeSpawnError(error, target)));
     // 'close' and not 'exit': what the child wrote before it died still counts.
     this.child.on('close', (code, signal) => this.childClosed(code, signal));
@@ -82,7 +96,7 @@ export class StdioChannel implements Channel {
 
   close(): Promise<void> {
     this.ended = true;
-    this.closing ??= stopGroup(this.child, DEADLINES);
+    this.closing ??= this.untilGone(stopGroup(this.child, DEADLINES));
     return this.closing;
   }
 
@@ -141,9 +155,19 @@ export class StdioChannel implements Channel {
 
   /** The child is gone; whatever it started and left behind goes too, or its pipes would stay open. */
   private leaderGone(): void {
-    if (this.closing === undefined && this.child.pid !== undefined) {
-      this.closing = endGroup(this.child.pid, DEADLINES.killAfterMs);
-    }
+    if (this.child.pid === undefined) return;
+    this.closing ??= this.untilGone(endGroup(this.child.pid, DEADLINES.killAfterMs));
+    // What survives in its group for a while, or has left the group, must neither hide that end nor keep us running.
+    const patience = setTimeout(() => {
+      this.child.stdout.destroy();
+      this.child.stderr.destroy();
+    }, DRAIN_MS);
+    this.child.once('close', () => clearTimeout(patience));
+  }
+
+  private async untilGone(ending: Promise<void>): Promise<void> {
+    await ending;
+    if (this.child.pid !== undefined) this.record.ended(this.child.pid);
   }
 
   private childClosed(code: number | null, signal: NodeJS.Signals | null): void {

@@ -1,6 +1,7 @@
 import { startApp } from '../app.ts';
 import { complain } from './output.ts';
-import { findConfig } from './paths.ts';
+import { findConfig, home } from './paths.ts';
+import { onStopSignals } from './signals.ts';
 import { DEFAULT_URL } from './words.ts';
 
 export interface TargetFlags {
@@ -24,10 +25,22 @@ export async function withSwitchboard<Result>(
     idle() {},
     warned: (message: string) => complain(`warning: ${message}`),
   };
-  const app = await startApp({ configPath: findConfig(flags.config), host: '127.0.0.1', port: 0 }, silent);
+  const configPath = findConfig(flags.config);
+  const app = await startApp({ configPath, host: '127.0.0.1', port: 0, home: home() }, silent);
+  let stopping: Promise<void> | undefined;
+  const stop = () => {
+    stopping ??= app.stop();
+    return stopping;
+  };
+  const exitNow = () => {
+    app.killAll();
+    process.exit(130);
+  };
+  const forgetSignals = onStopSignals(() => void stop().finally(exitNow), exitNow);
   try {
     return await action(app.url);
   } finally {
-    await app.stop();
+    await stop();
+    forgetSignals();
   }
 }

@@ -3,7 +3,8 @@ import { setFlagsFromString } from 'node:v8';
 import { type App, type AppOptions, startApp } from '../app.ts';
 import { identity } from '../identity.ts';
 import { complain, print } from './output.ts';
-import { findConfig } from './paths.ts';
+import { findConfig, home } from './paths.ts';
+import { onStopSignals } from './signals.ts';
 
 export interface UpFlags {
   config?: string;
@@ -29,8 +30,15 @@ export async function up(flags: UpFlags): Promise<void> {
   const configPath = findConfig(flags.config);
   const show = flags.json ? jsonReporter() : textReporter();
   const stop = new AbortController();
-  const stopSignals = ['SIGINT', 'SIGTERM'] as const;
-  for (const signal of stopSignals) process.once(signal, () => stop.abort());
+  let app: App | undefined;
+  onStopSignals(
+    () => stop.abort(),
+    () => {
+      // A child that cares for neither the end of its input nor SIGTERM must not outlive us.
+      app?.killAll();
+      process.exit(130);
+    },
+  );
 
   // Whoever read what we print may go away before we do.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
@@ -38,11 +46,13 @@ export async function up(flags: UpFlags): Promise<void> {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error) => show.warning(`internal error: ${(error as Error)?.stack ?? error}`));
   }
-  const app = await startApp(
+  app = await startUnlessStopped(
     {
+      signal: stop.signal,
       configPath,
       host: flags.host,
       port: flags.port,
+      home: home(),
       ...(flags.startup === undefined ? {} : { startup: flags.startup }),
       ...(flags.onStartFailure === undefined ? {} : { onStartFailure: flags.onStartFailure }),
       ...(flags.exitWhenIdle === undefined ? {} : { exitWhenIdleMs: flags.exitWhenIdle * 1_000 }),
@@ -55,12 +65,21 @@ export async function up(flags: UpFlags): Promise<void> {
       idle: () => stop.abort(),
     },
   );
+  if (app === undefined) return;
   for (const server of app.servers()) if (server.state === 'idle') show.server(server);
   if (!stop.signal.aborted) await once(stop.signal, 'abort');
   show.stopping();
-  // A second signal while we stop means: now. What is left are children, and they end with their pipes.
-  for (const signal of stopSignals) process.once(signal, () => process.exit(130));
   await app.stop();
+}
+
+/** Undefined where the user has stopped it before it was there. */
+async function startUnlessStopped(...start: Parameters<typeof startApp>): Promise<App | undefined> {
+  try {
+    return await startApp(...start);
+  } catch (error) {
+    if (start[0].signal?.aborted) return undefined;
+    throw error;
+  }
 }
 
 interface Reporter {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { channelOpener } from '../channels/open.ts';
+import type { ChildRecord } from '../channels/stdio.ts';
 import { resolveVariables, type ServerConfig, type ServerTransport } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
@@ -19,6 +20,8 @@ export interface ConnectionSettings {
   recovery: RecoveryPolicy;
   /** Where `${VAR}` in a server's configuration comes from. */
   variable(name: string): string | undefined;
+  /** Where the processes of servers are noted. */
+  children: ChildRecord;
 }
 
 export interface LiveUpstream {
@@ -202,7 +205,8 @@ export class Connection {
   }
 
   private async connect(transport: ServerTransport): Promise<LiveUpstream> {
-    const openChannel = await channelOpener(transport, this.settings.maxMessageBytes);
+    const { maxMessageBytes, children } = this.settings;
+    const openChannel = await channelOpener(transport, maxMessageBytes, children);
     if (this.stopped) throw new SwitchboardError('server_unavailable', 'it was stopped');
     const upstream: Upstream = new Upstream(
       {

@@ -55,7 +55,9 @@ describe('servers that are started together', () => {
   it('are known by name: when one process ends, that server has failed and no other [M2]', async () => {
     const { pid } = await witness.sees('fetch', 'start');
     process.kill(pid, 'SIGKILL');
-    const failure = await switchboard.event(({ event, state }) => event === 'server' && state === 'backing_off');
+    const failure = await switchboard.event(
+      ({ event, state }) => event === 'server' && state === 'backing_off',
+    );
     expect(failure.name).toBe('fetch');
 
     const response = await fetch(`${switchboard.baseUrl}/api/v1/projects/default/servers`);
@@ -177,8 +179,9 @@ describe.concurrent('a process that is not needed any more', () => {
   });
 });
 
-/** What every child may see: where programs, home and language are. */
+/** What every child may see: where programs, home and language are, and which Switchboard started it. */
 function isSafe(name: string): boolean {
   const safe = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'LANG', 'LANGUAGE'];
+  if (name === 'SWITCHBOARD_INSTANCE') return true;
   return safe.includes(name) || name.startsWith('LC_');
 }

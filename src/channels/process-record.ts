@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import { signalGroup } from './process-group.ts';
+import { type PidSpace, type ProcessFacts, pidSpace, readProcess } from './process-table.ts';
+import type { ChildRecord } from './stdio.ts';
+
+/** Every child has this variable, with the instance of the Switchboard that started it as its value. */
+export const INSTANCE_VARIABLE = 'SWITCHBOARD_INSTANCE';
+
+// A signal to group 1 would go to every process there is, one to group 0 to ourselves.
+const processSchema = z.object({ pid: z.int().min(2), startTime: z.string().min(1) });
+const contentsSchema = z.object({
+  instance: z.uuid(),
+  boot: z.string(),
+  namespace: z.string(),
+  owner: z.object({ ...processSchema.shape, pid: z.int().min(1) }),
+  /** The leaders of the groups. */
+  groups: z.array(processSchema),
+});
+
+export type RecordContents = z.infer<typeof contentsSchema>;
+
+/** What a record file says; undefined where it is none. */
+export function parseRecord(text: string): RecordContents | undefined {
+  try {
+    return contentsSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+export function isRecordName(name: string): boolean {
+  return /^\d+-[\w-]+\.json$/.test(name);
+}
+
+/** A record is written beside its place and moved there, so that whenever we are killed, there is a whole one. */
+export function draftOf(path: string): string {
+  return `${path}.new`;
+}
+
+/**
+ * The processes that this Switchboard runs, kept in a file: if it is killed, the next one ends them. Where the file
+ * cannot be written, it works without.
+ */
+export class ProcessRecord implements ChildRecord {
+  readonly environment: Record<string, string>;
+  private readonly path: string;
+  private readonly warn: (message: string) => void;
+  private readonly instance = randomUUID();
+  private readonly space: PidSpace = pidSpace();
+  private readonly owner: { pid: number; startTime: string };
+  /** By their leaders. */
+  private readonly groups = new Map<number, ProcessFacts | undefined>();
+  private hasWarned = false;
+  private isClosed = false;
+
+  private constructor(folder: string, warn: (message: string) => void) {
+    const startTime = readProcess(process.pid)?.startTime ?? '';
+    this.owner = { pid: process.pid, startTime };
+    this.path = join(folder, `${process.pid}-${startTime.replaceAll(/\W+/g, '-')}.json`);
+    this.warn = warn;
+    this.environment = { [INSTANCE_VARIABLE]: this.instance };
+  }
+
+  static open(folder: string, warn: (message: string) => void): ProcessRecord {
+    const record = new ProcessRecord(folder, warn);
+    record.write();
+    return record;
+  }
+
+  /** A child that leads its own process group was started. */
+  started(pid: number): void {
+    this.groups.set(pid, readProcess(pid));
+    this.write();
+  }
+
+  /** The group of that child is gone. The file says so with the next start: until then, a group of that time is not found. */
+  ended(pid: number): void {
+    this.groups.delete(pid);
+    if (this.isClosed) this.removeIfEmpty();
+  }
+
+  /** Everything was told to end. The file goes with the last group. */
+  close(): void {
+    this.isClosed = true;
+    this.removeIfEmpty();
+  }
+
+  /** Ends every group at once, without a chance to clean up behind it. */
+  killAll(): void {
+    for (const group of this.groups.keys()) signalGroup(group, 'SIGKILL');
+    this.groups.clear();
+    this.close();
+  }
+
+  private removeIfEmpty(): void {
+    if (this.groups.size > 0) return;
+    try {
+      rmSync(this.path, { force: true });
+    } catch {
+      // It names nobody who is alive: the next start takes it away.
+    }
+  }
+
+  /** All of it each time: it stays small, and comes back where somebody removed it. */
+  private write(): void {
+    const contents: RecordContents = {
+      instance: this.instance,
+      ...this.space,
+      owner: this.owner,
+      groups: [...this.groups].flatMap(([pid, facts]) =>
+        facts === undefined ? [] : [{ pid, startTime: facts.startTime }],
+      ),
+    };
+    try {
+      mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
+      writeFileSync(draftOf(this.path), JSON.stringify(contents), { mode: 0o600 });
+      renameSync(draftOf(this.path), this.path);
+    } catch (error) {
+      if (this.hasWarned) return;
+      this.hasWarned = true;
+      this.warn(
+        `The processes of servers cannot be recorded: ${(error as Error).message}. If Switchboard is killed, the next start does not end them.`,
+      );
+    }
+  }
+}

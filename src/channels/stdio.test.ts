@@ -1,0 +1,104 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Inbox } from '../../test/helpers/inbox.ts';
+import type { Receiver } from './channel.ts';
+import { ProcessRecord } from './process-record.ts';
+import { groupRuns } from './process-table.ts';
+import { StdioChannel } from './stdio.ts';
+
+let folder: string;
+let record: ProcessRecord;
+const warnings: string[] = [];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'switchboard-test-'));
+  record = ProcessRecord.open(folder, (message) => warnings.push(message));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** A channel to a shell script, whose lines on stderr are the log. */
+function open(script: string, env: Record<string, string> = {}) {
+  const log = new Inbox<string>();
+  const ends = new Inbox<string>();
+  const receiver: Receiver = {
+    message() {},
+    failed() {},
+    paused() {},
+    closed: (error) => ends.add(error.message),
+    log: (line) => log.add(line),
+  };
+  const target = { command: 'sh', args: ['-c', script], env, cwd: folder };
+  const channel = new StdioChannel(target, 1_000_000, record, receiver);
+  return { channel, log, ends };
+}
+
+const anyLine = () => true;
+
+/** The record is empty when it is removed by its close. */
+async function isRecordEmpty(): Promise<boolean> {
+  record.close();
+  return (await readdir(folder)).length === 0;
+}
+
+describe('an orderly stop', () => {
+  it('settles when a child that ignores everything and goes on forking is gone [M12]', async () => {
+    const forking = "trap '' TERM; echo ready >&2; while :; do sleep 600 & sleep 0.2; done";
+    const { channel, log } = open(forking);
+    await log.first(anyLine);
+    await channel.close();
+    expect(groupRuns(channel.pid!)).toBe(false);
+    expect(await isRecordEmpty()).toBe(true);
+  });
+
+  it('settles when the grandchildren of a child that was gone before are gone too [M12]', async () => {
+    const { channel, log, ends } = open(
+      "(trap '' TERM; echo ready >&2; while :; do sleep 600; done) & read line; exit 7",
+    );
+    await log.first(anyLine);
+    channel.send(Buffer.from('{}'));
+    // The child's end is told while what it left is being ended.
+    expect(await ends.first(anyLine)).toContain('exited with code 7');
+    await channel.close();
+    expect(groupRuns(channel.pid!)).toBe(false);
+    expect(await isRecordEmpty()).toBe(true);
+  });
+
+  it('stops a child that was started this very moment [M12]', async () => {
+    const { channel } = open("trap '' TERM; sleep 600 & wait; wait");
+    await channel.close();
+    expect(groupRuns(channel.pid!)).toBe(false);
+    expect(await isRecordEmpty()).toBe(true);
+  });
+
+  it('is not needed for a child that could not be started', async () => {
+    await rm(folder, { recursive: true });
+    const { channel, ends } = open('true');
+    expect(await ends.first(anyLine)).toContain('cannot be started');
+    await channel.close();
+    expect(channel.pid).toBe(undefined);
+  });
+});
+
+it('the end of a child is told where a process that left its group holds its pipes', async () => {
+  const { channel, log, ends } = open("setsid sh -c 'echo $$ >&2; exec sleep 600' & read line; exit 7");
+  const daemon = Number(await log.first(anyLine));
+  try {
+    channel.send(Buffer.from('{}'));
+    expect(await ends.first(anyLine)).toContain('exited with code 7');
+    expect(groupRuns(daemon)).toBe(true);
+  } finally {
+    process.kill(daemon, 'SIGKILL');
+  }
+});
+
+it('a child carries the mark of its Switchboard, whatever is configured', async () => {
+  const { channel, log } = open('echo "$SWITCHBOARD_INSTANCE $OWN" >&2', {
+    SWITCHBOARD_INSTANCE: 'other',
+    OWN: 'own',
+  });
+  expect(await log.first(anyLine)).toBe(`${record.environment.SWITCHBOARD_INSTANCE} own`);
+  await channel.close();
+  expect(warnings).toEqual([]);
+});

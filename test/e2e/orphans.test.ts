@@ -1,0 +1,188 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { startScript } from '../helpers/processes.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+const isReady = (name: string) => (event: { [key: string]: unknown }) =>
+  event.event === 'server' && event.name === name && event.state === 'ready';
+
+/** A home that several Switchboards use, one after the other or together. */
+async function openHome() {
+  const path = await mkdtemp(join(tmpdir(), 'switchboard-test-'));
+  const runFolder = join(path, 'run');
+  return {
+    path,
+    runFolder,
+    start: (mcpServers: object) =>
+      startSwitchboard(
+        { mcpServers, switchboard: { startup: 'parallel' } },
+        { env: { SWITCHBOARD_HOME: path } },
+      ),
+    records: () => readdir(runFolder),
+    [Symbol.asyncDispose]: () => rm(path, { recursive: true }),
+  };
+}
+
+/** One that ends neither with its stdin nor on SIGTERM, and one whose child does not. */
+const difficult = (witness: Witness) => ({
+  stubborn: fixtureServer('stubborn', witness.env('stubborn')),
+  forking: fixtureServer('forking', witness.env('forking')),
+});
+
+async function untilDifficultRun(switchboard: RunningSwitchboard, witness: Witness): Promise<void> {
+  await Promise.all(['stubborn', 'forking'].map((name) => switchboard.event(isReady(name))));
+  await witness.sees('forking-grandchild', 'start');
+}
+
+const difficultEnded = (witness: Witness) =>
+  Promise.all(['stubborn', 'forking', 'forking-grandchild'].map((who) => witness.sees(who, 'end')));
+
+async function kill(switchboard: RunningSwitchboard): Promise<void> {
+  const exited = once(switchboard.process, 'exit');
+  switchboard.process.kill('SIGKILL');
+  await exited;
+}
+
+describe.concurrent('after Switchboard was killed, the next start', () => {
+  it('ends what it left, grandchildren too, and nobody who only has the pid of one of them [M12]', async () => {
+    await using home = await openHome();
+    await using witness = await Witness.open();
+    await using killed = await home.start(difficult(witness));
+    await untilDifficultRun(killed, witness);
+    await kill(killed);
+    // The one that ends with its stdin has left its grandchild alone.
+    await witness.sees('forking', 'end');
+
+    await using bystander = await startScript('echo ready; sleep 600');
+    const [name] = await home.records();
+    const record = JSON.parse(await readFile(join(home.runFolder, name!), 'utf8'));
+    record.groups.push({ pid: bystander.pid, startTime: '1' });
+    await writeFile(join(home.runFolder, name!), JSON.stringify(record));
+
+    await using next = await home.start({});
+    await difficultEnded(witness);
+    expect(bystander.isAlive()).toBe(true);
+
+    const { pid } = await witness.sees('stubborn', 'start');
+    const { message } = await next.event(({ event }) => event === 'warning');
+    expect(message).toContain(`A Switchboard before this one (process ${killed.process.pid})`);
+    expect(message).toContain(String(pid));
+    expect(message).not.toContain(String(bystander.pid));
+    expect(await home.records()).toEqual([expect.stringMatching(`^${next.process.pid}-`)]);
+  });
+
+  it('leaves the servers of another Switchboard alone that runs in the same home [M12]', async () => {
+    await using home = await openHome();
+    await using witness = await Witness.open();
+    await using living = await home.start({ kept: fixtureServer('recorder', witness.env('kept')) });
+    await using killed = await home.start({ left: fixtureServer('stubborn', witness.env('left')) });
+    await Promise.all([living.event(isReady('kept')), killed.event(isReady('left'))]);
+    await kill(killed);
+
+    await using next = await home.start({});
+    await witness.sees('left', 'end');
+    const session = await RawSession.open(living.url);
+    const { pid } = await witness.sees('kept', 'start');
+    expect(JSON.parse(await session.callText('whoami')).pid).toBe(pid);
+    expect(await home.records()).toHaveLength([living, next].length);
+  });
+
+  it('goes on where the folder has other things in it', async () => {
+    await using home = await openHome();
+    await mkdir(join(home.runFolder, '12-34.json'), { recursive: true });
+    await writeFile(join(home.runFolder, '1-1.json'), '{');
+    await using witness = await Witness.open();
+    await using switchboard = await home.start({ any: fixtureServer('recorder', witness.env('any')) });
+    await switchboard.event(isReady('any'));
+    expect(switchboard.events.filter(({ event }) => event === 'warning')).toEqual([]);
+  });
+});
+
+describe.concurrent('a Switchboard', () => {
+  it('that is told twice to stop ends at once, and leaves nothing [M12]', async () => {
+    await using home = await openHome();
+    await using witness = await Witness.open();
+    await using switchboard = await home.start(difficult(witness));
+    await untilDifficultRun(switchboard, witness);
+    const exited = once(switchboard.process, 'exit');
+    switchboard.process.kill('SIGINT');
+    await witness.sees('stubborn', 'SIGTERM');
+    switchboard.process.kill('SIGINT');
+    expect(await exited).toEqual([130, null]);
+    await difficultEnded(witness);
+    expect(await home.records()).toEqual([]);
+  });
+
+  it('whose terminal is closed stops in order [M12]', async () => {
+    await using home = await openHome();
+    await using witness = await Witness.open();
+    await using switchboard = await home.start(difficult(witness));
+    await untilDifficultRun(switchboard, witness);
+    const exited = once(switchboard.process, 'exit');
+    switchboard.process.kill('SIGHUP');
+    await witness.sees('stubborn', 'stdin end');
+    // The shell and the system both tell.
+    switchboard.process.kill('SIGHUP');
+    await difficultEnded(witness);
+    expect(await exited).toEqual([0, null]);
+    expect(witness.seenBy('stubborn', 'SIGTERM')).toHaveLength(1);
+    expect(await home.records()).toEqual([]);
+  });
+
+  it('stops where a process of a server has left its group and holds its pipes', async () => {
+    await using home = await openHome();
+    await using witness = await Witness.open();
+    await using switchboard = await home.start({
+      detaching: fixtureServer('detaching', witness.env('detaching')),
+    });
+    await switchboard.event(isReady('detaching'));
+    await witness.sees('detaching-daemon', 'start');
+    const exited = once(switchboard.process, 'exit');
+    switchboard.process.kill('SIGTERM');
+    expect(await exited).toEqual([0, null]);
+    witness.tell('detaching-daemon', 'end');
+    await witness.sees('detaching-daemon', 'end');
+  });
+
+  it('works without the record where its home cannot be written', async () => {
+    await using home = await openHome();
+    await writeFile(home.runFolder, 'a file where the folder would be');
+    await using witness = await Witness.open();
+    await using switchboard = await home.start({ any: fixtureServer('recorder', witness.env('any')) });
+    await switchboard.event(isReady('any'));
+    const { message } = await switchboard.event(({ event }) => event === 'warning');
+    expect(message).toContain('The processes of servers cannot be recorded');
+  });
+});
+
+it('a command that runs servers just for itself stops them when it is interrupted [M12]', async () => {
+  await using home = await openHome();
+  await using witness = await Witness.open();
+  const config = join(home.path, 'mcp.json');
+  const servers = { silent: fixtureServer('silent', witness.env('silent')) };
+  await writeFile(
+    config,
+    JSON.stringify({
+      mcpServers: servers,
+      switchboard: { discoveryWaitMs: 3_600_000, connectTimeoutMs: 3_600_000 },
+    }),
+  );
+  const main = join(import.meta.dirname, '../../src/main.ts');
+  const command = spawn(process.execPath, [main, 'ls', 'tools', '--config', config], {
+    env: { ...process.env, SWITCHBOARD_HOME: home.path },
+    stdio: 'ignore',
+  });
+  const exited = once(command, 'exit');
+  await witness.sees('silent', 'start');
+  command.kill('SIGINT');
+  expect(await exited).toEqual([130, null]);
+  await witness.sees('silent', 'end');
+  expect(await home.records()).toEqual([]);
+});

@@ -1,0 +1,44 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+
+export interface TestProcess extends AsyncDisposable {
+  pid: number;
+  /** The words that it said first. */
+  said: string;
+  /** Settles when it, and whoever else holds its output, is gone. */
+  ended: Promise<unknown>;
+  isAlive(): boolean;
+}
+
+/** Runs a script in a shell that leads a process group of its own, and waits until it says something. */
+export async function startScript(script: string, env: Record<string, string> = {}): Promise<TestProcess> {
+  const child: ChildProcessByStdio<null, Readable, null> = spawn('sh', ['-c', script], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'ignore'],
+    detached: true,
+  });
+  const ended = once(child, 'close');
+  const [said] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+  return {
+    pid: child.pid!,
+    said,
+    ended,
+    isAlive: () => isAlive(child.pid!),
+    async [Symbol.asyncDispose]() {
+      if (isAlive(-child.pid!)) process.kill(-child.pid!, 'SIGKILL');
+      await ended;
+    },
+  };
+}
+
+/** A negative number asks for a process group. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
