@@ -1,4 +1,5 @@
-import { createApi, type ServerView } from './api/servers.ts';
+import { createApi } from './api/api.ts';
+import type { ServerEvent, ServerState, ServerView } from './api/servers.ts';
 import { type Configuration, loadConfiguration, type Settings, watchConfiguration } from './config.ts';
 import { SwitchboardError } from './errors.ts';
 import { Gateway } from './gateway/gateway.ts';
@@ -8,6 +9,8 @@ import { identity } from './identity.ts';
 import { offerKinds } from './upstreams/discovery.ts';
 import type { Server } from './upstreams/server.ts';
 import { Servers } from './upstreams/servers.ts';
+
+export type { ServerEvent, ServerView };
 
 export interface AppOptions {
   configPath: string;
@@ -23,7 +26,8 @@ export interface AppOptions {
 export interface AppEvents {
   /** Clients are served from now on. */
   listening(url: string): void;
-  serverChanged(server: ServerView): void;
+  /** `from` is the state of now where only what the server offers has changed. */
+  serverChanged(event: ServerEvent): void;
   configApplied(started: string[], stopped: string[]): void;
   warned(message: string): void;
   idle(): void;
@@ -55,6 +59,8 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     const configuration = withOverrides(await loadConfiguration(options.configPath, events.warned), options);
     const { settings } = configuration;
     const self = identity();
+    const watchers = new Set<(event: ServerEvent) => void>();
+    const lastStates = new WeakMap<Server, ServerState>();
 
     const servers = new Servers(
       {
@@ -64,9 +70,14 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         variable: (name) => process.env[name],
       },
       {
-        stateChanged: (server) => events.serverChanged(view(server)),
+        stateChanged: (server) => {
+          const event = eventOf(server, lastStates.get(server) ?? 'idle');
+          lastStates.set(server, server.state);
+          events.serverChanged(event);
+          for (const tell of watchers) tell(event);
+        },
         offerChanged: (server, kinds) => {
-          if (server.state === 'ready') events.serverChanged(view(server));
+          if (server.state === 'ready') events.serverChanged(eventOf(server, server.state));
           scope.changes(kinds);
         },
         connected: (server, connection) => gateway.connected(server, connection),
@@ -83,8 +94,15 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     const api = createApi({
       servers: () => servers.all().map(view),
       log: (name) => servers.get(name)?.log.lines,
+      subscribe(listener) {
+        watchers.add(listener);
+        return () => watchers.delete(listener);
+      },
     });
-    const front = new HttpFront(gateway, api, { ...options, maxMessageBytes: settings.maxMessageBytes });
+    const front = new HttpFront(gateway, api.handle, {
+      ...options,
+      maxMessageBytes: settings.maxMessageBytes,
+    });
 
     const port = await front.listen();
     const host = options.host.includes(':') ? `[${options.host}]` : options.host;
@@ -113,6 +131,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         watch.close();
         scope.close();
         gateway.close();
+        api.close();
         await Promise.all([front.close(), servers.stop()]);
       },
     };
@@ -153,15 +172,30 @@ function nameOf({ name }: Server): string {
   return name;
 }
 
+function eventOf(server: Server, from: ServerState): ServerEvent {
+  return { time: new Date().toISOString(), server: view(server), replica: null, from };
+}
+
 function view({ config, state, since, error, offer }: Server): ServerView {
-  return {
-    name: config.name,
-    transport: config.transport.type,
+  const condition = {
     state,
     since: since.toISOString(),
     error: state === 'failed' || state === 'ready' ? (error?.message ?? null) : null,
+    next_try: null,
+    in_flight: 0,
+    queued: 0,
+    longest_wait_ms: 0,
+    restarts: 0,
+  };
+  return {
+    name: config.name,
+    transport: config.transport.type,
+    group: null,
+    labels: {},
+    ...condition,
     tool_count: offer?.tools.length ?? null,
     resource_count: offer?.resources.length ?? null,
     prompt_count: offer?.prompts.length ?? null,
+    replicas: [{ replica: 1, ...condition }],
   };
 }
