@@ -1,5 +1,7 @@
 import { join } from 'node:path';
-import { createApi, type ServerView } from './api/servers.ts';
+import { createApi } from './api/api.ts';
+import type { ServerEvent, ServerView } from './api/servers.ts';
+import { eventOf, unchangedEvent, viewOf } from './app/server-views.ts';
 import { endLeftovers } from './channels/leftovers.ts';
 import { ProcessRecord } from './channels/process-record.ts';
 import {
@@ -17,6 +19,8 @@ import { identity } from './identity.ts';
 import { offerKinds } from './upstreams/discovery.ts';
 import type { Server } from './upstreams/server.ts';
 import { Servers } from './upstreams/servers.ts';
+
+export type { ServerEvent, ServerView };
 
 export interface AppOptions {
   configPath: string;
@@ -38,7 +42,8 @@ export interface AppOptions {
 export interface AppEvents {
   /** Clients are served from now on. */
   listening(url: string): void;
-  serverChanged(server: ServerView): void;
+  /** `from` is the state of now where only what the server offers has changed. */
+  serverChanged(event: ServerEvent): void;
   configApplied(started: string[], changed: string[], stopped: string[]): void;
   warned(message: string): void;
   idle(): void;
@@ -76,6 +81,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     const { settings } = configuration;
     let idleness: NodeJS.Timeout | undefined;
     const self = identity();
+    const watchers = new Set<(event: ServerEvent) => void>();
 
     const servers = new Servers(
       {
@@ -94,9 +100,13 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         children: record,
       },
       {
-        stateChanged: (server) => events.serverChanged(view(server)),
+        stateChanged: (server, replica, from) => {
+          const event = eventOf(server, replica, from);
+          events.serverChanged(event);
+          for (const tell of watchers) tell(event);
+        },
         offerChanged: (server, kinds) => {
-          if (server.condition.state === 'ready') events.serverChanged(view(server));
+          if (server.condition.state === 'ready') events.serverChanged(unchangedEvent(server));
           scope.changes(kinds);
         },
         connected: (...connected) => gateway.connected(...connected),
@@ -111,10 +121,17 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     });
     const gateway = new Gateway(scope, { identity: self, ...settings });
     const api = createApi({
-      servers: () => servers.all().map(view),
+      servers: () => servers.all().map(viewOf),
       log: (name) => servers.get(name)?.log.lines,
+      subscribe(listener) {
+        watchers.add(listener);
+        return () => watchers.delete(listener);
+      },
     });
-    const front = new HttpFront(gateway, api, { ...options, maxMessageBytes: settings.maxMessageBytes });
+    const front = new HttpFront(gateway, api.handle, {
+      ...options,
+      maxMessageBytes: settings.maxMessageBytes,
+    });
 
     const { started } = servers.apply(configuration.servers);
     const port = await startAndListen().catch(async (error: unknown) => {
@@ -141,7 +158,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     if (early !== undefined) reload(early);
     idleness = watchIdleness(gateway, options.exitWhenIdleMs, events);
 
-    return { url, servers: () => servers.all().map(view), stop, killAll: () => record.killAll() };
+    return { url, servers: () => servers.all().map(viewOf), stop, killAll: () => record.killAll() };
 
     /** Where one server that cannot be started takes the others with it, clients come in when all are there. */
     async function startAndListen(): Promise<number> {
@@ -157,6 +174,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       watch.close();
       scope.close();
       gateway.close();
+      api.close();
       await Promise.all([front.close(), servers.stop()]);
       record.close();
     }
@@ -201,18 +219,4 @@ function scopeSettings({ naming, separator, pageSize, discoveryWaitMs }: Setting
 
 function nameOf({ name }: Server): string {
   return name;
-}
-
-function view({ config, condition, offer }: Server): ServerView {
-  const { state, since, reason } = condition;
-  return {
-    name: config.name,
-    transport: config.transport.type,
-    state,
-    since: new Date(since).toISOString(),
-    error: reason?.message ?? null,
-    tool_count: offer?.tools.length ?? null,
-    resource_count: offer?.resources.length ?? null,
-    prompt_count: offer?.prompts.length ?? null,
-  };
 }

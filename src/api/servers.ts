@@ -1,17 +1,60 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import { SwitchboardError } from '../errors.ts';
+
+export type ServerState =
+  | 'idle'
+  | 'starting'
+  | 'ready'
+  | 'degraded'
+  | 'backing_off'
+  | 'breaker_open'
+  | 'failed'
+  | 'stopped';
+
+/** One running instance of a server. */
+interface ReplicaView {
+  /** Counted from 1. */
+  replica: number;
+  state: ServerState;
+  since: string;
+  error: string | null;
+  /** When it is tried again: an ISO time. */
+  next_try: string | null;
+  in_flight: number;
+  queued: number;
+  /** Of the calls that wait now. */
+  longest_wait_ms: number;
+  restarts: number;
+}
 
 /** A server as the API shows it. */
 export interface ServerView {
   name: string;
   transport: 'stdio' | 'sse' | 'http';
-  state: string;
+  group: string | null;
+  labels: Record<string, string>;
+  state: ServerState;
   /** Since when it is in this state. */
   since: string;
   error: string | null;
+  next_try: string | null;
   tool_count: number | null;
   resource_count: number | null;
   prompt_count: number | null;
+  in_flight: number;
+  queued: number;
+  longest_wait_ms: number;
+  restarts: number;
+  replicas: ReplicaView[];
+}
+
+/** A server, or one of its replicas, went from one state to another. */
+export interface ServerEvent {
+  time: string;
+  /** The server after it. */
+  server: ServerView;
+  /** The replica that changed, where it was one of several. */
+  replica: number | null;
+  from: ServerState;
 }
 
 /** What the API needs to know of the rest of the program. */
@@ -19,43 +62,25 @@ export interface ServerDirectory {
   servers(): ServerView[];
   /** The last lines of a server's log; undefined for a server that does not exist. */
   log(name: string): readonly string[] | undefined;
+  /** Tells of every transition until the returned function is called. */
+  subscribe(listener: (event: ServerEvent) => void): () => void;
 }
 
-const SERVERS = '/api/v1/projects/default/servers';
-
-/** Answers requests below /api/. */
-export function createApi(
-  directory: ServerDirectory,
-): (request: IncomingMessage, response: ServerResponse) => void {
-  return (request, response) => {
-    try {
-      if (request.method !== 'GET')
-        throw new SwitchboardError('method_not_allowed', 'This API is read-only so far: use GET.');
-      const path = new URL(request.url ?? '/', 'http://localhost').pathname;
-      send(response, 200, answer(path, directory));
-    } catch (thrown) {
-      const { code, message, data, kind } = asSwitchboardError(thrown);
-      const headers = code === 'method_not_allowed' ? { allow: 'GET' } : {};
-      send(response, kind.http, { error: { code, message, details: data } }, headers);
-    }
-  };
-}
-
-function answer(path: string, directory: ServerDirectory): object {
-  if (path === SERVERS) return { servers: directory.servers() };
-  const match = new RegExp(`^${SERVERS}/([^/]+)(/logs)?$`).exec(path);
-  const name = match === null ? undefined : decodeURIComponent(match[1]!);
+/** Answers a path below …/servers; undefined where it is none of these. */
+export function answerServers(path: string, directory: ServerDirectory): object | undefined {
+  if (path === '/servers') return { servers: directory.servers() };
+  const match = /^\/servers\/([^/]+)(\/logs)?$/.exec(path);
+  if (match === null) return undefined;
+  const name = decoded(match[1]!);
   const server = directory.servers().find((candidate) => candidate.name === name);
-  if (match === null) throw new SwitchboardError('not_found', `There is nothing at ${path}.`);
   if (server === undefined) throw new SwitchboardError('not_found', `There is no server "${name}".`);
   return match[2] === undefined ? server : { lines: directory.log(server.name) ?? [] };
 }
 
-function send(
-  response: ServerResponse,
-  status: number,
-  body: object,
-  headers: Record<string, string> = {},
-): void {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }

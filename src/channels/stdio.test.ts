@@ -26,6 +26,7 @@ function open(script: string, env: Record<string, string> = {}) {
     message() {},
     failed() {},
     paused() {},
+    stale() {},
     closed: (error) => ends.add(error.message),
     log: (line) => log.add(line),
   };

@@ -1,5 +1,7 @@
+import type { ServerView } from '../app.ts';
 import { Client, getApi } from './client.ts';
 import { print, printJson, summary, table } from './output.ts';
+import { serverNotes, stateText } from './server-text.ts';
 import { type TargetFlags, withSwitchboard } from './target.ts';
 import type { Listable } from './words.ts';
 
@@ -13,20 +15,33 @@ const serverKey = 'dev.switchboard/server';
 
 /** Shows what there is. */
 export async function ls(what: Listable, flags: LsFlags): Promise<void> {
-  const items = await withSwitchboard(flags, (url) =>
-    what === 'servers' ? listServers(url) : listOffer(url, what),
-  );
-  if (flags.json) printJson(items);
-  else if (items.length === 0) print(`no ${what}`);
-  else print(table(items.map((item) => row(what, item))));
+  if (what === 'servers') {
+    const servers = await withSwitchboard(flags, listServers);
+    const now = new Date();
+    show(what, servers, (server) => serverRow(server, now), flags);
+  } else {
+    const items = await withSwitchboard(flags, (url) => listOffer(url, what));
+    show(what, items, (item) => itemRow(what, item), flags);
+  }
 }
 
-async function listServers(url: string): Promise<Item[]> {
+function show<Shown>(
+  what: Listable,
+  items: Shown[],
+  row: (item: Shown) => string[],
+  { json }: LsFlags,
+): void {
+  if (json) printJson(items);
+  else if (items.length === 0) print(`no ${what}`);
+  else print(table(items.map(row)));
+}
+
+async function listServers(url: string): Promise<ServerView[]> {
   // A first list makes the servers known; without it every server would be idle.
   const client = await Client.connect(url);
   await client.list('tools/list', 'tools');
   await client.close();
-  return (await getApi(url, '/projects/default/servers')).servers as Item[];
+  return (await getApi(url, '/projects/default/servers')).servers as ServerView[];
 }
 
 async function listOffer(url: string, what: Exclude<Listable, 'servers'>): Promise<Item[]> {
@@ -40,22 +55,15 @@ async function listOffer(url: string, what: Exclude<Listable, 'servers'>): Promi
   }
 }
 
-function row(what: Listable, item: Item): string[] {
+export function serverRow(server: ServerView, now: Date): string[] {
+  const { name, state, transport, tool_count } = server;
+  const tools = tool_count === null ? '' : `${tool_count} tools`;
+  return [name, stateText(state), transport, tools, serverNotes(server, now)];
+}
+
+function itemRow(what: Exclude<Listable, 'servers'>, item: Item): string[] {
   const source = String((item._meta as Item | undefined)?.[serverKey] ?? '');
-  switch (what) {
-    case 'servers': {
-      const counts = item.tool_count === null ? '' : `${item.tool_count} tools`;
-      return [
-        String(item.name),
-        String(item.state),
-        String(item.transport),
-        counts,
-        String(item.error ?? ''),
-      ];
-    }
-    case 'resources':
-      return [String(item.uri ?? item.uriTemplate), source, summary(item.name)];
-    default:
-      return [String(item.name), source, summary(item.description)];
-  }
+  return what === 'resources'
+    ? [String(item.uri ?? item.uriTemplate), source, summary(item.name)]
+    : [String(item.name), source, summary(item.description)];
 }

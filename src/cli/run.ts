@@ -90,6 +90,17 @@ function commands(asJson: boolean, setExitCode: (code: number) => void): Command
     .action(async (what, flags) => (await import('./ls.ts')).ls(what, flags));
 
   program
+    .command('watch')
+    .description('show the state of servers, and every change as it happens (stop it with Ctrl-C)')
+    .argument('[server...]', 'only these; all where none is named')
+    .option('--url <url>', 'the running Switchboard', baseUrl, DEFAULT_URL)
+    .option(
+      '--json',
+      'print a JSON object on a line for each; `from` is null for how a server stands at first',
+    )
+    .action(async (names, flags) => setExitCode(await (await import('./watch.ts')).watch(names, flags)));
+
+  program
     .command('call')
     .description('call a tool')
     .argument('<tool>', 'its name, as `switchboard ls tools` shows it, or server__tool')

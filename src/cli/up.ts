@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
-import { type App, type AppOptions, startApp } from '../app.ts';
+import { type App, type AppOptions, type ServerEvent, type ServerView, startApp } from '../app.ts';
 import { identity } from '../identity.ts';
 import { complain, print } from './output.ts';
 import { findConfig, home } from './paths.ts';
+import { eventNotes, marks, stateColumn, subjectOf } from './server-text.ts';
 import { onStopSignals } from './signals.ts';
 
 export interface UpFlags {
@@ -15,8 +16,6 @@ export interface UpFlags {
   exitWhenIdle?: number;
   json?: boolean;
 }
-
-type ServerLine = ReturnType<App['servers']>[number];
 
 /**
  * Large messages pass through as buffers outside of the heap. By default V8 walks the whole heap after every 20 MB
@@ -59,14 +58,14 @@ export async function up(flags: UpFlags): Promise<void> {
     },
     {
       listening: (url) => show.listening(url, configPath),
-      serverChanged: (server) => show.server(server),
+      serverChanged: (event) => show.server(event),
       configApplied: (...changes) => show.configured(...changes),
       warned: (message) => show.warning(message),
       idle: () => stop.abort(),
     },
   );
   if (app === undefined) return;
-  for (const server of app.servers()) if (server.state === 'idle') show.server(server);
+  for (const server of app.servers()) if (server.state === 'idle') show.server(unchanged(server));
   if (!stop.signal.aborted) await once(stop.signal, 'abort');
   show.stopping();
   await app.stop();
@@ -84,7 +83,7 @@ async function startUnlessStopped(...start: Parameters<typeof startApp>): Promis
 
 interface Reporter {
   listening(url: string, configPath: string): void;
-  server(server: ServerLine): void;
+  server(event: ServerEvent): void;
   configured(started: string[], changed: string[], stopped: string[]): void;
   warning(message: string): void;
   stopping(): void;
@@ -95,34 +94,46 @@ function jsonReporter(): Reporter {
   return {
     listening: (url, config) =>
       event({ event: 'listening', url: `${url}/mcp`, base_url: url, pid: process.pid, config }),
-    server: (server) => event(serverEvent(server)),
+    server: (change) => event(serverEvent(change)),
     configured: (started, changed, stopped) => event({ event: 'configuration', started, changed, stopped }),
     warning: (message) => event({ event: 'warning', message }),
     stopping: () => event({ event: 'stopping' }),
   };
 }
 
-function serverEvent(server: ServerLine): object {
-  const { name, state, error, tool_count, resource_count, prompt_count } = server;
+/** How a server stands, for those who take events. */
+function unchanged(server: ServerView): ServerEvent {
+  return { time: new Date().toISOString(), server, replica: null, from: server.state };
+}
+
+function serverEvent(event: ServerEvent): object {
+  const { server, replica, from } = event;
+  const { state, since, error, next_try } = subjectOf(event);
   return {
     event: 'server',
-    name,
+    name: server.name,
+    replica,
+    from,
     state,
+    since,
     error,
-    tools: tool_count,
-    resources: resource_count,
-    prompts: prompt_count,
+    next_try,
+    tools: server.tool_count,
+    resources: server.resource_count,
+    prompts: server.prompt_count,
   };
 }
 
 function textReporter(): Reporter {
   const shown = new Map<string, string>();
   let isStopping = false;
-  const server = (line: ServerLine) => {
-    if (isStopping) return;
-    const text = serverText(line);
-    if (line.state === 'starting' || shown.get(line.name) === text) return;
-    shown.set(line.name, text);
+  const server = (event: ServerEvent) => {
+    const { label, state } = subjectOf(event);
+    // A server that is started because somebody needs it says in a moment how that went.
+    if (isStopping || (state === 'starting' && event.from === 'idle')) return;
+    const text = serverText(event);
+    if (shown.get(label) === text) return;
+    shown.set(label, text);
     print(text);
   };
   return {
@@ -144,18 +155,9 @@ function textReporter(): Reporter {
   };
 }
 
-function serverText({ name, state, error, tool_count, resource_count, prompt_count }: ServerLine): string {
-  const mark = { ready: '●', failed: '✗' }[state] ?? '○';
-  const offers = `${tool_count ?? 0} tools, ${resource_count ?? 0} resources, ${prompt_count ?? 0} prompts`;
-  const detail =
-    state === 'ready'
-      ? offers
-      : state === 'failed'
-        ? (error ?? '')
-        : state === 'idle'
-          ? 'starts on first use'
-          : '';
-  return `  ${mark} ${name.padEnd(20)} ${state.padEnd(8)} ${detail}`;
+function serverText(event: ServerEvent): string {
+  const { label, state } = subjectOf(event);
+  return `  ${marks[state]} ${label.padEnd(20)} ${stateColumn(state, false)} ${eventNotes(event)}`.trimEnd();
 }
 
 function banner(endpoint: string, config: string): string {

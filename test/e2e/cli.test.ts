@@ -40,7 +40,24 @@ describe('switchboard ls', () => {
   });
 
   it.each([
-    ['servers', { name: 'box', state: 'ready', tool_count: 8, error: null }],
+    [
+      'servers',
+      {
+        name: 'box',
+        group: null,
+        labels: {},
+        state: 'ready',
+        since: expect.stringMatching(/Z$/),
+        error: null,
+        next_try: null,
+        tool_count: 8,
+        in_flight: 0,
+        queued: 0,
+        longest_wait_ms: 0,
+        restarts: 0,
+        replicas: [expect.objectContaining({ replica: 1, state: 'ready' })],
+      },
+    ],
     [
       'tools',
       { name: 'box__echo', inputSchema: { type: 'object' }, _meta: { 'dev.switchboard/server': 'box' } },

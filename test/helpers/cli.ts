@@ -1,9 +1,11 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
+import { Inbox } from './inbox.ts';
 
 const main = join(import.meta.dirname, '../../src/main.ts');
 
@@ -29,6 +31,34 @@ export async function runCli(
     once(child, 'exit') as Promise<[number | null]>,
   ]);
   return { code, stdout, stderr };
+}
+
+export interface RunningCli extends AsyncDisposable {
+  process: ChildProcess;
+  /** What it has printed, line by line. */
+  lines: Inbox<string>;
+  finished: Promise<Omit<Finished, 'stdout'>>;
+}
+
+/** Starts a command of the real program that does not end by itself. */
+export function startCli(words: string[], env: Record<string, string> = {}): RunningCli {
+  const child = spawn(process.execPath, [main, ...words], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const lines = new Inbox<string>();
+  createInterface({ input: child.stdout }).on('line', (line) => lines.add(line));
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  const finished = Promise.all([text(child.stderr), exited]).then(([stderr, [code]]) => ({ code, stderr }));
+  return {
+    process: child,
+    lines,
+    finished,
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL');
+      await finished;
+    },
+  };
 }
 
 /** A folder that is gone after the test. */

@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { afterNoon, noon, serverView } from '../../test/helpers/server-view.ts';
+import { serverRow } from './ls.ts';
+
+it('a server is a row of name, state in words, transport, tools and what else is known', () => {
+  const server = serverView({ state: 'breaker_open', error: 'refused', next_try: afterNoon(12_000) });
+  expect(serverRow(server, noon)).toEqual([
+    'github',
+    'breaker open',
+    'http',
+    '3 tools',
+    'refused · next try in 12 s',
+  ]);
+});
+
+it('a server that was never seen has no number of tools', () => {
+  expect(serverRow(serverView({ state: 'idle', tool_count: null }), noon)).toEqual([
+    'github',
+    'idle',
+    'http',
+    '',
+    '',
+  ]);
+});

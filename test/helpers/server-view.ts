@@ -1,0 +1,48 @@
+import type { ServerView } from '../../src/api/servers.ts';
+
+type Replica = ServerView['replicas'][number];
+
+/** A moment for texts that depend on the time. */
+export const noon = new Date('2030-01-01T12:00:00.000Z');
+
+export function afterNoon(milliseconds: number): string {
+  return new Date(noon.getTime() + milliseconds).toISOString();
+}
+
+/** A server that is well, but for what is said otherwise. */
+export function serverView(otherwise: Partial<ServerView> = {}): ServerView {
+  return {
+    name: 'github',
+    transport: 'http',
+    group: null,
+    labels: {},
+    state: 'ready',
+    since: noon.toISOString(),
+    error: null,
+    next_try: null,
+    tool_count: 3,
+    resource_count: 2,
+    prompt_count: 1,
+    in_flight: 0,
+    queued: 0,
+    longest_wait_ms: 0,
+    restarts: 0,
+    replicas: [replicaView(1)],
+    ...otherwise,
+  };
+}
+
+export function replicaView(replica: number, otherwise: Partial<Replica> = {}): Replica {
+  return {
+    replica,
+    state: 'ready',
+    since: noon.toISOString(),
+    error: null,
+    next_try: null,
+    in_flight: 0,
+    queued: 0,
+    longest_wait_ms: 0,
+    restarts: 0,
+    ...otherwise,
+  };
+}
