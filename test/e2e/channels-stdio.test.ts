@@ -18,7 +18,7 @@ beforeAll(async () => {
     mcpServers: {
       noisy: fixtureServer('noisy'),
       dribbling: fixtureServer('dribbling'),
-      bursting: fixtureServer('bursting'),
+      bursting: { ...fixtureServer('bursting'), concurrency: 50 },
       bulky: fixtureServer('bulky'),
       hasty: fixtureServer('hasty'),
       deaf: fixtureServer('deaf', witness.env('deaf')),

@@ -41,7 +41,7 @@ describe('switchboard up', () => {
       JSON.stringify({ mcpServers: { box: fixtureServer('dying') }, switchboard: { startup: 'parallel' } }),
     );
     await lines.first((line) => /configuration changed: \+ box {2}- box {2}- later/.test(line));
-    await lines.first((line) => /✗ box +failed +Server "box" .*API_TOKEN/.test(line));
+    await lines.first((line) => /◐ box +backing off +Server "box" .*API_TOKEN/.test(line));
 
     const exit = once(child, 'exit');
     child.kill('SIGINT');

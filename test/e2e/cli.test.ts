@@ -26,7 +26,7 @@ describe('switchboard ls', () => {
     const { code, stdout, stderr } = await run('ls');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^box +ready +stdio +8 tools$/m);
-    expect(stdout).toMatch(/^dying +failed +stdio +Server "dying" .*API_TOKEN is not set$/m);
+    expect(stdout).toMatch(/^dying +backing off +stdio +Server "dying" .*API_TOKEN is not set.*next try in/m);
   });
 
   it.each([

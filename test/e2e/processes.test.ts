@@ -52,19 +52,25 @@ describe('servers that are started together', () => {
     expect((await witness.sees('fetch', 'start')).pid).not.toBe(pid);
   });
 
-  it('are known by name: when one process ends, that server has failed and no other [M2]', async () => {
+  it('are known by name: when one process ends, that server is started again and no other [M2]', async () => {
     const { pid } = await witness.sees('fetch', 'start');
     process.kill(pid, 'SIGKILL');
     const failure = await switchboard.event(
       ({ event, state }) => event === 'server' && state === 'backing_off',
     );
     expect(failure.name).toBe('fetch');
+    await switchboard.event(
+      ({ name, state, from, since }) =>
+        name === 'fetch' && state === 'ready' && from === 'starting' && since! > failure.since!,
+    );
 
     const response = await fetch(`${switchboard.baseUrl}/api/v1/projects/default/servers`);
-    const { servers } = (await response.json()) as { servers: { name: string; state: string }[] };
-    expect(servers.map(({ name, state }) => [name, state])).toEqual([
-      ['recipes', 'ready'],
-      ['fetch', 'backing_off'],
+    const { servers } = (await response.json()) as {
+      servers: { name: string; state: string; restarts: number }[];
+    };
+    expect(servers.map(({ name, state, restarts }) => [name, state, restarts])).toEqual([
+      ['recipes', 'ready', 0],
+      ['fetch', 'ready', 1],
     ]);
   });
 });

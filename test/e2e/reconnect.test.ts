@@ -35,7 +35,10 @@ it.each(['dies', 'is changed'])('what clients follow is followed again when the 
   const { pid } = await witness.sees('notes', 'start');
 
   if (what === 'dies') process.kill(pid, 'SIGKILL');
-  else await switchboard.configure({ mcpServers: { notes: { ...notes(), prefix: 'n' } } });
+  else
+    await switchboard.configure({
+      mcpServers: { notes: { ...notes(), args: [...notes().args, '--changed'] } },
+    });
   await switchboard.event(({ event, state }) => event === 'configuration' || state === 'backing_off');
   // A call starts it again; the touch is seen only where the new process was told to watch.
   await session.callText('touch', { uri: 'note://done' });
