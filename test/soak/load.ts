@@ -26,15 +26,15 @@ export class Load {
     this.expectedTools = targets.map(({ prefix }) => `${prefix}echo`);
   }
 
-  /** Settles when the time is over and every call has been judged. */
-  async run(seconds: number, callsPerSecond: number): Promise<void> {
+  /** Settles when the time is over, or it is told to stop, and every call has been judged. */
+  async run(seconds: number, callsPerSecond: number, stop: AbortSignal): Promise<void> {
     const start = performance.now();
     let started = 0;
     await new Promise<void>((resolve) => {
       const turn = setInterval(() => {
         const elapsed = (performance.now() - start) / 1_000;
         for (; started < elapsed * callsPerSecond; started++) this.startOne();
-        if (elapsed < seconds) return;
+        if (elapsed < seconds && !stop.aborted) return;
         clearInterval(turn);
         resolve();
       }, TURN_MS);

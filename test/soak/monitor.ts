@@ -15,6 +15,7 @@ export interface Holdings {
 
 type Probed = Pick<Holdings, 'resources' | 'listeners' | 'heapMegabytes' | 'warnings'>;
 
+const PROBE_MS = 30_000;
 const LOOK_EVERY_MS = 500;
 /** Servers keep idle connections for 5 s. */
 const REST_LOOKS = 14;
@@ -49,7 +50,11 @@ export class Monitor {
   async holdings(): Promise<Holdings> {
     rmSync(this.probePath, { force: true });
     process.kill(this.pid, 'SIGUSR2');
-    while (!existsSync(this.probePath)) await delay(10);
+    const deadline = Date.now() + PROBE_MS;
+    while (!existsSync(this.probePath)) {
+      if (Date.now() > deadline) throw new Error(`Switchboard does nothing: no probe within ${PROBE_MS} ms`);
+      await delay(10);
+    }
     const probed = JSON.parse(readFileSync(this.probePath, 'utf8')) as Probed;
     const children = childrenOf(this.pid);
     return {

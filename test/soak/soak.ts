@@ -122,10 +122,14 @@ async function loadAndStrike({ seconds, seed, switchboard, fleet, targets, verdi
   const striking = setInterval(() => {
     for (let count = 0; count < FAULTS_AT_ONCE; count++) fleet.strike(faultRandom, switchboard.process.pid!);
   }, FAULT_EVERY_MS);
-  const died = once(switchboard.process, 'exit').then(() => {
-    throw new Error('Switchboard ended in the middle of the load');
+  const stop = new AbortController();
+  const died = once(switchboard.process, 'exit').then(([code, signal]) => {
+    throw new Error(`Switchboard ended with ${code ?? signal} in the middle of the load`);
   });
-  await Promise.race([load.run(seconds, CALLS_PER_SECOND), died]).finally(() => clearInterval(striking));
+  await Promise.race([load.run(seconds, CALLS_PER_SECOND, stop.signal), died]).finally(() => {
+    clearInterval(striking);
+    stop.abort();
+  });
   await fleet.recovered();
   await Promise.all(targets.map((target) => recover(load, target, verdict)));
   await Promise.all(clients.map((client) => client.end()));
