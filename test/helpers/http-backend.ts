@@ -1,0 +1,178 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describeTools, echoTools, type Tool } from '../fixtures/kit/echo-tools.ts';
+import type { Endpoint, Relay } from './backend-endpoint.ts';
+import type { RpcMessage } from './raw-http.ts';
+import { SseEndpoint } from './sse-endpoint.ts';
+import { StreamableEndpoint } from './streamable-endpoint.ts';
+
+interface BackendOptions {
+  /** Streamable HTTP, or HTTP+SSE of 2024-11-05. */
+  transport?: 'http' | 'sse';
+  /** How streamable HTTP answers calls. */
+  answers?: 'json' | 'events';
+  /** The file in which `count` notes each execution. */
+  ledger?: string;
+  tools?: Record<string, Tool>;
+}
+
+type Fault = { kind: 'none' } | { kind: 'mute' } | { kind: 'status'; status: number };
+
+/** An MCP server over HTTP with `echo`, `whoami`, `count` and `hang`, that fails in the ways it is told to. */
+export class HttpBackend implements AsyncDisposable {
+  readonly name: string;
+  private readonly tools: Record<string, Tool>;
+  private readonly endpoint: Endpoint;
+  private readonly server: Server;
+  private readonly executions = new Map<string, number>();
+  private port = 0;
+  private fault: Fault = { kind: 'none' };
+
+  private constructor(name: string, { transport = 'http', answers = 'json', ledger, tools }: BackendOptions) {
+    this.name = name;
+    this.tools = {
+      ...echoTools({ name, pid: process.pid }, ledger),
+      hang: () => new Promise<never>(() => {}),
+      ...tools,
+    };
+    const relay: Relay = (message, notify) => this.answer(message, notify);
+    this.endpoint =
+      transport === 'sse' ? new SseEndpoint(relay) : new StreamableEndpoint(relay, answers === 'events');
+    this.server = createServer((request, response) => void this.serve(request, response));
+  }
+
+  static async start(name: string, options: BackendOptions = {}): Promise<HttpBackend> {
+    const backend = new HttpBackend(name, options);
+    await backend.comeBack();
+    return backend;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}${this.endpoint.path}`;
+  }
+
+  /** How often a call with this `text` or `key` was executed. */
+  executionsOf(textOrKey: string): number {
+    return this.executions.get(textOrKey) ?? 0;
+  }
+
+  /** What names an old session is answered with 404. Open streams stay. */
+  forgetSessions(): void {
+    this.endpoint.forgetSessions();
+  }
+
+  /** Cuts every open event stream: the standing ones, and answers that come as events. */
+  dropStreams(): void {
+    this.endpoint.dropStreams();
+  }
+
+  /** As a process that was killed: connections are reset, sessions are forgotten, new connections are refused. */
+  async goAway(): Promise<void> {
+    if (!this.server.listening) return;
+    this.endpoint.forgetSessions();
+    const closed = once(this.server, 'close');
+    this.server.close();
+    this.server.closeAllConnections();
+    await closed;
+  }
+
+  /** Listens again, on the port that it had. */
+  async comeBack(): Promise<void> {
+    while (!this.server.listening) {
+      try {
+        this.server.listen(this.port, '127.0.0.1');
+        await once(this.server, 'listening');
+      } catch (error) {
+        // Somebody's outgoing connection may have the port just now.
+        if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+        await delay(20);
+      }
+    }
+    this.port = (this.server.address() as AddressInfo).port;
+  }
+
+  /** Accepts every request from now on and answers none, until `behave`. */
+  fallSilent(): void {
+    this.fault = { kind: 'mute' };
+  }
+
+  /** Refuses every request from now on with this HTTP status, until `behave`. */
+  failWith(status: number): void {
+    this.fault = { kind: 'status', status };
+  }
+
+  behave(): void {
+    this.fault = { kind: 'none' };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.goAway();
+  }
+
+  private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { fault } = this;
+    request.on('error', () => {});
+    response.on('error', () => {});
+    try {
+      const text = (await buffer(request)).toString();
+      if (fault.kind === 'mute') return;
+      if (fault.kind === 'status') {
+        response.writeHead(fault.status).end('told to fail');
+        return;
+      }
+      const message = text === '' ? undefined : (JSON.parse(text) as RpcMessage);
+      await this.endpoint.handle(request, response, message);
+    } catch {
+      // The connection broke while the request was read.
+      response.destroy();
+    }
+  }
+
+  /** The answer to a request. */
+  private async answer(
+    { id, method, params = {} }: RpcMessage,
+    notify: (message: object) => void,
+  ): Promise<object> {
+    switch (method) {
+      case 'initialize':
+        return {
+          id,
+          result: {
+            protocolVersion: params.protocolVersion,
+            capabilities: { tools: {} },
+            serverInfo: { name: this.name, version: '1.0.0' },
+          },
+        };
+      case 'tools/list':
+        return { id, result: { tools: describeTools(this.tools) } };
+      case 'tools/call':
+        return this.execute(id as number, params, notify);
+      default:
+        return { id, result: {} };
+    }
+  }
+
+  private async execute(
+    id: number,
+    params: Record<string, unknown>,
+    notify: (message: object) => void,
+  ): Promise<object> {
+    const { arguments: given = {}, _meta: meta } = params as {
+      arguments?: Record<string, unknown>;
+      _meta?: { progressToken?: unknown };
+    };
+    const tool = this.tools[String(params.name)];
+    if (tool === undefined) return { id, error: { code: -32602, message: `no such tool: ${params.name}` } };
+    const textOrKey = String(given.text ?? given.key);
+    this.executions.set(textOrKey, this.executionsOf(textOrKey) + 1);
+    const progressToken = meta?.progressToken;
+    const progress = (message: string) => {
+      if (progressToken === undefined) return;
+      notify({ method: 'notifications/progress', params: { progressToken, progress: 1, message } });
+    };
+    return { id, result: await tool(given, { id, progress }) };
+  }
+}

@@ -1,0 +1,176 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { HttpBackend } from '../helpers/http-backend.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { MARKER, markedProcesses } from './processes.ts';
+import type { Random } from './random.ts';
+
+/** Something that can be called: a server, or a group of servers. */
+export interface Target {
+  /** What its tools are called, up to the name of the tool. */
+  prefix: string;
+  /** The servers that may answer. */
+  members: string[];
+  /** Whether a call of a tool that only reads has to succeed: nothing is done to one of its servers at least. */
+  isSteady: boolean;
+  /** Whether other calls have to succeed, too: nothing is done to any of its servers. */
+  isHealthy: boolean;
+  /** Whether it offers `later`, for calls that are cancelled. */
+  hasLater: boolean;
+}
+
+const stdioServers = [
+  'calm-stdio',
+  'wild-stdio-1',
+  'wild-stdio-2',
+  'wild-forking',
+  'trio',
+  'pair-a',
+  'pair-b',
+];
+const httpServers = {
+  'calm-http': {},
+  'wild-http': {},
+  'wild-events': { answers: 'events' },
+  'calm-sse': { transport: 'sse' },
+  'wild-sse': { transport: 'sse' },
+} as const;
+const untouched = new Set(['calm-stdio', 'calm-http', 'calm-sse', 'pair-b']);
+
+/** Keys beside the command of a server. */
+const extraKeys: Record<string, object> = {
+  trio: { replicas: 3 },
+  'pair-a': { group: 'pair' },
+  'pair-b': { group: 'pair' },
+};
+
+/** The longest time for which a server over HTTP is away. */
+const MAX_AWAY_MS = 1_500;
+
+/** The 12 servers, and everything bad that happens to some of them. */
+export class Fleet implements AsyncDisposable {
+  readonly faults = new Map<string, number>();
+  private readonly marker: string;
+  private readonly ledger: string;
+  private readonly backends: HttpBackend[];
+  /** The servers over HTTP that are away, until they are back. */
+  private readonly away = new Map<HttpBackend, Promise<void>>();
+
+  private constructor(marker: string, ledger: string, backends: HttpBackend[]) {
+    this.marker = marker;
+    this.ledger = ledger;
+    this.backends = backends;
+  }
+
+  /** Executions of `count` are noted in the ledger. */
+  static async start(marker: string, ledger: string): Promise<Fleet> {
+    const backends = Object.entries(httpServers).map(([name, options]) =>
+      HttpBackend.start(name, { ...options, ledger }),
+    );
+    return new Fleet(marker, ledger, await Promise.all(backends));
+  }
+
+  get size(): number {
+    return stdioServers.length + this.backends.length;
+  }
+
+  configuration(): object {
+    const stdio = stdioServers.map((name) => {
+      const env = { [MARKER]: this.marker, FIXTURE_NAME: name, FIXTURE_LEDGER: this.ledger };
+      const fixture = name === 'wild-forking' ? 'forking' : 'workhorse';
+      return [name, { ...fixtureServer(fixture, env), ...extraKeys[name] }];
+    });
+    const http = this.backends.map(({ name, url }) => [
+      name,
+      { url, type: name.endsWith('sse') ? 'sse' : 'http' },
+    ]);
+    return {
+      mcpServers: Object.fromEntries([...stdio, ...http]),
+      switchboard: { naming: 'always', startup: 'parallel', discoveryWaitMs: 60_000 },
+    };
+  }
+
+  /** What can be called. A build without groups shows the servers of one apart. */
+  targets(toolNames: readonly string[]): Target[] {
+    const hasGroups = toolNames.includes('pair__echo');
+    const names = [...stdioServers, ...Object.keys(httpServers)];
+    const single = names.filter((name) => !hasGroups || !name.startsWith('pair-'));
+    const targets = single.map((name) => ({
+      prefix: `${name}__`,
+      members: [name],
+      isSteady: untouched.has(name),
+      isHealthy: untouched.has(name),
+      hasLater: stdioServers.includes(name) && name !== 'wild-forking',
+    }));
+    if (!hasGroups) return targets;
+    const pair = { prefix: 'pair__', members: ['pair-a', 'pair-b'], isSteady: true, isHealthy: false };
+    return [...targets, { ...pair, hasLater: true }];
+  }
+
+  /** Does something bad to one of the servers. */
+  strike(random: Random, switchboardPid: number): void {
+    const victims = [...stdioServers, ...Object.keys(httpServers)].filter((name) => !untouched.has(name));
+    const victim = random.pick(victims);
+    const backend = this.backends.find(({ name }) => name === victim);
+    if (backend === undefined) this.kill(victim, random, switchboardPid);
+    else this.disturb(backend, random);
+  }
+
+  /** Settles when every server is there again. */
+  async recovered(): Promise<void> {
+    await Promise.all(this.away.values());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.recovered();
+    await Promise.all(this.backends.map((backend) => backend[Symbol.asyncDispose]()));
+  }
+
+  /** Only the process that Switchboard started; what that one started is Switchboard's to end. */
+  private kill(name: string, random: Random, switchboardPid: number): void {
+    const running = markedProcesses(this.marker).filter(
+      (found) => found.name === name && found.parent === switchboardPid,
+    );
+    if (running.length === 0) return;
+    try {
+      process.kill(random.pick(running).pid, 'SIGKILL');
+      this.note('kill');
+    } catch {
+      // It has ended in the meantime.
+    }
+  }
+
+  private disturb(backend: HttpBackend, random: Random): void {
+    if (this.away.has(backend)) return;
+    const isSse = backend.name.endsWith('sse');
+    const fault = random.pick(isSse ? ['drop', 'restart'] : ['forget', 'drop', 'restart', 'refuse']);
+    const awayMs = 200 + random.below(MAX_AWAY_MS - 200);
+    this.note(fault);
+    if (fault === 'forget') backend.forgetSessions();
+    else if (fault === 'drop') backend.dropStreams();
+    else if (fault === 'restart') this.whileAway(backend, restart(backend, awayMs));
+    else this.whileAway(backend, refuse(backend, awayMs));
+  }
+
+  private whileAway(backend: HttpBackend, fault: Promise<void>): void {
+    this.away.set(
+      backend,
+      fault.finally(() => this.away.delete(backend)),
+    );
+  }
+
+  private note(fault: string): void {
+    this.faults.set(fault, (this.faults.get(fault) ?? 0) + 1);
+  }
+}
+
+async function restart(backend: HttpBackend, awayMs: number): Promise<void> {
+  await backend.goAway();
+  await delay(awayMs);
+  await backend.comeBack();
+}
+
+async function refuse(backend: HttpBackend, awayMs: number): Promise<void> {
+  backend.failWith(503);
+  await delay(awayMs);
+  backend.behave();
+}

@@ -1,0 +1,99 @@
+import type { SoakClient } from './client.ts';
+import type { Target } from './fleet.ts';
+import type { Random } from './random.ts';
+import type { PlannedCall, Verdict } from './verdict.ts';
+
+/** A call that is not answered within this time is lost. Servers' own deadlines are shorter. */
+const DEADLINE_MS = 60_000;
+const TURN_MS = 20;
+
+/** Many clients that call at random, at a steady pace, whether the calls before were answered or not. */
+export class Load {
+  private readonly clients: readonly SoakClient[];
+  private readonly targets: readonly Target[];
+  private readonly cancellable: readonly Target[];
+  private readonly random: Random;
+  private readonly verdict: Verdict;
+  private readonly expectedTools: readonly string[];
+  private readonly underWay = new Set<Promise<unknown>>();
+
+  constructor(clients: readonly SoakClient[], targets: readonly Target[], random: Random, verdict: Verdict) {
+    this.clients = clients;
+    this.targets = targets;
+    this.cancellable = targets.filter(({ hasLater }) => hasLater);
+    this.random = random;
+    this.verdict = verdict;
+    this.expectedTools = targets.map(({ prefix }) => `${prefix}echo`);
+  }
+
+  /** Settles when the time is over, or it is told to stop, and every call has been judged. */
+  async run(seconds: number, callsPerSecond: number, stop: AbortSignal): Promise<void> {
+    const start = performance.now();
+    let started = 0;
+    await new Promise<void>((resolve) => {
+      const turn = setInterval(() => {
+        const elapsed = (performance.now() - start) / 1_000;
+        for (; started < elapsed * callsPerSecond; started++) this.startOne();
+        if (elapsed < seconds && !stop.aborted) return;
+        clearInterval(turn);
+        resolve();
+      }, TURN_MS);
+    });
+    await Promise.all(this.underWay);
+  }
+
+  /** An echo of one target, outside of the load. True when it was answered with a result. */
+  async tryOnce(target: Target): Promise<boolean> {
+    const client = this.random.pick(this.clients);
+    return this.call(client, { kind: 'echo', target, text: client.uniqueText() });
+  }
+
+  private startOne(): void {
+    const client = this.random.pick(this.clients);
+    const isList = this.random.chance(0.03);
+    const request: Promise<unknown> = isList ? this.list(client) : this.call(client, this.plan(client));
+    const over = request.finally(() => this.underWay.delete(over));
+    this.underWay.add(over);
+  }
+
+  private plan(client: SoakClient): PlannedCall {
+    const text = client.uniqueText();
+    if (this.random.chance(0.05)) return { kind: 'later', target: this.random.pick(this.cancellable), text };
+    const kind = this.random.chance(0.3) ? 'count' : 'echo';
+    return { kind, target: this.random.pick(this.targets), text };
+  }
+
+  /** True when it was answered with a result. */
+  private async call(client: SoakClient, call: PlannedCall): Promise<boolean> {
+    const { kind, target, text } = call;
+    const delayMs = this.random.chance(0.5) ? this.random.below(200) : 0;
+    const subject = kind === 'count' ? { key: text } : { text };
+    const wantsProgress = kind === 'later' || (kind === 'echo' && this.random.chance(0.2));
+    this.verdict.planned(call);
+    try {
+      const answers = await client.request(
+        'tools/call',
+        { name: `${target.prefix}${kind}`, arguments: { ...subject, delayMs } },
+        {
+          deadlineMs: DEADLINE_MS,
+          cancelOnProgress: kind === 'later',
+          ...(wantsProgress ? { text } : {}),
+        },
+      );
+      this.verdict.judge(call, answers);
+      return answers[0]?.result !== undefined;
+    } catch (error) {
+      this.verdict.lost(call, (error as Error).message);
+      return false;
+    }
+  }
+
+  private async list(client: SoakClient): Promise<void> {
+    try {
+      const answers = await client.request('tools/list', {}, { deadlineMs: DEADLINE_MS });
+      this.verdict.judgeList(answers, this.expectedTools);
+    } catch (error) {
+      this.verdict.violation(`a list was not answered: ${(error as Error).message}`);
+    }
+  }
+}

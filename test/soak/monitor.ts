@@ -1,0 +1,128 @@
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { childrenOf, describeOpenFiles, openFilesOf, residentMegabytes } from './processes.ts';
+
+/** What the Switchboard process holds at one moment. */
+export interface Holdings {
+  openFiles: number;
+  children: number;
+  zombies: number;
+  resources: Record<string, number>;
+  listeners: Record<string, number>;
+  heapMegabytes: number;
+  warnings: string[];
+}
+
+type Probed = Pick<Holdings, 'resources' | 'listeners' | 'heapMegabytes' | 'warnings'>;
+
+const PROBE_MS = 30_000;
+const LOOK_EVERY_MS = 500;
+/** Servers keep idle connections for 5 s. */
+const REST_LOOKS = 14;
+/** stdin, stdout and stderr. */
+const FILES_PER_CHILD = 3;
+/** These come and go with the children, by so many each. */
+const perChild: Record<string, number> = { ProcessWrap: 1, PipeWrap: 3 };
+/** Work that is under way just now, and holds nothing when it is done. */
+const passing = new Set(['FSReqCallback', 'FSReqPromise', 'GetAddrInfoReqWrap', 'Immediate', 'TickObject']);
+
+/** Looks at the Switchboard process, from outside and through the probe inside. */
+export class Monitor {
+  readonly rss: number[] = [];
+  private readonly pid: number;
+  private readonly probePath: string;
+  private sampling: NodeJS.Timeout | undefined;
+
+  constructor(pid: number, probePath: string) {
+    this.pid = pid;
+    this.probePath = probePath;
+  }
+
+  /** Notes the memory each second from now on. */
+  startSampling(): void {
+    this.sampling = setInterval(() => this.rss.push(residentMegabytes(this.pid)), 1_000);
+  }
+
+  stopSampling(): void {
+    clearInterval(this.sampling);
+  }
+
+  async holdings(): Promise<Holdings> {
+    rmSync(this.probePath, { force: true });
+    process.kill(this.pid, 'SIGUSR2');
+    const deadline = Date.now() + PROBE_MS;
+    while (!existsSync(this.probePath)) {
+      if (Date.now() > deadline) throw new Error(`Switchboard does nothing: no probe within ${PROBE_MS} ms`);
+      await delay(10);
+    }
+    const probed = JSON.parse(readFileSync(this.probePath, 'utf8')) as Probed;
+    const children = childrenOf(this.pid);
+    return {
+      openFiles: openFilesOf(this.pid),
+      children: children.length,
+      zombies: children.filter(({ isZombie }) => isZombie).length,
+      ...probed,
+    };
+  }
+
+  /** What it holds when it has nothing to do, once idle connections are gone. */
+  async atRest(): Promise<Holdings> {
+    let least = await this.holdings();
+    for (let unchanged = 0; unchanged < REST_LOOKS; unchanged++) {
+      await delay(LOOK_EVERY_MS);
+      const holdings = await this.holdings();
+      if (leaks(holdings, least).length > 0) unchanged = 0;
+      least = holdings;
+    }
+    return least;
+  }
+
+  /** What it holds once that is no more than it held before, or when the time is up. */
+  async settled(before: Holdings, withinMs: number): Promise<Holdings> {
+    const deadline = Date.now() + withinMs;
+    for (;;) {
+      const holdings = await this.holdings();
+      if (leaks(before, holdings).length === 0 || Date.now() > deadline) return holdings;
+      await delay(LOOK_EVERY_MS);
+    }
+  }
+
+  describeOpenFiles(): string {
+    return describeOpenFiles(this.pid);
+  }
+}
+
+/** What is there now and was not before, in words. */
+export function leaks(before: Holdings, after: Holdings): string[] {
+  const moreChildren = after.children - before.children;
+  const found: string[] = [];
+  const compare = (what: string, was: number, is: number) => {
+    if (is > was) found.push(`${what}: ${was} before the load, ${is} after it`);
+  };
+  compare('open files', before.openFiles + FILES_PER_CHILD * moreChildren, after.openFiles);
+  compare('zombies', 0, after.zombies);
+  for (const [kind, count] of Object.entries(after.resources)) {
+    if (passing.has(kind)) continue;
+    const was = before.resources[kind] ?? 0;
+    compare(`resources ${kind}`, was + (perChild[kind] ?? 0) * moreChildren, count);
+  }
+  for (const [where, count] of Object.entries(after.listeners)) {
+    compare(`listeners of ${where}`, before.listeners[where] ?? 0, count);
+  }
+  return found;
+}
+
+/** The averages of the second and of the last quarter. The first one is left out: a process warms up. */
+export function quarters(samples: readonly number[]): { second: number; last: number } {
+  const size = Math.floor(samples.length / 4);
+  return { second: average(samples.slice(size, 2 * size)), last: average(samples.slice(-size)) };
+}
+
+/** 20 % and 20 MB are what garbage collection may make of it. */
+export function isFlat({ second, last }: { second: number; last: number }): boolean {
+  return last <= second * 1.2 + 20;
+}
+
+function average(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0) / Math.max(1, numbers.length);
+}

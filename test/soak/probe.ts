@@ -1,0 +1,55 @@
+/**
+ * Loaded into the Switchboard of the soak with --import. On SIGUSR2 it writes what the process holds to the file
+ * SOAK_PROBE. Only what it can tell from inside is here; files and memory are seen from outside.
+ */
+import { createHook } from 'node:async_hooks';
+import type { EventEmitter } from 'node:events';
+import { renameSync, writeFileSync } from 'node:fs';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+const { SOAK_PROBE = '' } = process.env;
+
+// The list of active resources leaves out timers that do not keep the process alive; nearly all of ours are such.
+const timers = new Set<number>();
+createHook({
+  init: (id, type) => {
+    if (type === 'Timeout') timers.add(id);
+  },
+  destroy: (id) => {
+    timers.delete(id);
+  },
+  trackPromises: false,
+}).enable();
+
+const warnings: string[] = [];
+process.on('warning', ({ name, message }) => warnings.push(`${name}: ${message}`));
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+process.on('SIGUSR2', () => {
+  collectGarbage();
+  const resources: Record<string, number> = {};
+  for (const kind of process.getActiveResourcesInfo()) resources[kind] = (resources[kind] ?? 0) + 1;
+  const report = {
+    resources: { ...resources, Timeout: timers.size },
+    listeners: {
+      process: listenersOf(process),
+      'busiest handle': Math.max(0, ...handles().map(listenersOf)),
+    },
+    heapMegabytes: process.memoryUsage().heapUsed / 2 ** 20,
+    warnings,
+  };
+  writeFileSync(`${SOAK_PROBE}.new`, JSON.stringify(report));
+  renameSync(`${SOAK_PROBE}.new`, SOAK_PROBE);
+});
+
+function handles(): EventEmitter[] {
+  const { _getActiveHandles: active } = process as unknown as { _getActiveHandles(): EventEmitter[] };
+  return active.call(process).filter((handle) => typeof handle.eventNames === 'function');
+}
+
+function listenersOf(emitter: EventEmitter): number {
+  return emitter.eventNames().reduce((sum, name) => sum + emitter.listenerCount(name), 0);
+}
