@@ -17,8 +17,8 @@ function echo(text: string, name: string): RpcMessage {
   return { id: 1, result: { content: [{ type: 'text', text: JSON.stringify({ text, name, pid: 1 }) }] } };
 }
 
-function failure(message: string): RpcMessage {
-  return { id: 1, error: { code: -32603, message } };
+function failure(message: string, code = 'server_unavailable'): RpcMessage {
+  return { id: 1, error: { code: -32603, message, data: { code } } };
 }
 
 function violationsOf(target: Target, kind: PlannedCall['kind'], ...answers: RpcMessage[]): string {
@@ -47,6 +47,7 @@ describe('the verdict on a call', () => {
     ['an error that names nobody', /does not say/, wild, 'echo', [failure('something went wrong')]],
     ['an error of a healthy server', /nothing was done/, calm, 'count', [failure('Server "calm" is gone')]],
     ['an error where another could answer', /nothing was done/, pair, 'echo', [failure('"left" is gone')]],
+    ['a call that ran out of time', /no server hangs/, wild, 'echo', [failure('"wild"', 'call_timeout')]],
     ['a late answer', /cancelled and still answered/, wild, 'later', [echo('late', 'wild')]],
   ])('is not fine with %s', (_what, violation, target, kind, answers) => {
     expect(violationsOf(target, kind, ...answers)).toMatch(violation);

@@ -107,6 +107,8 @@ export class Verdict {
     if (!isClear) this.violation(`${shown}, which does not say what is wrong with which server`);
     const mustSucceed = target.isHealthy || (target.isSteady && kind === 'echo');
     if (mustSucceed) this.violation(`${shown}, though nothing was done to that server`);
+    // What is done to servers is seen at once; a call that runs out of time was forgotten by somebody.
+    if (error.data?.code === 'call_timeout') this.violation(`${shown}, though no server hangs`);
     this.tallyOf(target).failed++;
     const code = `${error.code} ${error.data?.code ?? ''}`.trim();
     this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
