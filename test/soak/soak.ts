@@ -77,6 +77,9 @@ export async function runSoak({ seconds, seed }: SoakOptions): Promise<SoakRepor
     if (!isFlat({ second, last })) {
       verdict.violation(`memory grew from ${second.toFixed()} MB to ${last.toFixed()} MB`);
     }
+    if (!isFlat({ second: before.liveMegabytes, last: after.liveMegabytes })) {
+      verdict.violation(`${after.liveMegabytes.toFixed()} MB are in use when all clients have left`);
+    }
     const restarts = readyIn(switchboard) - readyBefore;
     await stopAndLookAround(switchboard, marker, verdict);
     verdict.judgeLedger((await readFile(ledger, 'utf8')).split('\n').filter((line) => line !== ''));
