@@ -97,7 +97,8 @@ export async function runSoak({ seconds, seed }: SoakOptions): Promise<SoakRepor
 /** Calls everything until it is started, replicas too, so that what is held then can be compared with the end. */
 async function warmUp(url: string, fleet: Fleet): Promise<Target[]> {
   const session = await RawSession.open(url);
-  const targets = fleet.targets(await session.toolNames());
+  await session.toolNames();
+  const targets = fleet.targets();
   await Promise.all(
     targets.flatMap(({ prefix }) =>
       Array.from({ length: 10 }, () => session.callText(`${prefix}echo`, { text: 'warm up', delayMs: 100 })),
