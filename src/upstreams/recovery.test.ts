@@ -92,25 +92,6 @@ describe('the clock of a connection', () => {
     expect(lifecycle.refusal('box')).toBeUndefined();
   });
 
-  it('lets the try through that it called for, whatever the time of day is by then', () => {
-    const refusals: unknown[] = [];
-    const lifecycle: Lifecycle = new Lifecycle(usual, {
-      changed() {},
-      due: () => refusals.push(lifecycle.refusal('box')),
-    });
-    lifecycle.happens({ kind: 'starts' });
-    lifecycle.happens({ kind: 'connect failed', reason });
-    vi.advanceTimersByTime(SECOND / 2);
-    expect(lifecycle.refusal('box')).toBeDefined();
-    vi.setSystemTime(-MINUTE);
-    vi.advanceTimersByTime(SECOND / 2);
-    expect(refusals).toEqual([undefined]);
-
-    lifecycle.happens({ kind: 'starts' });
-    lifecycle.happens({ kind: 'connect failed', reason });
-    expect(lifecycle.refusal('box')).toBeDefined();
-  });
-
   it('looks again at a server that is degraded, at the time that it was given', () => {
     const dues: number[] = [];
     const lifecycle = new Lifecycle(usual, { changed() {}, due: () => dues.push(Date.now()) });
