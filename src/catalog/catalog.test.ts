@@ -196,4 +196,24 @@ describe('a group in a catalog', () => {
     expect(catalog.resource('a:1')).toMatchObject({ group: 'my pool', own: 'a:1', server: undefined });
     expect(catalog.resource('b:7')).toMatchObject({ group: 'my pool', own: 'b:7', server: undefined });
   });
+
+  it('knows which of its servers have what only a template tells of', () => {
+    const template = (server: string, uriTemplate: string) => offer(server, { templates: [{ uriTemplate }] });
+    const catalog = new Catalog(
+      [
+        group(
+          'pool',
+          template('one', 'day:{day}'),
+          template('two', 'day:{day}'),
+          template('three', 'x:{id}'),
+        ),
+        contribution('alone', { templates: [{ uriTemplate: 'y:{id}' }] }),
+      ],
+      rules,
+    );
+    expect(catalog.resource('resource://pool/day:1')?.among).toEqual(['one', 'two']);
+    expect(catalog.resource('x:1')?.among).toEqual(['three']);
+    expect(catalog.resource('resource://pool/z:1')?.among).toBeUndefined();
+    expect(catalog.resource('y:1')?.among).toBeUndefined();
+  });
 });

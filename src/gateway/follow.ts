@@ -48,11 +48,11 @@ function choose(
   const route = scope.catalog.resource(message.uri!.value);
   const group = route && scope.servers.group(route.group);
   if (route === undefined || group === undefined) return undefined;
-  const { own, server } = route;
+  const { own, server, among } = route;
   const known = session.follows(group.name, own);
   if (known !== undefined) return known;
   const { labels } = readWishes(message, prefer);
-  const errand: Errand = { client: session, kind: 'resources', own, server, labels };
+  const errand: Errand = { client: session, kind: 'resources', own, server, among, labels };
   const replica = group.pick(errand, undefined);
   if (replica === undefined) throw group.unavailable(errand, undefined);
   return { group: group.name, own, replica };
@@ -109,6 +109,7 @@ export function followElsewhere(group: Group, gone: Replica, sessions: Iterable<
         kind: 'resources' as const,
         own,
         server: undefined,
+        among: undefined,
         labels: undefined,
       };
       const replica = group.pick(errand, new Set([gone]));

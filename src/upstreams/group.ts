@@ -13,6 +13,8 @@ export interface Errand {
   own: string;
   /** Where the client named one server of the group. */
   server: string | undefined;
+  /** The servers that have it, where their lists need not say so. */
+  among: readonly string[] | undefined;
   /** Labels of servers that the client would rather have. */
   labels: Readonly<Record<string, string>> | undefined;
 }
@@ -88,12 +90,14 @@ export class Group {
     );
   }
 
-  /** The replicas that offer it; where none is known to, for resources need not be listed, all. */
-  private able({ kind, own, server }: Errand): readonly Replica[] {
+  /** The replicas that offer it; where none is known to, for resources need not be listed, those that may. */
+  private able({ kind, own, server, among }: Errand): readonly Replica[] {
     const asked = server === undefined ? this.replicas : this.replicas.filter((one) => one.server === server);
     if (asked.length === 1) return asked;
     const offering = asked.filter((replica) => this.offers(replica, kind, own));
-    return offering.length === 0 ? asked : offering;
+    if (offering.length > 0) return offering;
+    const likely = asked.filter((replica) => among?.includes(replica.server));
+    return likely.length === 0 ? asked : likely;
   }
 
   /** One that was never seen offers what its siblings do. */
