@@ -66,6 +66,15 @@ export class Group {
     return chosen;
   }
 
+  has(replica: Replica): boolean {
+    return this.replicas.includes(replica);
+  }
+
+  /** Whether a replica is one of those that the errand can go to. */
+  mayTake(errand: Errand, replica: Replica): boolean {
+    return this.able(errand).includes(replica);
+  }
+
   /** Whether another replica could do the same right now. */
   hasOther(errand: Errand, except: ReadonlySet<Replica>): boolean {
     return this.able(errand).some(
