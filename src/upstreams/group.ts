@@ -62,7 +62,9 @@ export class Group {
     const stay = this.stays.get(client);
     if (stay !== undefined && candidates.includes(stay)) return stay;
     const chosen = choose(candidates, this.turn(errand), this.preference(errand));
-    if (chosen.isolates) this.stays.set(client, chosen);
+    // Who goes elsewhere for one thing that only another server has comes back after it.
+    const isAway = stay !== undefined && this.has(stay) && !except?.has(stay) && !stay.refusal(client);
+    if (chosen.isolates && !isAway) this.stays.set(client, chosen);
     return chosen;
   }
 
