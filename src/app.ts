@@ -150,6 +150,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       const next = withOverrides(result, options);
       scope.configure(scopeSettings(next.settings));
       const changes = servers.apply(next.servers);
+      gateway.regrouped();
       void servers.start(changes.started, false);
       scope.changes(offerKinds);
       const { started, changed, stopped } = changes;

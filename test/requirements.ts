@@ -189,11 +189,11 @@ export const requirements: Requirement[] = [
     'Tools of the same name are set apart by server, callable so, and the prefix can be chosen.',
   ),
   row('G3', due, 'A tool that a server adds later is announced to connected clients and listed.'),
-  row('G4', later, 'Calls of a tool that several servers share go round them evenly, and none is lost.'),
-  row('G5', later, 'A client’s preference for certain servers is respected where that is possible.'),
+  row('G4', due, 'Calls of a tool that several servers share go round them evenly, and none is lost.'),
+  row('G5', due, 'A client’s preference for certain servers is respected where that is possible.'),
   row(
     'G6',
-    later,
+    due,
     'When the chosen server is unavailable, another is tried; only when all fail there is an error.',
   ),
   row(
@@ -202,11 +202,7 @@ export const requirements: Requirement[] = [
     'When a server disconnects during a request, that request fails clearly and others go on.',
   ),
   row('G8', later, 'A server that comes back is used again for new calls; nothing is replayed.'),
-  row(
-    'G9',
-    later,
-    'When all servers are down, the error says that none is available; recovery needs nobody.',
-  ),
+  row('G9', due, 'When all servers are down, the error says that none is available; recovery needs nobody.'),
   row(
     'G10',
     due,

@@ -110,3 +110,110 @@ describe('a catalog', () => {
     }
   });
 });
+
+describe('a group in a catalog', () => {
+  const readOnly = { annotations: { readOnlyHint: true } };
+  const search = (server: string, more: object = {}) =>
+    offer(server, { tools: [{ name: 'search', title: server, ...more }], prompts: [{ name: 'ask' }] });
+  const group = (name: string, ...servers: ServerOffer[]): Contribution => ({
+    group: name,
+    prefix: name,
+    servers,
+  });
+
+  it('[G4] lists what its servers share once, in the words of the first, and says whose it is', () => {
+    const catalog = new Catalog([group('pool', search('one'), search('two'))], rules);
+    const from = { 'dev.switchboard/server': 'one', 'dev.switchboard/group': 'pool' };
+    expect(listed(catalog, 'tools')).toEqual({ tools: [{ name: 'search', title: 'one', _meta: from }] });
+    expect(listed(catalog, 'prompts')).toEqual({ prompts: [{ name: 'ask', _meta: from }] });
+    expect(catalog.warnings).toEqual([]);
+  });
+
+  it('[G4] takes calls under its own names for all of its servers, under theirs for one of them', () => {
+    const catalog = new Catalog([group('pool', search('one'), search('two'))], rules);
+    for (const kind of ['tool', 'prompt'] as const) {
+      const own = kind === 'tool' ? 'search' : 'ask';
+      expect(catalog[kind](own)).toMatchObject({ group: 'pool', own, server: undefined });
+      expect(catalog[kind](`pool__${own}`)).toMatchObject({ group: 'pool', own, server: undefined });
+      expect(catalog[kind](`one__${own}`)).toMatchObject({ group: 'pool', own, server: 'one' });
+      expect(catalog[kind](`two__${own}`)).toMatchObject({ group: 'pool', own, server: 'two' });
+      expect(catalog[kind](`three__${own}`)).toBeUndefined();
+    }
+  });
+
+  it('gives a server only the names of what it offers itself', () => {
+    const catalog = new Catalog(
+      [group('pool', search('one'), offer('two', { tools: [{ name: 'extra' }] }))],
+      rules,
+    );
+    expect(catalog.tool('two__extra')).toMatchObject({ server: 'two' });
+    expect(catalog.tool('two__search')).toBeUndefined();
+    expect(catalog.tool('extra')).toMatchObject({ group: 'pool', server: undefined });
+  });
+
+  it('that is called like one of its servers means all of them by that name', () => {
+    const catalog = new Catalog([group('one', search('one'), search('two'))], rules);
+    expect(catalog.tool('one__search')).toMatchObject({ group: 'one', server: undefined });
+    expect(catalog.tool('two__search')).toMatchObject({ group: 'one', server: 'two' });
+    expect(catalog.resource('resource://one/a:1')).toMatchObject({ group: 'one', server: undefined });
+  });
+
+  it('clashes with others as one, under its own name', () => {
+    const catalog = new Catalog(
+      [group('pool', search('one'), search('two')), contribution('three', { tools: [{ name: 'search' }] })],
+      rules,
+    );
+    expect(listed(catalog, 'tools')).toMatchObject({
+      tools: [{ name: 'pool__search' }, { name: 'three__search' }],
+    });
+    expect(catalog.tool('search')).toBeUndefined();
+    expect(catalog.tool('one__search')).toMatchObject({ group: 'pool', server: 'one' });
+  });
+
+  it('repeats only what every server calls harmless; a server that is named is taken at its word', () => {
+    const idempotent = { annotations: { idempotentHint: true } };
+    const harmless = new Catalog([group('pool', search('one', readOnly), search('two', idempotent))], rules);
+    expect(harmless.tool('search')?.isRepeatable).toBe(true);
+    const mixed = new Catalog([group('pool', search('one', readOnly), search('two'))], rules);
+    expect(mixed.tool('search')?.isRepeatable).toBe(false);
+    expect(mixed.tool('one__search')?.isRepeatable).toBe(true);
+    expect(mixed.tool('two__search')?.isRepeatable).toBe(false);
+    expect(mixed.prompt('ask')?.isRepeatable).toBe(true);
+  });
+
+  it('[G10] has public URIs with its name; those with a name of its servers lead to that server', () => {
+    const shared = { resources: [{ uri: 'a:1' }], templates: [{ uriTemplate: 'b:{id}' }] };
+    const catalog = new Catalog([group('my pool', offer('one', shared), offer('two', shared))], rules);
+    expect(listed(catalog, 'resources')).toMatchObject({ resources: [{ uri: 'resource://my%20pool/a:1' }] });
+    expect(listed(catalog, 'templates')).toMatchObject({
+      resourceTemplates: [{ uriTemplate: 'resource://my%20pool/b:{id}' }],
+    });
+    expect(catalog.resource('resource://my%20pool/b:7')).toMatchObject({
+      group: 'my pool',
+      server: undefined,
+    });
+    expect(catalog.resource('resource://two/a:1')).toMatchObject({ group: 'my pool', server: 'two' });
+    expect(catalog.resource('a:1')).toMatchObject({ group: 'my pool', own: 'a:1', server: undefined });
+    expect(catalog.resource('b:7')).toMatchObject({ group: 'my pool', own: 'b:7', server: undefined });
+  });
+
+  it('knows which of its servers have what only a template tells of', () => {
+    const template = (server: string, uriTemplate: string) => offer(server, { templates: [{ uriTemplate }] });
+    const catalog = new Catalog(
+      [
+        group(
+          'pool',
+          template('one', 'day:{day}'),
+          template('two', 'day:{day}'),
+          template('three', 'x:{id}'),
+        ),
+        contribution('alone', { templates: [{ uriTemplate: 'y:{id}' }] }),
+      ],
+      rules,
+    );
+    expect(catalog.resource('resource://pool/day:1')?.among).toEqual(['one', 'two']);
+    expect(catalog.resource('x:1')?.among).toEqual(['three']);
+    expect(catalog.resource('resource://pool/z:1')?.among).toBeUndefined();
+    expect(catalog.resource('y:1')?.among).toBeUndefined();
+  });
+});

@@ -31,6 +31,8 @@ export interface Route {
   own: string;
   /** Where one server of the group was named. */
   server: string | undefined;
+  /** The servers of the group that have it, where only a template tells; undefined where their lists do, or nothing does. */
+  among: readonly string[] | undefined;
   /** Whether it does no harm to ask for it twice. */
   isRepeatable: boolean;
 }
@@ -51,9 +53,18 @@ export class Catalog {
   /** The group that a name in a URI stands for, and the server of it, where it is one. */
   private readonly places = new Map<string, Pick<Route, 'group' | 'server'>>();
   private readonly resourceOwners = new Map<string, Set<string>>();
-  private readonly templates: { group: string; matches: (uri: string) => boolean }[] = [];
+  private readonly templates: {
+    group: string;
+    servers: readonly string[];
+    matches: (uri: string) => boolean;
+  }[] = [];
+  /** Groups of several servers. */
+  private readonly shared: ReadonlySet<string>;
 
   constructor(contributions: readonly Contribution[], rules: CatalogRules) {
+    this.shared = new Set(
+      contributions.filter(({ servers }) => servers.length > 1).map(({ group }) => group),
+    );
     for (const { group, servers } of contributions) {
       for (const { server } of servers) this.places.set(server, { group, server });
     }
@@ -85,24 +96,25 @@ export class Catalog {
     if (known !== undefined && place !== undefined) {
       const own = known.ownUri;
       // One server may hand out the public URI of another's resource, which is then under its own name.
-      return (
-        (this.offers(place.group, own) ? undefined : this.behind(own)) ?? {
-          ...place,
-          own,
-          isRepeatable: true,
-        }
-      );
+      return (this.offers(place.group, own) ? undefined : this.behind(own)) ?? this.resourceRoute(place, own);
     }
     const owners = this.resourceOwners.get(uri) ?? this.ownersByTemplate(uri);
     if (owners.size !== 1) return undefined;
     const [group] = owners;
-    return { group: group!, own: uri, server: undefined, isRepeatable: true };
+    return this.resourceRoute({ group: group!, server: undefined }, uri);
   }
 
   private behind(uri: string): Route | undefined {
     const inner = parsePublicUri(uri);
     const place = inner && this.places.get(inner.server);
-    return place && { ...place, own: inner.ownUri, isRepeatable: true };
+    return place && this.resourceRoute(place, inner.ownUri);
+  }
+
+  private resourceRoute(place: Pick<Route, 'group' | 'server'>, own: string): Route {
+    const isListed = !this.shared.has(place.group) || this.resourceOwners.get(own)?.has(place.group) === true;
+    const likely = isListed ? [] : this.templates.filter(({ group }) => group === place.group);
+    const among = likely.filter(({ matches }) => matches(own)).flatMap(({ servers }) => servers);
+    return { ...place, own, among: among.length === 0 ? undefined : among, isRepeatable: true };
   }
 
   private offers(group: string, uri: string): boolean {
@@ -136,7 +148,7 @@ export class Catalog {
       const { listed: name, qualified } = names[index]!;
       const { group } = contribution;
       const isRepeatable = kind === 'prompts' || items.every(({ item }) => isHarmless(item));
-      const route = { group, own: key, server: alias?.server, isRepeatable };
+      const route = { group, own: key, server: alias?.server, among: undefined, isRepeatable };
       routes.set(qualified, route);
       if (alias !== undefined) return;
       if (name === undefined) {
@@ -168,7 +180,8 @@ export class Catalog {
     return contributions.flatMap((contribution) =>
       sharedItems(contribution, 'templates', 'uriTemplate').map(({ key: template, items }) => {
         const { group } = contribution;
-        this.templates.push({ group, matches: templateMatcher(template) });
+        const servers = items.map(({ server }) => server);
+        this.templates.push({ group, servers, matches: templateMatcher(template) });
         const uriTemplate = uriPrefix(group) + template;
         return { group, key: template, bytes: itemBytes(items[0]!, contribution, { uriTemplate }) };
       }),

@@ -29,6 +29,15 @@ const servers: fc.Arbitrary<Server[]> = fc.uniqueArray(
     .map(({ server, prefix, tools }) => ({ server, prefix: prefix ?? server, tools })),
   { selector: ({ server }) => server, maxLength: 5 },
 );
+/** Groups of servers; some are called like one of their own. */
+const groups: fc.Arbitrary<Contribution[]> = servers.chain((list) =>
+  fc
+    .array(fc.record({ members: fc.integer({ min: 1, max: 3 }), isNamedLikeFirst: fc.boolean() }), {
+      minLength: list.length,
+      maxLength: list.length,
+    })
+    .map((cuts) => groupsOf(list, cuts)),
+);
 const rules = fc.record({
   mode: fc.constantFrom(...modes),
   separator: fc.constantFrom('__', '_', '-', '.', '', '::'),
@@ -43,6 +52,22 @@ function itemsOf(list: readonly Server[]): Named[] {
 function contribution({ server, prefix, tools }: Server): Contribution {
   const offered = { tools: tools.map((name) => ({ name })), resources: [], templates: [], prompts: [] };
   return { group: server, prefix, servers: [{ server, prefix, ...offered }] };
+}
+
+function groupsOf(list: Server[], cuts: { members: number; isNamedLikeFirst: boolean }[]): Contribution[] {
+  const names = new Set(list.map(({ server }) => server));
+  const formed: Contribution[] = [];
+  let first = 0;
+  for (const { members, isNamedLikeFirst } of cuts) {
+    const offers = list.slice(first, first + members).flatMap((server) => contribution(server).servers);
+    first += members;
+    if (offers.length === 0) break;
+    // A group that is called like a server outside of it is refused with the configuration.
+    let group = isNamedLikeFirst ? offers[0]!.server : `a_${formed.length}`;
+    while (!isNamedLikeFirst && names.has(group)) group += '_';
+    formed.push({ group, prefix: group, servers: offers });
+  }
+  return formed;
 }
 
 /** The names of every item, by its server and its own name. */
@@ -79,6 +104,46 @@ describe('public names', () => {
         });
       }),
       { numRuns: 300 },
+    );
+  });
+
+  it('of groups and of their servers are all different, and each leads to whom it names [G4]', () => {
+    fc.assert(
+      fc.property(groups, rules, (contributions, rule) => {
+        const catalog = new Catalog(contributions, { ...rule, pageSize: 0 });
+        const entries = contributions.flatMap(({ group, prefix, servers: members }) => {
+          const shared = new Set(members.flatMap(({ tools }) => tools.map(({ name }) => String(name))));
+          const pinned = members
+            .filter(({ server }) => server !== group)
+            .flatMap(({ server, prefix: own, tools }) =>
+              tools.map(({ name }) => ({
+                item: { server, prefix: own, name: String(name), isAlias: true },
+                leadsTo: { group, own: name, server },
+              })),
+            );
+          const common = [...shared].map((name) => ({
+            item: { server: group, prefix, name, isAlias: false },
+            leadsTo: { group, own: name, server: undefined },
+          }));
+          return [...common, ...pinned];
+        });
+        const names = publicNames(
+          entries.map(({ item }) => item),
+          rule,
+        );
+        const taken = names.flatMap(({ listed, qualified }) => [
+          ...new Set([listed ?? qualified, qualified]),
+        ]);
+        for (const name of taken) expect(name).toMatch(valid);
+        expect(new Set(taken).size).toBe(taken.length);
+        names.forEach(({ listed, qualified }, index) => {
+          const { item, leadsTo } = entries[index]!;
+          expect(catalog.tool(qualified)).toMatchObject(leadsTo);
+          if (listed !== undefined) expect(catalog.tool(listed)).toMatchObject(leadsTo);
+          if (item.isAlias) expect(listed).toBeUndefined();
+        });
+      }),
+      { numRuns: 500 },
     );
   });
 

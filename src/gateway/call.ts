@@ -1,3 +1,4 @@
+import type { Route } from '../catalog/catalog.ts';
 import { uriPrefix } from '../catalog/uris.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import { type AnswerId, withAnswerId } from '../protocol/answer.ts';
@@ -41,17 +42,29 @@ function forward(scope: Scope, incoming: Incoming, { route, kind, edits }: Targe
     return;
   }
   const { labels, timeoutMs } = readWishes(message, prefer);
-  const clientCall = new ClientCall(incoming, route.group);
+  const clientCall = new ClientCall(incoming, route);
   if (!session.begin(clientCall)) {
     refuseSecondUse(incoming);
     return;
   }
-  const { own, server, isRepeatable } = route;
+  const { own, server, among, isRepeatable } = route;
   const { capabilities } = session.facts;
   clientCall.deliver(
     new Delivery(
       group,
-      { client: session, kind, own, server, labels, message, edits, capabilities, isRepeatable, timeoutMs },
+      {
+        client: session,
+        kind,
+        own,
+        server,
+        among,
+        labels,
+        message,
+        edits,
+        capabilities,
+        isRepeatable,
+        timeoutMs,
+      },
       clientCall,
     ),
   );
@@ -67,15 +80,18 @@ class ClientCall implements Recipient, InFlight {
   readonly client: Session;
   readonly group: string;
   readonly outlet: Outlet;
+  /** The name under which the client asked for it; URIs in the answer are under the same one. */
+  private readonly place: string;
   private readonly message: Message;
   private delivery: Delivery | undefined;
   private over = false;
 
-  constructor({ session, message, outlet }: Incoming, group: string) {
+  constructor({ session, message, outlet }: Incoming, { group, server }: Route) {
     this.client = session;
     this.message = message;
     this.outlet = outlet;
     this.group = group;
+    this.place = server ?? group;
   }
 
   get id(): RequestId {
@@ -144,7 +160,7 @@ class ClientCall implements Recipient, InFlight {
     const { method } = this.message;
     if (at.isError || !mayHoldUris(method, chunks)) return withAnswerId(chunks, at, this.idBytes);
     const answer = join(withAnswerId(chunks, at, this.idBytes));
-    const prefix = Buffer.from(uriPrefix(this.group));
+    const prefix = Buffer.from(uriPrefix(this.place));
     const edits = resultUriSpans(method, answer).map(({ start }) => ({
       start: start + 1,
       end: start + 1,

@@ -6,6 +6,7 @@ import type { Connection } from '../upstreams/connection.ts';
 import type { Errand, Group } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
+import type { Servers } from '../upstreams/servers.ts';
 import { hold } from './hold.ts';
 import { refuse } from './refuse.ts';
 import { required, unknownTarget } from './resolve.ts';
@@ -48,14 +49,21 @@ function choose(
   const route = scope.catalog.resource(message.uri!.value);
   const group = route && scope.servers.group(route.group);
   if (route === undefined || group === undefined) return undefined;
-  const { own, server } = route;
-  const known = session.follows(group.name, own);
-  if (known !== undefined) return known;
+  const { own, server, among } = route;
+  const known = session.follows(
+    own,
+    (other) => other.group === group.name && (server === undefined || other.replica.server === server),
+  );
+  if (known !== undefined) return { ...known, server };
   const { labels } = readWishes(message, prefer);
-  const errand: Errand = { client: session, kind: 'resources', own, server, labels };
+  const errand: Errand = { client: session, kind: 'resources', own, server, among, labels };
   const replica = group.pick(errand, undefined);
   if (replica === undefined) throw group.unavailable(errand, undefined);
-  return { group: group.name, own, replica };
+  return { group: group.name, own, server, among, replica };
+}
+
+function errandOf(session: Session, { own, server, among }: Followed): Errand {
+  return { client: session, kind: 'resources', own, server, among, labels: undefined };
 }
 
 async function begin(session: Session, uri: string, followed: Followed): Promise<void> {
@@ -64,10 +72,16 @@ async function begin(session: Session, uri: string, followed: Followed): Promise
   session.followed.set(uri, followed);
 }
 
-async function end(session: Session, uri: string, { group, own, replica }: Followed): Promise<void> {
-  const connection = replica.connectionFor(session, session.facts.capabilities);
+async function end(session: Session, uri: string, followed: Followed): Promise<void> {
   session.followed.delete(uri);
-  if (session.follows(group, own) !== undefined || !connection.subscriptions.remove(own, session)) return;
+  await leave(session, followed.own, followed.replica);
+}
+
+/** The server is told when this was the last that anybody wanted to know of the resource. */
+async function leave(session: Session, own: string, replica: Replica): Promise<void> {
+  const connection = replica.connectionFor(session, session.facts.capabilities);
+  if (session.follows(own, (other) => other.replica === replica) !== undefined) return;
+  if (!connection.subscriptions.remove(own, session)) return;
   await connection.current?.upstream.request('resources/unsubscribe', { uri: own }, PATIENCE_MS);
 }
 
@@ -84,50 +98,67 @@ async function subscribe(connection: Connection, session: Session, uri: string):
 /** Asks on a new connection for the updates that clients still wait for, there or where nothing can come from any more. */
 export function followAgain(
   server: Server,
+  group: Group | undefined,
   replica: Replica,
   connection: Connection,
   sessions: Iterable<Session>,
 ): void {
   for (const session of sessions) {
     for (const followed of session.followed.values()) {
-      const isOrphan = followed.group === server.group && followed.replica.condition.state === 'stopped';
-      if (followed.replica !== replica && !isOrphan) continue;
+      const isOrphan = followed.group === group?.name && isSilent(followed.replica);
+      const isOurs = isOrphan && group.mayTake(errandOf(session, followed), replica);
+      if (followed.replica !== replica && !isOurs) continue;
       followed.replica = replica;
       subscribe(connection, session, followed.own).catch((error: Error) => server.log.add(error.message));
     }
   }
 }
 
+function isSilent({ isLive, condition }: Replica): boolean {
+  return !isLive || condition.state === 'stopped';
+}
+
 /** A replica is gone: what it told of, another one of its group tells of from now on, if there is one. */
 export function followElsewhere(group: Group, gone: Replica, sessions: Iterable<Session>): void {
   for (const session of sessions) {
     for (const followed of session.followed.values()) {
-      if (followed.replica !== gone) continue;
-      const { own } = followed;
-      const errand = {
-        client: session,
-        kind: 'resources' as const,
-        own,
-        server: undefined,
-        labels: undefined,
-      };
-      const replica = group.pick(errand, new Set([gone]));
-      if (replica === undefined) continue;
-      followed.replica = replica;
-      const connection = replica.connectionFor(session, session.facts.capabilities);
-      subscribe(connection, session, own).catch(() => {});
+      if (followed.replica === gone) move(group, session, followed);
     }
   }
 }
 
+/** Servers have changed groups: what clients of a group follow at one that left it, another one tells of. */
+export function followRegrouped(servers: Servers, sessions: Iterable<Session>): void {
+  for (const session of sessions) {
+    for (const followed of session.followed.values()) {
+      const { replica, own, server } = followed;
+      const group = servers.group(followed.group);
+      // One that stops tells of changes until it is gone.
+      const isAtHome = server !== undefined || replica.condition.state === 'stopped' || group?.has(replica);
+      if (group === undefined || isAtHome || !move(group, session, followed)) continue;
+      leave(session, own, replica).catch(() => {});
+    }
+  }
+}
+
+function move(group: Group, session: Session, followed: Followed): boolean {
+  const replica = group.pick(errandOf(session, followed), new Set([followed.replica]));
+  if (replica === undefined) return false;
+  followed.replica = replica;
+  const connection = replica.connectionFor(session, session.facts.capabilities);
+  subscribe(connection, session, followed.own).catch(() => {});
+  return true;
+}
+
 /** Passes a resource's update to those who follow it, under the URI that each of them gave. */
-export function passUpdate(group: string, connection: Connection, message: Message): void {
+export function passUpdate(replica: Replica, connection: Connection, message: Message): void {
   const updated = message.uri;
   if (updated === undefined) return;
   for (const [client, own] of connection.subscriptions.followers(updated.value)) {
     const session = client as Session;
     for (const [given, followed] of session.followed) {
-      if (followed.group !== group || followed.own !== own) continue;
+      // One that it has moved away from may still tell of it.
+      if (followed.replica !== replica || followed.own !== own) continue;
       const uri = bytesOf(given + updated.value.slice(own.length));
       session.stream.send([splice(message.bytes, [{ start: updated.start, end: updated.end, bytes: uri }])]);
     }

@@ -19,7 +19,7 @@ import {
   withdrawAsks,
 } from './ask.ts';
 import { call, clientCallOf } from './call.ts';
-import { follow, followAgain, followElsewhere, passUpdate } from './follow.ts';
+import { follow, followAgain, followElsewhere, followRegrouped, passUpdate } from './follow.ts';
 import { initializeResult, readInitialize } from './initialize.ts';
 import { list } from './lists.ts';
 import { isWanted, mostTalkative, readLevel } from './logging.ts';
@@ -116,8 +116,9 @@ export class Gateway {
   connected(server: Server, replica: Replica, connection: Connection): void {
     const owner = replica.ownerOf(connection);
     this.setLogLevel(connection, owner);
-    if (owner instanceof Session) followAgain(server, replica, connection, [owner]);
-    else if (!replica.isolates) followAgain(server, replica, connection, this.sessions.values());
+    const group = this.scope.servers.group(server.group);
+    if (owner instanceof Session) followAgain(server, group, replica, connection, [owner]);
+    else if (!replica.isolates) followAgain(server, group, replica, connection, this.sessions.values());
   }
 
   /** What the server has asked clients need not be answered any more. */
@@ -127,11 +128,16 @@ export class Gateway {
     if (group !== undefined && !replica.isLive) followElsewhere(group, replica, this.sessions.values());
   }
 
+  /** Servers have come, gone, or changed groups. */
+  regrouped(): void {
+    followRegrouped(this.scope.servers, this.sessions.values());
+  }
+
   /** A server says something by itself. */
   notified(server: Server, replica: Replica, word: Word): void {
     switch (word.message.method) {
       case 'notifications/resources/updated':
-        passUpdate(server.group, word.connection, word.message);
+        passUpdate(replica, word.connection, word.message);
         return;
       case 'notifications/cancelled':
         cancelAsk(word.upstream, word.message, this.sessions.values());

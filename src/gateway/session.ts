@@ -1,6 +1,7 @@
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks, RequestId } from '../protocol/jsonrpc.ts';
 import type { ProtocolVersion } from '../protocol/versions.ts';
+import type { Errand } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 
@@ -57,6 +58,9 @@ export interface ClientFacts {
 export interface Followed {
   group: string;
   own: string;
+  /** Where the client named one server of the group. */
+  server: string | undefined;
+  among: Errand['among'];
   /** The one that tells of its updates. */
   replica: Replica;
 }
@@ -84,8 +88,8 @@ export class Session {
   }
 
   /** How the client follows this resource already, under whatever URI. */
-  follows(group: string, own: string): Followed | undefined {
-    return [...this.followed.values()].find((followed) => followed.group === group && followed.own === own);
+  follows(own: string, fits: (followed: Followed) => boolean): Followed | undefined {
+    return [...this.followed.values()].find((followed) => followed.own === own && fits(followed));
   }
 
   /** False when a request with that id is under way already, or the session has ended. */

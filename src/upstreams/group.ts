@@ -13,6 +13,8 @@ export interface Errand {
   own: string;
   /** Where the client named one server of the group. */
   server: string | undefined;
+  /** The servers that have it, where their lists need not say so. */
+  among: readonly string[] | undefined;
   /** Labels of servers that the client would rather have. */
   labels: Readonly<Record<string, string>> | undefined;
 }
@@ -60,8 +62,19 @@ export class Group {
     const stay = this.stays.get(client);
     if (stay !== undefined && candidates.includes(stay)) return stay;
     const chosen = choose(candidates, this.turn(errand), this.preference(errand));
-    if (chosen.isolates) this.stays.set(client, chosen);
+    // Who goes elsewhere for one thing that only another server has comes back after it.
+    const isAway = stay !== undefined && this.has(stay) && !except?.has(stay) && !stay.refusal(client);
+    if (chosen.isolates && !isAway) this.stays.set(client, chosen);
     return chosen;
+  }
+
+  has(replica: Replica): boolean {
+    return this.replicas.includes(replica);
+  }
+
+  /** Whether a replica is one of those that the errand can go to. */
+  mayTake(errand: Errand, replica: Replica): boolean {
+    return this.able(errand).includes(replica);
   }
 
   /** Whether another replica could do the same right now. */
@@ -88,12 +101,14 @@ export class Group {
     );
   }
 
-  /** The replicas that offer it; where none is known to, for resources need not be listed, all. */
-  private able({ kind, own, server }: Errand): readonly Replica[] {
+  /** The replicas that offer it; where none is known to, for resources need not be listed, those that may. */
+  private able({ kind, own, server, among }: Errand): readonly Replica[] {
     const asked = server === undefined ? this.replicas : this.replicas.filter((one) => one.server === server);
     if (asked.length === 1) return asked;
     const offering = asked.filter((replica) => this.offers(replica, kind, own));
-    return offering.length === 0 ? asked : offering;
+    if (offering.length > 0) return offering;
+    const likely = asked.filter((replica) => among?.includes(replica.server));
+    return likely.length === 0 ? asked : likely;
   }
 
   /** One that was never seen offers what its siblings do. */

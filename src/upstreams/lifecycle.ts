@@ -13,6 +13,8 @@ export class Lifecycle {
   private readonly policy: RecoveryPolicy;
   private readonly events: LifecycleEvents;
   private timer: NodeJS.Timeout | undefined;
+  /** Timers keep another clock than Date and may be a moment early: their word counts, or nobody would try again. */
+  private isDue = false;
   condition: Condition = initialCondition(Date.now());
 
   constructor(policy: RecoveryPolicy, events: LifecycleEvents) {
@@ -37,7 +39,7 @@ export class Lifecycle {
     switch (state) {
       case 'backing_off':
       case 'breaker_open':
-        if (nextTry === undefined || nextTry <= Date.now()) return undefined;
+        if (this.isDue || nextTry === undefined || nextTry <= Date.now()) return undefined;
         return unavailable(server, reason, nextTry);
       case 'failed':
         return reason;
@@ -51,8 +53,13 @@ export class Lifecycle {
   private setTimer(at: number | undefined): void {
     clearTimeout(this.timer);
     this.timer = undefined;
+    this.isDue = false;
     if (at === undefined) return;
-    this.timer = setTimeout(() => this.events.due(), Math.max(0, at - Date.now()));
+    const ring = () => {
+      this.isDue = true;
+      this.events.due();
+    };
+    this.timer = setTimeout(ring, Math.max(0, at - Date.now()));
     this.timer.unref();
   }
 }

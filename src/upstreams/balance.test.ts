@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Candidate, choose } from './balance.ts';
+
+interface Labelled extends Candidate {
+  isPreferred: boolean;
+}
+
+const candidate: fc.Arbitrary<Labelled> = fc.record({
+  isLive: fc.boolean(),
+  isEjected: fc.boolean(),
+  hasRoom: fc.boolean(),
+  load: fc.nat({ max: 5 }),
+  isPreferred: fc.boolean(),
+});
+const candidates = fc.array(candidate, { minLength: 1, maxLength: 8 });
+const turn = fc.nat();
+const isPreferred = ({ isPreferred: preferred }: Labelled) => preferred;
+const preference = fc.constantFrom(undefined, isPreferred);
+
+const well: Candidate = { isLive: true, isEjected: false, hasRoom: true, load: 0 };
+
+/** Whoever there is any of among the candidates has to be among the chosen. */
+function prevails(all: readonly Labelled[], chosen: Labelled, isBetter: (one: Labelled) => boolean): void {
+  expect(isBetter(chosen)).toBe(all.some(isBetter));
+}
+
+describe('the replica that takes a call', () => {
+  it('is one of the candidates, and never an ejected one while another is there', () => {
+    fc.assert(
+      fc.property(candidates, turn, preference, (all, now, prefers) => {
+        const chosen = choose(all, now, prefers);
+        expect(all).toContain(chosen);
+        prevails(all, chosen, ({ isEjected }) => !isEjected);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('is one that the client prefers, as long as one of them is healthy', () => {
+    fc.assert(
+      fc.property(candidates, turn, (all, now) => {
+        const chosen = choose(all, now, isPreferred);
+        prevails(all, chosen, (one) => !one.isEjected && one.isPreferred);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('is a connected one, where the health and the preference leave a choice', () => {
+    fc.assert(
+      fc.property(candidates, turn, preference, (all, now, prefers) => {
+        const chosen = choose(all, now, prefers);
+        const alike = all.filter(
+          (one) =>
+            one.isEjected === chosen.isEjected &&
+            (prefers === undefined || one.isEjected || one.isPreferred === chosen.isPreferred),
+        );
+        prevails(alike, chosen, ({ isLive }) => isLive);
+        const asNear = alike.filter(({ isLive }) => isLive === chosen.isLive);
+        prevails(asNear, chosen, ({ hasRoom }) => hasRoom);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('is each of several equals in turn, exactly', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 8 }),
+        fc.array(candidate.map((one) => ({ ...one, isEjected: true }))),
+        turn,
+        fc.integer({ min: 1, max: 50 }),
+        (count, ejected, first, rounds) => {
+          const equals = Array.from({ length: count }, () => ({ ...well, isPreferred: true }));
+          const all = [...ejected, ...equals];
+          const taken = new Map<Labelled, number>();
+          for (let now = first; now < first + rounds * count; now++) {
+            const chosen = choose(all, now, isPreferred);
+            taken.set(chosen, (taken.get(chosen) ?? 0) + 1);
+          }
+          expect(equals.map((one) => taken.get(one))).toEqual(equals.map(() => rounds));
+        },
+      ),
+    );
+  });
+
+  it('is the least loaded one, where none has room', () => {
+    const full = candidates.map((all) => all.map((one) => ({ ...well, load: one.load, hasRoom: false })));
+    fc.assert(
+      fc.property(full, turn, (all, now) => {
+        const chosen = choose(all, now, undefined);
+        expect(chosen.load).toBe(Math.min(...all.map(({ load }) => load)));
+      }),
+    );
+  });
+
+  it('does not depend on anything else: the same question has the same answer', () => {
+    fc.assert(
+      fc.property(candidates, turn, preference, (all, now, prefers) => {
+        const frozen = Object.freeze(all.map((one) => Object.freeze({ ...one })));
+        expect(choose(frozen, now, prefers)).toBe(choose(frozen, now, prefers));
+      }),
+    );
+  });
+});

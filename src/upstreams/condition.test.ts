@@ -1,0 +1,185 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { SwitchboardError } from '../errors.ts';
+import {
+  type Condition,
+  type Happening,
+  initialCondition,
+  next,
+  overall,
+  type RecoveryPolicy,
+  type State,
+} from './condition.ts';
+
+const reason = new SwitchboardError('server_unavailable', 'gone');
+const kinds = ['starts', 'connected', 'ready', 'rests', 'stops'] as const;
+const troubles = ['connect failed', 'unusable', 'lost'] as const;
+
+interface Step {
+  happening: (now: number) => Happening;
+  pauseMs: number;
+  chance: number;
+}
+
+const policies: fc.Arbitrary<RecoveryPolicy> = fc.record({
+  backoff: fc.record({ firstMs: fc.integer({ min: 1, max: 1_000 }), maxMs: fc.constant(30_000) }),
+  breakerFailures: fc.integer({ min: 1, max: 5 }),
+  breakerOpenMs: fc.integer({ min: 1, max: 300_000 }),
+});
+const happening: fc.Arbitrary<Step['happening']> = fc.oneof(
+  fc.constantFrom(...kinds).map((kind) => () => ({ kind })),
+  fc.constantFrom(...troubles).map((kind) => () => ({ kind, reason })),
+  fc
+    .nat({ max: 60_000 })
+    .map((ms) => (now: number) => ({ kind: 'impaired' as const, reason, nextTry: now + ms })),
+);
+const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+const steps = fc.array(fc.record({ happening, pauseMs: fc.nat({ max: 30_000 }), chance }), { maxLength: 80 });
+/** Without a stop, or most of them would be over soon. */
+const lively = steps.map((all) => all.filter(({ happening: happens }) => happens(0).kind !== 'stops'));
+
+interface Passage {
+  before: Condition;
+  happening: Happening;
+  after: Condition;
+  now: number;
+}
+
+function passages(all: readonly Step[], policy: RecoveryPolicy): Passage[] {
+  let now = 0;
+  let before = initialCondition(now);
+  return all.map(({ happening: happens, pauseMs, chance: random }) => {
+    now += pauseMs;
+    const passage = { before, happening: happens(now), after: before, now };
+    passage.after = next(before, passage.happening, now, policy, random);
+    before = passage.after;
+    return passage;
+  });
+}
+
+function everyPassage(
+  sequences: fc.Arbitrary<Step[]>,
+  check: (passage: Passage, policy: RecoveryPolicy) => void,
+) {
+  fc.assert(
+    fc.property(sequences, policies, (all, policy) => {
+      for (const passage of passages(all, policy)) check(passage, policy);
+    }),
+    { numRuns: 500 },
+  );
+}
+
+const tried: State[] = ['backing_off', 'breaker_open', 'degraded'];
+
+describe('a condition', () => {
+  it('has a next try exactly while it backs off, while its breaker is open, and while it is degraded', () => {
+    everyPassage(steps, ({ after }) => {
+      expect(after.nextTry !== undefined).toBe(tried.includes(after.state));
+    });
+  });
+
+  it('has a next try that is not in the past, and no further away than its policy says', () => {
+    everyPassage(lively, ({ before, after, now }, { backoff, breakerOpenMs }) => {
+      if (after === before || after.nextTry === undefined) return;
+      expect(after.nextTry).toBeGreaterThanOrEqual(now);
+      if (after.state === 'breaker_open') expect(after.nextTry).toBe(now + breakerOpenMs);
+      if (after.state === 'backing_off') expect(after.nextTry).toBeLessThanOrEqual(now + backoff.maxMs);
+    });
+  });
+
+  it('that is stopped stays so, whatever happens', () => {
+    everyPassage(steps, ({ before, after }) => {
+      if (before.state === 'stopped') expect(after).toBe(before);
+    });
+  });
+
+  it('says why, wherever something is wrong, and nothing when all is well', () => {
+    everyPassage(steps, ({ after }) => {
+      if ([...tried, 'failed'].includes(after.state)) expect(after.reason).toBe(reason);
+      if (['ready', 'idle', 'stopped'].includes(after.state)) expect(after.reason).toBeUndefined();
+    });
+  });
+
+  it('knows since when it is what it is', () => {
+    everyPassage(steps, ({ before, after, now }) => {
+      expect(after.since).toBe(after.state === before.state ? before.since : now);
+    });
+  });
+
+  it('has an open breaker after as many failed connects in a row as are set, and after each one that follows', () => {
+    everyPassage(lively, ({ before, happening: { kind }, after }, { breakerFailures }) => {
+      if (kind !== 'connect failed' || before.state !== 'starting') return;
+      expect(after.failedConnects).toBe(before.failedConnects + 1);
+      expect(after.state).toBe(after.failedConnects >= breakerFailures ? 'breaker_open' : 'backing_off');
+    });
+  });
+
+  it('counts failed connects from 0 again after a success, and only then', () => {
+    everyPassage(lively, ({ before, happening: { kind }, after }) => {
+      if (kind === 'connected' && before.state === 'starting') expect(after.failedConnects).toBe(0);
+      else expect(after.failedConnects).toBeGreaterThanOrEqual(before.failedConnects);
+    });
+  });
+
+  it('is tried again at once after a loss, unless it was lost a short while before too', () => {
+    const policy = { backoff: { firstMs: 1_000, maxMs: 30_000 }, breakerFailures: 3, breakerOpenMs: 60_000 };
+    let now = 0;
+    let condition = initialCondition(now);
+    const pauseAfter = (uptimeMs: number): number => {
+      for (const kind of ['starts', 'connected', 'ready'] as const) {
+        condition = next(condition, { kind }, now, policy, 0);
+      }
+      now += uptimeMs;
+      condition = next(condition, { kind: 'lost', reason }, now, policy, 0);
+      return condition.nextTry! - now;
+    };
+    const uptimes = [50, 9_999, 9_999, 10_000, 1, 60_000];
+    expect(uptimes.map(pauseAfter)).toEqual([0, 1_000, 2_000, 0, 1_000, 0]);
+  });
+});
+
+describe('several conditions as one', () => {
+  const nearness: State[] = [
+    'ready',
+    'degraded',
+    'starting',
+    'idle',
+    'backing_off',
+    'breaker_open',
+    'failed',
+    'stopped',
+  ];
+  const conditions = fc.array(
+    fc
+      .tuple(steps, policies)
+      .map(([all, policy]) => passages(all, policy).at(-1)?.after ?? initialCondition(0)),
+    { minLength: 1, maxLength: 5 },
+  );
+  const inTrouble = ({ state }: Condition) => [...tried, 'failed'].includes(state);
+
+  it('are that of the best, or degraded where the best is ready and others are in trouble', () => {
+    fc.assert(
+      fc.property(conditions, (all) => {
+        const best = nearness.find((state) => all.some((one) => one.state === state));
+        const one = overall(all);
+        if (best !== 'ready' || !all.some(inTrouble)) {
+          expect(one.state).toBe(best);
+          expect(all).toContain(one);
+          return;
+        }
+        expect(one.state).toBe('degraded');
+        const { since, reason: why, nextTry } = one;
+        expect(all.filter(inTrouble)).toContainEqual(
+          expect.objectContaining({ since, reason: why, nextTry }),
+        );
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('of a single one are that one, and of none there is no such thing', () => {
+    const one = initialCondition(0);
+    expect(overall([one])).toBe(one);
+    expect(() => overall([])).toThrow();
+  });
+});

@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { nextState } from '../helpers/groups.ts';
+import { answerers, type Pool, startPool } from '../helpers/pool.ts';
+import type { RpcMessage } from '../helpers/raw-http.ts';
+import type { RawSession } from '../helpers/raw-session.ts';
+
+function preferring(session: RawSession, labels: object): () => Promise<RpcMessage> {
+  const params = {
+    name: 'whoami',
+    arguments: {},
+    _meta: { 'dev.switchboard/prefer': { labels } },
+  };
+  return () => session.request('tools/call', params);
+}
+
+function preferringByHeader(session: RawSession, header: string): (index: number) => Promise<RpcMessage> {
+  return async (index) => {
+    const body = {
+      jsonrpc: '2.0',
+      id: `header ${header} ${index}`,
+      method: 'tools/call',
+      params: { name: 'whoami' },
+    };
+    return (await session.post(body, { 'x-switchboard-prefer': header })).json!;
+  };
+}
+
+describe('the wish of a client for certain servers', () => {
+  const regions = {
+    paris: { labels: { region: 'eu', tier: 'gold' } },
+    berlin: { labels: { region: 'eu' } },
+    oregon: { labels: { region: 'us', tier: 'gold' } },
+  };
+  let pool: Pool;
+  let session: RawSession;
+
+  beforeAll(async () => {
+    pool = await startPool(regions);
+    session = pool.session;
+  });
+  afterAll(async () => {
+    await pool?.[Symbol.asyncDispose]();
+  });
+
+  it('is respected by _meta and by header, with turns among those that fit [G5]', async () => {
+    const inEurope = { paris: 3, berlin: 3 };
+    expect(await answerers(6, preferring(session, { region: 'eu' }))).toEqual(inEurope);
+    expect(await answerers(6, preferringByHeader(session, 'region=eu'))).toEqual(inEurope);
+    const both = { region: 'eu', tier: 'gold' };
+    expect(await answerers(4, preferring(session, both))).toEqual({ paris: 4 });
+    expect(await answerers(4, preferringByHeader(session, 'tier=gold, region=us'))).toEqual({ oregon: 4 });
+    expect(await answerers(6, () => session.call('whoami'))).toEqual({ paris: 2, berlin: 2, oregon: 2 });
+  });
+
+  it('that nobody fits leaves the choice as it was [G5]', async () => {
+    const spread = { paris: 2, berlin: 2, oregon: 2 };
+    expect(await answerers(6, preferring(session, { region: 'asia' }))).toEqual(spread);
+    expect(await answerers(6, preferringByHeader(session, 'planet=mars'))).toEqual(spread);
+  });
+
+  it('that makes no sense is refused, and says what is wrong with it [G5]', async () => {
+    const { error } = await preferring(session, ['eu'])();
+    expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('dev.switchboard/prefer') });
+  });
+
+  it('gives way while those that fit are not there, and is respected again once they are [G5]', async () => {
+    const { backends, switchboard } = pool;
+    const european = preferring(session, { region: 'eu' });
+    await backends.paris!.goAway();
+    expect(await answerers(6, european)).toEqual({ berlin: 6 });
+    await backends.berlin!.goAway();
+    expect(await answerers(6, european)).toEqual({ oregon: 6 });
+    const back = nextState(switchboard, 'berlin', 'ready');
+    await backends.berlin!.comeBack();
+    await back;
+    expect(await answerers(6, european)).toEqual({ berlin: 6 });
+  });
+});

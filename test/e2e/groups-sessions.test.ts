@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { type Answerer, allReady, nextState, viewOf } from '../helpers/groups.ts';
+import { answerers, startPool } from '../helpers/pool.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+
+async function whoami(session: RawSession, tool = 'whoami'): Promise<Answerer> {
+  return JSON.parse(await session.callText(tool)) as Answerer;
+}
+
+/** Two servers in a group, with a process of its own for each client. */
+async function startIsolated() {
+  const member = (fixture: string) => ({
+    ...fixtureServer(fixture),
+    group: 'pool',
+    isolation: 'session',
+    startup: 'parallel',
+  });
+  const switchboard = await startSwitchboard({
+    mcpServers: { workhorse: member('workhorse'), hanging: member('hanging') },
+  });
+  await allReady(switchboard, { workhorse: 1, hanging: 1 });
+  return switchboard;
+}
+
+describe.concurrent('in a group with isolation, a session', () => {
+  it('stays on its server and in its process, and two sessions are spread', async () => {
+    await using switchboard = await startIsolated();
+    const sessions = [await RawSession.open(switchboard.url), await RawSession.open(switchboard.url)];
+    const homes = [await whoami(sessions[0]!), await whoami(sessions[1]!)];
+    expect(homes.map(({ name }) => name).toSorted()).toEqual(['hanging', 'workhorse']);
+    for (let call = 0; call < 4; call++) {
+      for (const [index, session] of sessions.entries()) expect(await whoami(session)).toEqual(homes[index]);
+    }
+  });
+
+  it('keeps its place when it calls another server by name, or a tool that only another one has', async () => {
+    await using switchboard = await startIsolated();
+    const session = await RawSession.open(switchboard.url);
+    const home = await whoami(session);
+    const other = home.name === 'hanging' ? 'workhorse' : 'hanging';
+    const away = await whoami(session, `${other}__whoami`);
+    expect(away.name).toBe(other);
+    expect(await whoami(session)).toEqual(home);
+    expect(await whoami(session, `${other}__whoami`)).toEqual(away);
+    expect(await whoami(session)).toEqual(home);
+  });
+
+  it('goes on with a new process when its own one dies, and nobody else notices', async () => {
+    await using switchboard = await startIsolated();
+    const [session, other] = [await RawSession.open(switchboard.url), await RawSession.open(switchboard.url)];
+    const [home, ofOther] = [await whoami(session), await whoami(other)];
+    process.kill(home.pid, 'SIGKILL');
+    const after = await whoami(session);
+    expect(after.pid).not.toBe(home.pid);
+    expect(await whoami(session)).toEqual(after);
+    expect(await whoami(other)).toEqual(ofOther);
+  });
+});
+
+describe.concurrent('a server of a group that fails every call', () => {
+  it('is left out: it is degraded, says why and until when, and others take its calls', async () => {
+    await using pool = await startPool({ one: {}, two: {}, three: {} }, { ejectAfter: 3, ejectMs: 60_000 });
+    const { backends, session, switchboard } = pool;
+    const degraded = nextState(switchboard, 'two', 'degraded');
+    backends.two!.failWith(500);
+    // Calls that do no harm twice are made good by the others meanwhile.
+    expect(await answerers(12, () => session.call('whoami'))).not.toHaveProperty('two');
+    await degraded;
+    const { state, error, next_try } = await viewOf(switchboard, 'two');
+    expect({ state, error }).toEqual({
+      state: 'degraded',
+      error: expect.stringMatching(/^3 calls in a row failed: .*500/),
+    });
+    expect(Date.parse(next_try!)).toBeGreaterThan(Date.now());
+
+    const keys = Array.from({ length: 8 }, (_, index) => `key ${index}`);
+    expect(await answerers(8, (index) => session.call('count', { key: keys[index] }))).toEqual({
+      one: 4,
+      three: 4,
+    });
+    expect((await viewOf(switchboard, 'one')).state).toBe('ready');
+  });
+
+  it('is taken back later by itself', async () => {
+    await using pool = await startPool({ one: {}, two: {} }, { ejectAfter: 2, ejectMs: 300 });
+    const { backends, session, switchboard } = pool;
+    const degraded = nextState(switchboard, 'two', 'degraded');
+    backends.two!.failWith(500);
+    await answerers(4, () => session.call('whoami'));
+    await degraded;
+    backends.two!.behave();
+    await nextState(switchboard, 'two', 'ready');
+    expect(await answerers(6, () => session.call('whoami'))).toEqual({ one: 3, two: 3 });
+  });
+
+  it('is called all the same when all of them do: better a try than none', async () => {
+    await using pool = await startPool({ one: {}, two: {} }, { ejectAfter: 1, ejectMs: 60_000 });
+    const { backends, session, switchboard } = pool;
+    const degraded = ['one', 'two'].map((name) => nextState(switchboard, name, 'degraded'));
+    for (const backend of Object.values(backends)) backend.failWith(500);
+    for (let call = 0; call < 2; call++) {
+      expect(await session.call('whoami')).toMatchObject({
+        error: { message: expect.stringContaining('500') },
+      });
+    }
+    await Promise.all(degraded);
+    for (const backend of Object.values(backends)) backend.behave();
+    const back = nextState(switchboard, 'one', 'ready');
+    await answerers(4, () => session.call('whoami'));
+    await back;
+  });
+});

@@ -1,0 +1,166 @@
+import { describe, expect, it } from 'vitest';
+import { connectHttp, toolNamesOnce } from '../helpers/clients.ts';
+import { type Answerer, allReady, nextState } from '../helpers/groups.ts';
+import { answerer, answerers, startPool } from '../helpers/pool.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+describe.concurrent('a server of a group that is not available', () => {
+  it('is passed over: a call that it cannot have seen goes to another, once [G6]', async () => {
+    await using pool = await startPool({ one: {}, two: {}, three: {} });
+    const { backends, session } = pool;
+    await backends.one!.goAway();
+    await backends.two!.goAway();
+    const keys = Array.from({ length: 9 }, (_, index) => `key ${index}`);
+    expect(await answerers(9, (index) => session.call('count', { key: keys[index] }))).toEqual({ three: 9 });
+    for (const key of keys) {
+      expect(Object.values(backends).map((backend) => backend.executionsOf(key))).toEqual([0, 0, 1]);
+    }
+  });
+
+  it('fails a call that it may have executed, unless that does no harm twice [G6]', async () => {
+    await using pool = await startPool({ one: {}, two: {} }, { ejectAfter: 0 });
+    const { backends, session } = pool;
+    backends.one!.failWith(500);
+    expect(await answerers(6, () => session.call('whoami'))).toEqual({ two: 6 });
+    const answers = [await session.call('count', { key: 'a' }), await session.call('count', { key: 'b' })];
+    const errors = answers.filter(({ error }) => error !== undefined);
+    expect(errors).toMatchObject([
+      { error: { data: { server: 'one' }, message: expect.stringContaining('500') } },
+    ]);
+    expect(backends.two!.executionsOf('a') + backends.two!.executionsOf('b')).toBe(1);
+  });
+
+  it('that has forgotten our session takes the call all the same, once [G6]', async () => {
+    await using pool = await startPool({ one: {}, two: {} });
+    const { backends, session } = pool;
+    for (const backend of Object.values(backends)) backend.forgetSessions();
+    for (const key of ['a', 'b', 'c', 'd']) {
+      answerer(await session.call('count', { key }));
+      expect(backends.one!.executionsOf(key) + backends.two!.executionsOf(key)).toBe(1);
+    }
+  });
+
+  it('from the start is no trouble for the calls that others can take [G6]', async () => {
+    await using switchboard = await startSwitchboard({
+      mcpServers: {
+        dying: { ...fixtureServer('dying'), group: 'pool' },
+        missing: { command: '/there/is/no/such/program', group: 'pool' },
+        well: { ...fixtureServer('workhorse'), group: 'pool' },
+      },
+    });
+    const session = await RawSession.open(switchboard.url);
+    expect(await answerers(6, () => session.call('count', { key: 'a' }))).toEqual({ workhorse: 6 });
+    expect(await session.toolNames()).toContain('echo');
+  });
+
+  it('that is killed just before a call is no trouble either [G6]', async () => {
+    await using switchboard = await startSwitchboard({
+      mcpServers: { box: { ...fixtureServer('workhorse'), replicas: 2, startup: 'parallel' } },
+    });
+    await allReady(switchboard, { box: 2 });
+    const session = await RawSession.open(switchboard.url);
+    const whoami = async () => JSON.parse(await session.callText('whoami')) as Answerer;
+    const [one, other] = [await whoami(), await whoami()];
+    process.kill(one.pid, 'SIGKILL');
+    const { pid } = await whoami();
+    expect(pid).not.toBe(one.pid);
+    expect((await whoami()).name).toBe('workhorse');
+    expect(other.pid).not.toBe(one.pid);
+  });
+});
+
+describe.concurrent('a group of which nobody is there', () => {
+  it('says so at once, with what is known of each and when it is tried again, and recovers by itself [G9]', async () => {
+    await using pool = await startPool({ one: {}, two: {} }, { breakerFailures: 2, breakerOpenMs: 3_000 });
+    const { backends, session, switchboard } = pool;
+    const open = Promise.all([
+      nextState(switchboard, 'one', 'breaker_open'),
+      nextState(switchboard, 'two', 'breaker_open'),
+    ]);
+    await Promise.all(Object.values(backends).map((backend) => backend.goAway()));
+    // The loss is noticed by those who call.
+    for (let call = 0; call < 4; call++) await session.call('whoami');
+    await open;
+    const { error } = await session.call('count', { key: 'none' });
+    const known = (server: string) => ({
+      server,
+      replica: 1,
+      state: 'breaker_open',
+      reason: expect.stringContaining('ECONNREFUSED'),
+      nextTry: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+    });
+    expect(error).toMatchObject({
+      code: -32603,
+      message: expect.stringMatching(
+        /^No backends available in group "pool": one\/1 is breaker open, next try at \S+ \(.*\); two\/1 is breaker open, next try at/,
+      ),
+      data: { code: 'no_backends', group: 'pool', backends: [known('one'), known('two')] },
+    });
+
+    const back = [nextState(switchboard, 'one', 'ready'), nextState(switchboard, 'two', 'ready')];
+    await Promise.all(Object.values(backends).map((backend) => backend.comeBack()));
+    await Promise.all(back);
+    expect(await answerers(4, () => session.call('whoami'))).toEqual({ one: 2, two: 2 });
+    for (const backend of Object.values(backends)) expect(backend.executionsOf('none')).toBe(0);
+  });
+
+  it('is still listed [G9]', async () => {
+    await using pool = await startPool({ one: {}, two: {} });
+    const before = await pool.session.toolNames();
+    await Promise.all(Object.values(pool.backends).map((backend) => backend.goAway()));
+    expect(await pool.session.call('whoami')).toMatchObject({ error: { data: { code: 'no_backends' } } });
+    expect(await pool.session.toolNames()).toEqual(before);
+  });
+});
+
+describe.concurrent('calls of a group', () => {
+  it('go only to the servers that offer the tool [G4]', async () => {
+    await using switchboard = await startSwitchboard({
+      mcpServers: {
+        hanging: { ...fixtureServer('hanging'), group: 'pool' },
+        workhorse: { ...fixtureServer('workhorse'), group: 'pool' },
+        toolbox: { ...fixtureServer('toolbox'), group: 'pool' },
+      },
+    });
+    const session = await RawSession.open(switchboard.url);
+    expect(await session.toolNames()).toEqual(expect.arrayContaining(['hang', 'later', 'pid', 'echo']));
+    expect(await answerers(6, () => session.call('whoami'))).toEqual({ hanging: 3, workhorse: 3 });
+    const pids = new Set<string>();
+    for (let call = 0; call < 5; call++) pids.add(await session.callText('pid'));
+    expect(pids.size).toBe(1);
+  });
+
+  it('go only to the replica that offers the tool, where the others do not [G4]', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: {
+        box: { ...fixtureServer('toolbox', witness.env('box')), replicas: 3, startup: 'parallel' },
+      },
+    });
+    await allReady(switchboard, { box: 3 });
+    await using connected = await connectHttp(switchboard.url);
+    const { client } = connected;
+    await client.callTool({ name: 'add', arguments: { name: 'special' } });
+    await toolNamesOnce(connected, (names) => names.includes('special'));
+    for (let call = 0; call < 6; call++) await client.callTool({ name: 'special' });
+    const calls = await witness.severalOf('box', 'tools/call', 7);
+    const [added, ...special] = calls.map(({ pid }) => pid);
+    expect(special).toEqual(Array(6).fill(added));
+  });
+
+  it('by the name of a server go to that server alone, whatever becomes of it [G2, G4]', async () => {
+    await using pool = await startPool({ one: {}, two: {} });
+    const { backends, session } = pool;
+    expect(await answerers(5, () => session.call('two__whoami'))).toEqual({ two: 5 });
+    expect(await answerers(4, () => session.call('pool__whoami'))).toEqual({ one: 2, two: 2 });
+    await backends.two!.goAway();
+    expect(await session.call('two__whoami')).toMatchObject({
+      error: { message: expect.stringContaining('Server "two"'), data: { server: 'two' } },
+    });
+    expect(await answerers(4, () => session.call('whoami'))).toEqual({ one: 4 });
+    expect(await session.toolNames()).not.toContain('two__whoami');
+  });
+});
