@@ -152,7 +152,8 @@ export class Session {
   /** Ends everything of this client. Gives the questions that now nobody answers. */
   close(): Ask[] {
     this.isClosed = true;
-    for (const request of [...this.inFlight.values()]) request.cancel('The client has gone.');
+    // The last first: a slot that is free again must not go to one that is about to be cancelled.
+    for (const request of [...this.inFlight.values()].toReversed()) request.cancel('The client has gone.');
     const asks = [...(this.asks?.values() ?? [])];
     this.asks = undefined;
     this.stream.close();
