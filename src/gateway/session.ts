@@ -72,6 +72,8 @@ export class Session {
   /** How many requests await each group. */
   private readonly awaited = new Map<string, number>();
   private asks: Map<number, Ask> | undefined;
+  /** When the last question of each was answered, or taken back. */
+  private settledAsks: WeakMap<Upstream, number> | undefined;
   private nextAsk = 1;
   logLevel: string | undefined;
   lastSeen = Date.now();
@@ -131,7 +133,10 @@ export class Session {
   /** The question that an answer of the client belongs to; it is over then. */
   takeAsk(id: RequestId | undefined): Ask | undefined {
     const ask = this.peekAsk(id);
-    if (ask !== undefined) this.asks?.delete(id as number);
+    if (ask === undefined) return undefined;
+    this.asks?.delete(id as number);
+    this.settledAsks ??= new WeakMap();
+    this.settledAsks.set(ask.upstream, Date.now());
     return ask;
   }
 
@@ -142,6 +147,11 @@ export class Session {
   /** The questions of this upstream, by the ids of ours under which the client was asked. */
   asksOf(upstream: Upstream): [number, Ask][] {
     return [...(this.asks ?? [])].filter(([, ask]) => ask.upstream === upstream);
+  }
+
+  /** Until when that upstream waited for an answer of the client; 0 where it never did. */
+  wasAwaitedUntil(upstream: Upstream, now: number): number {
+    return this.asksOf(upstream).length > 0 ? now : (this.settledAsks?.get(upstream) ?? 0);
   }
 
   keepAlive(): void {
