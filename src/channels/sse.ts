@@ -106,12 +106,27 @@ export class SseChannel implements Channel {
     this.pool.send(
       new Post({
         ended: () => {},
-        refused: (status, body) => fail(statusError(status, this.url, body), true),
+        refused: (status, body) => this.refused(statusError(status, this.url, body), status, fail),
         failed: (error, neverSent) => fail(networkError(error, this.url), !neverSent),
       }),
       head,
       message,
     );
+  }
+
+  private refused(
+    error: SwitchboardError,
+    status: number,
+    fail: (error: SwitchboardError, sent: boolean) => void,
+  ): void {
+    if (status !== 404) {
+      fail(error, true);
+      return;
+    }
+    // The server knows nothing of our stream any more, so it has not taken the message either.
+    this.receiver.stale(error);
+    fail(error, false);
+    this.end(error);
   }
 
   private end(error: SwitchboardError): void {

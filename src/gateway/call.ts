@@ -26,7 +26,7 @@ function callOnceDiscovered(scope: Scope, incoming: Incoming): void {
   const forwardOrRefuse = () => {
     const target = resolve(scope.catalog, incoming.message);
     if (target !== undefined) forward(scope, incoming, target);
-    else refuse(incoming, unknownTarget(incoming.message));
+    else refuse(incoming, unknownTarget(incoming.message, scope.absent()));
   };
   const discovered = scope.discovered();
   if (discovered === undefined) forwardOrRefuse();
@@ -37,7 +37,7 @@ function forward(scope: Scope, incoming: Incoming, { route, kind, edits }: Targe
   const { session, message, prefer } = incoming;
   const group = scope.servers.group(route.group);
   if (group === undefined) {
-    refuse(incoming, unknownTarget(message));
+    refuse(incoming, unknownTarget(message, scope.absent()));
     return;
   }
   const { labels, timeoutMs } = readWishes(message, prefer);

@@ -31,7 +31,7 @@ function followKnown(scope: Scope, incoming: Incoming): void {
   const followed =
     session.followed.get(uri) ?? (begins ? choose(scope, session, message, prefer) : undefined);
   if (followed === undefined && (begins || scope.catalog.resource(uri) === undefined)) {
-    refuse(incoming, unknownTarget(message));
+    refuse(incoming, unknownTarget(message, scope.absent()));
     return;
   }
   const done = followed === undefined ? Promise.resolve() : (begins ? begin : end)(session, uri, followed);

@@ -32,7 +32,15 @@ export function resolve(catalog: Catalog, message: Message): Target | undefined 
   }
 }
 
-export function unknownTarget(message: Message): SwitchboardError {
+/** `absent` are servers of which nobody knows what they offer: they may have it. */
+export function unknownTarget(message: Message, absent: readonly string[]): SwitchboardError {
+  const error = unknown(message);
+  if (absent.length === 0) return error;
+  const maybe = `${error.message} (not known yet: what ${absent.map((name) => `"${name}"`).join(', ')} offers)`;
+  return new SwitchboardError(error.code, maybe, { data: { ...error.data, absent } });
+}
+
+function unknown(message: Message): SwitchboardError {
   switch (message.method) {
     case 'tools/call':
       return new SwitchboardError('unknown_tool', `Unknown tool: ${message.name?.value}`);

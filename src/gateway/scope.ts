@@ -60,6 +60,14 @@ export class Scope {
     return this.waitFor((server) => this.deadlineOf(server));
   }
 
+  /** The servers that were never seen. */
+  absent(): string[] {
+    return this.servers
+      .all()
+      .filter(({ replicas }) => replicas.every(({ isSeen }) => !isSeen))
+      .map(({ name }) => name);
+  }
+
   close(): void {
     clearTimeout(this.pending);
   }

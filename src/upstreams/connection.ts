@@ -114,9 +114,9 @@ export class Connection {
     return this.opening;
   }
 
-  /** Settles when no client has a call under way here any more. */
-  async drained(): Promise<void> {
-    await Promise.all(this.upstreams().map((upstream) => upstream.drained()));
+  /** Settles when no client has a call under way here any more, nor one that waits. */
+  drained(): Promise<void> {
+    return this.slots.drained();
   }
 
   /** Whether anybody would miss it. */

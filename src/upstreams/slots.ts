@@ -21,6 +21,7 @@ export class Slots {
   private readonly queueLimit: number;
   private readonly lines = new Map<Client, Place[]>();
   private isAdmitting = false;
+  private whenEmpty: (() => void)[] = [];
   used = 0;
   queued = 0;
 
@@ -73,6 +74,13 @@ export class Slots {
   release(): void {
     this.used--;
     if (this.queued > 0) this.admit();
+    else if (this.used === 0 && this.whenEmpty.length > 0) this.tellEmpty();
+  }
+
+  /** Settles when nobody holds a slot or waits for one. */
+  async drained(): Promise<void> {
+    if (this.used === 0 && this.queued === 0) return;
+    await new Promise<void>((resolve) => this.whenEmpty.push(resolve));
   }
 
   /** How long the one who has waited for longest has. */
@@ -80,6 +88,12 @@ export class Slots {
     let longest = 0;
     for (const [first] of this.lines.values()) longest = Math.max(longest, now - first!.since);
     return longest;
+  }
+
+  private tellEmpty(): void {
+    const waiting = this.whenEmpty;
+    this.whenEmpty = [];
+    for (const tell of waiting) tell();
   }
 
   private admit(): void {

@@ -59,7 +59,6 @@ export class Upstream implements Receiver {
   private readonly calls = new Map<number, Call>();
   private readonly callers = new Callers();
   private gone: SwitchboardError | undefined;
-  private whenDrained: (() => void) | undefined;
 
   constructor(events: UpstreamEvents, open: (receiver: Receiver) => Channel) {
     this.events = events;
@@ -149,14 +148,6 @@ export class Upstream implements Receiver {
   /** Whom something can be meant for that the server says without saying to whom. */
   audience(): Audience {
     return this.callers.audience(this.calls.values());
-  }
-
-  /** Settles when no client has a call under way here any more. */
-  drained(): Promise<void> {
-    if (!this.isServing()) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.whenDrained = resolve;
-    });
   }
 
   async close(): Promise<void> {
@@ -259,13 +250,7 @@ export class Upstream implements Receiver {
   private take(id: number): Call | undefined {
     const call = this.calls.get(id);
     this.calls.delete(id);
-    if (this.whenDrained !== undefined && !this.isServing()) this.whenDrained();
     return call;
-  }
-
-  private isServing(): boolean {
-    for (const { client } of this.calls.values()) if (client !== undefined) return true;
-    return false;
   }
 
   private end(error: SwitchboardError): void {
@@ -274,7 +259,6 @@ export class Upstream implements Receiver {
     const calls = [...this.calls.values()];
     this.calls.clear();
     for (const call of calls) call.failed(error, true);
-    this.whenDrained?.();
   }
 }
 

@@ -85,15 +85,22 @@ export class Fleet implements AsyncDisposable {
     ]);
     return {
       mcpServers: Object.fromEntries([...stdio, ...http]),
-      switchboard: { naming: 'always', startup: 'parallel', discoveryWaitMs: 60_000 },
+      switchboard: {
+        naming: 'always',
+        startup: 'parallel',
+        discoveryWaitMs: 60_000,
+        // Short, so that servers come back and breakers open and close many times in a minute.
+        backoffFirstMs: 100,
+        backoffMaxMs: 1_000,
+        breakerOpenMs: 2_000,
+      },
     };
   }
 
-  /** What can be called. A build without groups shows the servers of one apart. */
-  targets(toolNames: readonly string[]): Target[] {
-    const hasGroups = toolNames.includes('pair__echo');
+  /** What can be called. */
+  targets(): Target[] {
     const names = [...stdioServers, ...Object.keys(httpServers)];
-    const single = names.filter((name) => !hasGroups || !name.startsWith('pair-'));
+    const single = names.filter((name) => !name.startsWith('pair-'));
     const targets = single.map((name) => ({
       prefix: `${name}__`,
       members: [name],
@@ -101,7 +108,6 @@ export class Fleet implements AsyncDisposable {
       isHealthy: untouched.has(name),
       hasLater: stdioServers.includes(name) && name !== 'wild-forking',
     }));
-    if (!hasGroups) return targets;
     const pair = { prefix: 'pair__', members: ['pair-a', 'pair-b'], isSteady: true, isHealthy: false };
     return [...targets, { ...pair, hasLater: true }];
   }

@@ -9,11 +9,12 @@ export interface Holdings {
   zombies: number;
   resources: Record<string, number>;
   listeners: Record<string, number>;
-  heapMegabytes: number;
+  /** What is left in use after a garbage collection. */
+  liveMegabytes: number;
   warnings: string[];
 }
 
-type Probed = Pick<Holdings, 'resources' | 'listeners' | 'heapMegabytes' | 'warnings'>;
+type Probed = Pick<Holdings, 'resources' | 'listeners' | 'liveMegabytes' | 'warnings'>;
 
 const PROBE_MS = 30_000;
 const LOOK_EVERY_MS = 500;

@@ -30,6 +30,7 @@ const collectGarbage = runInNewContext('gc') as () => void;
 
 process.on('SIGUSR2', () => {
   collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
   const resources: Record<string, number> = {};
   for (const kind of process.getActiveResourcesInfo()) resources[kind] = (resources[kind] ?? 0) + 1;
   const report = {
@@ -38,7 +39,7 @@ process.on('SIGUSR2', () => {
       process: listenersOf(process),
       'busiest handle': Math.max(0, ...handles().map(listenersOf)),
     },
-    heapMegabytes: process.memoryUsage().heapUsed / 2 ** 20,
+    liveMegabytes: (heapUsed + external) / 2 ** 20,
     warnings,
   };
   writeFileSync(`${SOAK_PROBE}.new`, JSON.stringify(report));

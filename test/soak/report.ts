@@ -12,7 +12,7 @@ export function formatReport(report: SoakReport): string {
     ['faults', listed(report.faults)],
     ['restarts', String(report.restarts)],
     ['memory', `${mb(rss.first)} first, ${mb(rss.second)} second quarter, ${mb(rss.last)} last quarter`],
-    ['heap', `${mb(before.heapMegabytes)} → ${mb(after.heapMegabytes)}`],
+    ['live memory', `${mb(before.liveMegabytes)} → ${mb(after.liveMegabytes)}`],
     ['open files', `${before.openFiles} → ${after.openFiles}`],
     ['children', `${before.children} → ${after.children}`],
     ['timers', `${before.resources.Timeout ?? 0} → ${after.resources.Timeout ?? 0}`],

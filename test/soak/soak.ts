@@ -77,6 +77,9 @@ export async function runSoak({ seconds, seed }: SoakOptions): Promise<SoakRepor
     if (!isFlat({ second, last })) {
       verdict.violation(`memory grew from ${second.toFixed()} MB to ${last.toFixed()} MB`);
     }
+    if (!isFlat({ second: before.liveMegabytes, last: after.liveMegabytes })) {
+      verdict.violation(`${after.liveMegabytes.toFixed()} MB are in use when all clients have left`);
+    }
     const restarts = readyIn(switchboard) - readyBefore;
     await stopAndLookAround(switchboard, marker, verdict);
     verdict.judgeLedger((await readFile(ledger, 'utf8')).split('\n').filter((line) => line !== ''));
@@ -94,7 +97,8 @@ export async function runSoak({ seconds, seed }: SoakOptions): Promise<SoakRepor
 /** Calls everything until it is started, replicas too, so that what is held then can be compared with the end. */
 async function warmUp(url: string, fleet: Fleet): Promise<Target[]> {
   const session = await RawSession.open(url);
-  const targets = fleet.targets(await session.toolNames());
+  await session.toolNames();
+  const targets = fleet.targets();
   await Promise.all(
     targets.flatMap(({ prefix }) =>
       Array.from({ length: 10 }, () => session.callText(`${prefix}echo`, { text: 'warm up', delayMs: 100 })),
