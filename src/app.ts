@@ -36,6 +36,8 @@ export interface AppOptions {
   exitWhenIdleMs?: number;
   /** Ends a start that is under way. */
   signal?: AbortSignal;
+  /** Ends every process that was started, at once, also during the start. For when there is no time to stop. */
+  killSignal?: AbortSignal;
 }
 
 /** What happens, for whoever shows it to the user. */
@@ -54,8 +56,6 @@ export interface App {
   url: string;
   servers(): ServerView[];
   stop(): Promise<void>;
-  /** Ends every process that it started, at once. For when there is no time to stop. */
-  killAll(): void;
 }
 
 const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost']);
@@ -75,6 +75,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
   const runFolder = join(options.home, 'run');
   await endLeftovers(runFolder, events.warned);
   const record = ProcessRecord.open(runFolder, events.warned);
+  options.killSignal?.addEventListener('abort', () => record.killAll());
   const watch = watchConfiguration(options.configPath, (result) => reload(result), events.warned);
   try {
     const configuration = withOverrides(await loadConfiguration(options.configPath, events.warned), options);
@@ -159,12 +160,13 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     if (early !== undefined) reload(early);
     idleness = watchIdleness(gateway, options.exitWhenIdleMs, events);
 
-    return { url, servers: () => servers.all().map(viewOf), stop, killAll: () => record.killAll() };
+    return { url, servers: () => servers.all().map(viewOf), stop };
 
     /** Where one server that cannot be started takes the others with it, clients come in when all are there. */
     async function startAndListen(): Promise<number> {
       const stopServers = () => void servers.stop();
       options.signal?.addEventListener('abort', stopServers);
+      if (options.signal?.aborted) stopServers();
       if (settings.onStartFailure === 'abort') await servers.start(started, true);
       options.signal?.removeEventListener('abort', stopServers);
       return front.listen();

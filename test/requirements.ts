@@ -47,11 +47,11 @@ export const requirements: Requirement[] = [
   ),
   row(
     'M11',
-    later,
+    due,
     'An agent starts its servers one after the other; when one fails, the started ones are stopped again.',
   ),
   row('M12', due, 'Stopping an agent ends every process that it started, their children too.'),
-  row('M13', later, 'The first chat starts the servers, once, and later chats use the running ones.'),
+  row('M13', due, 'The first chat starts the servers, once, and later chats use the running ones.'),
 
   // The aggregator
   row('A1', due, 'The tools of all enabled servers are one list, and each tool knows its server.'),
@@ -77,7 +77,7 @@ export const requirements: Requirement[] = [
   ),
   row(
     'A14',
-    later,
+    due,
     'A server gets at most as many calls at a time as its limit allows; the others wait in a queue.',
   ),
 
@@ -103,8 +103,8 @@ export const requirements: Requirement[] = [
   ),
   row('P8', later, 'The tools of a server become ADK tools under their own names.'),
   row('P9', later, 'An agent gets the answer of a server to its call, and the call is recorded.'),
-  row('P10', later, 'A server is connected when it is first needed and then kept.'),
-  row('P11', later, 'All agents of a project share one connection to each server.'),
+  row('P10', due, 'A server is connected when it is first needed and then kept.'),
+  row('P11', due, 'All agents of a project share one connection to each server.'),
   row(
     'P12',
     later,

@@ -2,7 +2,7 @@ import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 
 import { SwitchboardError } from '../errors.ts';
 import { identity } from '../identity.ts';
 import { exitCodeOf, exitCodes, RpcFailure, UnreachableError } from './exit.ts';
-import { complain, printJson } from './output.ts';
+import { complain, print } from './output.ts';
 import { DEFAULT_PORT, DEFAULT_URL, listable } from './words.ts';
 
 const exitHelp = `
@@ -26,7 +26,7 @@ export async function run(words: string[]): Promise<number> {
     }
     if (error.exitCode === 0) return exitCodes.ok;
     // As text it has been said already.
-    if (asJson) printJson({ error: { code: 'usage', message: error.message.replace(/^error: /, '') } });
+    if (asJson) printError({ code: 'usage', message: error.message.replace(/^error: /, '') });
     return exitCodes.usage;
   }
 }
@@ -153,7 +153,12 @@ function report(error: unknown, asJson: boolean): void {
         ? 'unreachable'
         : 'failed';
   const rpc = error instanceof RpcFailure ? { rpc: error.rpc } : {};
-  printJson({ error: { code, message, ...rpc } });
+  printError({ code, message, ...rpc });
+}
+
+/** On one line: some commands print a line of JSON for each thing that happens, and this is the last one. */
+function printError(error: object): void {
+  print(JSON.stringify({ error }));
 }
 
 /** The address as people have it at hand: with or without the path of the endpoint. */

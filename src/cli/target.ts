@@ -25,18 +25,33 @@ export async function withSwitchboard<Result>(
     idle() {},
     warned: (message: string) => complain(`warning: ${message}`),
   };
-  const configPath = findConfig(flags.config);
-  const app = await startApp({ configPath, host: '127.0.0.1', port: 0, home: home() }, silent);
+  const interrupted = new AbortController();
+  const kill = new AbortController();
+  const exitNow = () => {
+    kill.abort();
+    process.exit(130);
+  };
+  const forgetSignals = onStopSignals(() => interrupted.abort(), exitNow);
+  const { signal } = interrupted;
+  const app = await startApp(
+    {
+      configPath: findConfig(flags.config),
+      host: '127.0.0.1',
+      port: 0,
+      home: home(),
+      signal,
+      killSignal: kill.signal,
+    },
+    silent,
+  ).catch((error: unknown) => (signal.aborted ? exitNow() : Promise.reject(error)));
   let stopping: Promise<void> | undefined;
   const stop = () => {
     stopping ??= app.stop();
     return stopping;
   };
-  const exitNow = () => {
-    app.killAll();
-    process.exit(130);
-  };
-  const forgetSignals = onStopSignals(() => void stop().finally(exitNow), exitNow);
+  const stopAndExit = () => void stop().finally(exitNow);
+  signal.addEventListener('abort', stopAndExit);
+  if (signal.aborted) stopAndExit();
   try {
     return await action(app.url);
   } finally {

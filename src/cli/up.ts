@@ -29,12 +29,12 @@ export async function up(flags: UpFlags): Promise<void> {
   const configPath = findConfig(flags.config);
   const show = flags.json ? jsonReporter() : textReporter();
   const stop = new AbortController();
-  let app: App | undefined;
+  const kill = new AbortController();
   onStopSignals(
     () => stop.abort(),
     () => {
       // A child that cares for neither the end of its input nor SIGTERM must not outlive us.
-      app?.killAll();
+      kill.abort();
       process.exit(130);
     },
   );
@@ -45,9 +45,10 @@ export async function up(flags: UpFlags): Promise<void> {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error) => show.warning(`internal error: ${(error as Error)?.stack ?? error}`));
   }
-  app = await startUnlessStopped(
+  const app = await startUnlessStopped(
     {
       signal: stop.signal,
+      killSignal: kill.signal,
       configPath,
       host: flags.host,
       port: flags.port,

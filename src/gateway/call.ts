@@ -135,8 +135,8 @@ class ClientCall implements Recipient, InFlight {
     if (!this.over) this.outlet.pause(retryMs);
   }
 
-  isAskedBy(upstream: Upstream): boolean {
-    return this.client.asksOf(upstream).length > 0;
+  waitedUntil(upstream: Upstream, now: number): number {
+    return this.client.wasAwaitedUntil(upstream, now);
   }
 
   private get idBytes(): Buffer {

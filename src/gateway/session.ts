@@ -76,6 +76,8 @@ export class Session {
   /** How many requests await each group. */
   private readonly awaited = new Map<string, number>();
   private asks: Map<number, Ask> | undefined;
+  /** When the last question of each was answered, or taken back. */
+  private settledAsks: WeakMap<Upstream, number> | undefined;
   private nextAsk = 1;
   logLevel: string | undefined;
   lastSeen = Date.now();
@@ -135,7 +137,10 @@ export class Session {
   /** The question that an answer of the client belongs to; it is over then. */
   takeAsk(id: RequestId | undefined): Ask | undefined {
     const ask = this.peekAsk(id);
-    if (ask !== undefined) this.asks?.delete(id as number);
+    if (ask === undefined) return undefined;
+    this.asks?.delete(id as number);
+    this.settledAsks ??= new WeakMap();
+    this.settledAsks.set(ask.upstream, Date.now());
     return ask;
   }
 
@@ -148,6 +153,11 @@ export class Session {
     return [...(this.asks ?? [])].filter(([, ask]) => ask.upstream === upstream);
   }
 
+  /** Until when that upstream waited for an answer of the client; 0 where it never did. */
+  wasAwaitedUntil(upstream: Upstream, now: number): number {
+    return this.asksOf(upstream).length > 0 ? now : (this.settledAsks?.get(upstream) ?? 0);
+  }
+
   keepAlive(): void {
     this.stream.keepAlive();
     for (const { outlet } of this.inFlight.values()) outlet.keepAlive();
@@ -156,7 +166,8 @@ export class Session {
   /** Ends everything of this client. Gives the questions that now nobody answers. */
   close(): Ask[] {
     this.isClosed = true;
-    for (const request of [...this.inFlight.values()]) request.cancel('The client has gone.');
+    // The last first: a slot that is free again must not go to one that is about to be cancelled.
+    for (const request of [...this.inFlight.values()].toReversed()) request.cancel('The client has gone.');
     const asks = [...(this.asks?.values() ?? [])];
     this.asks = undefined;
     this.stream.close();

@@ -29,8 +29,8 @@ export interface Recipient {
   progressed(message: Message): void;
   /** The server will go on with its answer later. */
   paused(retryMs: number): void;
-  /** Whether that server waits for this client just now: then the time is not the server's. */
-  isAskedBy(upstream: Upstream): boolean;
+  /** Until when that server waited for this client, `now` where it still does: that time was not the server's. */
+  waitedUntil(upstream: Upstream, now: number): number;
 }
 
 /**
@@ -209,8 +209,10 @@ export class Delivery implements Call, Waiting {
   private timeIsUp(): void {
     const now = Date.now();
     const { timeoutMs, maxTimeoutMs } = this.limits();
-    const isClients = this.upstream !== undefined && this.recipient.isAskedBy(this.upstream);
-    const until = Math.min((isClients ? now : this.lastSign) + timeoutMs, this.startedAt + maxTimeoutMs);
+    if (this.upstream !== undefined) {
+      this.lastSign = Math.max(this.lastSign, this.recipient.waitedUntil(this.upstream, now));
+    }
+    const until = Math.min(this.lastSign + timeoutMs, this.startedAt + maxTimeoutMs);
     if (until > now) {
       this.clock = setTimeout(() => this.timeIsUp(), until - now);
       return;

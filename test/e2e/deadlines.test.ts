@@ -1,0 +1,217 @@
+import { describe, expect, it } from 'vitest';
+import { serverOf } from '../helpers/api.ts';
+import { startCounting } from '../helpers/counting.ts';
+import { callWithin, timePasses } from '../helpers/deadlines.ts';
+import { HttpPeer } from '../helpers/http-peer.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+const HOUR = 3_600_000;
+
+function timedOut(server: string, timeoutMs: number): object {
+  return {
+    code: -32603,
+    message: expect.stringMatching(
+      `^Server "${server}" did not answer within \\d+ ms \\(setting timeoutMs\\)\\.$`,
+    ),
+    data: { code: 'call_timeout', server, timeoutMs },
+  };
+}
+
+describe.concurrent('a call without an answer in time', () => {
+  it('fails, is cancelled at the server under its own id, and the server goes on as it is', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: { box: fixtureServer('hanging', witness.env('box')) },
+      switchboard: { timeoutMs: 300 },
+    });
+    const session = await RawSession.open(switchboard.url);
+    const { pid } = JSON.parse(await session.callText('whoami'));
+    expect((await session.call('hang')).error).toEqual(timedOut('box', 300));
+
+    const isHang = ({ params }: { [detail: string]: unknown }) =>
+      (params as { name?: string }).name === 'hang';
+    const call = await witness.sees('box', 'tools/call', isHang);
+    const { params } = await witness.sees('box', 'notifications/cancelled');
+    expect(params).toEqual({ requestId: call.id, reason: 'The call took too long.' });
+    expect(JSON.parse(await session.callText('whoami')).pid).toBe(pid);
+    expect(await serverOf(switchboard, 'box')).toMatchObject({ state: 'ready', restarts: 0, in_flight: 0 });
+  });
+
+  it('over HTTP is cancelled there too', async () => {
+    await using peer = await HttpPeer.start({ remote: ({ message }) => message?.method === 'tools/call' });
+    await using switchboard = await startSwitchboard({
+      mcpServers: peer.configuration(),
+      switchboard: { timeoutMs: 300 },
+    });
+    const session = await RawSession.open(switchboard.url);
+    expect((await session.call('greet')).error).toEqual(timedOut('remote', 300));
+    const call = await peer.sees('remote', ({ message }) => message?.method === 'tools/call');
+    const cancel = await peer.sees('remote', ({ message }) => message?.method === 'notifications/cancelled');
+    expect(cancel.message?.params?.requestId).toBe(call.message?.id);
+  });
+
+  it('is not answered later, and no other call gets its answer', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: { box: fixtureServer('belated', witness.env('box')) },
+    });
+    const session = await RawSession.open(switchboard.url);
+    const late = await callWithin(session, 300, 'later', { text: 'nobody' });
+    expect(late.error).toEqual(timedOut('box', 300));
+    // This call makes the server answer the other one first.
+    expect(JSON.parse(await session.callText('echo', { text: 'somebody' })).text).toBe('somebody');
+    expect(await serverOf(switchboard, 'box')).toMatchObject({ state: 'ready', in_flight: 0 });
+  });
+});
+
+describe.concurrent('how long a call may take', () => {
+  it('is said for all, for one server, or by the client, who counts most', async () => {
+    await using switchboard = await startSwitchboard({
+      mcpServers: {
+        usual: fixtureServer('hanging'),
+        own: { ...fixtureServer('hanging'), timeoutMs: 250 },
+        capped: { ...fixtureServer('hanging'), timeoutMs: 100, maxTimeoutMs: 350 },
+      },
+      switchboard: { timeoutMs: 200 },
+    });
+    const session = await RawSession.open(switchboard.url);
+    const errorOf = async (name: string, wish?: number) =>
+      (await (wish === undefined ? session.call(name) : callWithin(session, wish, name))).error;
+    expect(await errorOf('usual__hang')).toEqual(timedOut('usual', 200));
+    expect(await errorOf('own__hang')).toEqual(timedOut('own', 250));
+    expect(await errorOf('own__hang', 300)).toEqual(timedOut('own', 300));
+    expect(await errorOf('own__hang', 50)).toEqual(timedOut('own', 50));
+    // Nobody gets more than the server's maximum.
+    expect(await errorOf('capped__hang', HOUR)).toEqual(timedOut('capped', 350));
+  });
+
+  it('can be more than usual, where the client says so', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: { box: fixtureServer('toolbox', witness.env('box')), clock: fixtureServer('hanging') },
+      switchboard: { timeoutMs: 200 },
+    });
+    const session = await RawSession.open(switchboard.url);
+    const patient = callWithin(session, HOUR, 'wait');
+    await witness.sees('box', 'waiting');
+    await timePasses(session, 500);
+    witness.tell('box', 'go');
+    expect(await patient).toMatchObject({ result: { content: [{ text: 'waited' }] } });
+  });
+
+  it('follows an edit of the file, without a restart', async () => {
+    await using witness = await Witness.open();
+    const config = (timeoutMs: number) => ({
+      mcpServers: { box: { ...fixtureServer('hanging', witness.env('box')), timeoutMs } },
+    });
+    await using switchboard = await startSwitchboard(config(HOUR));
+    const session = await RawSession.open(switchboard.url);
+    await session.toolNames();
+    await switchboard.configure(config(200));
+    await switchboard.event(({ event }) => event === 'configuration');
+    expect((await session.call('hang')).error).toEqual(timedOut('box', 200));
+    expect(witness.seenBy('box', 'start')).toHaveLength(1);
+  });
+
+  it('is a whole number of milliseconds; any other wish is refused, and it is said what is expected', async () => {
+    await using switchboard = await startSwitchboard({ mcpServers: { box: fixtureServer('hanging') } });
+    const session = await RawSession.open(switchboard.url);
+    // The first call comes before the server is known, the others after it.
+    for (const wish of [-1, '1000', 0, 1.5, null, true, [1], {}]) {
+      expect((await callWithin(session, wish, 'hang')).error).toEqual({
+        code: -32602,
+        message: 'The _meta["dev.switchboard/timeoutMs"] must be a whole number of milliseconds, 1 or more.',
+        data: { code: 'invalid_params' },
+      });
+    }
+  });
+});
+
+describe.concurrent('progress', () => {
+  const toil = (session: RawSession, steps: number) => session.openCall('toil', { steps }, 'token');
+  const isAnswer = ({ id }: { id?: unknown }) => id === 1;
+
+  it('puts the end off', async () => {
+    await using switchboard = await startSwitchboard({
+      mcpServers: { box: { ...fixtureServer('toiling'), timeoutMs: 1_000 } },
+    });
+    const stream = await toil(await RawSession.open(switchboard.url), 15);
+    expect(await stream.message(isAnswer)).toMatchObject({ result: { content: [{ text: 'done' }] } });
+    expect(stream.messages).toHaveLength(15 + 1);
+  });
+
+  it('does not put it off for longer than maxTimeoutMs', async () => {
+    await using switchboard = await startSwitchboard({
+      mcpServers: { box: { ...fixtureServer('toiling'), timeoutMs: 1_000, maxTimeoutMs: 1_500 } },
+    });
+    const stream = await toil(await RawSession.open(switchboard.url), Number.MAX_SAFE_INTEGER);
+    const { error } = await stream.message(isAnswer);
+    expect(error).toEqual(timedOut('box', 1_000));
+    expect(Number(/within (\d+) ms/.exec(error!.message)![1])).toBeGreaterThanOrEqual(1_500);
+  });
+
+  it('that nobody asked for does not come, so it puts nothing off', async () => {
+    await using switchboard = await startSwitchboard({ mcpServers: { box: fixtureServer('toiling') } });
+    const session = await RawSession.open(switchboard.url);
+    const { error } = await callWithin(session, 300, 'toil', { steps: Number.MAX_SAFE_INTEGER });
+    expect(error).toEqual(timedOut('box', 300));
+  });
+});
+
+describe.concurrent('the time of a call', () => {
+  it('is also spent in the queue, and what runs out of it there is never sent', async () => {
+    await using started = await startCounting({ concurrency: 1 });
+    const session = await started.open();
+    const [running] = await started.lineUp(session, ['running']);
+    const { error } = await callWithin(session, 300, 'work', { text: 'too late' });
+    expect(error).toEqual({
+      code: -32603,
+      message: expect.stringMatching(
+        /^Server "box" had no free slot within \d+ ms \(settings timeoutMs, concurrency\)\.$/,
+      ),
+      data: { code: 'call_timeout', server: 'box', timeoutMs: 300 },
+    });
+    await started.loaded(1, 0);
+    started.witness.tell('box', 'finish all');
+    expect(await running).toBe('running');
+    expect(await session.callText('work', { text: 'last' })).toBe('last');
+    expect(await started.worked(2)).toEqual(['running', 'last']);
+    expect(started.witness.seenBy('box', 'cancelled')).toEqual([]);
+  });
+
+  it('does not run while the server starts, for which there is connectTimeoutMs', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: {
+        box: { ...fixtureServer('late', witness.env('box')), timeoutMs: 300 },
+        clock: fixtureServer('hanging'),
+      },
+      switchboard: { connectTimeoutMs: 3_000, discoveryWaitMs: HOUR },
+    });
+    const session = await RawSession.open(switchboard.url);
+    const clock = await RawSession.open(switchboard.url);
+    const first = session.callText('late_tool');
+    const { pid } = await witness.sees('box', 'initialize');
+    witness.tell('box', 'answer');
+    expect(await first).toBe('better late than never');
+
+    process.kill(pid, 'SIGKILL');
+    const again = await witness.sees('box', 'initialize', (sighting) => sighting.pid !== pid);
+    const second = session.callText('late_tool');
+    await timePasses(clock, 1_000);
+    witness.tell('box', 'answer');
+    expect(await second).toBe('better late than never');
+
+    process.kill(again.pid, 'SIGKILL');
+    const seen = [pid, again.pid];
+    await witness.sees('box', 'initialize', (sighting) => !seen.includes(sighting.pid));
+    const { error } = await session.call('late_tool');
+    expect(error).toMatchObject({
+      message: expect.stringMatching(/"box".*handshake within 3000 ms \(setting connectTimeoutMs\)/),
+      data: { server: 'box' },
+    });
+  });
+});

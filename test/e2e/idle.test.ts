@@ -1,0 +1,229 @@
+import { describe, expect, it } from 'vitest';
+import { serverOf } from '../helpers/api.ts';
+import { HttpBackend } from '../helpers/http-backend.ts';
+import { HttpPeer } from '../helpers/http-peer.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { type Sighting, Witness } from '../helpers/witness.ts';
+
+/** Short, but longer than a call takes. */
+const idleStopMs = 1_000;
+
+/** Settles when that server has gone to rest, for the first time or once more. */
+const rested = ({ event, events }: RunningSwitchboard, server: string, times = 1) =>
+  event((candidate) => {
+    const rests = events.filter(
+      ({ name, state, from }) => name === server && state === 'idle' && from !== 'idle',
+    );
+    return rests.length >= times && rests.includes(candidate);
+  });
+
+describe.concurrent('a server that nobody has used for idleStopMs', () => {
+  it('is stopped, stays listed, and is started by the next call', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: { box: { ...fixtureServer('recorder', witness.env('box')), idleStopMs } },
+    });
+    const session = await RawSession.open(switchboard.url);
+    const tools = await session.toolNames();
+    expect(tools).toEqual(['whoami', 'hold', 'say']);
+    const first = JSON.parse(await session.callText('whoami')).pid;
+
+    await rested(switchboard, 'box');
+    expect(await witness.sees('box', 'end')).toMatchObject({ pid: first });
+    expect(await serverOf(switchboard, 'box')).toMatchObject({ state: 'idle', error: null, tool_count: 3 });
+    const newcomer = await RawSession.open(switchboard.url);
+    expect(await newcomer.toolNames()).toEqual(tools);
+    expect(witness.seenBy('box', 'start')).toHaveLength(1);
+
+    const second = JSON.parse(await newcomer.callText('whoami')).pid;
+    expect(second).not.toBe(first);
+    expect(await witness.severalOf('box', 'start', 2)).toMatchObject([{ pid: first }, { pid: second }]);
+    await rested(switchboard, 'box', 2);
+    expect(await serverOf(switchboard, 'box')).toMatchObject({ state: 'idle', restarts: 1 });
+  });
+
+  it('is no change of any list: clients are told nothing', async () => {
+    await using switchboard = await startSwitchboard({
+      mcpServers: { box: { ...fixtureServer('toolbox'), idleStopMs } },
+    });
+    const session = await RawSession.open(switchboard.url);
+    await session.toolNames();
+    const standing = await session.listen();
+    await rested(switchboard, 'box');
+    expect(await session.callText('echo', { text: 'awake' })).toBe('awake');
+    await rested(switchboard, 'box', 2);
+    // What was announced before comes before what is announced now.
+    await session.callText('add', { name: 'more' });
+    await standing.message(({ method }) => method === 'notifications/tools/list_changed');
+    expect(standing.messages).toHaveLength(1);
+  });
+
+  it('is woken once by many calls', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: { box: { ...fixtureServer('recorder', witness.env('box')), idleStopMs } },
+    });
+    const sessions = await Promise.all(Array.from({ length: 8 }, () => RawSession.open(switchboard.url)));
+    await sessions[0]!.toolNames();
+    await rested(switchboard, 'box');
+    const pids = await Promise.all(
+      sessions.map(async (session) => JSON.parse(await session.callText('whoami')).pid),
+    );
+    expect(new Set(pids).size).toBe(1);
+    expect(witness.seenBy('box', 'start')).toHaveLength(2);
+  });
+
+  it('is not stopped while a call is under way, however long it takes', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: {
+        busy: { ...fixtureServer('recorder', witness.env('busy')), idleStopMs: 100 },
+        clock: { ...fixtureServer('notes'), idleStopMs },
+      },
+    });
+    const session = await RawSession.open(switchboard.url);
+    await session.toolNames();
+    const held = session.callText('hold', { order: 'go on' });
+    const isHeld = ({ params }: Sighting) => (params as { name?: string })?.name === 'hold';
+    const { pid } = await witness.sees('busy', 'message', isHeld);
+    // The other one has no call for longer than this one may be without.
+    await rested(switchboard, 'clock');
+    expect(await serverOf(switchboard, 'busy')).toMatchObject({ state: 'ready', in_flight: 1 });
+    witness.tell('busy', 'go on');
+    expect(JSON.parse(await held).pid).toBe(pid);
+    await witness.sees('busy', 'end', (sighting) => sighting.pid === pid);
+  });
+
+  it('is not stopped while a client follows one of its resources', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: {
+        followed: { ...fixtureServer('notes', witness.env('followed')), idleStopMs: 100 },
+        clock: { ...fixtureServer('toolbox'), idleStopMs },
+      },
+    });
+    const follower = await RawSession.open(switchboard.url);
+    const standing = await follower.listen();
+    const uri = 'resource://followed/note://todo';
+    expect(await follower.request('resources/subscribe', { uri })).toMatchObject({ result: {} });
+    const sent = (method: string) => witness.sees('followed', 'message', (seen) => seen.method === method);
+    const { pid } = await sent('resources/subscribe');
+    await rested(switchboard, 'clock');
+    const other = await RawSession.open(switchboard.url);
+    await other.call('touch', { uri: 'note://todo' });
+    await standing.message(({ method }) => method === 'notifications/resources/updated');
+    expect(await sent('tools/call')).toMatchObject({ pid });
+
+    await follower.request('resources/unsubscribe', { uri });
+    await witness.sees('followed', 'end', (sighting) => sighting.pid === pid);
+  });
+
+  it('is stopped when the last client that follows it is gone', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: { followed: { ...fixtureServer('notes', witness.env('followed')), idleStopMs } },
+    });
+    const follower = await RawSession.open(switchboard.url);
+    await follower.request('resources/subscribe', { uri: 'resource://followed/note://todo' });
+    await follower.end();
+    await rested(switchboard, 'followed');
+    await witness.sees('followed', 'end');
+  });
+
+  it('over HTTP loses its session, and is given a new one by the next call', async () => {
+    await using peer = await HttpPeer.start({ remote: () => false });
+    await using backend = await HttpBackend.start('backend');
+    await using events = await HttpBackend.start('events', { transport: 'sse' });
+    await using switchboard = await startSwitchboard({
+      mcpServers: {
+        ...peer.configuration(),
+        backend: { url: backend.url },
+        events: { type: 'sse', url: events.url },
+      },
+      switchboard: { idleStopMs },
+    });
+    const session = await RawSession.open(switchboard.url);
+    const tools = await session.toolNames();
+    for (const name of ['remote', 'backend', 'events']) await rested(switchboard, name);
+    expect(await session.toolNames()).toEqual(tools);
+    expect(await session.callText('greet')).toBe('hello');
+    for (const name of ['backend', 'events']) {
+      const answer = JSON.parse(await session.callText(`${name}__echo`, { text: 'awake' }));
+      expect(answer).toMatchObject({ text: 'awake', name });
+    }
+    const handshakes = peer.seenBy('remote').filter(({ message }) => message?.method === 'initialize');
+    expect(handshakes).toHaveLength(2);
+  });
+
+  it('keeps the instances that clients have of their own: they hold what belongs to a session', async () => {
+    await using witness = await Witness.open();
+    const own = { ...fixtureServer('recorder', witness.env('own')), isolation: 'session', idleStopMs };
+    await using switchboard = await startSwitchboard({ mcpServers: { own } });
+    const session = await RawSession.open(switchboard.url);
+    const { pid } = JSON.parse(await session.callText('whoami'));
+    await rested(switchboard, 'own');
+    expect(JSON.parse(await session.callText('whoami')).pid).toBe(pid);
+    await session.end();
+    await witness.sees('own', 'end', (sighting) => sighting.pid === pid);
+  });
+
+  it('rests in each of its replicas, and all of them wake', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: { many: { ...fixtureServer('recorder', witness.env('many')), replicas: 2, idleStopMs } },
+    });
+    const session = await RawSession.open(switchboard.url);
+    await session.toolNames();
+    await witness.severalOf('many', 'end', 2);
+    expect(await serverOf(switchboard, 'many')).toMatchObject({
+      state: 'idle',
+      replicas: [{ state: 'idle' }, { state: 'idle' }],
+    });
+    await session.callText('whoami');
+    await witness.severalOf('many', 'start', 4);
+  });
+});
+
+describe.concurrent('an edit of idleStopMs while Switchboard runs', () => {
+  const config = (witness: Witness, more: object) => ({
+    mcpServers: { box: { ...fixtureServer('recorder', witness.env('box')), ...more } },
+  });
+
+  it('stops a server that was to run for ever, without a restart before', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard(config(witness, {}));
+    const session = await RawSession.open(switchboard.url);
+    await session.callText('whoami');
+    await switchboard.configure(config(witness, { idleStopMs: 50 }));
+    await rested(switchboard, 'box');
+    await witness.sees('box', 'end');
+    expect(witness.seenBy('box', 'start')).toHaveLength(1);
+    const applied = await switchboard.event(({ event }) => event === 'configuration');
+    expect(applied).toMatchObject({ started: [], changed: ['box'], stopped: [] });
+  });
+
+  it('to 0 lets a server run that was to be stopped', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: {
+        ...config(witness, { idleStopMs: 2_000 }).mcpServers,
+        clock: { ...fixtureServer('toolbox'), idleStopMs: 3_000 },
+      },
+    });
+    const session = await RawSession.open(switchboard.url);
+    await session.toolNames();
+    await switchboard.configure({
+      mcpServers: {
+        ...config(witness, {}).mcpServers,
+        clock: { ...fixtureServer('toolbox'), idleStopMs: 3_000 },
+      },
+    });
+    await switchboard.event(({ event }) => event === 'configuration');
+    await rested(switchboard, 'clock');
+    expect(await serverOf(switchboard, 'box')).toMatchObject({ state: 'ready' });
+    const { pid } = await witness.sees('box', 'start');
+    expect(JSON.parse(await session.callText('whoami')).pid).toBe(pid);
+  });
+});

@@ -1,0 +1,201 @@
+import { describe, expect, it } from 'vitest';
+import { serverOf } from '../helpers/api.ts';
+import { connectHttp, connectSse, textOf } from '../helpers/clients.ts';
+import { HttpPeer } from '../helpers/http-peer.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+/** The transitions of all servers, in the order in which they happened. */
+function transitions(events: { [key: string]: unknown }[]): string[] {
+  return events.filter(({ event }) => event === 'server').map(({ name, state }) => `${name} ${state}`);
+}
+
+const isServer = (name: string, state: string) => (event: { [key: string]: unknown }) =>
+  event.event === 'server' && event.name === name && event.state === state;
+
+const slowStart = { discoveryWaitMs: 3_600_000, connectTimeoutMs: 3_600_000 };
+
+describe.concurrent('servers that start with Switchboard', () => {
+  const names = ['first', 'second', 'third'];
+  const lateServers = (witness: Witness) =>
+    Object.fromEntries(names.map((name) => [name, fixtureServer('late', witness.env(name))]));
+
+  it('one after the other: the next one when the one before is ready [M11]', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: lateServers(witness),
+      switchboard: { startup: 'sequential', ...slowStart },
+    });
+    for (const name of names) {
+      await witness.sees(name, 'initialize');
+      witness.tell(name, 'answer');
+    }
+    await switchboard.event(isServer('third', 'ready'));
+    const expected = names.flatMap((name) => [`${name} starting`, `${name} ready`]);
+    const starts = transitions(switchboard.events).filter((text) => !text.endsWith('idle'));
+    expect(starts.filter((text, index) => starts.indexOf(text) === index)).toEqual(expected);
+  });
+
+  it('all at once, where none waits for another', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: lateServers(witness),
+      switchboard: { startup: 'parallel', ...slowStart },
+    });
+    await Promise.all(names.map((name) => witness.sees(name, 'initialize')));
+    expect(transitions(switchboard.events).filter((text) => text.endsWith('ready'))).toEqual([]);
+    for (const name of names.toReversed()) {
+      witness.tell(name, 'answer');
+      await switchboard.event(isServer(name, 'ready'));
+    }
+  });
+
+  it('go on without one that fails, where onStartFailure is not abort', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: {
+        good: fixtureServer('recorder', witness.env('good')),
+        bad: fixtureServer('dying'),
+        next: fixtureServer('recorder', witness.env('next')),
+      },
+      switchboard: { startup: 'sequential' },
+    });
+    await switchboard.event(isServer('next', 'ready'));
+    expect(await serverOf(switchboard, 'bad')).toMatchObject({
+      state: expect.stringMatching(/^(backing_off|starting)$/),
+      error: expect.stringContaining('API_TOKEN is not set'),
+    });
+    const session = await RawSession.open(switchboard.url);
+    for (const name of ['good', 'next']) {
+      const { pid } = await witness.sees(name, 'start');
+      expect(JSON.parse(await session.callText(`${name}__whoami`)).pid).toBe(pid);
+    }
+  });
+
+  it('are as many as there are replicas, before any client comes', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: { many: { ...fixtureServer('recorder', witness.env('many')), replicas: 3 } },
+      switchboard: { startup: 'parallel', onStartFailure: 'abort' },
+    });
+    const started = await witness.severalOf('many', 'start', 3);
+    expect(new Set(started.map(({ pid }) => pid)).size).toBe(3);
+    const { state, replicas } = await serverOf(switchboard, 'many');
+    expect({ state, replicas: replicas.map((replica) => replica.state) }).toEqual({
+      state: 'ready',
+      replicas: ['ready', 'ready', 'ready'],
+    });
+    await switchboard.stop();
+    expect(await witness.severalOf('many', 'end', 3)).toHaveLength(3);
+    expect(witness.seenBy('many', 'start')).toHaveLength(3);
+  });
+});
+
+describe.concurrent('flags of switchboard up count more than the file', () => {
+  it('--startup lazy starts nothing', async () => {
+    await using switchboard = await startSwitchboard(
+      {
+        mcpServers: { bad: { ...fixtureServer('dying'), startup: 'parallel' } },
+        switchboard: { onStartFailure: 'abort' },
+      },
+      { args: ['--startup', 'lazy'] },
+    );
+    expect(await serverOf(switchboard, 'bad')).toMatchObject({ state: 'idle', error: null });
+  });
+
+  it('--on-start-failure continue goes on', async () => {
+    await using switchboard = await startSwitchboard(
+      {
+        mcpServers: { bad: { ...fixtureServer('dying'), startup: 'parallel' } },
+        switchboard: { onStartFailure: 'abort' },
+      },
+      { args: ['--on-start-failure', 'continue'] },
+    );
+    await switchboard.event(isServer('bad', 'backing_off'));
+  });
+
+  it('also after an edit of the file', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard(
+      { mcpServers: {} },
+      { args: ['--startup', 'parallel', '--on-start-failure', 'abort'] },
+    );
+    const added = { ...fixtureServer('recorder', witness.env('added')), startup: 'lazy' };
+    await switchboard.configure({ mcpServers: { added, bad: fixtureServer('dying') } });
+    // Nobody who runs already is ended because a server that was added fails.
+    await switchboard.event(isServer('bad', 'backing_off'));
+    await switchboard.event(isServer('added', 'ready'));
+  });
+});
+
+describe.concurrent('servers that start on first use', () => {
+  it('are started once by first requests of many clients at once, and used by all later ones [M13] [P11]', async () => {
+    await using witness = await Witness.open();
+    await using peer = await HttpPeer.start({ remote: () => false });
+    await using switchboard = await startSwitchboard({
+      mcpServers: {
+        one: fixtureServer('recorder', witness.env('one')),
+        other: fixtureServer('recorder', witness.env('other')),
+        ...peer.configuration(),
+      },
+    });
+    const sessions = await Promise.all(Array.from({ length: 12 }, () => RawSession.open(switchboard.url)));
+    const pids = await Promise.all(
+      sessions.map(async (session, index) => {
+        if (index % 3 === 0) await session.toolNames();
+        if (index % 3 === 1) expect(await session.callText('greet')).toBe('hello');
+        return JSON.parse(await session.callText('one__whoami')).pid;
+      }),
+    );
+    const [started] = witness.seenBy('one', 'start');
+    expect(new Set(pids)).toEqual(new Set([started!.pid]));
+    await using late = await connectSse(`${switchboard.baseUrl}/sse`);
+    expect(JSON.parse(textOf(await late.client.callTool({ name: 'one__whoami' }))).pid).toBe(started!.pid);
+    for (const name of ['one', 'other']) {
+      expect(witness.seenBy(name, 'start')).toHaveLength(1);
+      const handshakes = witness.seenBy(name, 'message').filter(({ method }) => method === 'initialize');
+      expect(handshakes).toHaveLength(1);
+    }
+    const remote = peer.seenBy('remote').filter(({ message }) => message?.method === 'initialize');
+    expect(remote).toHaveLength(1);
+  });
+
+  it('run only from then on, and stay when their first client leaves [P10]', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: { lazy: fixtureServer('recorder', witness.env('lazy')) },
+    });
+    {
+      await using first = await connectHttp(switchboard.url);
+      expect(await serverOf(switchboard, 'lazy')).toMatchObject({ state: 'idle', tool_count: null });
+      expect(witness.seenBy('lazy', 'start')).toEqual([]);
+      await first.client.callTool({ name: 'whoami' });
+    }
+    const { pid } = await witness.sees('lazy', 'start');
+    await using second = await connectHttp(switchboard.url);
+    expect(JSON.parse(textOf(await second.client.callTool({ name: 'whoami' }))).pid).toBe(pid);
+    expect(witness.seenBy('lazy', 'start')).toHaveLength(1);
+    expect(await serverOf(switchboard, 'lazy')).toMatchObject({ state: 'ready', restarts: 0 });
+  });
+
+  it('are not waited for twice: who comes while one starts gets the same one [M13]', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: { late: fixtureServer('late', witness.env('late')) },
+      switchboard: { ...slowStart, keepAliveMs: 50 },
+    });
+    const first = await RawSession.open(switchboard.url);
+    const second = await RawSession.open(switchboard.url);
+    // Each has become a stream that is kept alive: Switchboard has the request, and waits.
+    const waiting = [await first.openCall('late_tool', {}, 1), await second.openCall('late_tool', {}, 1)];
+    await witness.sees('late', 'initialize');
+    witness.tell('late', 'answer');
+    for (const stream of waiting) {
+      expect(await stream.message(({ id }) => id === 1)).toMatchObject({ result: {} });
+    }
+    expect(witness.seenBy('late', 'start')).toHaveLength(1);
+    expect(witness.seenBy('late', 'initialize')).toHaveLength(1);
+  });
+});

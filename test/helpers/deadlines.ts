@@ -1,0 +1,21 @@
+import type { RpcMessage } from './raw-http.ts';
+import type { RawSession } from './raw-session.ts';
+
+const timeoutKey = 'dev.switchboard/timeoutMs';
+
+/** Calls a tool with a wish how long it may take. */
+export function callWithin(
+  session: RawSession,
+  timeoutMs: unknown,
+  name: string,
+  toolArguments: object = {},
+): Promise<RpcMessage> {
+  const params = { name, arguments: toolArguments, _meta: { [timeoutKey]: timeoutMs } };
+  return session.request('tools/call', params);
+}
+
+/** Settles when that much time has passed for Switchboard: a call of a tool that never answers has run out of it. */
+export async function timePasses(session: RawSession, milliseconds: number): Promise<void> {
+  const { error } = await callWithin(session, milliseconds, 'hang');
+  if (error?.data?.code !== 'call_timeout') throw new Error(`The clock is broken: ${error?.message}`);
+}
