@@ -58,7 +58,7 @@ export const requirements: Requirement[] = [
   row('A2', due, 'Names in `tools/list` are unique, and each tool carries which server it is from.'),
   row('A3', due, 'A tool call goes to the server that has the tool, and its answer comes back.'),
   row('A4', due, 'A call of an unknown tool is answered with a protocol error that names the tool.'),
-  row('A5', later, 'A call to a server that is down is answered with an error that says so, and is logged.'),
+  row('A5', due, 'A call to a server that is down is answered with an error that says so, and is logged.'),
   row(
     'A6',
     due,
@@ -198,7 +198,7 @@ export const requirements: Requirement[] = [
   ),
   row(
     'G7',
-    later,
+    due,
     'When a server disconnects during a request, that request fails clearly and others go on.',
   ),
   row('G8', later, 'A server that comes back is used again for new calls; nothing is replayed.'),
