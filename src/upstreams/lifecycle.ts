@@ -13,6 +13,7 @@ export class Lifecycle {
   private readonly policy: RecoveryPolicy;
   private readonly events: LifecycleEvents;
   private timer: NodeJS.Timeout | undefined;
+  private isDue = false;
   condition: Condition = initialCondition(Date.now());
 
   constructor(policy: RecoveryPolicy, events: LifecycleEvents) {
@@ -37,7 +38,7 @@ export class Lifecycle {
     switch (state) {
       case 'backing_off':
       case 'breaker_open':
-        if (nextTry === undefined || nextTry <= Date.now()) return undefined;
+        if (this.isDue || nextTry === undefined || nextTry <= Date.now()) return undefined;
         return unavailable(server, reason, nextTry);
       case 'failed':
         return reason;
@@ -51,9 +52,16 @@ export class Lifecycle {
   private setTimer(at: number | undefined): void {
     clearTimeout(this.timer);
     this.timer = undefined;
+    this.isDue = false;
     if (at === undefined) return;
-    this.timer = setTimeout(() => this.events.due(), Math.max(0, at - Date.now()));
+    this.timer = setTimeout(() => this.becomeDue(), Math.max(0, at - Date.now()));
     this.timer.unref();
+  }
+
+  /** The timer's word counts, not the time of day: timers come up to a millisecond early, and clocks are set back. */
+  private becomeDue(): void {
+    this.isDue = true;
+    this.events.due();
   }
 }
 
