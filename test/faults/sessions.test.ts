@@ -6,64 +6,72 @@ import { Scene } from './scene.ts';
 
 const texts = Array.from({ length: 30 }, (_, index) => `text ${index}`);
 
-describe.each(['json', 'events'] as const)(
-  'a server that forgets its sessions (answers as %s)',
-  (answers) => {
-    let backend: HttpBackend;
-    let scene: Scene;
-    const begun = new Inbox<string>();
-    let release = () => {};
+describe.each([
+  ['http', 'json'],
+  ['http', 'events'],
+  ['sse', undefined],
+] as const)('a server over %s that forgets its sessions (answers: %s)', (transport, answers) => {
+  let backend: HttpBackend;
+  let scene: Scene;
+  const begun = new Inbox<unknown>();
+  let release = () => {};
+  // A session that is forgotten again soon after is opened again only after a wait: a new Switchboard has lost none.
+  const startScene = () => Scene.start({ forgetful: { type: transport, url: backend.url } });
 
-    beforeAll(async () => {
-      const released = new Promise<void>((resolve) => {
-        release = resolve;
-      });
-      backend = await HttpBackend.start('forgetful', {
-        answers,
-        tools: {
-          hold: async ({ text }) => {
-            begun.add(String(text));
-            await released;
-            return { content: [{ type: 'text', text: `held ${text}` }] };
-          },
+  beforeAll(async () => {
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    backend = await HttpBackend.start('forgetful', {
+      transport,
+      ...(answers === undefined ? {} : { answers }),
+      tools: {
+        hold: async ({ text }) => {
+          begun.add(text);
+          await released;
+          return { content: [{ type: 'text', text: `held ${text}` }] };
         },
-      });
-      scene = await Scene.start({ forgetful: { url: backend.url } });
+      },
     });
-    afterAll(async () => {
-      await scene[Symbol.asyncDispose]();
-      await backend[Symbol.asyncDispose]();
-    });
+    scene = await startScene();
+  });
+  afterAll(async () => {
+    await scene[Symbol.asyncDispose]();
+    await backend[Symbol.asyncDispose]();
+  });
 
-    it('executes the next call all the same, exactly once', async () => {
-      await scene.beside(async () => {
-        backend.forgetSessions();
-        const answer = await scene.echoOf('forgetful__echo', { text: 'once' });
-        expect(answer).toMatchObject({ text: 'once', name: 'forgetful' });
-      });
-      expect(backend.executionsOf('once')).toBe(1);
-      expect(await scene.log('forgetful')).toContainEqual(
-        expect.stringContaining('has forgotten our session'),
-      );
+  it('executes the next call all the same, exactly once', async () => {
+    await scene.beside(async () => {
+      backend.forgetSessions();
+      const answer = await scene.echoOf('forgetful__echo', { text: 'once' });
+      expect(answer).toMatchObject({ text: 'once', name: 'forgetful' });
     });
+    expect(backend.executionsOf('once')).toBe(1);
+    expect((await scene.log('forgetful')).join('\n')).toMatch(/has forgotten our session|HTTP 404/);
+  });
 
-    it('executes calls that come together, each exactly once, and still answers the one under way', async () => {
-      // A session that is forgotten again soon after is opened again only after a wait: another Switchboard has not had one.
-      await using fresh = await Scene.start({ forgetful: { url: backend.url } });
-      const held = fresh.session.callText('forgetful__hold', { text: `under way ${answers}` });
-      await begun.first((text) => text === `under way ${answers}`);
-      await fresh.beside(async () => {
-        backend.forgetSessions();
-        const results = await Promise.all(texts.map((text) => fresh.echoOf('forgetful__echo', { text })));
-        expect(results.map(({ text }) => text)).toEqual(texts);
-      });
-      release();
-      expect(await held).toBe(`held under way ${answers}`);
-      for (const text of [...texts, `under way ${answers}`]) expect(backend.executionsOf(text)).toBe(1);
-      expect(await fresh.view('forgetful')).toMatchObject({ state: 'ready', restarts: 1, in_flight: 0 });
+  it('executes calls that come together, each exactly once', async () => {
+    await using fresh = await startScene();
+    await fresh.beside(async () => {
+      backend.forgetSessions();
+      const results = await Promise.all(texts.map((text) => fresh.echoOf('forgetful__echo', { text })));
+      expect(results.map(({ text }) => text)).toEqual(texts);
     });
-  },
-);
+    for (const text of texts) expect(backend.executionsOf(text)).toBe(1);
+    expect(await fresh.view('forgetful')).toMatchObject({ state: 'ready', restarts: 1, in_flight: 0 });
+  });
+
+  it('still answers what was under way', async () => {
+    await using fresh = await startScene();
+    const held = fresh.session.callText('forgetful__hold', { text: 'under way' });
+    await begun.first((text) => text === 'under way');
+    backend.forgetSessions();
+    expect(await fresh.echoOf('forgetful__echo', { text: 'beside it' })).toMatchObject({ text: 'beside it' });
+    release();
+    expect(await held).toBe('held under way');
+    expect(backend.executionsOf('under way')).toBe(1);
+  });
+});
 
 it('a server that forgets every session at once gives one clear error, and is not asked without end', async () => {
   let isForgetful = false;
