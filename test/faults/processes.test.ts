@@ -103,8 +103,11 @@ describe('a server that', () => {
     expect(await scene.view('dying')).toMatchObject({ state: 'backing_off', error, next_try });
     expect(await scene.log('dying')).toEqual(expect.arrayContaining(['loading …', error]));
     const refused = await scene.beside(() => scene.errorOf('dying__anything'));
-    expect(refused).toMatchObject({ code: -32602, data: { code: 'unknown_tool' } });
-    expect(refused.message).toContain('dying__anything');
+    expect(refused).toMatchObject({
+      code: -32602,
+      message: 'Unknown tool: dying__anything (not known yet: what "dying" offers)',
+      data: { code: 'unknown_tool', absent: ['dying'] },
+    });
   });
 });
 
