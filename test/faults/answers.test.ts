@@ -25,7 +25,7 @@ describe('a server that', () => {
     const error = await scene.beside(() => scene.errorOf('trailing__half'));
     expect(error).toMatchObject({
       code: -32603,
-      message: expect.stringContaining('Server "trailing": The server\'s process exited with code 0'),
+      message: `Server "trailing": The server's process exited with code 0 (the call may have been carried out, and is not sent again)`,
       data: { code: 'server_unavailable', server: 'trailing', exitCode: 0 },
     });
     expect(await scene.echoOf('trailing__echo', { text: 'whole' })).toMatchObject({ text: 'whole' });

@@ -74,6 +74,7 @@ export class Scene implements AsyncDisposable {
     const session = await RawSession.open(switchboard.url);
     const scene = new Scene(witness, switchboard, session, await RawSession.open(switchboard.url));
     await session.toolNames();
+    await scene.reaches('healthy', 'ready');
     return scene;
   }
 
