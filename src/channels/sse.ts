@@ -26,6 +26,10 @@ export class SseChannel implements Channel {
   private endpoint: string | undefined;
   /** Messages sent before the server named its address. */
   private waiting: Waiting[] = [];
+  /** Requests without an answer yet. */
+  private readonly awaited = new Set<number>();
+  /** Set once the server knows nothing of our stream any more. */
+  private forgotten: SwitchboardError | undefined;
   private ended = false;
 
   constructor(target: HttpTarget, maxBytes: number, receiver: Receiver) {
@@ -39,13 +43,18 @@ export class SseChannel implements Channel {
 
   send(message: Buffer, request?: number): void {
     if (this.ended) return;
+    if (request !== undefined) this.awaited.add(request);
     if (this.endpoint === undefined) this.waiting.push({ message, request });
     else this.post(this.endpoint, message, request);
   }
 
-  answered(): void {}
+  answered(request: number): void {
+    this.settled(request);
+  }
 
-  abandon(): void {}
+  abandon(request: number): void {
+    this.settled(request);
+  }
 
   ready(): void {}
 
@@ -101,6 +110,7 @@ export class SseChannel implements Channel {
     const fail = (error: SwitchboardError, sent: boolean) => {
       if (request === undefined) this.receiver.log(error.message);
       else this.receiver.failed(request, error, sent);
+      this.settled(request);
     };
     const head = requestHead('POST', this.url, path, this.headers, { 'content-type': 'application/json' });
     this.pool.send(
@@ -124,9 +134,17 @@ export class SseChannel implements Channel {
       return;
     }
     // The server knows nothing of our stream any more, so it has not taken the message either.
-    this.receiver.stale(error);
+    if (this.forgotten === undefined) {
+      this.forgotten = error;
+      this.receiver.stale(error);
+    }
     fail(error, false);
-    this.end(error);
+  }
+
+  /** What the server took before it forgot the stream may still be answered on it. */
+  private settled(request: number | undefined): void {
+    if (request !== undefined) this.awaited.delete(request);
+    if (this.forgotten !== undefined && this.awaited.size === 0) this.end(this.forgotten);
   }
 
   private end(error: SwitchboardError): void {

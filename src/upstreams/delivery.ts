@@ -173,7 +173,7 @@ export class Delivery implements Call, Waiting {
     this.tried ??= new Set();
     this.tried.add(this.replica!);
     if (this.parcel.isRepeatable && this.group.hasOther(this.parcel, this.tried)) this.begin();
-    else this.fail(error);
+    else this.fail(isCutOff(error) ? maybeExecuted(error) : error);
   }
 
   private tryElsewhere(): void {
@@ -250,6 +250,17 @@ export class Delivery implements Call, Waiting {
     this.holdsSlot = false;
     this.connection!.slots.release();
   }
+}
+
+/** Whether the server went away without a word on the call. */
+function isCutOff({ code, data }: SwitchboardError): boolean {
+  return code === 'server_unavailable' && data.status === undefined;
+}
+
+/** Whoever made the call has to know, before making it again. */
+function maybeExecuted(error: SwitchboardError): SwitchboardError {
+  const message = `${error.message} (the call may have been carried out, and is not sent again)`;
+  return new SwitchboardError(error.code, message, { cause: error, data: error.data });
 }
 
 /** Every error says which server it is about. */

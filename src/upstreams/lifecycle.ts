@@ -13,7 +13,6 @@ export class Lifecycle {
   private readonly policy: RecoveryPolicy;
   private readonly events: LifecycleEvents;
   private timer: NodeJS.Timeout | undefined;
-  /** Timers keep another clock than Date and may be a moment early: their word counts, or nobody would try again. */
   private isDue = false;
   condition: Condition = initialCondition(Date.now());
 
@@ -55,12 +54,14 @@ export class Lifecycle {
     this.timer = undefined;
     this.isDue = false;
     if (at === undefined) return;
-    const ring = () => {
-      this.isDue = true;
-      this.events.due();
-    };
-    this.timer = setTimeout(ring, Math.max(0, at - Date.now()));
+    this.timer = setTimeout(() => this.becomeDue(), Math.max(0, at - Date.now()));
     this.timer.unref();
+  }
+
+  /** The timer's word counts, not the time of day: timers come up to a millisecond early, and clocks are set back. */
+  private becomeDue(): void {
+    this.isDue = true;
+    this.events.due();
   }
 }
 

@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { echoServer, Scene } from './scene.ts';
+
+const texts = Array.from({ length: 30 }, (_, index) => `text ${index}`);
+
+describe('a server that', () => {
+  let scene: Scene;
+
+  beforeAll(async () => {
+    scene = await Scene.start(
+      (witness) => ({
+        trailing: echoServer(witness, 'trailing-off', 'trailing'),
+        belated: echoServer(witness, 'belated'),
+        repeating: echoServer(witness, 'repeating'),
+        misdirecting: echoServer(witness, 'misdirecting'),
+        flooding: echoServer(witness, 'flooding'),
+        deaf: echoServer(witness, 'deaf'),
+      }),
+      { maxMessageBytes: 1024 * 1024 },
+    );
+  });
+  afterAll(() => scene[Symbol.asyncDispose]());
+
+  it('writes half a message and ends fails the call at once; the half is logged and reaches nobody', async () => {
+    const error = await scene.beside(() => scene.errorOf('trailing__half'));
+    expect(error).toMatchObject({
+      code: -32603,
+      message: `Server "trailing": The server's process exited with code 0 (the call may have been carried out, and is not sent again)`,
+      data: { code: 'server_unavailable', server: 'trailing', exitCode: 0 },
+    });
+    expect(await scene.echoOf('trailing__echo', { text: 'whole' })).toMatchObject({ text: 'whole' });
+    expect(await scene.log('trailing')).toContainEqual(
+      expect.stringContaining('a message that is not MCP is skipped'),
+    );
+  });
+
+  it('answers late answers nobody: the next call gets its own answer, and is not blamed for it', async () => {
+    const error = await scene.beside(() =>
+      scene.errorOf('belated__later', { text: 'first' }, { 'dev.switchboard/timeoutMs': 200 }),
+    );
+    expect(error).toMatchObject({ code: -32603, data: { code: 'call_timeout', server: 'belated' } });
+    const before = await scene.log('belated');
+    expect(before.at(-1)).toBe(`a call failed: ${error.message}`);
+    // The late answer goes out when this call comes.
+    expect(await scene.echoOf('belated__echo', { text: 'second' })).toMatchObject({ text: 'second' });
+    const rest = await Promise.all(texts.map((text) => scene.echoOf('belated__echo', { text })));
+    expect(rest.map(({ text }) => text)).toEqual(texts);
+    expect(await scene.log('belated')).toEqual(before);
+    expect(await scene.view('belated')).toMatchObject({ state: 'ready', restarts: 0, in_flight: 0 });
+  });
+
+  it('answers a cancelled call answers nobody', async () => {
+    const params = { name: 'belated__later', arguments: { text: 'third' } };
+    const cancelled = scene.session.post({ jsonrpc: '2.0', id: 'third', method: 'tools/call', params });
+    const begun = await scene.witness.sees('belated', 'tools/call', ({ params: seen }) => {
+      return (seen as typeof params).arguments.text === 'third';
+    });
+    await scene.session.notify('notifications/cancelled', { requestId: 'third' });
+    await scene.witness.sees('belated', 'notifications/cancelled', ({ params: seen }) => {
+      return (seen as { requestId: unknown }).requestId === begun.id;
+    });
+    expect(await scene.echoOf('belated__echo', { text: 'fourth' })).toMatchObject({ text: 'fourth' });
+    expect((await cancelled).text).toBe('');
+    expect((await scene.log('belated')).join('\n')).not.toContain('answer to no open request');
+  });
+
+  it('answers twice is heard once', async () => {
+    const answers = await scene.beside(() =>
+      Promise.all(texts.map((text) => scene.echoOf('repeating__echo', { text }))),
+    );
+    expect(answers.map(({ text }) => text)).toEqual(texts);
+    expect(answers.every(({ name }) => name === 'repeating')).toBe(true);
+    const dropped = (await scene.log('repeating')).filter((line) =>
+      line.includes('answer to no open request'),
+    );
+    expect(dropped.length).toBeGreaterThan(0);
+    expect(await scene.view('repeating')).toMatchObject({ state: 'ready', in_flight: 0 });
+  });
+
+  it('answers with unknown ids is heard only where it answers a call', async () => {
+    const answers = await scene.beside(() =>
+      Promise.all(texts.map((text) => scene.echoOf('misdirecting__echo', { text }))),
+    );
+    expect(answers.map(({ text }) => text)).toEqual(texts);
+    expect(await scene.log('misdirecting')).toContain(
+      'an answer to no open request (id 999999999) is dropped',
+    );
+    expect(await scene.view('misdirecting')).toMatchObject({ state: 'ready', in_flight: 0 });
+  });
+
+  it('floods its stdout still answers, and so do all others', async () => {
+    expect(await scene.session.callText('flooding__flood')).toBe('flooding');
+    await scene.beside(async () => {
+      const answers = await Promise.all(texts.map((text) => scene.echoOf('flooding__echo', { text })));
+      expect(answers.map(({ text }) => text)).toEqual(texts);
+    });
+    expect(await scene.session.callText('flooding__calm')).toBe('calm');
+    const log = await scene.log('flooding');
+    expect(log.length).toBeLessThanOrEqual(200);
+    expect(log).toContain('stdout: not a message, skipped: junk that is not a message');
+  });
+
+  it('never reads its stdin loses calls at their deadline, and at once when there is no room for them', async () => {
+    const text = 'x'.repeat(300_000);
+    const meta = { 'dev.switchboard/timeoutMs': 300 };
+    const late = await scene.beside(() => scene.errorOf('deaf__listen', {}, meta));
+    expect(late).toMatchObject({ code: -32603, data: { code: 'call_timeout', server: 'deaf' } });
+    expect(late.message).toContain('(setting timeoutMs)');
+
+    const { first, waiting } = await scene.beside(async () => {
+      const waiting = Array.from({ length: 5 }, () => scene.errorOf('deaf__listen', { text }));
+      return { waiting, first: await Promise.race(waiting) };
+    });
+    expect(first).toMatchObject({
+      code: -32603,
+      message: expect.stringContaining('Server "deaf": The server does not read its input'),
+      data: { code: 'server_unavailable', server: 'deaf' },
+    });
+    scene.witness.tell('deaf', 'end');
+    for (const error of await Promise.all(waiting)) expect(error.message).toContain('Server "deaf"');
+  });
+});

@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest';
+import { HttpBackend } from '../helpers/http-backend.ts';
+import { Inbox } from '../helpers/inbox.ts';
+import { Scene } from './scene.ts';
+
+const soon = { backoffFirstMs: 20, backoffMaxMs: 100 };
+
+describe.concurrent.each(['http', 'sse'] as const)('a server over %s that', (transport) => {
+  const type = { type: transport };
+
+  it('refuses connections: what was under way fails, calls fail at once, and nothing is replayed when it is back [G8]', async () => {
+    const begun = new Inbox<unknown>();
+    await using backend = await HttpBackend.start('leaving', {
+      transport,
+      tools: {
+        hold: ({ text }) => {
+          begun.add(text);
+          return new Promise<never>(() => {});
+        },
+      },
+    });
+    await using scene = await Scene.start(
+      { leaving: { ...type, url: backend.url } },
+      { ...soon, breakerOpenMs: 100 },
+    );
+    const stream = await scene.session.listen();
+    const pending = ['one', 'two'].map((text) => scene.errorOf('leaving__hold', { text }));
+    await begun.several(2, () => true);
+
+    await scene.beside(async () => {
+      await backend.goAway();
+      for (const error of await Promise.all(pending)) {
+        expect(error).toMatchObject({
+          code: -32603,
+          message: expect.stringMatching(
+            /^Server "leaving": .*the call may have been carried out, and is not sent again/,
+          ),
+          data: { code: 'server_unavailable', server: 'leaving' },
+        });
+      }
+      const refused = await scene.errorOf('leaving__echo', { text: 'refused' });
+      expect(refused).toMatchObject({
+        code: -32603,
+        data: { code: 'server_unavailable', server: 'leaving' },
+      });
+      expect(refused.message).toMatch(/ECONNREFUSED|closed|ECONNRESET/);
+    });
+    await scene.reaches('leaving', 'breaker_open');
+    expect(await scene.session.toolNames()).toContain('leaving__echo');
+
+    // From here on no client does anything.
+    const isNews = ({ message }: { message?: { method?: string } }) =>
+      message?.method === 'notifications/tools/list_changed';
+    const announced = stream.events.next(isNews);
+    await backend.comeBack();
+    await scene.reaches('leaving', 'ready', 2);
+    await announced;
+
+    expect(await scene.echoOf('leaving__echo', { text: 'new' })).toMatchObject({ name: 'leaving' });
+    const executed = ['one', 'two', 'refused', 'new'].map((text) => backend.executionsOf(text));
+    expect(executed).toEqual([1, 1, 0, 1]);
+  });
+
+  it('accepts a call and never answers loses it at its deadline, and is left alone', async () => {
+    await using backend = await HttpBackend.start('mute', { transport });
+    await using scene = await Scene.start({ mute: { ...type, url: backend.url } });
+    backend.fallSilent();
+    const error = await scene.beside(() =>
+      scene.errorOf('mute__echo', { text: 'lost' }, { 'dev.switchboard/timeoutMs': 200 }),
+    );
+    expect(error).toMatchObject({
+      code: -32603,
+      message: expect.stringMatching(/^Server "mute" did not answer within \d+ ms \(setting timeoutMs\)\.$/),
+      data: { code: 'call_timeout', server: 'mute', timeoutMs: 200 },
+    });
+    backend.behave();
+    expect(await scene.echoOf('mute__echo', { text: 'heard' })).toMatchObject({ text: 'heard' });
+    expect(await scene.view('mute')).toMatchObject({ state: 'ready', restarts: 0 });
+  });
+
+  it('accepts a connection and never answers is given up after connectTimeoutMs, and found when it speaks', async () => {
+    await using backend = await HttpBackend.start('mute', { transport });
+    await using scene = await Scene.start(
+      { mute: { ...type, url: backend.url } },
+      { ...soon, connectTimeoutMs: 3_000, breakerFailures: 100 },
+    );
+    await scene.beside(async () => {
+      await backend.goAway();
+      expect((await scene.errorOf('mute__echo', { text: 'lost' })).message).toContain('Server "mute"');
+      backend.fallSilent();
+      await backend.comeBack();
+      await scene.switchboard.event(({ error }) => String(error).includes('did not finish the handshake'));
+    });
+    const error = await scene.beside(() => scene.errorOf('mute__echo', { text: 'lost' }));
+    expect(error.message).toContain('Server "mute"');
+    expect(error.message).toContain('did not finish the handshake within 3000 ms (setting connectTimeoutMs)');
+    expect(error).toMatchObject({ code: -32603, data: { server: 'mute' } });
+    backend.behave();
+    await scene.reaches('mute', 'ready', 2);
+    expect(await scene.echoOf('mute__echo', { text: 'heard' })).toMatchObject({ text: 'heard' });
+    expect(backend.executionsOf('lost')).toBe(0);
+  });
+
+  it.each([500, 503])(
+    'answers HTTP %i fails that call clearly, and is used again when it is well',
+    async (status) => {
+      await using backend = await HttpBackend.start('failing', { transport });
+      await using scene = await Scene.start({ failing: { ...type, url: backend.url } });
+      backend.failWith(status);
+      const error = await scene.beside(() => scene.errorOf('failing__echo', { text: 'refused' }));
+      expect(error).toMatchObject({
+        code: -32603,
+        message: expect.stringContaining(`answered HTTP ${status}. It said: told to fail`),
+        data: { code: 'server_unavailable', server: 'failing', status },
+      });
+      expect(error.message).toContain('Server "failing"');
+      expect(await scene.log('failing')).toContain(`a call failed: ${error.message}`);
+      backend.behave();
+      expect(await scene.echoOf('failing__echo', { text: 'well' })).toMatchObject({ text: 'well' });
+      expect(backend.executionsOf('refused')).toBe(0);
+    },
+  );
+
+  it('answers HTTP 503 to the handshake is tried again by itself', async () => {
+    await using backend = await HttpBackend.start('failing', { transport });
+    backend.failWith(503);
+    await using scene = await Scene.start(
+      { failing: { ...type, url: backend.url } },
+      { ...soon, breakerFailures: 100 },
+    );
+    const stream = await scene.session.listen();
+    const { error, next_try } = await scene.reaches('failing', 'backing_off');
+    expect(error).toContain('answered HTTP 503');
+    expect(next_try).not.toBeNull();
+    backend.behave();
+    await scene.reaches('failing', 'ready');
+    await stream.message(({ method }) => method === 'notifications/tools/list_changed');
+    expect(await scene.echoOf('failing__echo', { text: 'well' })).toMatchObject({ text: 'well' });
+  });
+});

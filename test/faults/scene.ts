@@ -1,0 +1,167 @@
+import { expect } from 'vitest';
+import type { ServerView } from '../../src/api/servers.ts';
+import { type EventStream, exchange, type RpcMessage } from '../helpers/raw-http.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+/** So long that nothing which waits for it ends while a test runs: an answer that comes did not wait. */
+export const NEVER_MS = 3_600_000;
+
+/** A fixture with `echo`, `whoami` and `count` that knows its name and its witness. */
+export function echoServer(
+  witness: Witness,
+  fixture: string,
+  name = fixture,
+  env: Record<string, string> = {},
+) {
+  return fixtureServer(fixture, { ...witness.env(name), FIXTURE_NAME: name, ...env });
+}
+
+interface ServerEvent {
+  name: string;
+  from: string;
+  state: ServerView['state'];
+  since: string;
+  error: string | null;
+  next_try: string | null;
+}
+
+const patient = {
+  naming: 'always',
+  timeoutMs: NEVER_MS,
+  connectTimeoutMs: NEVER_MS,
+  discoveryWaitMs: NEVER_MS,
+  backoffFirstMs: NEVER_MS,
+  breakerOpenMs: NEVER_MS,
+  ejectAfter: 0,
+};
+
+/** Switchboard with the servers of a test and a healthy one beside them. Tools are called `server__tool`. */
+export class Scene implements AsyncDisposable {
+  readonly witness: Witness;
+  readonly switchboard: RunningSwitchboard;
+  readonly session: RawSession;
+  private readonly bystander: RawSession;
+  private calls = 0;
+
+  private constructor(
+    witness: Witness,
+    switchboard: RunningSwitchboard,
+    session: RawSession,
+    bystander: RawSession,
+  ) {
+    this.witness = witness;
+    this.switchboard = switchboard;
+    this.session = session;
+    this.bystander = bystander;
+  }
+
+  /** Comes back when all servers have been seen or could not be. Nothing is given up early, unless `settings` say so. */
+  static async start(
+    servers: Record<string, object> | ((witness: Witness) => Record<string, object>),
+    settings: object = {},
+  ): Promise<Scene> {
+    const witness = await Witness.open();
+    const switchboard = await startSwitchboard({
+      mcpServers: {
+        healthy: fixtureServer('toolbox', witness.env('healthy')),
+        ...(typeof servers === 'function' ? servers(witness) : servers),
+      },
+      switchboard: { ...patient, ...settings },
+    });
+    const session = await RawSession.open(switchboard.url);
+    const scene = new Scene(witness, switchboard, session, await RawSession.open(switchboard.url));
+    await session.toolNames();
+    await scene.reaches('healthy', 'ready');
+    return scene;
+  }
+
+  /** While `fault` goes on, another client has a call under way at the healthy server and makes a new one. */
+  async beside<Outcome>(fault: () => Promise<Outcome>): Promise<Outcome> {
+    const order = `order ${++this.calls}`;
+    const underWay = this.callHealthy('wait', { order });
+    await this.witness.sees('healthy', 'tools/call', ({ params }) => {
+      const { arguments: given } = params as { arguments: { order?: string } };
+      return given.order === order;
+    });
+    const outcome = await fault();
+    await this.healthyAnswers();
+    this.witness.tell('healthy', order);
+    expect(await underWay).toBe('waited');
+    return outcome;
+  }
+
+  /** A call to the healthy server gets its own answer. */
+  async healthyAnswers(): Promise<void> {
+    const text = `text ${++this.calls}`;
+    expect(await this.callHealthy('echo', { text })).toBe(text);
+  }
+
+  /** The error of a call that fails. */
+  async errorOf(
+    tool: string,
+    given: object = {},
+    meta: object = {},
+  ): Promise<NonNullable<RpcMessage['error']>> {
+    const answer = await this.session.request('tools/call', { name: tool, arguments: given, _meta: meta });
+    if (answer.error === undefined) throw new Error(`${tool} did not fail: ${JSON.stringify(answer)}`);
+    return answer.error;
+  }
+
+  /** A call of `echo` that the server has begun, and that it will not end. */
+  async stuckCall(server: string, text: string): Promise<EventStream> {
+    const stream = await this.session.openCall(`${server}__echo`, { text, delayMs: NEVER_MS }, text);
+    await stream.message(({ method }) => method === 'notifications/progress');
+    return stream;
+  }
+
+  /** What a tool of the echo fixtures answers: the text it was given, and who answered. */
+  async echoOf(tool: string, given: object): Promise<{ text: string; name: string; pid: number }> {
+    return JSON.parse(await this.session.callText(tool, given));
+  }
+
+  async view(server: string): Promise<ServerView> {
+    return (await this.get(`/servers/${server}`)) as ServerView;
+  }
+
+  async log(server: string): Promise<string[]> {
+    return ((await this.get(`/servers/${server}/logs`)) as { lines: string[] }).lines;
+  }
+
+  /** Every change of this server's state so far, in which it got into one of these. */
+  changesTo(server: string, ...states: ServerEvent['state'][]): ServerEvent[] {
+    const events = this.switchboard.events.filter(({ event, name, from, state }) => {
+      return event === 'server' && name === server && from !== state;
+    }) as unknown as ServerEvent[];
+    return events.filter(({ state }) => states.includes(state));
+  }
+
+  /** The time that this server gets into this state for the so-manieth time. */
+  async reaches(server: string, state: ServerEvent['state'], times = 1): Promise<ServerEvent> {
+    await this.switchboard.event(() => this.changesTo(server, state).length >= times);
+    return this.changesTo(server, state)[times - 1]!;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.switchboard.stop();
+    await this.witness[Symbol.asyncDispose]();
+  }
+
+  private callHealthy(tool: string, given: object): Promise<string> {
+    return this.bystander.callText(`healthy__${tool}`, given);
+  }
+
+  private async get(path: string): Promise<unknown> {
+    const { json } = await exchange(`${this.switchboard.baseUrl}/api/v1/projects/default${path}`, {
+      method: 'GET',
+    });
+    return json;
+  }
+}
+
+/** The error that a call ends with. */
+export async function errorIn(stream: EventStream): Promise<RpcMessage['error']> {
+  return (await stream.message(({ error }) => error !== undefined)).error;
+}

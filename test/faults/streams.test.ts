@@ -1,0 +1,131 @@
+import { describe, expect, it } from 'vitest';
+import { HttpBackend } from '../helpers/http-backend.ts';
+import { answerJson, HttpPeer, openEvents, writeEvent } from '../helpers/http-peer.ts';
+import { Inbox } from '../helpers/inbox.ts';
+import { errorIn, Scene } from './scene.ts';
+
+describe.concurrent('a server over HTTP+SSE', () => {
+  it('whose stream drops fails what is under way, and has another stream at once [P7]', async () => {
+    await using backend = await HttpBackend.start('dropping', { transport: 'sse' });
+    await using scene = await Scene.start({ dropping: { type: 'sse', url: backend.url } });
+    const stuck = await scene.stuckCall('dropping', 'lost');
+    await scene.beside(async () => {
+      backend.dropStreams();
+      expect(await errorIn(stuck)).toMatchObject({
+        code: -32603,
+        message: expect.stringMatching(
+          /^Server "dropping": .*the call may have been carried out, and is not sent again/,
+        ),
+        data: { code: 'server_unavailable', server: 'dropping' },
+      });
+      const answer = await scene.echoOf('dropping__echo', { text: 'next' });
+      expect(answer).toMatchObject({ text: 'next', name: 'dropping' });
+    });
+    expect([backend.executionsOf('lost'), backend.executionsOf('next')]).toEqual([1, 1]);
+    expect(await scene.view('dropping')).toMatchObject({ state: 'ready', restarts: 1 });
+  });
+
+  it('that stays away refuses calls at once and says when the next try is [P7]', async () => {
+    await using backend = await HttpBackend.start('away', { transport: 'sse' });
+    await using scene = await Scene.start({ away: { type: 'sse', url: backend.url } });
+    const stuck = await scene.stuckCall('away', 'lost');
+    await backend.goAway();
+    expect((await errorIn(stuck))?.message).toContain('Server "away"');
+    // The first is that it was lost, and was looked for at once; now it waits for an hour.
+    const { next_try } = await scene.reaches('away', 'backing_off', 2);
+    const errors = await scene.beside(() =>
+      Promise.all(['one', 'two'].map((text) => scene.errorOf('away__echo', { text }))),
+    );
+    for (const error of errors) {
+      expect(error).toMatchObject({
+        code: -32603,
+        message: expect.stringMatching(/^Server "away" .*ECONNREFUSED.* \(next try in \d+ s\)$/),
+        data: { code: 'server_unavailable', server: 'away', nextTry: next_try },
+      });
+    }
+    expect(await scene.view('away')).toMatchObject({ state: 'backing_off', next_try });
+    expect(await scene.session.toolNames()).toContain('away__echo');
+  });
+
+  it('is looked for again after growing waits, and used again when it is back [P7]', async () => {
+    await using backend = await HttpBackend.start('away', { transport: 'sse' });
+    await using scene = await Scene.start(
+      { away: { type: 'sse', url: backend.url } },
+      { backoffFirstMs: 40, breakerFailures: 100 },
+    );
+    await backend.goAway();
+    await scene.beside(() => scene.reaches('away', 'backing_off', 5));
+    await backend.comeBack();
+    await scene.reaches('away', 'ready', 2);
+    expect(await scene.echoOf('away__echo', { text: 'back' })).toMatchObject({ text: 'back' });
+
+    const [lost, ...failed] = scene
+      .changesTo('away', 'backing_off')
+      .map(({ since, next_try }) => Date.parse(next_try!) - Date.parse(since));
+    expect(lost).toBe(0);
+    failed.forEach((wait, failures) => {
+      expect(wait).toBeGreaterThanOrEqual((40 * 2 ** failures) / 2);
+      expect(wait).toBeLessThanOrEqual(40 * 2 ** failures);
+    });
+  });
+});
+
+describe.concurrent('a server over streamable HTTP', () => {
+  it('that drops the stream of an answer fails that call, and no other', async () => {
+    await using backend = await HttpBackend.start('dropping', { answers: 'events' });
+    await using scene = await Scene.start({ dropping: { url: backend.url } });
+    const stuck = await scene.stuckCall('dropping', 'lost');
+    await scene.beside(async () => {
+      backend.dropStreams();
+      expect(await errorIn(stuck)).toMatchObject({
+        code: -32603,
+        message: expect.stringMatching(
+          /^Server "dropping": .*the call may have been carried out, and is not sent again/,
+        ),
+        data: { code: 'server_unavailable', server: 'dropping' },
+      });
+      const answer = await scene.echoOf('dropping__echo', { text: 'next' });
+      expect(answer).toMatchObject({ text: 'next', name: 'dropping' });
+    });
+    expect([backend.executionsOf('lost'), backend.executionsOf('next')]).toEqual([1, 1]);
+    expect(await scene.view('dropping')).toMatchObject({ state: 'ready', restarts: 0 });
+  });
+
+  it.each(['ends', 'cuts'])(
+    'that %s its standing stream is listened to again, and its news still arrive',
+    async (how) => {
+      const tools = [{ name: 'greet', inputSchema: { type: 'object' } }];
+      const streams = new Inbox<Parameters<typeof openEvents>[0]>();
+      await using peer = await HttpPeer.start({
+        changing: ({ method, message, response }) => {
+          if (method === 'GET') {
+            openEvents(response);
+            streams.add(response);
+          } else if (message?.method === 'tools/list') {
+            answerJson(response, { id: message.id, result: { tools } });
+          } else {
+            return false;
+          }
+          return true;
+        },
+      });
+      await using scene = await Scene.start(peer.configuration());
+      const news = await scene.session.listen();
+      const [first] = await streams.several(1, () => true);
+      await scene.beside(async () => {
+        if (how === 'ends') first!.end();
+        else first!.destroy();
+        expect(await scene.session.callText('changing__greet')).toBe('hello');
+        await streams.several(2, () => true);
+      });
+      const announced = news.events.next(({ message }) => {
+        return message?.method === 'notifications/tools/list_changed';
+      });
+      tools.push({ name: 'welcome', inputSchema: { type: 'object' } });
+      writeEvent(streams.items[1]!, {}, { method: 'notifications/tools/list_changed' });
+      await announced;
+      expect(await scene.session.toolNames()).toContain('changing__welcome');
+      expect(await scene.view('changing')).toMatchObject({ state: 'ready', restarts: 0 });
+    },
+  );
+});
