@@ -113,7 +113,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         connected: (...connected) => gateway.connected(...connected),
         disconnected: (...gone) => gateway.disconnected(...gone),
         notified: (...said) => gateway.notified(...said),
-        asked: (...question) => gateway.asked(...question),
+        asked: (server, _replica, word) => gateway.asked(server, word),
       },
     );
     const scope = new Scope(servers, scopeSettings(settings), (lists, warnings) => {

@@ -96,7 +96,8 @@ export class Catalog {
     if (known !== undefined && place !== undefined) {
       const own = known.ownUri;
       // One server may hand out the public URI of another's resource, which is then under its own name.
-      return (this.offers(place.group, own) ? undefined : this.behind(own)) ?? this.resourceRoute(place, own);
+      const behind = this.behind(own);
+      return behind !== undefined && !this.offers(place.group, own) ? behind : this.resourceRoute(place, own);
     }
     const owners = this.resourceOwners.get(uri) ?? this.ownersByTemplate(uri);
     if (owners.size !== 1) return undefined;

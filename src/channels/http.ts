@@ -1,16 +1,21 @@
 import type { SwitchboardError } from '../errors.ts';
+import { requestMessage } from '../protocol/jsonrpc.ts';
 import { backoffMs } from './backoff.ts';
 import type { Channel, Receiver } from './channel.ts';
 import { HttpExchange } from './http-client/exchange.ts';
 import { ConnectionPool } from './http-client/pool.ts';
 import { requestHead } from './http-client/request-head.ts';
+import type { ResponseHead } from './http-client/response-head.ts';
 import type { HttpTarget } from './http-target.ts';
 import { asHeaderValue, MessageExchange } from './message-exchange.ts';
 
 const LISTEN_BACKOFF = { firstMs: 1_000, maxMs: 30_000 };
 const RESUME_AFTER_MS = 1_000;
+/** A server that wants its streams asked for again at once is not asked faster than this. */
+const LEAST_RETRY_MS = 100;
 const MAX_RESUMPTIONS = 10;
 const GOODBYE_MS = 2_000;
+const PING_MS = 5_000;
 
 /** Streamable HTTP: every message is a POST of its own; what the server says by itself comes on a GET stream. */
 export class HttpChannel implements Channel {
@@ -28,6 +33,7 @@ export class HttpChannel implements Channel {
   private broken: SwitchboardError | undefined;
   private listening: MessageExchange | undefined;
   private readonly timers = new Set<NodeJS.Timeout>();
+  private doubts: ((isKnown: boolean) => void)[] = [];
 
   constructor(target: HttpTarget, maxBytes: number, receiver: Receiver) {
     this.url = new URL(target.url);
@@ -98,10 +104,29 @@ export class HttpChannel implements Channel {
     return this.session !== undefined;
   }
 
+  /** Finds out whether the server still knows our session, once for all who doubt it at the same time. */
+  doubtSession(told: (isKnown: boolean) => void): void {
+    this.doubts.push(told);
+    if (this.doubts.length > 1) return;
+    const { doubts } = this;
+    const settle = (status: number | undefined) => {
+      if (this.doubts !== doubts) return;
+      this.doubts = [];
+      for (const tell of doubts) tell(status !== 400 && status !== 404);
+    };
+    const ping = new Inquiry(settle);
+    this.later(PING_MS, () => {
+      ping.abort();
+      settle(undefined);
+    });
+    // Ids of requests begin with 1.
+    this.pool.send(ping, this.postHead, requestMessage(0, 'ping'));
+  }
+
   /** A stream ended before the answer came, at an event that the server can go on from. */
   resume(request: number, lastEventId: string, retryMs: number | undefined, attempt: number): boolean {
     if (this.closed || attempt >= MAX_RESUMPTIONS) return false;
-    const delayMs = retryMs ?? RESUME_AFTER_MS;
+    const delayMs = Math.max(retryMs ?? RESUME_AFTER_MS, LEAST_RETRY_MS);
     this.receiver.paused(request, delayMs);
     this.later(delayMs, () => {
       if (!this.exchanges.has(request)) return;
@@ -116,7 +141,9 @@ export class HttpChannel implements Channel {
   listenAgain(lastEventId: string | undefined, retryMs: number | undefined, failures: number): void {
     this.listening = undefined;
     if (this.closed || this.broken !== undefined) return;
-    const delayMs = retryMs ?? backoffMs(failures + 1, LISTEN_BACKOFF, Math.random());
+    const backoff = backoffMs(failures + 1, LISTEN_BACKOFF, Math.random());
+    const wanted = retryMs === undefined ? backoff : Math.max(retryMs, LEAST_RETRY_MS);
+    const delayMs = failures > 1 ? Math.max(wanted, backoff) : wanted;
     this.later(delayMs, () => this.listen(lastEventId, failures));
   }
 
@@ -151,7 +178,7 @@ export class HttpChannel implements Channel {
   private sayGoodbye(): Promise<void> {
     return new Promise((resolve) => {
       const patience = setTimeout(resolve, GOODBYE_MS);
-      const goodbye = new Goodbye(() => {
+      const goodbye = new Inquiry(() => {
         clearTimeout(patience);
         resolve();
       });
@@ -175,24 +202,27 @@ export class HttpChannel implements Channel {
   }
 }
 
-/** The end of a session. How the server takes it makes no difference: the session is over for us. */
-class Goodbye extends HttpExchange {
-  private readonly said: () => void;
+/** An exchange of which only the status matters, if that. */
+class Inquiry extends HttpExchange {
+  private readonly settled: (status: number | undefined) => void;
+  private status: number | undefined;
 
-  constructor(said: () => void) {
+  constructor(settled: (status: number | undefined) => void) {
     super();
-    this.said = said;
+    this.settled = settled;
   }
 
-  onHead(): void {}
+  onHead({ status }: ResponseHead): void {
+    this.status = status;
+  }
 
   onData(): void {}
 
   onEnd(): void {
-    this.said();
+    this.settled(this.status);
   }
 
   onError(): void {
-    this.said();
+    this.settled(undefined);
   }
 }

@@ -102,7 +102,7 @@ export class MessageExchange extends HttpExchange {
     this.ended = true;
     if (this.abandoned || this.settled) return;
     if (this.standing) {
-      this.channel.listenAgain(this.lastEventId(), undefined, this.attempt + 1);
+      this.channel.listenAgain(this.lastEventId(), undefined, this.heard ? 0 : this.attempt + 1);
     } else if (error instanceof SwitchboardError) {
       this.channel.failed(this.request, error, true);
     } else if (this.events === undefined || !this.resumes()) {
@@ -143,12 +143,27 @@ export class MessageExchange extends HttpExchange {
 
   private refused(): void {
     const { url } = this.channel;
-    const forgotten = this.status === 404 && this.channel.hasSession();
-    const error = forgotten
-      ? sessionForgotten(url)
-      : statusError(this.status, url, join(this.body).toString(), this.location);
-    if (forgotten) this.channel.breaks(error);
-    this.channel.failed(this.request, error, !forgotten);
+    if (this.status === 404 && this.channel.hasSession()) {
+      this.forgotten();
+      return;
+    }
+    const error = statusError(this.status, url, join(this.body).toString(), this.location);
+    if (this.status !== 400 || !this.channel.hasSession()) {
+      this.channel.failed(this.request, error, true);
+      return;
+    }
+    // Some servers answer so when they do not know the session; whether that is it, a ping can tell.
+    this.channel.doubtSession((isKnown) => {
+      if (isKnown) this.channel.failed(this.request, error, true);
+      else this.forgotten();
+    });
+  }
+
+  /** The session is unknown, so the server has not taken the message; what is only resumed it took long before. */
+  private forgotten(): void {
+    const error = sessionForgotten(this.channel.url);
+    this.channel.breaks(error);
+    this.channel.failed(this.request, error, this.resumedFrom !== undefined);
   }
 
   private standingEnded(): void {

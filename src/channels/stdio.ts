@@ -64,7 +64,7 @@ export class StdioChannel implements Channel {
     this.child.on('exit', () => this.leaderGone());
     // Where the process could not be made, its pipes may be missing too; the error event tells why.
     if (this.child.pid === undefined) return;
-    this.child.stdin.on('error', () => {});
+    this.child.stdin.on('error', () => this.pipeClosed('input'));
     this.readOutput();
     this.readErrors();
   }
@@ -126,7 +126,10 @@ export class StdioChannel implements Channel {
       },
     });
     this.child.stdout.on('data', (chunk: Buffer) => lines.push(chunk));
-    this.child.stdout.on('end', () => lines.end());
+    this.child.stdout.on('end', () => {
+      lines.end();
+      this.pipeClosed('output');
+    });
     this.child.stdout.on('error', () => {});
   }
 
@@ -158,10 +161,25 @@ export class StdioChannel implements Channel {
     if (this.child.pid === undefined) return;
     this.closing ??= this.untilGone(endGroup(this.child.pid, DEADLINES.killAfterMs));
     // What survives in its group for a while, or has left the group, must neither hide that end nor keep us running.
-    const patience = setTimeout(() => {
+    this.unlessClosedSoon(() => {
       this.child.stdout.destroy();
       this.child.stderr.destroy();
-    }, DRAIN_MS);
+    });
+  }
+
+  /** A child that cannot be spoken with any more is of no use, even where it lives on. */
+  private pipeClosed(which: 'input' | 'output'): void {
+    if (this.ended) return;
+    this.unlessClosedSoon(() => {
+      this.end(
+        new SwitchboardError('server_unavailable', `The server closed its ${which} and did not exit.`),
+      );
+      void this.close();
+    });
+  }
+
+  private unlessClosedSoon(action: () => void): void {
+    const patience = setTimeout(action, DRAIN_MS);
     this.child.once('close', () => clearTimeout(patience));
   }
 

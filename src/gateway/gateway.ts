@@ -82,7 +82,7 @@ export class Gateway {
     if (!this.sessions.delete(session.id)) return;
     declineAsks(session.close());
     this.scope.servers.release(session);
-    this.passLogLevel();
+    if (session.logLevel !== undefined) this.passLogLevel(session);
   }
 
   /** One message of a client. Requests are answered through the outlet, in time. */
@@ -114,8 +114,8 @@ export class Gateway {
 
   /** What clients have asked of a server is asked on its new connection too. */
   connected(server: Server, replica: Replica, connection: Connection): void {
-    const owner = replica.ownerOf(connection);
-    this.setLogLevel(connection, owner);
+    const { owner } = connection;
+    connection.setLogLevel(owner instanceof Session ? owner.logLevel : mostTalkative(this.sessions.values()));
     const group = this.scope.servers.group(server.group);
     if (owner instanceof Session) followAgain(server, group, replica, connection, [owner]);
     else if (!replica.isolates) followAgain(server, group, replica, connection, this.sessions.values());
@@ -143,13 +143,13 @@ export class Gateway {
         cancelAsk(word.upstream, word.message, this.sessions.values());
         return;
       default:
-        this.passNotification(server, replica, word);
+        this.passNotification(server, word);
     }
   }
 
   /** A server asks something. */
-  asked(server: Server, replica: Replica, word: Word): void {
-    ask(word.message, word.upstream, server.name, this.addressee(replica, word));
+  asked(server: Server, word: Word): void {
+    ask(word.message, word.upstream, server.name, this.addressee(word));
   }
 
   close(): void {
@@ -178,7 +178,7 @@ export class Gateway {
         return;
       case 'logging/setLevel':
         session.logLevel = readLevel(message);
-        this.passLogLevel();
+        this.passLogLevel(session);
         outlet.answer(resultMessage(idBytes(message), emptyResult));
         return;
       case 'ping':
@@ -207,15 +207,15 @@ export class Gateway {
   }
 
   /** Log lines and the rest: to the client they belong to; to all where they can be about none; never to a wrong one. */
-  private passNotification(server: Server, replica: Replica, word: Word): void {
+  private passNotification(server: Server, word: Word): void {
     const { message, connection, upstream } = word;
     const isLog = message.method === 'notifications/message';
-    const addressee = this.addressee(replica, word);
+    const addressee = this.addressee(word);
     if (addressee !== undefined) {
       if (isLog && !isWanted(message, addressee.session.logLevel)) return;
       if (addressee.outlet === undefined) addressee.session.stream.send([message.bytes]);
       else addressee.outlet.event([message.bytes]);
-    } else if (replica.isShared(connection) && upstream.audience().kind === 'everybody') {
+    } else if (connection.owner === undefined && upstream.audience().kind === 'everybody') {
       for (const session of this.sessions.values()) {
         if (!isLog || isWanted(message, session.logLevel)) session.stream.send([message.bytes]);
       }
@@ -225,11 +225,11 @@ export class Gateway {
   }
 
   /** The client that a server's word is meant for, where only one can be. */
-  private addressee(replica: Replica, { connection, upstream, call: tied }: Word): Addressee | undefined {
+  private addressee({ connection, upstream, call: tied }: Word): Addressee | undefined {
     const audience = upstream.audience();
     const meant = clientCallOf(tied) ?? clientCallOf(audience.kind === 'call' ? audience.call : undefined);
     if (meant !== undefined) return { session: meant.client, outlet: meant.outlet };
-    if (!replica.isShared(connection)) return this.standing(replica.ownerOf(connection));
+    if (connection.owner !== undefined) return this.standing(connection.owner);
     if (audience.kind === 'client') return this.standing(audience.client);
     if (audience.kind !== 'everybody' || this.sessions.size !== 1) return undefined;
     const [only] = this.sessions.values();
@@ -240,30 +240,23 @@ export class Gateway {
     return client instanceof Session && !client.isClosed ? { session: client, outlet: undefined } : undefined;
   }
 
-  private passLogLevel(): void {
-    for (const [replica, connection] of this.connections()) {
-      this.setLogLevel(connection, replica.ownerOf(connection));
+  private passLogLevel(session: Session): void {
+    const shared = mostTalkative(this.sessions.values());
+    for (const connection of this.connectionsOf(session)) {
+      connection.setLogLevel(connection.owner === undefined ? shared : session.logLevel);
     }
-  }
-
-  private setLogLevel(connection: Connection, owner: Client | undefined): void {
-    connection.setLogLevel(owner instanceof Session ? owner.logLevel : mostTalkative(this.sessions.values()));
   }
 
   private passRootsChanged(session: Session): void {
-    for (const [replica, connection] of this.connections()) {
-      const owner = replica.ownerOf(connection);
-      if (owner === session || (owner === undefined && this.sessions.size === 1)) {
-        connection.current?.upstream.send(rootsChanged);
-      }
+    for (const { owner, current } of this.connectionsOf(session)) {
+      if (owner === session || this.sessions.size === 1) current?.upstream.send(rootsChanged);
     }
   }
 
-  private *connections(): Generator<[Replica, Connection]> {
+  /** The connections that a client's requests may take: those that all share, and its own. */
+  private *connectionsOf(session: Session): Generator<Connection> {
     for (const { replicas } of this.scope.servers.all()) {
-      for (const replica of replicas) {
-        for (const connection of replica.connections()) yield [replica, connection];
-      }
+      for (const replica of replicas) yield* replica.connectionsOf(session);
     }
   }
 

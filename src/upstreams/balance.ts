@@ -11,8 +11,8 @@ export interface Candidate {
 }
 
 /**
- * The candidate that is to take a call: healthy ones that the client prefers first, then healthy ones, then ejected ones;
- * of these the connected ones. Among equals by turns, over those that have room; where none has, the least loaded.
+ * The candidate that is to take a call: healthy ones before ejected ones, of these the connected ones, of these those that
+ * the client prefers. Among equals by turns, over those that have room; where none has, the least loaded.
  * There is at least one candidate.
  */
 export function choose<Replica extends Candidate>(
@@ -21,8 +21,8 @@ export function choose<Replica extends Candidate>(
   isPreferred: ((candidate: Replica) => boolean) | undefined,
 ): Replica {
   const rank = (candidate: Replica): number => {
-    const health = candidate.isEjected ? 2 : isPreferred === undefined || isPreferred(candidate) ? 0 : 1;
-    return health * 2 + (candidate.isLive ? 0 : 1);
+    const isSecond = isPreferred !== undefined && !isPreferred(candidate);
+    return (candidate.isEjected ? 4 : 0) + (candidate.isLive ? 0 : 2) + (isSecond ? 1 : 0);
   };
   let best = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) best = Math.min(best, rank(candidate));

@@ -57,6 +57,10 @@ export class Callers {
 
   private forgetOld(): void {
     const now = Date.now();
-    for (const [id, { until }] of this.lingering) if (until <= now) this.lingering.delete(id);
+    // They are in the order in which they were cancelled.
+    for (const [id, { until }] of this.lingering) {
+      if (until > now) return;
+      this.lingering.delete(id);
+    }
   }
 }

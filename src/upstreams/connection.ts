@@ -9,7 +9,7 @@ import { type Identity, type ServerFacts, shakeHands } from './handshake.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { Slots } from './slots.ts';
 import { Subscriptions } from './subscriptions.ts';
-import { type Call, ServerAnsweredError, Upstream } from './upstream.ts';
+import { type Call, type Client, ServerAnsweredError, Upstream } from './upstream.ts';
 
 export interface ConnectionSettings {
   identity: Identity;
@@ -57,6 +57,8 @@ const notStreamable = new Set([400, 404, 405]);
 /** The one connection to a replica, or to one client's own instance of it: opened when needed, once, and again when lost. */
 export class Connection {
   private readonly config: ServerConfig;
+  /** The client that it is opened for; undefined for the one that all share. */
+  readonly owner: Client | undefined;
   private readonly settings: ConnectionSettings;
   private readonly capabilities: object;
   private readonly events: ConnectionEvents;
@@ -76,11 +78,13 @@ export class Connection {
   constructor(
     config: ServerConfig,
     settings: ConnectionSettings,
+    owner: Client | undefined,
     capabilities: object,
     events: ConnectionEvents,
   ) {
     this.config = config;
     this.settings = settings;
+    this.owner = owner;
     this.capabilities = capabilities;
     this.events = events;
     this.slots = new Slots(config.concurrency, settings.queueLimit);

@@ -74,6 +74,8 @@ export class Delivery implements Call, Waiting {
     }
     this.replica = replica;
     this.connection = replica.connectionFor(this.client, this.parcel.capabilities);
+    // Where the client says how long, that is all the time there is; else starting has a limit of its own.
+    if (this.parcel.timeoutMs !== undefined) this.startClock();
     this.proceed(this.connection);
   }
 
@@ -88,6 +90,11 @@ export class Delivery implements Call, Waiting {
     this.isQueued = false;
     this.holdsSlot = true;
     this.proceed(this.connection!);
+  }
+
+  displaced(): void {
+    this.isQueued = false;
+    this.foundNoPlace();
   }
 
   answered(chunks: Chunks, at: AnswerId): void {
@@ -106,7 +113,7 @@ export class Delivery implements Call, Waiting {
 
   progressed(message: Message): void {
     if (this.isOver) return;
-    this.lastSign = Date.now();
+    this.lastSign = performance.now();
     this.recipient.progressed(message);
   }
 
@@ -128,16 +135,20 @@ export class Delivery implements Call, Waiting {
     if (this.holdsSlot || connection.slots.take()) {
       this.holdsSlot = true;
       this.send(live.upstream);
-    } else if (connection.slots.wait(this)) {
-      this.isQueued = true;
     } else {
-      this.lastError = new SwitchboardError(
-        'server_busy',
-        `Server "${this.replica!.server}" is busy: ${connection.slots.queued} calls wait for it already (setting queueLimit).`,
-        { data: { server: this.replica!.server } },
-      );
-      this.tryElsewhere();
+      this.isQueued = connection.slots.wait(this);
+      if (!this.isQueued) this.foundNoPlace();
     }
+  }
+
+  private foundNoPlace(): void {
+    const { server } = this.replica!;
+    this.lastError = new SwitchboardError(
+      'server_busy',
+      `Server "${server}" is busy: too many calls wait for it already (setting queueLimit).`,
+      { data: { server } },
+    );
+    this.tryElsewhere();
   }
 
   private send(upstream: Upstream): void {
@@ -192,10 +203,9 @@ export class Delivery implements Call, Waiting {
     if (this.finish()) this.recipient.failed(error);
   }
 
-  /** The time runs from when the server is there: for starting it there is a limit of its own. */
   private startClock(): void {
     if (this.clock !== undefined) return;
-    this.startedAt = Date.now();
+    this.startedAt = performance.now();
     this.lastSign = this.startedAt;
     const { timeoutMs } = this.limits();
     this.clock = setTimeout(() => this.timeIsUp(), timeoutMs);
@@ -207,7 +217,7 @@ export class Delivery implements Call, Waiting {
   }
 
   private timeIsUp(): void {
-    const now = Date.now();
+    const now = performance.now();
     const { timeoutMs, maxTimeoutMs } = this.limits();
     if (this.upstream !== undefined) {
       this.lastSign = Math.max(this.lastSign, this.recipient.waitedUntil(this.upstream, now));
@@ -218,7 +228,7 @@ export class Delivery implements Call, Waiting {
       return;
     }
     const { server } = this.replica!;
-    const waited = now - this.startedAt;
+    const waited = Math.round(now - this.startedAt);
     const error = new SwitchboardError(
       'call_timeout',
       this.isQueued

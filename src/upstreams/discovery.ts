@@ -29,13 +29,10 @@ const listMethods: Record<OfferKind, ListMethod> = {
 
 export const offerKinds = Object.keys(listMethods) as OfferKind[];
 
-/** A server that pages for ever must not keep us for ever. */
-const MAX_PAGES = 10_000;
+/** A server that pages for ever must not fill our memory. */
+const MAX_ITEMS = 100_000;
 
-/**
- * Reads the whole list of one kind, page by page, each within the time. A kind that the server does not offer is
- * empty.
- */
+/** Reads the whole list of one kind, page by page, within the time. A kind that the server does not offer is empty. */
 export async function discover(
   { upstream, facts }: { upstream: Upstream; facts: ServerFacts },
   kind: OfferKind,
@@ -45,17 +42,19 @@ export async function discover(
   if (facts.capabilities[capability] === undefined) return [];
   const items: Item[] = [];
   let cursor: unknown;
-  for (let page = 0; page < MAX_PAGES; page++) {
-    const result = (await upstream.request(method, cursor === undefined ? {} : { cursor }, timeoutMs)) as
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const left = Math.max(1, Math.ceil(deadline - performance.now()));
+    const result = (await upstream.request(method, cursor === undefined ? {} : { cursor }, left)) as
       | Item
       | undefined;
     const listed = result?.[key];
     if (Array.isArray(listed)) for (const item of listed) if (isItem(item)) items.push(item);
     const next = result?.nextCursor;
-    if (typeof next !== 'string' || next === cursor) break;
+    if (typeof next !== 'string' || next === cursor) return items;
+    if (items.length > MAX_ITEMS) throw new Error(`the list of ${kind} has more than ${MAX_ITEMS} items`);
     cursor = next;
   }
-  return items;
 }
 
 function isItem(item: unknown): item is Item {

@@ -19,13 +19,15 @@ export interface Errand {
   labels: Readonly<Record<string, string>> | undefined;
 }
 
+const MAX_TURNS = 10_000;
+
 /** Servers that offer the same things and share the load: all replicas of each. */
 export class Group {
   readonly name: string;
   private servers: readonly Server[] = [];
   private replicas: readonly Replica[] = [];
   private labels = new Map<Replica, Readonly<Record<string, string>>>();
-  /** Whose turn it is, for each name of its own: calls of one tool do not shift those of another. */
+  /** Whose turn it is, for everything that is asked for: calls of one tool do not shift those of another. */
   private readonly turns = new Map<string, number>();
   private readonly stays = new WeakMap<Client, Replica>();
 
@@ -119,9 +121,10 @@ export class Group {
     );
   }
 
-  private turn({ kind, own }: Errand): number {
-    // Tools and prompts are as many as are listed; URIs may be without number and share one turn.
-    const key = kind === 'tools' || kind === 'prompts' ? own : '';
+  private turn({ kind, own, labels }: Errand): number {
+    const key = `${kind} ${own}${labels === undefined ? '' : JSON.stringify(labels)}`;
+    // URIs and labels may be without number.
+    if (this.turns.size > MAX_TURNS) this.turns.clear();
     const turn = this.turns.get(key) ?? 0;
     this.turns.set(key, turn + 1);
     return turn;

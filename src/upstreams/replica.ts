@@ -1,13 +1,12 @@
-import { isDeepStrictEqual } from 'node:util';
-import { backoffMs } from '../channels/backoff.ts';
 import type { ServerConfig } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { Candidate } from './balance.ts';
 import type { Condition, State } from './condition.ts';
 import { Connection, type ConnectionSettings, type LiveUpstream, type Word } from './connection.ts';
-import { discover, type Item, type OfferKind, offerKinds } from './discovery.ts';
+import type { Offer, OfferKind } from './discovery.ts';
 import { relayedCapabilities, type ServerFacts } from './handshake.ts';
-import { KnownOffer } from './offers.ts';
+import { Learning } from './learning.ts';
+import type { KnownOffer } from './offers.ts';
 import type { Client, Upstream } from './upstream.ts';
 
 export interface ReplicaSettings extends ConnectionSettings {
@@ -19,8 +18,8 @@ export interface ReplicaSettings extends ConnectionSettings {
 export interface ReplicaEvents {
   /** Its state is another one, or the reason for it is. */
   stateChanged(replica: Replica, from: State): void;
-  /** What it offers of these kinds is known anew. `announced`: the server said so, or is back. */
-  offerChanged(replica: Replica, kinds: OfferKind[], announced: boolean): void;
+  /** What it offers of this kind is known anew. `announced`: the server said so, or is back. */
+  offerChanged(kind: OfferKind, announced: boolean): void;
   /** A connection is open that knows nothing of what clients asked for before. */
   connected(replica: Replica, connection: Connection): void;
   disconnected(replica: Replica, upstream: Upstream): void;
@@ -29,8 +28,8 @@ export interface ReplicaEvents {
   log(replica: Replica, line: string): void;
 }
 
-/** A server that announces changes without end is asked at most this often. */
-const REDISCOVER_EVERY_MS = 200;
+/** So many failed calls in a row have a line each in the log; the others are counted. */
+const LOGGED_FAILURES = 5;
 
 const kindsOfNotification: Record<string, OfferKind[]> = {
   'notifications/tools/list_changed': ['tools'],
@@ -48,33 +47,43 @@ export class Replica implements Candidate {
   private readonly events: ReplicaEvents;
   private readonly shared: Connection;
   private readonly ofClients = new Map<Client, Connection>();
-  private discovering: Promise<void> | undefined;
-  private readonly dirty = new Set<OfferKind>();
-  private rediscovery: NodeJS.Timeout | undefined;
-  private known: KnownOffer | undefined;
-  /** Why its lists are not all known. */
-  private unlisted: { reason: SwitchboardError; failures: number } | undefined;
+  private readonly learning: Learning;
   private failedCalls = 0;
   private ejectedUntil = 0;
-  private refusedCalls = 0;
+  /** Calls of which the log says nothing yet. */
+  private uncounted = { refused: 0, failed: 0 };
   private lastUsed = 0;
   private rest: NodeJS.Timeout | undefined;
   private starts = 0;
-  /** Whether all of its lists were asked for once. */
-  isSeen = false;
   facts: ServerFacts | undefined;
 
-  constructor(number: number, config: ServerConfig, settings: ReplicaSettings, events: ReplicaEvents) {
+  constructor(
+    number: number,
+    config: ServerConfig,
+    settings: ReplicaSettings,
+    inherited: Offer | undefined,
+    events: ReplicaEvents,
+  ) {
     this.number = number;
     this.server = config.name;
     this.config = config;
     this.settings = settings;
     this.events = events;
-    this.shared = this.newConnection(relayedCapabilities, {
+    this.shared = this.newConnection(undefined, relayedCapabilities, {
       changed: (from) => this.stateChanged(from),
       opened: (live, wasBroken) => this.opened(live, wasBroken),
       recheck: () => this.recheck(),
     });
+    this.learning = new Learning(
+      { timeoutMs: settings.connectTimeoutMs, backoff: settings.recovery.backoff },
+      () => this.shared.current,
+      inherited,
+      {
+        learned: (kind, announced) => this.learned(kind, announced),
+        settled: () => this.assess(),
+        log: (line) => this.log(line),
+      },
+    );
   }
 
   get condition(): Condition {
@@ -82,7 +91,12 @@ export class Replica implements Candidate {
   }
 
   get offer(): KnownOffer | undefined {
-    return this.known;
+    return this.learning.known;
+  }
+
+  /** Whether all of its lists were asked for once. */
+  get isSeen(): boolean {
+    return this.learning.isSeen;
   }
 
   /** How often it was started after the first time. */
@@ -127,7 +141,7 @@ export class Replica implements Candidate {
     if (!this.isolates || this.condition.state === 'stopped') return this.shared;
     let connection = this.ofClients.get(client);
     if (connection === undefined) {
-      const own = this.newConnection(capabilities, {
+      const own = this.newConnection(client, capabilities, {
         changed() {},
         opened: () => own.lifecycle.happens({ kind: 'ready' }),
         recheck() {},
@@ -144,15 +158,10 @@ export class Replica implements Candidate {
     yield* this.ofClients.values();
   }
 
-  isShared(connection: Connection): boolean {
-    return connection === this.shared;
-  }
-
-  /** The client that a connection is opened for; undefined for the one that all share. */
-  ownerOf(connection: Connection): Client | undefined {
-    if (connection === this.shared) return undefined;
-    for (const [client, own] of this.ofClients) if (own === connection) return client;
-    return undefined;
+  /** Those of them that this client's requests may take. */
+  connectionsOf(client: Client): Connection[] {
+    const own = this.ofClients.get(client);
+    return own === undefined ? [this.shared] : [this.shared, own];
   }
 
   /** A client is gone: what was its own ends with it. */
@@ -171,7 +180,7 @@ export class Replica implements Candidate {
   async discover(): Promise<void> {
     try {
       await this.shared.open();
-      await this.discovering;
+      await this.learning.done;
     } catch {
       // The condition says why.
     }
@@ -197,6 +206,7 @@ export class Replica implements Candidate {
   callSucceeded(): void {
     if (this.failedCalls === 0) return;
     this.failedCalls = 0;
+    this.logCounts();
     if (this.ejectedUntil === 0) return;
     this.ejectedUntil = 0;
     this.assess();
@@ -204,22 +214,23 @@ export class Replica implements Candidate {
 
   /** A call went out and did not come back as it should. */
   callFailed(error: SwitchboardError): void {
-    this.log(`a call failed: ${error.message}`);
     this.failedCalls++;
+    if (this.failedCalls <= LOGGED_FAILURES) this.log(`a call failed: ${error.message}`);
+    else this.uncounted.failed++;
     const { ejectAfter, ejectMs } = this.settings;
-    if (ejectAfter === 0 || this.failedCalls < ejectAfter || this.shared.current === undefined) return;
+    if (ejectAfter === 0 || this.failedCalls < ejectAfter || this.isEjected || !this.isLive) return;
     this.ejectedUntil = Date.now() + ejectMs;
-    this.assess(
-      new SwitchboardError(
-        'server_unavailable',
-        `${this.failedCalls} calls in a row failed: ${error.message}`,
-      ),
-    );
+    const why = `${this.failedCalls} calls in a row failed: ${error.message}`;
+    this.shared.lifecycle.happens({
+      kind: 'impaired',
+      reason: new SwitchboardError('server_unavailable', why),
+      nextTry: this.ejectedUntil,
+    });
   }
 
   /** A call was not even sent. Only counted: a client in a loop must not push everything else out of the log. */
   callRefused(): void {
-    this.refusedCalls++;
+    this.uncounted.refused++;
   }
 
   drained(): Promise<unknown> {
@@ -232,13 +243,14 @@ export class Replica implements Candidate {
   }
 
   async stop(): Promise<void> {
-    clearTimeout(this.rediscovery);
+    this.learning.stop();
     clearTimeout(this.rest);
     await Promise.all([...this.connections()].map((connection) => connection.close()));
     this.ofClients.clear();
   }
 
   private newConnection(
+    owner: Client | undefined,
     capabilities: object,
     events: {
       changed(from: State): void;
@@ -246,7 +258,7 @@ export class Replica implements Candidate {
       recheck(): void;
     },
   ): Connection {
-    const connection: Connection = new Connection(this.config, this.settings, capabilities, {
+    const connection: Connection = new Connection(this.config, this.settings, owner, capabilities, {
       ...events,
       opened: (live, wasBroken) => {
         events.opened(live, wasBroken);
@@ -264,11 +276,15 @@ export class Replica implements Candidate {
     this.events.log(this, line);
   }
 
+  private logCounts(): void {
+    const { refused, failed } = this.uncounted;
+    if (failed > 0) this.log(`${failed} more calls failed`);
+    if (refused > 0) this.log(`${refused} calls were refused meanwhile`);
+    this.uncounted = { refused: 0, failed: 0 };
+  }
+
   private stateChanged(from: State): void {
-    if (this.condition.state !== from && this.refusedCalls > 0) {
-      this.log(`${this.refusedCalls} calls were refused meanwhile`);
-      this.refusedCalls = 0;
-    }
+    if (this.condition.state !== from) this.logCounts();
     this.events.stateChanged(this, from);
   }
 
@@ -277,96 +293,34 @@ export class Replica implements Candidate {
     this.facts = live.facts;
     this.ejectedUntil = 0;
     this.failedCalls = 0;
-    this.unlisted = undefined;
     this.lastUsed = Date.now();
     this.scheduleRest();
-    this.discovering = this.learn(live, offerKinds, wasBroken).then(() => {
-      this.discovering = undefined;
-    });
+    this.learning.begin(wasBroken);
+  }
+
+  private learned(kind: OfferKind, announced: boolean): void {
+    if (this.condition.state !== 'stopped') this.events.offerChanged(kind, announced);
   }
 
   /** Is it well? Where it is not, what is wrong is looked at again later. */
-  private assess(ejection?: SwitchboardError): void {
-    const { lifecycle } = this.shared;
-    if (ejection !== undefined) {
-      lifecycle.happens({ kind: 'impaired', reason: ejection, nextTry: this.ejectedUntil });
-    } else if (this.unlisted !== undefined) {
-      const { reason, failures } = this.unlisted;
-      const nextTry = Date.now() + backoffMs(failures, this.settings.recovery.backoff, Math.random());
-      lifecycle.happens({ kind: 'impaired', reason, nextTry });
-    } else {
-      lifecycle.happens({ kind: 'ready' });
-    }
+  private assess(): void {
+    if (this.isEjected) return;
+    const missing = this.learning.missing();
+    this.shared.lifecycle.happens(
+      missing === undefined ? { kind: 'ready' } : { kind: 'impaired', ...missing },
+    );
   }
 
   private recheck(): void {
     this.ejectedUntil = 0;
-    const live = this.shared.current;
-    if (this.unlisted === undefined || live === undefined) this.assess();
-    else void this.learn(live, offerKinds, false);
+    if (this.learning.missing() === undefined) this.assess();
+    else this.learning.again();
   }
 
   private notified(word: Word): void {
     const kinds = kindsOfNotification[word.message.method];
-    if (kinds === undefined) {
-      this.events.notified(this, word);
-      return;
-    }
-    for (const kind of kinds) this.dirty.add(kind);
-    this.rediscovery ??= setTimeout(
-      () => this.rediscover(),
-      this.discovering === undefined ? 0 : REDISCOVER_EVERY_MS,
-    );
-  }
-
-  private async rediscover(): Promise<void> {
-    const live = this.shared.current;
-    const kinds = [...this.dirty];
-    this.dirty.clear();
-    if (live !== undefined) {
-      await this.discovering;
-      await this.learn(live, kinds, true);
-    }
-    this.rediscovery =
-      this.dirty.size === 0 ? undefined : setTimeout(() => this.rediscover(), REDISCOVER_EVERY_MS);
-  }
-
-  /**
-   * Asks for the lists of these kinds, all at once, and takes each as it comes: one that is slow or fails keeps no
-   * other back, and stays as it was.
-   */
-  private async learn(live: LiveUpstream, kinds: OfferKind[], announced: boolean): Promise<void> {
-    const failures: string[] = [];
-    await Promise.all(
-      kinds.map(async (kind) => {
-        try {
-          const items = await discover(live, kind, this.settings.connectTimeoutMs);
-          if (!live.upstream.isGone) this.learned(kind, items, announced);
-        } catch (error) {
-          failures.push(`its ${kind} could not be listed: ${(error as Error).message}`);
-        }
-      }),
-    );
-    if (live.upstream.isGone) return;
-    this.isSeen = true;
-    for (const failure of failures) this.log(failure);
-    this.unlisted =
-      failures.length === 0
-        ? undefined
-        : {
-            reason: new SwitchboardError('server_protocol_error', failures.join('; ')),
-            failures: (this.unlisted?.failures ?? 0) + 1,
-          };
-    if (!this.isEjected) this.assess();
-  }
-
-  /** What a server announced is passed on even where the list is the same: only the server knows what it meant. */
-  private learned(kind: OfferKind, items: Item[], announced: boolean): void {
-    if (this.condition.state === 'stopped') return;
-    const before = this.known?.offer ?? { tools: [], resources: [], templates: [], prompts: [] };
-    this.known = new KnownOffer({ ...before, [kind]: items });
-    if (announced || !isDeepStrictEqual(before[kind], items))
-      this.events.offerChanged(this, [kind], announced);
+    if (kinds === undefined) this.events.notified(this, word);
+    else this.learning.changed(kinds);
   }
 
   private scheduleRest(): void {
@@ -380,7 +334,7 @@ export class Replica implements Candidate {
   private restIfIdle(): void {
     const isIdle = Date.now() - this.lastUsed >= this.config.idleStopMs;
     if (this.shared.isBusy) this.lastUsed = Date.now();
-    else if (isIdle && this.discovering === undefined) {
+    else if (isIdle && this.learning.done === undefined) {
       this.shared.rest();
       return;
     }

@@ -34,16 +34,22 @@ export class Server {
   private union: Offer | undefined;
   config: ServerConfig;
 
-  constructor(config: ServerConfig, settings: ReplicaSettings, events: ServerEvents) {
+  /** `inherited` is what the server of that name offered before: it holds until this one is seen. */
+  constructor(
+    config: ServerConfig,
+    settings: ReplicaSettings,
+    events: ServerEvents,
+    inherited: Offer | undefined,
+  ) {
     this.name = config.name;
     this.config = config;
     this.events = events;
     this.replicas = Array.from(
       { length: config.replicas },
       (_, index) =>
-        new Replica(index + 1, config, settings, {
+        new Replica(index + 1, config, settings, inherited, {
           stateChanged: (replica, from) => events.stateChanged(this, replica, from),
-          offerChanged: (_replica, kinds, announced) => this.offerChanged(kinds, announced),
+          offerChanged: (kind, announced) => this.offerChanged(kind, announced),
           connected: (replica, connection) => events.connected(this, replica, connection),
           disconnected: (replica, upstream) => events.disconnected(this, replica, upstream),
           notified: (replica, word) => events.notified(this, replica, word),
@@ -77,11 +83,6 @@ export class Server {
     return this.replicas.some(
       ({ condition }) => condition.state === 'idle' || condition.state === 'starting',
     );
-  }
-
-  /** Every connection that is there now. */
-  *connections(): Generator<Connection> {
-    for (const replica of this.replicas) yield* replica.connections();
   }
 
   /** Starts it if need be and learns what it offers. Never throws: the conditions tell how it went. */
@@ -139,13 +140,10 @@ export class Server {
   }
 
   /** Several replicas alike say the same thing; it is told once. */
-  private offerChanged(kinds: OfferKind[], announced: boolean): void {
-    const before = this.union;
+  private offerChanged(kind: OfferKind, announced: boolean): void {
+    const before = this.union?.[kind] ?? [];
     this.union = undefined;
-    const after = this.offer;
-    const changed = announced
-      ? kinds
-      : kinds.filter((kind) => !isDeepStrictEqual(before?.[kind] ?? [], after?.[kind] ?? []));
-    if (changed.length > 0) this.events.offerChanged(this, changed);
+    if (announced || !isDeepStrictEqual(before, this.offer?.[kind] ?? []))
+      this.events.offerChanged(this, [kind]);
   }
 }

@@ -58,7 +58,7 @@ export class Servers {
       const present = before.get(config.name);
       const isSame = isDeepStrictEqual(present?.config, config);
       const stays = present !== undefined && (isSame || present.reconfigure(config));
-      const server = stays ? present : new Server(config, this.settings, this.events);
+      const server = stays ? present : new Server(config, this.settings, this.events, present?.offer);
       if (!stays) changes.started.push(server);
       else if (!isSame) changes.changed.push(server);
       this.byName.set(config.name, server);

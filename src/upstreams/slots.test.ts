@@ -15,6 +15,7 @@ class Counter {
   readonly clients = ['a', 'b', 'c'].map((name) => ({ name }));
   readonly admissions: Person[] = [];
   limit: number;
+  private readonly queueLimit: number;
   private readonly waiting: Person[] = [];
   private readonly inside: unknown[] = [];
   private people = 0;
@@ -23,6 +24,7 @@ class Counter {
 
   constructor(limit: number, queueLimit: number) {
     this.limit = limit;
+    this.queueLimit = queueLimit;
     this.slots = new Slots(limit, queueLimit);
   }
 
@@ -36,11 +38,26 @@ class Counter {
       client,
       number: ++this.people,
       admitted: () => this.admitted(person, reaction),
+      displaced: () => this.displaced(person),
     };
-    const isFull = this.slots.isFull;
-    this.waiting.push(person);
-    if (this.slots.wait(person)) expect(isFull).toBe(false);
-    else this.forget(person);
+    const line = this.lineOf(client);
+    if (this.slots.wait(person)) this.waiting.push(person);
+    else expect(this.longestLine()).toBeLessThanOrEqual(line + 1);
+  }
+
+  /** Whoever has to go is the last of a longest line, which is longer than that of the one who comes. */
+  private displaced(person: Person): void {
+    expect(this.waiting.findLast(({ client }) => client === person.client)).toBe(person);
+    expect(this.lineOf(person.client)).toBe(this.longestLine());
+    this.forget(person);
+  }
+
+  private lineOf(client: object): number {
+    return this.waiting.filter((person) => person.client === client).length;
+  }
+
+  private longestLine(): number {
+    return Math.max(...this.clients.map((client) => this.lineOf(client)));
   }
 
   leave(index: number): void {
@@ -64,6 +81,7 @@ class Counter {
   check(): void {
     expect(this.slots.used).toBe(this.inside.length);
     expect(this.slots.queued).toBe(this.waiting.length);
+    expect(this.waiting.length).toBeLessThanOrEqual(this.queueLimit);
     expect(this.waiting.length > 0 && this.inside.length < this.limit).toBe(false);
   }
 
@@ -128,7 +146,11 @@ const act: fc.Arbitrary<(counter: Counter) => void> = fc.oneof(
 
 /** Somebody who only notes its turn. */
 function waits(slots: Slots, client: object, turns: string[], name: string): Waiting {
-  const waiting = { client, admitted: () => void turns.push(name) };
+  const waiting = {
+    client,
+    admitted: () => void turns.push(name),
+    displaced: () => void turns.push(`not ${name}`),
+  };
   expect(slots.wait(waiting)).toBe(true);
   return waiting;
 }
@@ -177,12 +199,25 @@ describe('slots', () => {
     expect(slots.take()).toBe(false);
     waits(slots, {}, turns, 'first');
     const second = waits(slots, {}, turns, 'second');
-    expect(slots.wait({ client: {}, admitted() {} })).toBe(false);
+    expect(slots.wait({ client: {}, admitted() {}, displaced() {} })).toBe(false);
     slots.leave(second);
     waits(slots, {}, turns, 'third');
     slots.release();
     slots.release();
     expect(turns).toEqual(['first', 'third']);
+  });
+
+  it('are left to those who want few, where one client fills the line', () => {
+    const slots = new Slots(1, 3);
+    const turns: string[] = [];
+    const busy = {};
+    slots.take();
+    for (const name of ['busy 1', 'busy 2', 'busy 3']) waits(slots, busy, turns, name);
+    waits(slots, {}, turns, 'modest');
+    expect(turns).toEqual(['not busy 3']);
+    expect(slots.wait({ client: busy, admitted() {}, displaced() {} })).toBe(false);
+    for (let calls = 0; calls < 3; calls++) slots.release();
+    expect(turns).toEqual(['not busy 3', 'busy 1', 'modest', 'busy 2']);
   });
 
   it('that become more are given out at once, and those that become fewer are not taken away', () => {
@@ -204,7 +239,7 @@ describe('slots', () => {
   it('are not jumped at by those who come while others wait', () => {
     const slots = new Slots(1, 10);
     slots.take();
-    slots.wait({ client: {}, admitted: () => expect(slots.take()).toBe(false) });
+    slots.wait({ client: {}, admitted: () => expect(slots.take()).toBe(false), displaced() {} });
     slots.release();
     expect(slots.used).toBe(1);
   });
@@ -220,6 +255,7 @@ describe('slots', () => {
           admitted++;
           slots.release();
         },
+        displaced() {},
       });
     }
     slots.release();

@@ -5,6 +5,8 @@ export interface Waiting {
   readonly client: Client;
   /** The slot is there, and taken. */
   admitted(): void;
+  /** Somebody who waits less has taken its place. */
+  displaced(): void;
 }
 
 interface Place {
@@ -34,7 +36,7 @@ export class Slots {
     return this.used < this.limit && this.queued === 0;
   }
 
-  get isFull(): boolean {
+  private get isFull(): boolean {
     return this.queued >= this.queueLimit;
   }
 
@@ -50,9 +52,12 @@ export class Slots {
     return true;
   }
 
-  /** Lines up; false where too many wait already. */
+  /**
+   * Lines up; false where too many wait already. Then the place goes to the client that has fewer calls in line: the
+   * last one of the longest line makes room.
+   */
   wait(waiting: Waiting): boolean {
-    if (this.isFull) return false;
+    if (this.isFull && !this.makeRoom(this.lines.get(waiting.client)?.length ?? 0)) return false;
     const place = { waiting, since: Date.now() };
     const line = this.lines.get(waiting.client);
     if (line === undefined) this.lines.set(waiting.client, [place]);
@@ -88,6 +93,16 @@ export class Slots {
     let longest = 0;
     for (const [first] of this.lines.values()) longest = Math.max(longest, now - first!.since);
     return longest;
+  }
+
+  private makeRoom(length: number): boolean {
+    let longest: Place[] = [];
+    for (const line of this.lines.values()) if (line.length > longest.length) longest = line;
+    if (longest.length <= length + 1) return false;
+    const { waiting } = longest.pop()!;
+    this.queued--;
+    waiting.displaced();
+    return true;
   }
 
   private tellEmpty(): void {

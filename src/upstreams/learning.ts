@@ -1,0 +1,143 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type BackoffRule, backoffMs } from '../channels/backoff.ts';
+import { SwitchboardError } from '../errors.ts';
+import type { LiveUpstream } from './connection.ts';
+import { discover, type Item, type Offer, type OfferKind, offerKinds } from './discovery.ts';
+import { KnownOffer } from './offers.ts';
+
+interface LearningSettings {
+  /** How long the lists of one kind may take. */
+  timeoutMs: number;
+  backoff: BackoffRule;
+}
+
+interface LearningEvents {
+  /** What is offered of this kind is known anew. `announced`: the server said so, or is back. */
+  learned(kind: OfferKind, announced: boolean): void;
+  /** All that was asked for is there, or will not come. */
+  settled(): void;
+  log(line: string): void;
+}
+
+/** What is wrong with the lists, and when they are asked for again. */
+export interface MissingLists {
+  reason: SwitchboardError;
+  nextTry: number;
+}
+
+/** A server that announces changes without end is asked at most this often. */
+const ASK_EVERY_MS = 200;
+
+/** What one replica offers, as far as it is known: asked for when it is connected, and when it says that it changed. */
+export class Learning {
+  private readonly settings: LearningSettings;
+  private readonly events: LearningEvents;
+  private readonly live: () => LiveUpstream | undefined;
+  private underWay: Promise<void> | undefined;
+  private readonly announced = new Set<OfferKind>();
+  private timer: NodeJS.Timeout | undefined;
+  /** The kinds that could not be listed, and why. */
+  private readonly failures = new Map<OfferKind, string>();
+  private attempts = 0;
+  /** Kept when the connection is lost. */
+  known: KnownOffer | undefined;
+  /** Whether all lists were asked for once. */
+  isSeen = false;
+
+  constructor(
+    settings: LearningSettings,
+    live: () => LiveUpstream | undefined,
+    inherited: Offer | undefined,
+    events: LearningEvents,
+  ) {
+    this.known = inherited && new KnownOffer(inherited);
+    this.settings = settings;
+    this.live = live;
+    this.events = events;
+  }
+
+  /** Settles when nothing is being asked any more. */
+  get done(): Promise<void> | undefined {
+    return this.underWay;
+  }
+
+  /** Asks a new connection for everything. */
+  begin(isNews: boolean): void {
+    this.failures.clear();
+    this.attempts = 0;
+    this.ask(offerKinds, isNews);
+  }
+
+  /** Asks once more for what could not be listed. */
+  again(): void {
+    this.ask([...this.failures.keys()], false);
+  }
+
+  /** The server says that these have changed. */
+  changed(kinds: readonly OfferKind[]): void {
+    for (const kind of kinds) this.announced.add(kind);
+    this.timer ??= setTimeout(() => this.follow(), this.underWay === undefined ? 0 : ASK_EVERY_MS);
+  }
+
+  /** What is missing now; undefined where nothing is. */
+  missing(): MissingLists | undefined {
+    if (this.failures.size === 0) return undefined;
+    return {
+      reason: new SwitchboardError('server_protocol_error', [...this.failures.values()].join('; ')),
+      nextTry: Date.now() + backoffMs(this.attempts, this.settings.backoff, Math.random()),
+    };
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+  }
+
+  private ask(kinds: readonly OfferKind[], isNews: boolean): void {
+    const asked = this.learn(kinds, isNews).finally(() => {
+      if (this.underWay === asked) this.underWay = undefined;
+    });
+    this.underWay = asked;
+  }
+
+  private async follow(): Promise<void> {
+    const kinds = [...this.announced];
+    this.announced.clear();
+    await this.underWay;
+    await this.learn(kinds, true);
+    this.timer = this.announced.size === 0 ? undefined : setTimeout(() => this.follow(), ASK_EVERY_MS);
+  }
+
+  /**
+   * Asks for the lists of these kinds, all at once, and takes each as it comes: one that is slow or fails keeps no
+   * other back, and stays as it was.
+   */
+  private async learn(kinds: readonly OfferKind[], isNews: boolean): Promise<void> {
+    const live = this.live();
+    if (live === undefined) return;
+    this.attempts++;
+    await Promise.all(
+      kinds.map(async (kind) => {
+        try {
+          const items = await discover(live, kind, this.settings.timeoutMs);
+          this.failures.delete(kind);
+          if (this.live() === live) this.take(kind, items, isNews);
+        } catch (error) {
+          if (this.live() !== live) return;
+          const failure = `its ${kind} could not be listed: ${(error as Error).message}`;
+          this.failures.set(kind, failure);
+          this.events.log(failure);
+        }
+      }),
+    );
+    if (this.live() !== live) return;
+    this.isSeen = true;
+    this.events.settled();
+  }
+
+  /** What a server announced is passed on even where the list is the same: only the server knows what it meant. */
+  private take(kind: OfferKind, items: Item[], isNews: boolean): void {
+    const before = this.known?.offer ?? { tools: [], resources: [], templates: [], prompts: [] };
+    this.known = new KnownOffer({ ...before, [kind]: items });
+    if (isNews || !isDeepStrictEqual(before[kind], items)) this.events.learned(kind, isNews);
+  }
+}
