@@ -78,8 +78,9 @@ describe.concurrent('a breaker', () => {
     await scene.reaches('late', 'breaker_open');
     await writeFile(alive, '');
     const [, firstTry] = await started(2);
+    const tries = await countStarts();
     const failing = await callMany();
-    const triesBefore = await countStarts();
+    expect(await countStarts()).toBe(tries);
     await scene.beside(async () => {
       process.kill(firstTry!.pid, 'SIGKILL');
       for (const error of await Promise.all(failing.map(errorIn))) {
@@ -90,7 +91,7 @@ describe.concurrent('a breaker', () => {
 
     // The next one is let through when the time of the breaker is over again.
     await started(3);
-    expect(await countStarts()).toBe(triesBefore + 1);
+    expect(await countStarts()).toBe(tries + 1);
     const waiting = await callMany();
     const announced = news.events.next(({ message }) => {
       return message?.method === 'notifications/tools/list_changed';
@@ -101,7 +102,7 @@ describe.concurrent('a breaker', () => {
       expect(result).toMatchObject({ content: [{ text: 'better late than never' }] });
     }
     await announced;
-    expect(await countStarts()).toBe(triesBefore + 1);
+    expect(await countStarts()).toBe(tries + 1);
     expect(await scene.view('late')).toMatchObject({ state: 'ready', error: null, next_try: null });
   });
 });

@@ -7,7 +7,7 @@ import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboar
 import { Witness } from '../helpers/witness.ts';
 
 /** So long that nothing which waits for it ends while a test runs: an answer that comes did not wait. */
-export const NEVER_MS = 3_600_000;
+const NEVER_MS = 3_600_000;
 
 /** A fixture with `echo`, `whoami` and `count` that knows its name and its witness. */
 export function echoServer(
