@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { isAlive, startScript } from '../../test/helpers/processes.ts';
+import { isAlive, startScript, whenReplaced } from '../../test/helpers/processes.ts';
 import { endLeftovers } from './leftovers.ts';
 import type { RecordContents } from './process-record.ts';
 import { pidSpace, readProcess } from './process-table.ts';
@@ -69,7 +69,7 @@ describe('what a killed Switchboard left', () => {
   );
 
   it('is ended where the owner is still a zombie', async () => {
-    await using parent = await startScript('true & echo $!; exec sleep 600');
+    await using parent = await startScript(`(${whenReplaced}) & echo $!; exec sleep 600`);
     const owner = Number(parent.said);
     await expect.poll(() => readProcess(owner)?.isZombie).toBe(true);
     await using child = await startScript('echo ready; sleep 600');

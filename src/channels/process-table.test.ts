@@ -1,13 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { isAlive, startScript } from '../../test/helpers/processes.ts';
+import { isAlive, startScript, whenReplaced } from '../../test/helpers/processes.ts';
 import { groupCarries, groupRuns, parseStat, pidSpace, readProcess } from './process-table.ts';
 
 const onLinux = process.platform === 'linux';
-
-/** Ends when another program has taken the place of the shell: that one knows nothing of the shell's children. */
-const whenReplaced = 'until grep -q sleep /proc/$$/comm; do :; done';
 
 describe('a line of /proc/<pid>/stat', () => {
   const numbers = '1 77 77 0 -1 4194304 98 0 0 0 0 0 0 0 20 0 1 0 1121399 3133440';

@@ -37,28 +37,26 @@ describe('the replica that takes a call', () => {
     );
   });
 
-  it('is one that the client prefers, as long as one of them is healthy', () => {
+  it('is one that the client prefers, as long as one of them is there and healthy', () => {
     fc.assert(
       fc.property(candidates, turn, (all, now) => {
         const chosen = choose(all, now, isPreferred);
-        prevails(all, chosen, (one) => !one.isEjected && one.isPreferred);
+        prevails(all, chosen, (one) => !one.isEjected && one.isLive && one.isPreferred);
       }),
       { numRuns: 1_000 },
     );
   });
 
-  it('is a connected one, where the health and the preference leave a choice', () => {
+  it('is a connected one, where the health leaves a choice, and then one that is preferred', () => {
     fc.assert(
       fc.property(candidates, turn, preference, (all, now, prefers) => {
         const chosen = choose(all, now, prefers);
-        const alike = all.filter(
-          (one) =>
-            one.isEjected === chosen.isEjected &&
-            (prefers === undefined || one.isEjected || one.isPreferred === chosen.isPreferred),
-        );
-        prevails(alike, chosen, ({ isLive }) => isLive);
-        const asNear = alike.filter(({ isLive }) => isLive === chosen.isLive);
-        prevails(asNear, chosen, ({ hasRoom }) => hasRoom);
+        const asWell = all.filter(({ isEjected }) => isEjected === chosen.isEjected);
+        prevails(asWell, chosen, ({ isLive }) => isLive);
+        const asNear = asWell.filter(({ isLive }) => isLive === chosen.isLive);
+        if (prefers !== undefined) prevails(asNear, chosen, prefers);
+        const asWanted = asNear.filter((one) => prefers === undefined || prefers(one) === prefers(chosen));
+        prevails(asWanted, chosen, ({ hasRoom }) => hasRoom);
       }),
       { numRuns: 1_000 },
     );
