@@ -182,6 +182,14 @@ export class Replica implements Candidate {
     if (this.condition.state === 'idle') void this.discover();
   }
 
+  /** Takes what is known of one like it for its own, until it says something itself. */
+  inherit({ known, facts }: Replica): void {
+    if (known === undefined) return;
+    this.known = known;
+    this.facts = facts;
+    this.isSeen = true;
+  }
+
   /** Takes over what can be changed while it runs. */
   reconfigure(config: ServerConfig): void {
     this.config = config;

@@ -110,6 +110,13 @@ export class Server {
     for (const replica of this.replicas) replica.release(client);
   }
 
+  /** Takes the place of a server; what that one offered stays listed if it is the same program or address. */
+  succeed(former: Server): void {
+    if (!isDeepStrictEqual(former.config.transport, this.config.transport)) return;
+    const [known] = former.replicas.filter(({ isSeen }) => isSeen);
+    if (known !== undefined) for (const replica of this.replicas) replica.inherit(known);
+  }
+
   /** Takes over a changed configuration while it runs; false where it has to be started anew for it. */
   reconfigure(config: ServerConfig): boolean {
     const { transport, isolation, replicas } = this.config;

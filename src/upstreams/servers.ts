@@ -59,6 +59,7 @@ export class Servers {
       const isSame = isDeepStrictEqual(present?.config, config);
       const stays = present !== undefined && (isSame || present.reconfigure(config));
       const server = stays ? present : new Server(config, this.settings, this.events);
+      if (!stays && present !== undefined) server.succeed(present);
       if (!stays) changes.started.push(server);
       else if (!isSame) changes.changed.push(server);
       this.byName.set(config.name, server);
