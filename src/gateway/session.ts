@@ -140,7 +140,7 @@ export class Session {
     if (ask === undefined) return undefined;
     this.asks?.delete(id as number);
     this.settledAsks ??= new WeakMap();
-    this.settledAsks.set(ask.upstream, Date.now());
+    this.settledAsks.set(ask.upstream, performance.now());
     return ask;
   }
 
