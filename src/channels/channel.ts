@@ -23,6 +23,8 @@ export interface Receiver {
   failed(request: number, error: SwitchboardError, sent: boolean): void;
   /** The server let go of the answer's stream; it is asked for again after this time. */
   paused(request: number, retryMs: number): void;
+  /** What the server has said by itself for a while may be lost: nobody was there to listen. */
+  missed(): void;
   /** Nothing new can be sent on it; what is under way may still be answered. `closed` follows. */
   stale(error: SwitchboardError): void;
   /** The channel is gone, and with it everything that was under way. Comes once, and not after close(). */

@@ -32,6 +32,7 @@ export class HttpChannel implements Channel {
   private closed = false;
   private broken: SwitchboardError | undefined;
   private listening: MessageExchange | undefined;
+  private hasListened = false;
   private readonly timers = new Set<NodeJS.Timeout>();
   private doubts: ((isKnown: boolean) => void)[] = [];
 
@@ -135,6 +136,12 @@ export class HttpChannel implements Channel {
       this.get(exchange, lastEventId);
     });
     return true;
+  }
+
+  /** The GET stream is open. Where it does not go on from where the last one ended, something may be lost. */
+  listens(isResumed: boolean): void {
+    if (this.hasListened && !isResumed) this.receiver.missed();
+    this.hasListened = true;
   }
 
   /** The GET stream ended; it is opened again, ever more slowly while it fails. */

@@ -64,6 +64,7 @@ export class MessageExchange extends HttpExchange {
     this.location = location;
     if (status < 200 || status > 299) return;
     this.channel.opened(sessionId);
+    if (this.standing) this.channel.listens(this.resumedFrom !== undefined);
     if (contentType.startsWith('text/event-stream')) {
       this.events = new SseParser(this.channel.maxBytes, {
         event: ({ data }) => this.message(data),
@@ -102,7 +103,7 @@ export class MessageExchange extends HttpExchange {
     this.ended = true;
     if (this.abandoned || this.settled) return;
     if (this.standing) {
-      this.channel.listenAgain(this.lastEventId(), undefined, this.heard ? 0 : this.attempt + 1);
+      this.standingBroke(error, unsent);
     } else if (error instanceof SwitchboardError) {
       this.channel.failed(this.request, error, true);
     } else if (this.events === undefined || !this.resumes()) {
@@ -177,6 +178,17 @@ export class MessageExchange extends HttpExchange {
       return;
     }
     this.channel.listenAgain(this.lastEventId(), this.retryMs, this.heard ? 0 : this.attempt + 1);
+  }
+
+  private standingBroke(error: Error, unsent: boolean): void {
+    if (unsent) {
+      // Nobody is there: better to know now than with the next call.
+      const failure = networkError(error, this.channel.url);
+      this.channel.breaks(failure);
+      this.channel.failed(undefined, failure, false);
+    } else {
+      this.channel.listenAgain(this.lastEventId(), undefined, this.heard ? 0 : this.attempt + 1);
+    }
   }
 
   private resumes(): boolean {

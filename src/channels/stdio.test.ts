@@ -27,6 +27,7 @@ function open(script: string, env: Record<string, string> = {}) {
     failed() {},
     paused() {},
     stale() {},
+    missed() {},
     closed: (error) => ends.add(error.message),
     log: (line) => log.add(line),
   };

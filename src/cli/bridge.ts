@@ -145,6 +145,8 @@ class BridgedSession implements Receiver {
 
   stale(): void {}
 
+  missed(): void {}
+
   log(line: string): void {
     complain(line);
   }

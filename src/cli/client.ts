@@ -94,6 +94,8 @@ export class Client implements Receiver {
 
   stale(): void {}
 
+  missed(): void {}
+
   log(): void {}
 }
 

@@ -47,6 +47,8 @@ export interface ConnectionEvents {
   opened(live: LiveUpstream, wasBroken: boolean): void;
   /** What was wrong with it while it was connected may be better now. */
   recheck(): void;
+  /** What the server has said by itself for a while may be lost. */
+  missed(): void;
   /** What this upstream had asked and was asked is over. */
   disconnected(upstream: Upstream): void;
 }
@@ -217,6 +219,7 @@ export class Connection {
         notified: (message, call) => this.events.notified({ connection: this, upstream, message, call }),
         asked: (message, call) => this.events.asked({ connection: this, upstream, message, call }),
         log: (line) => this.events.log(line),
+        missed: () => this.events.missed(),
         stale: (error) => this.upstreamStale(upstream, error),
         closed: (error) => this.upstreamClosed(upstream, error),
       },

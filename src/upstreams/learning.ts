@@ -73,6 +73,11 @@ export class Learning {
     this.ask([...this.failures.keys()], false);
   }
 
+  /** Asks for everything, in case something has changed that nobody heard of. */
+  refresh(): void {
+    if (this.underWay === undefined) this.ask(offerKinds, false);
+  }
+
   /** The server says that these have changed. */
   changed(kinds: readonly OfferKind[]): void {
     for (const kind of kinds) this.announced.add(kind);

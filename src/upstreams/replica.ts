@@ -73,6 +73,7 @@ export class Replica implements Candidate {
       changed: (from) => this.stateChanged(from),
       opened: (live, wasBroken) => this.opened(live, wasBroken),
       recheck: () => this.recheck(),
+      missed: () => this.learning.refresh(),
     });
     this.learning = new Learning(
       { timeoutMs: settings.connectTimeoutMs, backoff: settings.recovery.backoff },
@@ -145,6 +146,7 @@ export class Replica implements Candidate {
         changed() {},
         opened: () => own.lifecycle.happens({ kind: 'ready' }),
         recheck() {},
+        missed() {},
       });
       this.ofClients.set(client, own);
       connection = own;
@@ -256,6 +258,7 @@ export class Replica implements Candidate {
       changed(from: State): void;
       opened(live: LiveUpstream, wasBroken: boolean): void;
       recheck(): void;
+      missed(): void;
     },
   ): Connection {
     const connection: Connection = new Connection(this.config, this.settings, owner, capabilities, {

@@ -35,6 +35,8 @@ export interface Call {
 export interface UpstreamEvents {
   notified(message: Message, call: Call | undefined): void;
   asked(message: Message, call: Call | undefined): void;
+  /** What the server has said by itself for a while may be lost. */
+  missed(): void;
   /** Nothing new can be sent; what is under way may still be answered. */
   stale(error: SwitchboardError): void;
   closed(error: SwitchboardError): void;
@@ -184,6 +186,10 @@ export class Upstream implements Receiver {
 
   paused(id: number, retryMs: number): void {
     this.calls.get(id)?.paused?.(retryMs);
+  }
+
+  missed(): void {
+    this.events.missed();
   }
 
   stale(error: SwitchboardError): void {
