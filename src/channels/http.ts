@@ -1,4 +1,5 @@
 import type { SwitchboardError } from '../errors.ts';
+import { findAnswerId } from '../protocol/answer.ts';
 import { requestMessage } from '../protocol/jsonrpc.ts';
 import { backoffMs } from './backoff.ts';
 import type { Channel, Receiver } from './channel.ts';
@@ -16,6 +17,9 @@ const LEAST_RETRY_MS = 100;
 const MAX_RESUMPTIONS = 10;
 const GOODBYE_MS = 2_000;
 const PING_MS = 5_000;
+/** The ids of other requests begin with 1. */
+const PING_ID = 0;
+const MAX_INQUIRY_CHUNKS = 16;
 
 /** Streamable HTTP: every message is a POST of its own; what the server says by itself comes on a GET stream. */
 export class HttpChannel implements Channel {
@@ -110,18 +114,19 @@ export class HttpChannel implements Channel {
     this.doubts.push(told);
     if (this.doubts.length > 1) return;
     const { doubts } = this;
-    const settle = (status: number | undefined) => {
+    const settle = (status: number | undefined, body?: Buffer[]) => {
       if (this.doubts !== doubts) return;
       this.doubts = [];
-      for (const tell of doubts) tell(status !== 400 && status !== 404);
+      // Who has an answer to just this request knows us, even where it does not know what a ping is.
+      const isAnswered = body !== undefined && body.length > 0 && findAnswerId(body)?.id === PING_ID;
+      for (const tell of doubts) tell(isAnswered || (status !== 400 && status !== 404));
     };
     const ping = new Inquiry(settle);
     this.later(PING_MS, () => {
       ping.abort();
       settle(undefined);
     });
-    // Ids of requests begin with 1.
-    this.pool.send(ping, this.postHead, requestMessage(0, 'ping'));
+    this.pool.send(ping, this.postHead, requestMessage(PING_ID, 'ping'));
   }
 
   /** A stream ended before the answer came, at an event that the server can go on from. */
@@ -209,12 +214,13 @@ export class HttpChannel implements Channel {
   }
 }
 
-/** An exchange of which only the status matters, if that. */
+/** An exchange of which only the status matters, and how its answer begins, if that. */
 class Inquiry extends HttpExchange {
-  private readonly settled: (status: number | undefined) => void;
+  private readonly settled: (status: number | undefined, body: Buffer[]) => void;
   private status: number | undefined;
+  private body: Buffer[] = [];
 
-  constructor(settled: (status: number | undefined) => void) {
+  constructor(settled: (status: number | undefined, body: Buffer[]) => void) {
     super();
     this.settled = settled;
   }
@@ -223,13 +229,15 @@ class Inquiry extends HttpExchange {
     this.status = status;
   }
 
-  onData(): void {}
+  onData(chunk: Buffer): void {
+    if (this.body.length < MAX_INQUIRY_CHUNKS) this.body.push(chunk);
+  }
 
   onEnd(): void {
-    this.settled(this.status);
+    this.settled(this.status, this.body);
   }
 
   onError(): void {
-    this.settled(undefined);
+    this.settled(undefined, []);
   }
 }

@@ -1,4 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
+import { findAnswerId } from '../protocol/answer.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { SseParser } from '../protocol/sse.ts';
 import { tooLarge } from './channel.ts';
@@ -148,6 +149,11 @@ export class MessageExchange extends HttpExchange {
       this.forgotten();
       return;
     }
+    // A server may say with the status too that its answer is an error.
+    if (this.request !== undefined && findAnswerId(this.body)?.id === this.request) {
+      this.channel.receiver.message(this.body, this.request);
+      if (this.settled) return;
+    }
     const error = statusError(this.status, url, join(this.body).toString(), this.location);
     if (this.status !== 400 || !this.channel.hasSession()) {
       this.channel.failed(this.request, error, true);
@@ -168,15 +174,18 @@ export class MessageExchange extends HttpExchange {
   }
 
   private standingEnded(): void {
-    // 405: the server has nothing to say by itself. Other refusals are not worth asking again either.
-    if (this.status >= 400 && this.status < 500) {
-      if (this.status === 404 && this.channel.hasSession()) {
-        const error = sessionForgotten(this.channel.url);
-        this.channel.breaks(error);
-        this.channel.failed(undefined, error, false);
-      }
+    if (this.status === 404 && this.channel.hasSession()) {
+      this.forgotten();
       return;
     }
+    if (this.status === 400 && this.channel.hasSession()) {
+      this.channel.doubtSession((isKnown) => {
+        if (!isKnown) this.forgotten();
+      });
+      return;
+    }
+    // 405: the server has nothing to say by itself. Other refusals are not worth asking again either, but for "later".
+    if (this.status >= 400 && this.status < 500 && this.status !== 408 && this.status !== 429) return;
     this.channel.listenAgain(this.lastEventId(), this.retryMs, this.heard ? 0 : this.attempt + 1);
   }
 

@@ -126,7 +126,8 @@ export class Gateway {
   disconnected(server: Server, replica: Replica, upstream: Upstream): void {
     withdrawAsks(upstream, this.sessions.values());
     const group = this.scope.servers.group(server.group);
-    if (group !== undefined && !replica.isLive) followElsewhere(group, replica, this.sessions.values());
+    const isGone = !replica.isLive || replica.condition.state === 'stopped';
+    if (group !== undefined && isGone) followElsewhere(group, replica, this.sessions.values());
   }
 
   /** Servers have come, gone, or changed groups. */

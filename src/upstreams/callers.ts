@@ -18,14 +18,15 @@ const LINGER_MS = 30_000;
 
 /** Remembers for whom a server works or has worked. */
 export class Callers {
-  private first: Client | undefined;
+  /** Not kept alive by this: a client that is gone may have left much to be replayed. */
+  private first: WeakRef<Client> | undefined;
   private several = false;
   /** Cancelled calls that the server may still be busy with. */
   private readonly lingering = new Map<number, { client: Client; until: number }>();
 
   called(client: Client): void {
-    if (this.first === undefined) this.first = client;
-    else if (this.first !== client) this.several = true;
+    if (this.first === undefined) this.first = new WeakRef(client);
+    else if (this.first.deref() !== client) this.several = true;
   }
 
   cancelled(id: number, client: Client): void {
@@ -52,7 +53,9 @@ export class Callers {
     if (clients.size === 1)
       return served === undefined ? { kind: 'unclear' } : { kind: 'call', call: served };
     if (this.several) return { kind: 'unclear' };
-    return this.first === undefined ? { kind: 'everybody' } : { kind: 'client', client: this.first };
+    if (this.first === undefined) return { kind: 'everybody' };
+    const client = this.first.deref();
+    return client === undefined ? { kind: 'unclear' } : { kind: 'client', client };
   }
 
   private forgetOld(): void {

@@ -36,7 +36,8 @@ export type Happening =
   | { kind: 'connect failed'; reason: SwitchboardError }
   /** It could not be connected and cannot be before its configuration changes. */
   | { kind: 'unusable'; reason: SwitchboardError }
-  | { kind: 'lost'; reason: SwitchboardError }
+  /** `isThere`: the server is still there, it only knows us no more. */
+  | { kind: 'lost'; reason: SwitchboardError; isThere: boolean }
   /** Nobody has used it for long. */
   | { kind: 'rests' }
   | { kind: 'stops' };
@@ -50,6 +51,9 @@ export interface RecoveryPolicy {
 
 /** A connection that stayed for this long was a good one: losing it is not held against the server. */
 const STABLE_MS = 10_000;
+
+/** A server that is restarted over and over, while somebody works on it, may forget us so often in that time. */
+const FREE_RETURNS = 3;
 
 /** What means something in which state. Everything else comes too late and changes nothing. */
 const heard: Record<State, readonly Happening['kind'][]> = {
@@ -117,7 +121,8 @@ export function next(
       const { reason } = happening;
       const losses = now - before.connectedAt >= STABLE_MS ? 1 : before.losses + 1;
       // The first loss is made good at once; whoever is lost again and again has to wait.
-      const delayMs = losses === 1 ? 0 : backoffMs(losses - 1, policy.backoff, random);
+      const free = happening.isThere ? FREE_RETURNS : 1;
+      const delayMs = losses <= free ? 0 : backoffMs(losses - free, policy.backoff, random);
       return enter('backing_off', { reason, losses, nextTry: now + delayMs });
     }
     case 'rests':

@@ -101,6 +101,11 @@ export class Connection {
     return this.live;
   }
 
+  /** What is being opened just now. */
+  get pending(): Promise<LiveUpstream> | undefined {
+    return this.opening;
+  }
+
   /** Why nothing can be sent here now, nor after a start; undefined where it can. */
   get refusal(): SwitchboardError | undefined {
     return this.live === undefined && this.opening === undefined
@@ -200,6 +205,8 @@ export class Connection {
 
   private async connectOrFallBack(): Promise<LiveUpstream> {
     const transport = resolveVariables(this.config.transport, this.config.name, this.settings.variable);
+    // Two processes of one server at once could get in each other's way.
+    if (transport.type === 'stdio') await Promise.all(this.closing);
     try {
       return await this.connect(transport);
     } catch (error) {
@@ -271,21 +278,22 @@ export class Connection {
   private upstreamStale(upstream: Upstream, error: SwitchboardError): void {
     if (this.live?.upstream !== upstream) return;
     this.leaving.add(upstream);
-    this.lose(error);
+    // With a status: somebody has answered.
+    this.lose(error, error.data.status !== undefined);
   }
 
   private upstreamClosed(upstream: Upstream, error: SwitchboardError): void {
-    if (this.live?.upstream === upstream) this.lose(error);
+    if (this.live?.upstream === upstream) this.lose(error, false);
     else if (!this.leaving.delete(upstream)) return;
     this.events.disconnected(upstream);
   }
 
-  private lose(error: SwitchboardError): void {
+  private lose(error: SwitchboardError, isThere: boolean): void {
     this.live = undefined;
     // Who follows what is for the next one to be told anew.
     this.subscriptions.clear();
     this.events.log(error.message);
-    this.lifecycle.happens({ kind: 'lost', reason: this.failure(error) });
+    this.lifecycle.happens({ kind: 'lost', reason: this.failure(error), isThere });
   }
 
   /** Every error that leaves here says which server it is about. */

@@ -80,9 +80,7 @@ export class Delivery implements Call, Waiting {
     }
     this.replica = replica;
     this.connection = replica.connectionFor(this.client, this.parcel.capabilities);
-    // Where the client says how long, that is all the time there is; else starting has a limit of its own.
-    if (this.parcel.timeoutMs !== undefined) this.startClock();
-    this.proceed(this.connection);
+    this.lineUp(this.connection);
   }
 
   /** Nobody wants the answer any more. */
@@ -127,24 +125,73 @@ export class Delivery implements Call, Waiting {
     if (!this.isOver) this.recipient.paused(retryMs);
   }
 
-  private proceed(connection: Connection): void {
-    const live = connection.current;
-    if (live === undefined) {
-      this.releaseSlot();
-      connection.open().then(
-        () => this.isOver || this.proceed(connection),
-        (error: SwitchboardError) => this.isOver || this.notOpened(error),
-      );
+  /** Takes a slot, or waits for one, whether the server is there already or has to be started. */
+  private lineUp(connection: Connection): void {
+    // Where the client says how long, that is all the time there is; else starting has a limit of its own.
+    const isThere = connection.current !== undefined;
+    if (isThere || this.parcel.timeoutMs !== undefined) this.startClock();
+    if (connection.slots.take()) {
+      this.holdsSlot = true;
+      this.proceed(connection);
       return;
     }
-    this.startClock();
-    if (this.holdsSlot || connection.slots.take()) {
-      this.holdsSlot = true;
+    this.isQueued = connection.slots.wait(this);
+    if (!this.isQueued) this.foundNoPlace();
+    else if (!isThere) this.awaitOpen(connection);
+  }
+
+  private proceed(connection: Connection): void {
+    const live = connection.current;
+    if (live !== undefined) {
+      this.startClock();
       this.send(live.upstream);
+    } else if (this.group.hasOther(this.parcel, new Set(this.tried).add(this.replica!))) {
+      this.moveOn();
     } else {
-      this.isQueued = connection.slots.wait(this);
-      if (!this.isQueued) this.foundNoPlace();
+      this.awaitOpen(connection);
     }
+  }
+
+  /** Until it is there, or another one that can do the same. */
+  private awaitOpen(connection: Connection): void {
+    const opening = connection.open();
+    const others = this.group.openings(this.parcel, this.tried);
+    const first = others.length === 0 ? opening : Promise.any([opening, ...others]);
+    first.then(
+      () => this.opened(connection),
+      (error: SwitchboardError | AggregateError) =>
+        this.notOpened(connection, error instanceof AggregateError ? error.errors[0] : error),
+    );
+  }
+
+  private opened(connection: Connection): void {
+    if (!this.awaits(connection)) return;
+    if (connection.current === undefined) this.moveOn();
+    else if (this.isQueued) this.startClock();
+    else this.proceed(connection);
+  }
+
+  private notOpened(connection: Connection, error: SwitchboardError): void {
+    if (!this.awaits(connection)) return;
+    this.lastError = error;
+    this.leaveLine();
+    this.tryElsewhere();
+  }
+
+  /** It may have gone elsewhere, or come to its end, while others waited for that connection. */
+  private awaits(connection: Connection): boolean {
+    return !this.isOver && this.connection === connection && this.upstream === undefined;
+  }
+
+  private moveOn(): void {
+    this.leaveLine();
+    this.begin();
+  }
+
+  private leaveLine(): void {
+    if (this.isQueued) this.connection!.slots.leave(this);
+    this.isQueued = false;
+    this.releaseSlot();
   }
 
   private foundNoPlace(): void {
@@ -164,11 +211,6 @@ export class Delivery implements Call, Waiting {
     const id = upstream.relay(this.parcel.message, this.parcel.edits, this);
     // It may have failed, and been sent elsewhere, before the call above came back.
     if (send === this.sends) this.upstreamId = id;
-  }
-
-  private notOpened(error: SwitchboardError): void {
-    this.lastError = error;
-    this.tryElsewhere();
   }
 
   private notExecuted(error: SwitchboardError): void {
@@ -235,14 +277,20 @@ export class Delivery implements Call, Waiting {
     }
     const { server } = this.replica!;
     const waited = Math.round(now - this.startedAt);
+    const limit = this.parcel.timeoutMs === undefined ? 'setting timeoutMs' : "the call's own limit";
+    const what = this.isQueued
+      ? 'had no free slot'
+      : this.upstream === undefined
+        ? 'was not there'
+        : 'did not answer';
     const error = new SwitchboardError(
       'call_timeout',
-      this.isQueued
-        ? `Server "${server}" had no free slot within ${waited} ms (settings timeoutMs, concurrency).`
-        : `Server "${server}" did not answer within ${waited} ms (setting timeoutMs).`,
+      `Server "${server}" ${what} within ${waited} ms (${limit}).`,
       { data: { server, timeoutMs } },
     );
-    if (this.upstream !== undefined) this.replica!.callFailed(error);
+    // That a client is in a hurry says nothing of the server.
+    if (this.upstream !== undefined && waited >= this.replica!.limits.timeoutMs)
+      this.replica!.callFailed(error);
     this.withdraw('The call took too long.');
     this.fail(error);
   }

@@ -83,8 +83,17 @@ export class Group {
 
   /** Whether another replica could do the same right now. */
   hasOther(errand: Errand, except: ReadonlySet<Replica>): boolean {
+    if (errand.only !== undefined || this.replicas.length === 1) return false;
     return this.able(errand).some(
       (replica) => !except.has(replica) && replica.isLive && replica.refusal(errand.client) === undefined,
+    );
+  }
+
+  /** Those that are about to be there. */
+  openings(errand: Errand, except: ReadonlySet<Replica> | undefined): Promise<unknown>[] {
+    if (errand.only !== undefined || this.replicas.length === 1) return [];
+    return this.able(errand).flatMap((replica) =>
+      except?.has(replica) || replica.opening === undefined ? [] : [replica.opening],
     );
   }
 

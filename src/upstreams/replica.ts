@@ -119,6 +119,11 @@ export class Replica implements Candidate {
     return this.isolates || this.shared.current !== undefined;
   }
 
+  /** Settles when the connection that all share is there; undefined where it is not being opened. */
+  get opening(): Promise<unknown> | undefined {
+    return this.isolates ? undefined : this.shared.pending;
+  }
+
   get isEjected(): boolean {
     return this.ejectedUntil > 0 && this.ejectedUntil > Date.now();
   }
