@@ -14,6 +14,8 @@ interface BackendOptions {
   transport?: 'http' | 'sse';
   /** How streamable HTTP answers calls. */
   answers?: 'json' | 'events';
+  /** With which HTTP status streamable HTTP answers what names a session that it does not know. */
+  unknownSession?: 400 | 404;
   /** The file in which `count` notes each execution. */
   ledger?: string;
   tools?: Record<string, Tool>;
@@ -31,7 +33,8 @@ export class HttpBackend implements AsyncDisposable {
   private port = 0;
   private fault: Fault = { kind: 'none' };
 
-  private constructor(name: string, { transport = 'http', answers = 'json', ledger, tools }: BackendOptions) {
+  private constructor(name: string, options: BackendOptions) {
+    const { transport = 'http', answers = 'json', unknownSession = 404, ledger, tools } = options;
     this.name = name;
     this.tools = {
       ...echoTools({ name, pid: process.pid }, ledger),
@@ -40,7 +43,9 @@ export class HttpBackend implements AsyncDisposable {
     };
     const relay: Relay = (message, notify) => this.answer(message, notify);
     this.endpoint =
-      transport === 'sse' ? new SseEndpoint(relay) : new StreamableEndpoint(relay, answers === 'events');
+      transport === 'sse'
+        ? new SseEndpoint(relay)
+        : new StreamableEndpoint(relay, answers === 'events', unknownSession);
     this.server = createServer((request, response) => void this.serve(request, response));
   }
 
@@ -59,7 +64,7 @@ export class HttpBackend implements AsyncDisposable {
     return this.executions.get(textOrKey) ?? 0;
   }
 
-  /** What names an old session is answered with 404. Open streams stay. */
+  /** What names an old session is refused. Open streams stay. */
   forgetSessions(): void {
     this.endpoint.forgetSessions();
   }
