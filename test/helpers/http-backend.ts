@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describeTools, echoTools, type Tool } from '../fixtures/kit/echo-tools.ts';
 import type { Endpoint, Relay } from './backend-endpoint.ts';
+import { Inbox } from './inbox.ts';
 import type { RpcMessage } from './raw-http.ts';
 import { SseEndpoint } from './sse-endpoint.ts';
 import { StreamableEndpoint } from './streamable-endpoint.ts';
@@ -26,6 +27,8 @@ type Fault = { kind: 'none' } | { kind: 'mute' } | { kind: 'status'; status: num
 /** An MCP server over HTTP with `echo`, `whoami`, `count` and `hang`, that fails in the ways it is told to. */
 export class HttpBackend implements AsyncDisposable {
   readonly name: string;
+  /** The methods of the requests that it took while it was silent. */
+  readonly ignored = new Inbox<string | undefined>();
   private readonly tools: Record<string, Tool>;
   private readonly endpoint: Endpoint;
   private readonly server: Server;
@@ -123,12 +126,15 @@ export class HttpBackend implements AsyncDisposable {
     response.on('error', () => {});
     try {
       const text = (await buffer(request)).toString();
-      if (fault.kind === 'mute') return;
+      const message = text === '' ? undefined : (JSON.parse(text) as RpcMessage);
+      if (fault.kind === 'mute') {
+        this.ignored.add(message?.method);
+        return;
+      }
       if (fault.kind === 'status') {
         response.writeHead(fault.status).end('told to fail');
         return;
       }
-      const message = text === '' ? undefined : (JSON.parse(text) as RpcMessage);
       await this.endpoint.handle(request, response, message);
     } catch {
       // The connection broke while the request was read.
