@@ -32,6 +32,7 @@ export interface ServerView {
   transport: 'stdio' | 'sse' | 'http';
   group: string | null;
   labels: Record<string, string>;
+  startup: 'lazy' | 'sequential' | 'parallel';
   state: ServerState;
   /** Since when it is in this state. */
   since: string;

@@ -14,6 +14,7 @@ export function viewOf({ config, condition, offer, replicas }: Server): ServerVi
     transport: config.transport.type,
     group: config.group ?? null,
     labels: config.labels,
+    startup: config.startup,
     ...conditionView(condition),
     tool_count: offer?.tools.length ?? null,
     resource_count: offer?.resources.length ?? null,

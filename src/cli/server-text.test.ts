@@ -63,7 +63,14 @@ describe('serverNotes', () => {
 describe('eventNotes', () => {
   it.each<[string, Partial<ServerView>, string]>([
     ['what a ready server offers', {}, '3 tools, 2 resources, 1 prompts'],
-    ['that an idle one starts', { state: 'idle' }, 'starts on first use'],
+    ['that an idle one starts', { state: 'idle', tool_count: null }, 'starts on first use'],
+    [
+      'that one starts after others',
+      { state: 'idle', tool_count: null, startup: 'sequential' },
+      'starts in its turn',
+    ],
+    ['that one rests', { state: 'idle' }, 'starts on next use'],
+    ['nothing of why one is started again', { state: 'starting', error: 'it exited' }, ''],
     [
       'why and until when it waits',
       { state: 'breaker_open', error: 'refused', next_try: afterNoon(60_000) },

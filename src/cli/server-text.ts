@@ -58,14 +58,21 @@ export function eventNotes(event: Change): string {
   const { server, replica } = event;
   const subject = subjectOf(event);
   const now = new Date(event.time);
-  if (replica !== null) return joined([reason(subject), nextTry(subject, now)]);
+  // Why it is started again has been said when it was lost.
+  const why = subject.state === 'starting' ? '' : reason(subject);
+  if (replica !== null) return joined([why, nextTry(subject, now)]);
   const offer =
     subject.state === 'ready'
       ? `${server.tool_count ?? 0} tools, ${server.resource_count ?? 0} resources, ${server.prompt_count ?? 0} prompts`
       : subject.state === 'idle'
-        ? 'starts on first use'
+        ? whenStarted(server)
         : '';
-  return joined([offer, replicasReady(server), reason(subject), nextTry(subject, now)]);
+  return joined([offer, replicasReady(server), why, nextTry(subject, now)]);
+}
+
+function whenStarted({ startup, tool_count }: ServerView): string {
+  if (tool_count !== null) return 'starts on next use';
+  return startup === 'lazy' ? 'starts on first use' : 'starts in its turn';
 }
 
 /** What there is to know of a server beside its state and its tools. */

@@ -129,12 +129,14 @@ function textReporter(): Reporter {
   const shown = new Map<string, string>();
   let isStopping = false;
   const server = (event: ServerEvent) => {
-    const { label, state } = subjectOf(event);
-    // A server that is started because somebody needs it says in a moment how that went.
-    if (isStopping || (state === 'starting' && event.from === 'idle')) return;
+    const { label, state, error } = subjectOf(event);
+    // A server that is started says in a moment how that went.
+    if (isStopping || state === 'starting') return;
     const text = serverText(event);
-    if (shown.get(label) === text) return;
-    shown.set(label, text);
+    // One that is down for long is told of once, not with every try.
+    const news = error === null ? text : `${state} ${error}`;
+    if (shown.get(label) === news) return;
+    shown.set(label, news);
     print(text);
   };
   return {

@@ -1,4 +1,3 @@
-import type { Route } from '../catalog/catalog.ts';
 import { uriPrefix } from '../catalog/uris.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import { type AnswerId, withAnswerId } from '../protocol/answer.ts';
@@ -6,13 +5,15 @@ import { bytesAt, type Message, readMessage } from '../protocol/envelope.ts';
 import { type Chunks, errorMessage, join, type RequestId, toRpcError } from '../protocol/jsonrpc.ts';
 import { mayHoldUris, resultUriSpans } from '../protocol/result-uris.ts';
 import { splice } from '../protocol/splice.ts';
-import { Delivery, type Recipient } from '../upstreams/delivery.ts';
+import { Delivery, type Parcel, type Recipient } from '../upstreams/delivery.ts';
+import type { Group } from '../upstreams/group.ts';
 import type { Call, Upstream } from '../upstreams/upstream.ts';
 import { hold } from './hold.ts';
 import { refuse, refuseSecondUse } from './refuse.ts';
 import { resolve, type Target, unknownTarget } from './resolve.ts';
 import type { Scope } from './scope.ts';
 import type { Incoming, InFlight, Outlet, Session } from './session.ts';
+import { begunTask, progressOf, Tasks } from './tasks.ts';
 import { readWishes } from './wishes.ts';
 
 /** One client request on its way through one server: resolve, hand over to a group, map the answer back. */
@@ -41,33 +42,56 @@ function forward(scope: Scope, incoming: Incoming, { route, kind, edits }: Targe
     refuse(incoming, unknownTarget(message, scope.absent()));
     return;
   }
+  const { own, server, among } = route;
   const { labels, timeoutMs } = readWishes(message, prefer);
-  const clientCall = new ClientCall(incoming, route);
-  if (!session.begin(clientCall)) {
+  deliver(incoming, group, server ?? route.group, {
+    client: session,
+    kind,
+    own,
+    server,
+    among,
+    labels,
+    only: undefined,
+    message,
+    edits,
+    capabilities: session.facts.capabilities,
+    // A task that was begun twice would be done twice, whatever the tool says of itself.
+    isRepeatable: route.isRepeatable && message.task === undefined,
+    timeoutMs,
+  });
+}
+
+/** What is asked of a task goes to the one that does it. */
+export function callTask(incoming: Incoming): void {
+  const { session, message, prefer } = incoming;
+  const { group, replica, place } = (session.tasks ?? noTasks).named(message);
+  const { timeoutMs } = readWishes(message, prefer);
+  deliver(incoming, group, place, {
+    client: session,
+    kind: 'tools',
+    own: '',
+    server: undefined,
+    among: undefined,
+    labels: undefined,
+    only: replica,
+    message,
+    edits: [],
+    capabilities: session.facts.capabilities,
+    isRepeatable: false,
+    // A result is waited for as long as the task takes.
+    timeoutMs: timeoutMs ?? (message.method === 'tasks/result' ? Number.POSITIVE_INFINITY : undefined),
+  });
+}
+
+const noTasks = new Tasks();
+
+function deliver(incoming: Incoming, group: Group, place: string, parcel: Parcel): void {
+  const clientCall = new ClientCall(incoming, group, place);
+  if (!incoming.session.begin(clientCall)) {
     refuseSecondUse(incoming);
     return;
   }
-  const { own, server, among, isRepeatable } = route;
-  const { capabilities } = session.facts;
-  clientCall.deliver(
-    new Delivery(
-      group,
-      {
-        client: session,
-        kind,
-        own,
-        server,
-        among,
-        labels,
-        message,
-        edits,
-        capabilities,
-        isRepeatable,
-        timeoutMs,
-      },
-      clientCall,
-    ),
-  );
+  clientCall.deliver(new Delivery(group, parcel, clientCall));
 }
 
 /** The client's request that a server's call is made for, where it is one. */
@@ -78,20 +102,24 @@ export function clientCallOf(call: Call | undefined): ClientCall | undefined {
 
 class ClientCall implements Recipient, InFlight {
   readonly client: Session;
-  readonly group: string;
   readonly outlet: Outlet;
+  private readonly owner: Group;
   /** The name under which the client asked for it; URIs in the answer are under the same one. */
   private readonly place: string;
   private readonly message: Message;
   private delivery: Delivery | undefined;
   private over = false;
 
-  constructor({ session, message, outlet }: Incoming, { group, server }: Route) {
+  constructor({ session, message, outlet }: Incoming, owner: Group, place: string) {
     this.client = session;
     this.message = message;
     this.outlet = outlet;
-    this.group = group;
-    this.place = server ?? group;
+    this.owner = owner;
+    this.place = place;
+  }
+
+  get group(): string {
+    return this.owner.name;
   }
 
   get id(): RequestId {
@@ -112,6 +140,7 @@ class ClientCall implements Recipient, InFlight {
   answered(chunks: Chunks, at: AnswerId): void {
     if (!this.finish()) return;
     try {
+      if (this.message.task !== undefined && !at.isError) this.noteTask(chunks);
       this.outlet.answer(this.mapped(chunks, at));
     } catch (error) {
       const { message } = asSwitchboardError(error);
@@ -147,6 +176,17 @@ class ClientCall implements Recipient, InFlight {
     if (this.over) return false;
     this.over = true;
     return this.client.finish(this);
+  }
+
+  private noteTask(answer: Chunks): void {
+    const id = begunTask(answer);
+    const carrier = this.delivery?.carrier;
+    if (id === undefined || carrier === undefined) return;
+    const { replica, upstream, id: token } = carrier;
+    const { client: session, owner: group, place } = this;
+    session.tasks ??= new Tasks();
+    const progress = progressOf(this.message, upstream, token);
+    session.tasks.add({ id, session, group, replica, place, progress });
   }
 
   private tell(error: SwitchboardError): void {

@@ -56,14 +56,14 @@ function choose(
   );
   if (known !== undefined) return { ...known, server };
   const { labels } = readWishes(message, prefer);
-  const errand: Errand = { client: session, kind: 'resources', own, server, among, labels };
+  const errand: Errand = { client: session, kind: 'resources', own, server, among, labels, only: undefined };
   const replica = group.pick(errand, undefined);
   if (replica === undefined) throw group.unavailable(errand, undefined);
   return { group: group.name, own, server, among, replica };
 }
 
 function errandOf(session: Session, { own, server, among }: Followed): Errand {
-  return { client: session, kind: 'resources', own, server, among, labels: undefined };
+  return { client: session, kind: 'resources', own, server, among, labels: undefined, only: undefined };
 }
 
 async function begin(session: Session, uri: string, followed: Followed): Promise<void> {

@@ -18,7 +18,7 @@ import {
   rootsChanged,
   withdrawAsks,
 } from './ask.ts';
-import { call, clientCallOf } from './call.ts';
+import { call, callTask, clientCallOf } from './call.ts';
 import { follow, followAgain, followElsewhere, followRegrouped, passUpdate } from './follow.ts';
 import { initializeResult, readInitialize } from './initialize.ts';
 import { list } from './lists.ts';
@@ -26,6 +26,7 @@ import { isWanted, mostTalkative, readLevel } from './logging.ts';
 import { refuse } from './refuse.ts';
 import type { Scope } from './scope.ts';
 import { type ClientStream, type Incoming, Session } from './session.ts';
+import { passTaskProgress, passTaskStatus } from './tasks.ts';
 
 export interface GatewaySettings {
   identity: Identity;
@@ -142,6 +143,12 @@ export class Gateway {
       case 'notifications/cancelled':
         cancelAsk(word.upstream, word.message, this.sessions.values());
         return;
+      case 'notifications/tasks/status':
+        passTaskStatus(replica, word.message, this.sessions.values());
+        return;
+      case 'notifications/progress':
+        passTaskProgress(word.upstream, word.message, this.sessions.values());
+        return;
       default:
         this.passNotification(server, word);
     }
@@ -165,6 +172,11 @@ export class Gateway {
       case 'resources/read':
       case 'completion/complete':
         call(this.scope, incoming);
+        return;
+      case 'tasks/get':
+      case 'tasks/result':
+      case 'tasks/cancel':
+        callTask(incoming);
         return;
       case 'tools/list':
       case 'resources/list':

@@ -12,6 +12,7 @@ const capabilities = {
   prompts: { listChanged: true },
   completions: {},
   logging: {},
+  tasks: { cancel: {}, requests: { tools: { call: {} } } },
 };
 
 /** What the client says of itself. A version that we do not speak is answered with the newest one that we do. */

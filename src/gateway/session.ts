@@ -4,6 +4,7 @@ import type { ProtocolVersion } from '../protocol/versions.ts';
 import type { Errand } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
+import type { Tasks } from './tasks.ts';
 
 /** Where everything goes that belongs to one request of a client. */
 export interface Outlet {
@@ -79,6 +80,8 @@ export class Session {
   /** When the last question of each was answered, or taken back. */
   private settledAsks: WeakMap<Upstream, number> | undefined;
   private nextAsk = 1;
+  /** What servers do for it; most clients never ask for that. */
+  tasks: Tasks | undefined;
   logLevel: string | undefined;
   lastSeen = Date.now();
   isClosed = false;

@@ -19,7 +19,16 @@ export class KnownKeys {
 }
 
 export const messageKeys = new KnownKeys(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
-export const paramsKeys = new KnownKeys(['name', 'uri', 'ref', 'requestId', 'progressToken', '_meta']);
+export const paramsKeys = new KnownKeys([
+  'name',
+  'uri',
+  'ref',
+  'requestId',
+  'progressToken',
+  'task',
+  'taskId',
+  '_meta',
+]);
 export const metaKeys = new KnownKeys(['progressToken']);
 export const referenceKeys = new KnownKeys(['type', 'name', 'uri']);
 

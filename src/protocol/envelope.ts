@@ -29,6 +29,9 @@ export interface Message {
   uri: Routed | undefined;
   /** What a completion is asked for. */
   reference: Reference | undefined;
+  /** `params.task`: the sender of this call wants it done as a task. `params.taskId`: the task that this is about. */
+  task: Span | undefined;
+  taskId: Routed | undefined;
   /** `params.requestId` (of a cancellation) and `params.progressToken` (of progress). */
   requestId: Span | undefined;
   progressToken: Span | undefined;
@@ -122,6 +125,8 @@ class EnvelopeReader {
   private name: Span | undefined;
   private uri: Span | undefined;
   private reference: { type?: Span; name?: Span; uri?: Span } | undefined;
+  private task: Span | undefined;
+  private taskId: Span | undefined;
   private requestId: Span | undefined;
   private progressToken: Span | undefined;
   private hasMeta = false;
@@ -192,6 +197,12 @@ class EnvelopeReader {
         this.reference = {};
         if (this.scanner.peek() === 0x7b) this.scanner.object((s, e, k) => this.referenceMember(s, e, k));
         else this.scanner.skip(1);
+        return;
+      case 'task':
+        this.task = this.once(this.task);
+        return;
+      case 'taskId':
+        this.taskId = this.once(this.taskId);
         return;
       case 'requestId':
         this.requestId = this.once(this.requestId);
@@ -291,6 +302,8 @@ class EnvelopeReader {
         name: this.routed(reference.name),
         uri: this.routed(reference.uri),
       },
+      task: this.task,
+      taskId: this.routed(this.taskId),
       requestId: this.requestId,
       progressToken: this.progressToken,
       wantedProgress: this.wantedProgress,

@@ -66,6 +66,12 @@ export class Delivery implements Call, Waiting {
     this.recipient = recipient;
   }
 
+  /** Who has it, and under which id. */
+  get carrier(): { replica: Replica; upstream: Upstream; id: number } | undefined {
+    const { replica, upstream, upstreamId: id } = this;
+    return replica && upstream && { replica, upstream, id };
+  }
+
   begin(): void {
     const replica = this.group.pick(this.parcel, this.tried);
     if (replica === undefined) {

@@ -17,6 +17,8 @@ export interface Errand {
   among: readonly string[] | undefined;
   /** Labels of servers that the client would rather have. */
   labels: Readonly<Record<string, string>> | undefined;
+  /** Where only this one knows what it is about. */
+  only: Replica | undefined;
 }
 
 const MAX_TURNS = 10_000;
@@ -51,9 +53,9 @@ export class Group {
   /** The replica that this errand goes to, `except` those; undefined where there is none that can take it. */
   pick(errand: Errand, except: ReadonlySet<Replica> | undefined): Replica | undefined {
     const { client } = errand;
-    if (this.replicas.length === 1) {
-      const [only] = this.replicas;
-      return except?.has(only!) || only!.refusal(client) !== undefined ? undefined : only;
+    const only = errand.only ?? (this.replicas.length === 1 ? this.replicas[0] : undefined);
+    if (only !== undefined) {
+      return except?.has(only) || only.refusal(client) !== undefined ? undefined : only;
     }
     const able = this.able(errand);
     for (const replica of able) replica.wake();
@@ -104,7 +106,8 @@ export class Group {
   }
 
   /** The replicas that offer it; where none is known to, for resources need not be listed, those that may. */
-  private able({ kind, own, server, among }: Errand): readonly Replica[] {
+  private able({ kind, own, server, among, only }: Errand): readonly Replica[] {
+    if (only !== undefined) return [only];
     const asked = server === undefined ? this.replicas : this.replicas.filter((one) => one.server === server);
     if (asked.length === 1) return asked;
     const offering = asked.filter((replica) => this.offers(replica, kind, own));

@@ -245,7 +245,9 @@ export class Upstream implements Receiver {
 
   private progressed(message: Message): void {
     const token = message.progressToken && idValue(message.bytes, message.progressToken);
-    if (typeof token === 'number') this.calls.get(token)?.progressed?.(message);
+    const call = typeof token === 'number' ? this.calls.get(token) : undefined;
+    if (call === undefined) this.events.notified(message, undefined);
+    else call.progressed?.(message);
   }
 
   private callOf(request: number | undefined): Call | undefined {

@@ -121,7 +121,7 @@ describe.concurrent('switchboard watch', () => {
   });
 });
 
-it.concurrent('switchboard up shows each transition, but not that a server starts at first', async () => {
+it.concurrent('switchboard up shows how a server stands, but not each try', async () => {
   await using folder = await temporaryFolder();
   const config = join(folder.path, 'mcp.json');
   await writeFile(
@@ -134,7 +134,6 @@ it.concurrent('switchboard up shows each transition, but not that a server start
   const { lines } = running;
   const isReady = (line: string) => /^ {2}● box +ready +8 tools/.test(line);
   await lines.first(isReady);
-  expect(lines.items.filter((line) => line.includes('starting'))).toEqual([]);
 
   const [, url] = /endpoint +(\S+)/.exec(lines.items.find((line) => line.includes('endpoint'))!)!;
   const session = await RawSession.open(url!);
@@ -142,7 +141,7 @@ it.concurrent('switchboard up shows each transition, but not that a server start
   await lines.first((line) => /^ {2}[◐✗] box +\w[\w ]+ Server "box" .*SIGKILL/.test(line));
   expect(await session.callText('echo', { text: 'back' })).toBe('back');
   await lines.several(2, isReady);
-  expect(lines.items.filter((line) => /^ {2}◐ box +starting/.test(line))).toHaveLength(1);
+  expect(lines.items.filter((line) => line.includes('starting'))).toEqual([]);
   running.process.kill('SIGINT');
   expect(await running.finished).toEqual({ code: 0, stderr: '' });
 });

@@ -16,6 +16,7 @@ export function serverView(otherwise: Partial<ServerView> = {}): ServerView {
     transport: 'http',
     group: null,
     labels: {},
+    startup: 'lazy',
     state: 'ready',
     since: noon.toISOString(),
     error: null,
