@@ -45,6 +45,5 @@ export function sessionForgotten(url: URL): SwitchboardError {
   return new SwitchboardError(
     'server_unavailable',
     `${url.origin}${url.pathname} has forgotten our session. The next call opens a new one.`,
-    { data: { status: 404 } },
   );
 }

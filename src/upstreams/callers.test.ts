@@ -97,4 +97,22 @@ describe('a cancelled call', () => {
     vi.setSystemTime(30_000);
     expect(callers.audience([call])).toEqual({ kind: 'call', call });
   });
+
+  it('is forgotten in its time, whichever others were cancelled before or after it', () => {
+    const callers = new Callers();
+    callers.called(ada);
+    callers.cancelled(1, ada);
+    vi.setSystemTime(10_000);
+    callers.cancelled(2, grace);
+    callers.cancelled(3, ada);
+    callers.cancelled(4, ada);
+    vi.setSystemTime(30_000);
+    const [ofAda, ofGrace] = [callOf(ada), callOf(grace)];
+    expect(callers.audience([ofAda])).toEqual({ kind: 'unclear' });
+    expect([1, 2].map((id) => callers.answeredLate(id))).toEqual([false, true]);
+    expect(callers.audience([ofAda])).toEqual({ kind: 'call', call: ofAda });
+    expect(callers.audience([ofGrace])).toEqual({ kind: 'unclear' });
+    vi.setSystemTime(40_000);
+    expect(callers.audience([ofGrace])).toEqual({ kind: 'call', call: ofGrace });
+  });
 });

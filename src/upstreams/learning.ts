@@ -73,9 +73,10 @@ export class Learning {
     this.ask([...this.failures.keys()], false);
   }
 
-  /** Asks for everything, in case something has changed that nobody heard of. */
-  refresh(): void {
-    if (this.underWay === undefined) this.ask(offerKinds, false);
+  /** Asks for everything, in case something has changed that nobody heard of. What is under way may be too old. */
+  async refresh(): Promise<void> {
+    await this.underWay;
+    this.ask(offerKinds, false);
   }
 
   /** The server says that these have changed. */

@@ -214,4 +214,29 @@ describe.concurrent('the time of a call', () => {
       data: { server: 'box' },
     });
   });
+
+  it('runs while the server starts, where the client said how long, and the call is never sent', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: { box: fixtureServer('late', witness.env('box')) },
+      switchboard: { connectTimeoutMs: HOUR, discoveryWaitMs: HOUR },
+    });
+    const session = await RawSession.open(switchboard.url);
+    const first = session.callText('late_tool', { text: 'first' });
+    const { pid } = await witness.sees('box', 'initialize');
+    witness.tell('box', 'answer');
+    await first;
+
+    process.kill(pid, 'SIGKILL');
+    await witness.sees('box', 'initialize', (sighting) => sighting.pid !== pid);
+    const { error } = await callWithin(session, 300, 'late_tool', { text: 'too late' });
+    expect(error).toEqual(timedOut('box', 300));
+    witness.tell('box', 'answer');
+    expect(await session.callText('late_tool', { text: 'last' })).toBe('better late than never');
+    const calls = await witness.severalOf('box', 'tools/call', 2);
+    expect(calls.map(({ params }) => params)).toMatchObject([
+      { arguments: { text: 'first' } },
+      { arguments: { text: 'last' } },
+    ]);
+  });
 });

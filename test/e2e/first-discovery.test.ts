@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { connectHttp, textOf, toolNamesOnce } from '../helpers/clients.ts';
+import { answerJson, HttpPeer } from '../helpers/http-peer.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
@@ -63,4 +64,43 @@ it.concurrent('a server that becomes known is announced for what it offers, and 
   await session.call('grow', { name: 'mark' });
   await grown;
   expect(announced()).toEqual(['notifications/tools/list_changed', 'notifications/tools/list_changed']);
+});
+
+it.concurrent('a list without an end is given up, and holds up no other server', async () => {
+  let pages = 0;
+  await using peer = await HttpPeer.start({
+    endless: ({ message, response }) => {
+      if (message?.method !== 'tools/list') return false;
+      const page = { tools: [{ name: `tool${++pages}`, inputSchema: {} }], nextCursor: `page ${pages}` };
+      setTimeout(() => answerJson(response, { id: message.id, result: page }), 20);
+      return true;
+    },
+  });
+  await using switchboard = await startSwitchboard({
+    mcpServers: { ...peer.configuration(), notes: fixtureServer('notes') },
+    switchboard: { connectTimeoutMs: 3_000, discoveryWaitMs: 3_600_000, backoffFirstMs: 3_600_000 },
+  });
+  const session = await RawSession.open(switchboard.url);
+  expect(await session.callText('touch')).toBe('done');
+  expect(await session.toolNames()).toEqual(['touch', 'refer', 'announce']);
+  const state = await switchboard.event(({ name, state }) => name === 'endless' && state === 'degraded');
+  expect(state.error).toMatch(/its tools could not be listed: No answer to tools\/list came within \d+ ms/);
+  expect(pages).toBeGreaterThan(1);
+});
+
+it.concurrent('a list that failed is asked for again, although the server announced another one meanwhile', async () => {
+  await using witness = await Witness.open();
+  await using switchboard = await startSwitchboard({
+    mcpServers: { warming: fixtureServer('warming', witness.env('warming')) },
+    switchboard: { backoffFirstMs: 1_000 },
+  });
+  await using connected = await connectHttp(switchboard.url);
+  expect((await connected.client.listTools()).tools).toEqual([]);
+  const degraded = await switchboard.event(({ state }) => state === 'degraded');
+  expect(degraded.error).toContain('its tools could not be listed: tools/list: still warming up');
+  witness.tell('warming', 'announce prompts');
+  await witness.severalOf('warming', 'prompts/list', 2);
+  await toolNamesOnce(connected, (names) => names.includes('warm'));
+  await switchboard.event(({ name, state }) => name === 'warming' && state === 'ready');
+  expect(witness.seenBy('warming', 'tools/list')).toHaveLength(2);
 });

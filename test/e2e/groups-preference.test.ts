@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { nextState } from '../helpers/groups.ts';
+import { nextState, viewOf } from '../helpers/groups.ts';
 import { answerers, type Pool, startPool } from '../helpers/pool.ts';
 import type { RpcMessage } from '../helpers/raw-http.ts';
 import type { RawSession } from '../helpers/raw-session.ts';
@@ -75,4 +75,38 @@ describe('the wish of a client for certain servers', () => {
     await back;
     expect(await answerers(6, european)).toEqual({ berlin: 6 });
   });
+});
+
+it.concurrent('the turns of those who prefer one thing are not shifted by those who prefer another [G5]', async () => {
+  const [eu, us] = [{ labels: { region: 'eu' } }, { labels: { region: 'us' } }];
+  await using pool = await startPool({ paris: eu, berlin: eu, oregon: us, ohio: us });
+  const [european, american] = [eu, us].map(({ labels }) => preferring(pool.session, labels));
+  const answered = await answerers(12, (index) => (index % 2 === 0 ? european! : american!)());
+  expect(answered).toEqual({ paris: 3, berlin: 3, oregon: 3, ohio: 3 });
+});
+
+it.concurrent('a preferred server that hangs at its start holds up no call that another one can take [G5]', async () => {
+  await using pool = await startPool(
+    { paris: { labels: { region: 'eu' } }, oregon: { labels: { region: 'us' } } },
+    { connectTimeoutMs: 3_600_000, timeoutMs: 3_600_000 },
+  );
+  const { backends, switchboard, session } = pool;
+  const european = preferring(session, { region: 'eu' });
+  expect(await answerers(2, european)).toEqual({ paris: 2 });
+  const paris = backends.paris!;
+  await paris.goAway();
+  expect(await answerers(2, european)).toEqual({ oregon: 2 });
+  paris.fallSilent();
+  await paris.comeBack();
+  await paris.ignored.first((method) => method === 'initialize');
+  expect(await answerers(6, european)).toEqual({ oregon: 6 });
+  expect(await viewOf(switchboard, 'paris')).toMatchObject({ state: 'starting' });
+
+  // What hung is cut off.
+  await paris.goAway();
+  paris.behave();
+  const back = nextState(switchboard, 'paris', 'ready');
+  await paris.comeBack();
+  await back;
+  expect(await answerers(2, european)).toEqual({ paris: 2 });
 });

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ConnectedClient, connectHttp, connectSse, textOf } from '../helpers/clients.ts';
+import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
-import { Witness } from '../helpers/witness.ts';
+import { type Sighting, Witness } from '../helpers/witness.ts';
 
 describe('messages beside requests and answers', () => {
   let witness: Witness;
@@ -109,4 +110,37 @@ describe('messages beside requests and answers', () => {
       expect(await call).toBeInstanceOf(Error);
     },
   );
+});
+
+it('a log level is passed only where it changes what a server has to say', async () => {
+  await using witness = await Witness.open();
+  await using switchboard = await startSwitchboard({
+    mcpServers: {
+      shared: fixtureServer('toolbox', witness.env('shared')),
+      own: { ...fixtureServer('toolbox', witness.env('own')), isolation: 'session' },
+    },
+    switchboard: { naming: 'always' },
+  });
+  const open = () => RawSession.open(switchboard.url);
+  const [talkative, quiet, silent] = [await open(), await open(), await open()];
+  const pids = await Promise.all([talkative, quiet].map((session) => session.callText('own__pid')));
+  await silent.callText('shared__pid');
+  const wants = (session: RawSession, level: string) => session.request('logging/setLevel', { level });
+  const levelsOf = async (count: number, fits: (sighting: Sighting) => boolean) => {
+    const isLevel = (sighting: Sighting) => sighting.saw === 'logging/setLevel' && fits(sighting);
+    await witness.sightings.several(count, isLevel);
+    return witness.sightings.items.filter(isLevel).map(({ params }) => (params as { level: string }).level);
+  };
+  await wants(talkative, 'debug');
+  await wants(quiet, 'error');
+  await wants(quiet, 'error');
+  await wants(quiet, 'critical');
+  expect(await levelsOf(1, ({ pid }) => String(pid) === pids[0])).toEqual(['debug']);
+  expect(await levelsOf(2, ({ pid }) => String(pid) === pids[1])).toEqual(['error', 'critical']);
+
+  await silent.end();
+  await talkative.end();
+  await quiet.end();
+  await wants(await open(), 'info');
+  expect(await levelsOf(3, ({ who }) => who === 'shared')).toEqual(['debug', 'critical', 'info']);
 });

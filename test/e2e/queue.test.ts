@@ -52,6 +52,23 @@ describe.concurrent('calls that wait for a slot', () => {
     expect(started.witness.seenBy('box', 'work').map(({ text }) => text)).not.toContain('too much');
   });
 
+  it('of a client that fills the queue make room for one with few, and the last of them is refused [A14]', async () => {
+    await using started = await startCounting({ concurrency: 1 }, { queueLimit: 3 });
+    const [busy, modest] = [await started.open(), await started.open()];
+    const answers = await started.lineUp(busy, numbered('busy', 3));
+    const last = busy.call('work', { text: 'busy4' });
+    await started.loaded(1, 3);
+    answers.push(work(modest, 'modest'));
+    expect((await last).error).toMatchObject({ code: -32603, data: { code: 'server_busy', server: 'box' } });
+    // The client with the longer line is the one that is refused next, too.
+    const { error } = await busy.call('work', { text: 'busy5' });
+    expect(error).toMatchObject({ data: { code: 'server_busy' } });
+    await started.loaded(1, 3);
+    started.witness.tell('box', 'finish all');
+    expect(await Promise.all(answers)).toEqual(['busy1', 'busy2', 'busy3', 'modest']);
+    expect(await started.worked(4)).toEqual(['busy1', 'busy2', 'modest', 'busy3']);
+  });
+
   it('fill every replica before one is refused', async () => {
     await using started = await startCounting({ concurrency: 1, replicas: 2 }, { queueLimit: 1 });
     const session = await started.open();

@@ -138,3 +138,31 @@ describe.concurrent.each(['http', 'sse'] as const)('a server over %s that', (tra
     expect(await scene.echoOf('failing__echo', { text: 'well' })).toMatchObject({ text: 'well' });
   });
 });
+
+it.concurrent('a server that fails many calls in a row is one event and a few lines in its log', async () => {
+  await using backend = await HttpBackend.start('failing');
+  await using scene = await Scene.start(
+    { failing: { url: backend.url } },
+    { ejectAfter: 5, ejectMs: 3_600_000 },
+  );
+  await scene.reaches('failing', 'ready');
+  const { events } = scene.switchboard;
+  const before = events.length;
+  const linesBefore = (await scene.log('failing')).length;
+  backend.failWith(500);
+  for (let calls = 0; calls < 50; calls++) await scene.errorOf('failing__echo', { text: 'refused' });
+  backend.behave();
+  expect(await scene.echoOf('failing__echo', { text: 'well' })).toMatchObject({ text: 'well' });
+  await scene.reaches('failing', 'ready', 2);
+
+  const changes = events.slice(before).filter(({ event }) => event === 'server');
+  expect(changes).toMatchObject([
+    { name: 'failing', from: 'ready', state: 'degraded' },
+    { name: 'failing', from: 'degraded', state: 'ready' },
+  ]);
+  expect(changes[0]!.error).toContain('5 calls in a row failed: Server "failing"');
+  const lines = (await scene.log('failing')).slice(linesBefore);
+  expect(lines).toHaveLength(6);
+  for (const line of lines.slice(0, 5)) expect(line).toContain('a call failed: Server "failing"');
+  expect(lines[5]).toBe('45 more calls failed');
+});

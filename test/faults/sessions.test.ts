@@ -1,16 +1,42 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Balancer } from '../helpers/balancer.ts';
 import { HttpBackend } from '../helpers/http-backend.ts';
-import { answerJson, goodResult, HttpPeer } from '../helpers/http-peer.ts';
+import {
+  answerJson,
+  goodResult,
+  HttpPeer,
+  openEvents,
+  type PeerExchange,
+  writeEvent,
+} from '../helpers/http-peer.ts';
 import { Inbox } from '../helpers/inbox.ts';
+import { startEverything } from '../helpers/servers.ts';
 import { Scene } from './scene.ts';
 
 const texts = Array.from({ length: 30 }, (_, index) => `text ${index}`);
 
+/** A session id for each handshake, as a server over HTTP gives it; and how many there were. */
+function sessionGiver() {
+  let sessions = 0;
+  return {
+    get count() {
+      return sessions;
+    },
+    gives({ message, response }: PeerExchange): boolean {
+      if (message?.method !== 'initialize') return false;
+      const headers = { 'mcp-session-id': `session ${++sessions}` };
+      answerJson(response, { id: message.id, result: goodResult(message) }, headers);
+      return true;
+    },
+  };
+}
+
 describe.each([
-  ['http', 'json'],
-  ['http', 'events'],
-  ['sse', undefined],
-] as const)('a server over %s that forgets its sessions (answers: %s)', (transport, answers) => {
+  ['http', 404, 'json'],
+  ['http', 404, 'events'],
+  ['http', 400, 'json'],
+  ['sse', 404, undefined],
+] as const)('a server over %s that forgets its sessions (%i, answers: %s)', (transport, status, answers) => {
   let backend: HttpBackend;
   let scene: Scene;
   const begun = new Inbox<unknown>();
@@ -24,6 +50,7 @@ describe.each([
     });
     backend = await HttpBackend.start('forgetful', {
       transport,
+      unknownSession: status,
       ...(answers === undefined ? {} : { answers }),
       tools: {
         hold: async ({ text }) => {
@@ -75,22 +102,18 @@ describe.each([
 
 it('a server that forgets every session at once gives one clear error, and is not asked without end', async () => {
   let isForgetful = false;
-  let sessions = 0;
+  const sessions = sessionGiver();
   await using peer = await HttpPeer.start({
-    amnesiac: ({ message, response, method }) => {
-      if (message?.method === 'initialize') {
-        const headers = { 'mcp-session-id': `session ${++sessions}` };
-        answerJson(response, { id: message.id, result: goodResult(message) }, headers);
-        return true;
-      }
-      if (!isForgetful || method === 'GET') return false;
-      response.writeHead(404).end();
+    amnesiac: (exchange) => {
+      if (sessions.gives(exchange)) return true;
+      if (!isForgetful || exchange.method === 'GET') return false;
+      exchange.response.writeHead(404).end();
       return true;
     },
   });
   await using scene = await Scene.start(peer.configuration());
   expect(await scene.session.callText('amnesiac__greet')).toBe('hello');
-  expect(sessions).toBe(1);
+  expect(sessions.count).toBe(1);
 
   isForgetful = true;
   const error = await scene.beside(() => scene.errorOf('amnesiac__greet'));
@@ -101,8 +124,80 @@ it('a server that forgets every session at once gives one clear error, and is no
     data: { code: 'server_unavailable', server: 'amnesiac', nextTry: next_try },
   });
   // The session that was forgotten, and one more try.
-  expect(sessions).toBe(2);
+  expect(sessions.count).toBe(2);
   expect(await scene.errorOf('amnesiac__greet')).toMatchObject({ data: { nextTry: next_try } });
-  expect(sessions).toBe(2);
+  expect(sessions.count).toBe(2);
   expect(await scene.session.toolNames()).toContain('amnesiac__greet');
+});
+
+it('a call that went wrong with HTTP 400 fails alone: a ping shows that the session is still known', async () => {
+  const sessions = sessionGiver();
+  await using peer = await HttpPeer.start({
+    strict: (exchange) => {
+      const { message, response } = exchange;
+      const { arguments: given } = (message?.params ?? {}) as { arguments?: { text?: string } };
+      if (given?.text !== 'wrong') return sessions.gives(exchange);
+      response.writeHead(400).end('no such text');
+      return true;
+    },
+  });
+  await using scene = await Scene.start(peer.configuration());
+  const error = await scene.beside(() => scene.errorOf('strict__greet', { text: 'wrong' }));
+  expect(error).toMatchObject({
+    message: expect.stringMatching(/^Server "strict": .* answered HTTP 400\. It said: no such text$/),
+    data: { code: 'server_unavailable', server: 'strict', status: 400 },
+  });
+  const methods = peer.seenBy('strict').map(({ message }) => message?.method);
+  expect(methods.filter((method) => method === 'ping' || method === 'tools/call')).toEqual([
+    'tools/call',
+    'ping',
+  ]);
+  expect(await scene.session.callText('strict__greet', { text: 'right' })).toBe('hello');
+  expect(sessions.count).toBe(1);
+  expect(await scene.view('strict')).toMatchObject({ state: 'ready', restarts: 0 });
+});
+
+it('a call whose stream is lost is not executed again where its session was forgotten meanwhile', async () => {
+  const sessions = sessionGiver();
+  let executions = 0;
+  await using peer = await HttpPeer.start({
+    losing: (exchange) => {
+      const { method, message, headers, response } = exchange;
+      if (method === 'GET' && headers['last-event-id'] !== undefined) {
+        response.writeHead(404).end('no such session');
+      } else if (message?.method === 'tools/call' && ++executions === 1) {
+        openEvents(response);
+        writeEvent(response, { id: 'begun', retry: '10' });
+        response.end();
+      } else {
+        return sessions.gives(exchange);
+      }
+      return true;
+    },
+  });
+  await using scene = await Scene.start(peer.configuration());
+  const error = await scene.beside(() => scene.errorOf('losing__greet'));
+  expect(error).toMatchObject({
+    message: expect.stringMatching(
+      /^Server "losing": .*has forgotten our session.*the call may have been carried out, and is not sent again/,
+    ),
+    data: { code: 'server_unavailable', server: 'losing' },
+  });
+  expect(executions).toBe(1);
+  expect(await scene.session.callText('losing__greet')).toBe('hello');
+  expect([executions, sessions.count]).toEqual([2, 2]);
+});
+
+it('a reference server that is replaced by another instance of it loses no call', async () => {
+  await using before = await startEverything('streamableHttp');
+  await using after = await startEverything('streamableHttp');
+  await using balancer = await Balancer.start(before.url);
+  await using scene = await Scene.start({ everything: { url: balancer.url } });
+  const echo = () => scene.session.callText('everything__echo', { message: 'still here' });
+  expect(await echo()).toBe('Echo: still here');
+  balancer.target = after.url;
+  await scene.beside(async () => {
+    expect(await Promise.all(texts.map(echo))).toEqual(texts.map(() => 'Echo: still here'));
+  });
+  expect(await scene.view('everything')).toMatchObject({ state: 'ready', restarts: 1 });
 });

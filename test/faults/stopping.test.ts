@@ -46,6 +46,42 @@ it.concurrent('a server that is killed takes its grandchild along, and is back b
   });
 });
 
+it.concurrent('a server that closes its output and lives on loses its calls, is ended, and is started again', async () => {
+  await using scene = await Scene.start((witness) => ({ muting: echoServer(witness, 'muting') }));
+  const before = await scene.echoOf('muting__echo', { text: 'before' });
+  await scene.beside(async () => {
+    expect(await scene.errorOf('muting__mute')).toMatchObject({
+      code: -32603,
+      message: expect.stringContaining('Server "muting": The server closed its output and did not exit.'),
+      data: { code: 'server_unavailable', server: 'muting' },
+    });
+    await expectSuccessor(scene, 'muting', before.pid);
+  });
+});
+
+it.concurrent('a server that closes its input and lives on is ended with the next call, and is started again', async () => {
+  await using scene = await Scene.start((witness) => ({ muting: echoServer(witness, 'muting') }));
+  const before = await scene.echoOf('muting__echo', { text: 'before' });
+  expect(await scene.session.callText('muting__plug')).toBe('plugged');
+  await scene.beside(async () => {
+    expect(await scene.errorOf('muting__echo', { text: 'unread' })).toMatchObject({
+      code: -32603,
+      message: expect.stringContaining('Server "muting": The server closed its input and did not exit.'),
+      data: { code: 'server_unavailable', server: 'muting' },
+    });
+    await expectSuccessor(scene, 'muting', before.pid);
+  });
+});
+
+/** Another process takes the next call, and the one before it is gone in the end. */
+async function expectSuccessor(scene: Scene, server: string, pid: number): Promise<void> {
+  const next = await scene.echoOf(`${server}__echo`, { text: 'next' });
+  expect(next).toMatchObject({ text: 'next', name: server });
+  expect(next.pid).not.toBe(pid);
+  await scene.witness.sees(server, 'end', (sighting) => sighting.pid === pid);
+  expect(await scene.view(server)).toMatchObject({ state: 'ready', restarts: 1 });
+}
+
 /** Takes every server but the healthy one out of the configuration. */
 async function withoutFaulty({ witness, switchboard }: Scene): Promise<void> {
   await switchboard.configure({

@@ -5,6 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describeTools, echoTools, type Tool } from '../fixtures/kit/echo-tools.ts';
 import type { Endpoint, Relay } from './backend-endpoint.ts';
+import { Inbox } from './inbox.ts';
 import type { RpcMessage } from './raw-http.ts';
 import { SseEndpoint } from './sse-endpoint.ts';
 import { StreamableEndpoint } from './streamable-endpoint.ts';
@@ -14,6 +15,8 @@ interface BackendOptions {
   transport?: 'http' | 'sse';
   /** How streamable HTTP answers calls. */
   answers?: 'json' | 'events';
+  /** With which HTTP status streamable HTTP answers what names a session that it does not know. */
+  unknownSession?: 400 | 404;
   /** The file in which `count` notes each execution. */
   ledger?: string;
   tools?: Record<string, Tool>;
@@ -24,6 +27,8 @@ type Fault = { kind: 'none' } | { kind: 'mute' } | { kind: 'status'; status: num
 /** An MCP server over HTTP with `echo`, `whoami`, `count` and `hang`, that fails in the ways it is told to. */
 export class HttpBackend implements AsyncDisposable {
   readonly name: string;
+  /** The methods of the requests that it took while it was silent. */
+  readonly ignored = new Inbox<string | undefined>();
   private readonly tools: Record<string, Tool>;
   private readonly endpoint: Endpoint;
   private readonly server: Server;
@@ -31,7 +36,8 @@ export class HttpBackend implements AsyncDisposable {
   private port = 0;
   private fault: Fault = { kind: 'none' };
 
-  private constructor(name: string, { transport = 'http', answers = 'json', ledger, tools }: BackendOptions) {
+  private constructor(name: string, options: BackendOptions) {
+    const { transport = 'http', answers = 'json', unknownSession = 404, ledger, tools } = options;
     this.name = name;
     this.tools = {
       ...echoTools({ name, pid: process.pid }, ledger),
@@ -40,7 +46,9 @@ export class HttpBackend implements AsyncDisposable {
     };
     const relay: Relay = (message, notify) => this.answer(message, notify);
     this.endpoint =
-      transport === 'sse' ? new SseEndpoint(relay) : new StreamableEndpoint(relay, answers === 'events');
+      transport === 'sse'
+        ? new SseEndpoint(relay)
+        : new StreamableEndpoint(relay, answers === 'events', unknownSession);
     this.server = createServer((request, response) => void this.serve(request, response));
   }
 
@@ -59,7 +67,7 @@ export class HttpBackend implements AsyncDisposable {
     return this.executions.get(textOrKey) ?? 0;
   }
 
-  /** What names an old session is answered with 404. Open streams stay. */
+  /** What names an old session is refused. Open streams stay. */
   forgetSessions(): void {
     this.endpoint.forgetSessions();
   }
@@ -118,12 +126,15 @@ export class HttpBackend implements AsyncDisposable {
     response.on('error', () => {});
     try {
       const text = (await buffer(request)).toString();
-      if (fault.kind === 'mute') return;
+      const message = text === '' ? undefined : (JSON.parse(text) as RpcMessage);
+      if (fault.kind === 'mute') {
+        this.ignored.add(message?.method);
+        return;
+      }
       if (fault.kind === 'status') {
         response.writeHead(fault.status).end('told to fail');
         return;
       }
-      const message = text === '' ? undefined : (JSON.parse(text) as RpcMessage);
       await this.endpoint.handle(request, response, message);
     } catch {
       // The connection broke while the request was read.

@@ -9,12 +9,14 @@ export class StreamableEndpoint implements Endpoint {
   readonly path = '/mcp';
   private readonly relay: Relay;
   private readonly answersWithEvents: boolean;
+  private readonly unknownSession: number;
   private readonly sessions = new Set<string>();
   private readonly streams = new Set<ServerResponse>();
 
-  constructor(relay: Relay, answersWithEvents: boolean) {
+  constructor(relay: Relay, answersWithEvents: boolean, unknownSession: number) {
     this.relay = relay;
     this.answersWithEvents = answersWithEvents;
+    this.unknownSession = unknownSession;
   }
 
   async handle(
@@ -28,7 +30,7 @@ export class StreamableEndpoint implements Endpoint {
       this.sessions.add(opened);
       answerJson(response, await this.relay(message, () => {}), { 'mcp-session-id': opened });
     } else if (!this.sessions.has(session)) {
-      response.writeHead(404).end('no such session');
+      response.writeHead(this.unknownSession).end('no such session');
     } else if (request.method === 'DELETE') {
       this.sessions.delete(session);
       response.writeHead(200).end();

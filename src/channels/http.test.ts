@@ -1,0 +1,82 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { HttpPeer, openEvents, type PeerExchange, writeEvent } from '../../test/helpers/http-peer.ts';
+import type { Receiver } from './channel.ts';
+import { HttpChannel } from './http.ts';
+
+const SECOND = 1_000;
+
+const deaf: Receiver = {
+  message() {},
+  failed() {},
+  paused() {},
+  missed() {},
+  stale() {},
+  closed() {},
+  log() {},
+};
+
+/** A channel to a server that answers every request with a stream, and the simulated times of these requests. */
+async function open(end: (response: PeerExchange['response']) => void) {
+  const times: number[] = [];
+  const peer = await HttpPeer.start({
+    hasty: ({ response }) => {
+      times.push(Date.now());
+      openEvents(response);
+      end(response);
+      return true;
+    },
+  });
+  const channel = new HttpChannel({ url: `${peer.origin}/hasty`, headers: {} }, 1_000_000, deaf);
+  return {
+    channel,
+    /** How long each request came after the one before it. A turn of the event loop is a millisecond. */
+    async pausesOf(requests: number): Promise<number[]> {
+      while (times.length < requests) {
+        await turn();
+        vi.advanceTimersByTime(1);
+      }
+      return times.slice(1, requests).map((time, index) => time - times[index]!);
+    },
+    async [Symbol.asyncDispose]() {
+      await channel.close();
+      await peer[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe('a server that wants its streams asked for again at once', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'], now: 0 });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('is not asked for its standing stream more than ten times a second', async () => {
+    await using opened = await open((response) => {
+      writeEvent(response, { retry: '0' }, { method: 'notifications/nothing' });
+      response.end();
+    });
+    opened.channel.ready('2025-11-25');
+    for (const pause of await opened.pausesOf(5)) expect(pause).toBeGreaterThanOrEqual(100);
+  });
+
+  it('and says nothing on it is asked ever more slowly', async () => {
+    await using opened = await open((response) => response.end('retry: 0\n\n'));
+    opened.channel.ready('2025-11-25');
+    const [first, second, third] = await opened.pausesOf(4);
+    expect(first).toBeGreaterThanOrEqual(100);
+    expect(second).toBeGreaterThanOrEqual(2 * SECOND);
+    expect(third).toBeGreaterThanOrEqual(4 * SECOND);
+  });
+
+  it('is not asked for the rest of an answer more than ten times a second', async () => {
+    await using opened = await open((response) => {
+      writeEvent(response, { id: 'begun', retry: '0' });
+      response.end();
+    });
+    opened.channel.send(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/call"}'), 1);
+    for (const pause of await opened.pausesOf(5)) expect(pause).toBeGreaterThanOrEqual(100);
+  });
+});

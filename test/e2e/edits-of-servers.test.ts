@@ -1,0 +1,59 @@
+import { expect, it } from 'vitest';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+/** A server that takes its time to start. The version is part of its environment: each is another process. */
+async function startLate() {
+  const witness = await Witness.open();
+  const config = (version: string) => ({
+    mcpServers: { late: { ...fixtureServer('late', witness.env(version)), startup: 'parallel' } },
+    switchboard: { discoveryWaitMs: 1, connectTimeoutMs: 3_600_000, keepAliveMs: 50 },
+  });
+  const switchboard = await startSwitchboard(config('first'));
+  await witness.sees('first', 'initialize');
+  witness.tell('first', 'answer');
+  await switchboard.event(({ name, state }) => name === 'late' && state === 'ready');
+  return {
+    witness,
+    session: await RawSession.open(switchboard.url),
+    /** Comes back when the new process waits for the word to answer the handshake. */
+    async edit(version: string): Promise<void> {
+      await switchboard.configure(config(version));
+      await witness.sees(version, 'initialize');
+    },
+    async [Symbol.asyncDispose]() {
+      await switchboard.stop();
+      await witness[Symbol.asyncDispose]();
+    },
+  };
+}
+
+it.concurrent('what a changed server offered stays listed, and can be called, before the new one is seen', async () => {
+  await using late = await startLate();
+  const { session, witness } = late;
+  await late.edit('second');
+  expect(await session.toolNames()).toEqual(['late_tool']);
+  const call = session.callText('late_tool');
+  expect(await session.toolNames()).toEqual(['late_tool']);
+  witness.tell('second', 'answer');
+  expect(await call).toBe('better late than never');
+  expect(await witness.severalOf('second', 'tools/call', 1)).toHaveLength(1);
+  expect(witness.seenBy('first', 'tools/call')).toEqual([]);
+});
+
+it.concurrent('a call between two edits waits for the server that comes with the second', async () => {
+  await using late = await startLate();
+  const { session, witness } = late;
+  await late.edit('second');
+  // It comes back with the first sign of life: the call is waiting by then.
+  const stream = await session.openCall('late_tool', {}, 'token');
+  await late.edit('third');
+  await witness.sees('second', 'end');
+  witness.tell('third', 'answer');
+  const { result } = await stream.message(({ id }) => id !== undefined);
+  expect(result).toEqual({ content: [{ type: 'text', text: 'better late than never' }] });
+  expect(await witness.severalOf('third', 'tools/call', 1)).toHaveLength(1);
+  expect(witness.seenBy('second', 'tools/call')).toEqual([]);
+});
