@@ -25,8 +25,11 @@ export interface Receiver {
   paused(request: number, retryMs: number): void;
   /** What the server has said by itself for a while may be lost: nobody was there to listen. */
   missed(): void;
-  /** Nothing new can be sent on it; what is under way may still be answered. `closed` follows. */
-  stale(error: SwitchboardError): void;
+  /**
+   * Nothing new can be sent on it; what is under way may still be answered. `closed` follows. `isThere`: the server is
+   * still there, it only knows us no more.
+   */
+  stale(error: SwitchboardError, isThere: boolean): void;
   /** The channel is gone, and with it everything that was under way. Comes once, and not after close(). */
   closed(error: SwitchboardError): void;
   /** A line worth keeping: the server's stderr, junk on its stdout, trouble on the wire. */

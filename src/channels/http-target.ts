@@ -44,6 +44,6 @@ export function statusError(status: number, url: URL, body: string, location?: s
 export function sessionForgotten(url: URL): SwitchboardError {
   return new SwitchboardError(
     'server_unavailable',
-    `${url.origin}${url.pathname} has forgotten our session. The next call opens a new one.`,
+    `${url.origin}${url.pathname} has forgotten our session.`,
   );
 }

@@ -99,10 +99,10 @@ export class HttpChannel implements Channel {
   }
 
   /** The server is gone, or has forgotten our session. What is under way may still be answered. */
-  breaks(error: SwitchboardError): void {
+  breaks(error: SwitchboardError, isThere: boolean): void {
     if (this.closed || this.broken !== undefined) return;
     this.broken = error;
-    this.receiver.stale(error);
+    this.receiver.stale(error, isThere);
   }
 
   hasSession(): boolean {

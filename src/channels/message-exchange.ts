@@ -110,7 +110,7 @@ export class MessageExchange extends HttpExchange {
     } else if (this.events === undefined || !this.resumes()) {
       const failure = networkError(error, this.channel.url);
       const neverSent = unsent && this.attempt === 0;
-      if (neverSent) this.channel.breaks(failure);
+      if (neverSent) this.channel.breaks(failure, false);
       this.channel.failed(this.request, failure, !neverSent);
     }
   }
@@ -150,7 +150,7 @@ export class MessageExchange extends HttpExchange {
       return;
     }
     // A server may say with the status too that its answer is an error.
-    if (this.request !== undefined && findAnswerId(this.body)?.id === this.request) {
+    if (this.request !== undefined && this.body.length > 0 && findAnswerId(this.body)?.id === this.request) {
       this.channel.receiver.message(this.body, this.request);
       if (this.settled) return;
     }
@@ -169,7 +169,7 @@ export class MessageExchange extends HttpExchange {
   /** The session is unknown, so the server has not taken the message; what is only resumed it took long before. */
   private forgotten(): void {
     const error = sessionForgotten(this.channel.url);
-    this.channel.breaks(error);
+    this.channel.breaks(error, true);
     this.channel.failed(this.request, error, this.resumedFrom !== undefined);
   }
 
@@ -193,7 +193,7 @@ export class MessageExchange extends HttpExchange {
     if (unsent) {
       // Nobody is there: better to know now than with the next call.
       const failure = networkError(error, this.channel.url);
-      this.channel.breaks(failure);
+      this.channel.breaks(failure, false);
       this.channel.failed(undefined, failure, false);
     } else {
       this.channel.listenAgain(this.lastEventId(), undefined, this.heard ? 0 : this.attempt + 1);

@@ -136,7 +136,7 @@ export class SseChannel implements Channel {
     // The server knows nothing of our stream any more, so it has not taken the message either.
     if (this.forgotten === undefined) {
       this.forgotten = error;
-      this.receiver.stale(error);
+      this.receiver.stale(error, true);
     }
     fail(error, false);
   }

@@ -5,7 +5,7 @@ import { setTimeout as delay, setImmediate as immediately } from 'node:timers/pr
 import type { Receiver } from '../channels/channel.ts';
 import { HttpChannel } from '../channels/http.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { bytesAt, idBytes, type Message, readMessage } from '../protocol/envelope.ts';
+import { bytesAt, idBytes, idValue, type Message, readMessage } from '../protocol/envelope.ts';
 import { type Chunks, errorMessage, join, notificationMessage, toRpcError } from '../protocol/jsonrpc.ts';
 import { LineSplitter } from '../protocol/lines.ts';
 import { withoutLineBreaks } from '../protocol/sse.ts';
@@ -113,7 +113,7 @@ class BridgedSession implements Receiver {
     const isInitialize = request !== undefined && request === this.initializing?.request;
     if (request !== undefined) this.settleIfAnswer(chunks, request, isInitialize);
     if (isInitialize && this.initializing?.isOurs) this.resumed();
-    else if (request === undefined || !this.ours.has(request)) this.toClient(chunks);
+    else if (request === undefined || !this.ours.delete(request)) this.toClient(chunks);
     if (isInitialize) this.initialized();
     this.noticeLastAnswer();
   }
@@ -195,6 +195,7 @@ class BridgedSession implements Receiver {
   private send(message: Message): void {
     if (message.kind !== 'request') {
       this.channel.send(message.bytes);
+      if (message.method === 'notifications/cancelled') this.cancelled(message);
       return;
     }
     const request = this.nextRequest++;
@@ -205,6 +206,17 @@ class BridgedSession implements Receiver {
     // There is no session to send anything else to before this is answered.
     this.initializing = { request, isOurs: false };
     this.held ??= [];
+  }
+
+  /** What is cancelled gets no answer, not even that there is none. */
+  private cancelled({ bytes, requestId }: Message): void {
+    const id = requestId && idValue(bytes, requestId);
+    for (const [request, message] of this.unanswered) {
+      if (message.id !== id || message.method === 'initialize') continue;
+      this.unanswered.delete(request);
+      this.channel.abandon(request);
+    }
+    this.noticeLastAnswer();
   }
 
   private remember(message: Message): void {

@@ -131,7 +131,7 @@ function textReporter(): Reporter {
   const server = (event: ServerEvent) => {
     const { label, state, error } = subjectOf(event);
     // A server that is started says in a moment how that went.
-    if (isStopping || state === 'starting') return;
+    if (isStopping || state === 'starting' || (state === 'stopped' && event.from === 'idle')) return;
     const text = serverText(event);
     // One that is down for long is told of once, not with every try.
     const news = error === null ? text : `${state} ${error}`;

@@ -68,8 +68,15 @@ function errandOf(session: Session, { own, server, among }: Followed): Errand {
 
 async function begin(session: Session, uri: string, followed: Followed): Promise<void> {
   const connection = followed.replica.connectionFor(session, session.facts.capabilities);
-  await subscribe(connection, session, followed.own);
   session.followed.set(uri, followed);
+  try {
+    await subscribe(connection, session, followed.own);
+  } catch (error) {
+    if (session.followed.get(uri) === followed) session.followed.delete(uri);
+    throw error;
+  }
+  // The client may have changed its mind while the server was told.
+  if (session.followed.get(uri) !== followed) await leave(session, followed.own, followed.replica);
 }
 
 async function end(session: Session, uri: string, followed: Followed): Promise<void> {

@@ -28,7 +28,11 @@ const policies: fc.Arbitrary<RecoveryPolicy> = fc.record({
 });
 const happening: fc.Arbitrary<Step['happening']> = fc.oneof(
   fc.constantFrom(...kinds).map((kind) => () => ({ kind })),
-  fc.constantFrom(...troubles).map((kind) => () => ({ kind, reason })),
+  fc.record({ kind: fc.constantFrom(...troubles), isThere: fc.boolean() }).map(
+    ({ kind, isThere }) =>
+      () =>
+        kind === 'lost' ? { kind, reason, isThere } : { kind, reason },
+  ),
   fc
     .nat({ max: 60_000 })
     .map((ms) => (now: number) => ({ kind: 'impaired' as const, reason, nextTry: now + ms })),
@@ -125,16 +129,20 @@ describe('a condition', () => {
     const policy = { backoff: { firstMs: 1_000, maxMs: 30_000 }, breakerFailures: 3, breakerOpenMs: 60_000 };
     let now = 0;
     let condition = initialCondition(now);
+    let isThere = false;
     const pauseAfter = (uptimeMs: number): number => {
       for (const kind of ['starts', 'connected', 'ready'] as const) {
         condition = next(condition, { kind }, now, policy, 0);
       }
       now += uptimeMs;
-      condition = next(condition, { kind: 'lost', reason }, now, policy, 0);
+      condition = next(condition, { kind: 'lost', reason, isThere }, now, policy, 0);
       return condition.nextTry! - now;
     };
     const uptimes = [50, 9_999, 9_999, 10_000, 1, 60_000];
     expect(uptimes.map(pauseAfter)).toEqual([0, 1_000, 2_000, 0, 1_000, 0]);
+    // One that is there and only forgets is given more chances.
+    isThere = true;
+    expect([60_000, 1, 1, 1, 1].map(pauseAfter)).toEqual([0, 0, 0, 1_000, 2_000]);
   });
 });
 

@@ -227,7 +227,7 @@ export class Connection {
         asked: (message, call) => this.events.asked({ connection: this, upstream, message, call }),
         log: (line) => this.events.log(line),
         missed: () => this.events.missed(),
-        stale: (error) => this.upstreamStale(upstream, error),
+        stale: (...why) => this.upstreamStale(upstream, ...why),
         closed: (error) => this.upstreamClosed(upstream, error),
       },
       openChannel,
@@ -275,11 +275,10 @@ export class Connection {
   }
 
   /** Nothing new can be sent there; what is under way may still be answered. */
-  private upstreamStale(upstream: Upstream, error: SwitchboardError): void {
+  private upstreamStale(upstream: Upstream, error: SwitchboardError, isThere: boolean): void {
     if (this.live?.upstream !== upstream) return;
     this.leaving.add(upstream);
-    // With a status: somebody has answered.
-    this.lose(error, error.data.status !== undefined);
+    this.lose(error, isThere);
   }
 
   private upstreamClosed(upstream: Upstream, error: SwitchboardError): void {

@@ -145,7 +145,7 @@ export class Delivery implements Call, Waiting {
     if (live !== undefined) {
       this.startClock();
       this.send(live.upstream);
-    } else if (this.group.hasOther(this.parcel, new Set(this.tried).add(this.replica!))) {
+    } else if (this.canMoveOn()) {
       this.moveOn();
     } else {
       this.awaitOpen(connection);
@@ -181,6 +181,12 @@ export class Delivery implements Call, Waiting {
   /** It may have gone elsewhere, or come to its end, while others waited for that connection. */
   private awaits(connection: Connection): boolean {
     return !this.isOver && this.connection === connection && this.upstream === undefined;
+  }
+
+  /** Where a client has an instance of its own, it waits for that one. */
+  private canMoveOn(): boolean {
+    const replica = this.replica!;
+    return !replica.isolates && this.group.hasOther(this.parcel, new Set(this.tried).add(replica));
   }
 
   private moveOn(): void {
@@ -227,7 +233,7 @@ export class Delivery implements Call, Waiting {
 
   private executedMaybe(failure: SwitchboardError): void {
     const error = named(failure, this.replica!.server);
-    this.replica!.callFailed(error);
+    this.replica!.callFailed(error, true);
     this.lastError = error;
     this.tried ??= new Set();
     this.tried.add(this.replica!);
@@ -289,8 +295,8 @@ export class Delivery implements Call, Waiting {
       { data: { server, timeoutMs } },
     );
     // That a client is in a hurry says nothing of the server.
-    if (this.upstream !== undefined && waited >= this.replica!.limits.timeoutMs)
-      this.replica!.callFailed(error);
+    const isItsFault = waited >= this.replica!.limits.timeoutMs;
+    if (this.upstream !== undefined) this.replica!.callFailed(error, isItsFault);
     this.withdraw('The call took too long.');
     this.fail(error);
   }

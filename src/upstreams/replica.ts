@@ -50,6 +50,7 @@ export class Replica implements Candidate {
   private readonly learning: Learning;
   private failedCalls = 0;
   private ejectedUntil = 0;
+  private loggedFailures = 0;
   /** Calls of which the log says nothing yet. */
   private uncounted = { refused: 0, failed: 0 };
   private lastUsed = 0;
@@ -211,19 +212,21 @@ export class Replica implements Candidate {
   }
 
   callSucceeded(): void {
-    if (this.failedCalls === 0) return;
+    if (this.loggedFailures === 0) return;
     this.failedCalls = 0;
+    this.loggedFailures = 0;
     this.logCounts();
     if (this.ejectedUntil === 0) return;
     this.ejectedUntil = 0;
     this.assess();
   }
 
-  /** A call went out and did not come back as it should. */
-  callFailed(error: SwitchboardError): void {
-    this.failedCalls++;
-    if (this.failedCalls <= LOGGED_FAILURES) this.log(`a call failed: ${error.message}`);
+  /** A call went out and did not come back as it should. `isItsFault`: it had all the time that it may have. */
+  callFailed(error: SwitchboardError, isItsFault: boolean): void {
+    if (this.loggedFailures++ < LOGGED_FAILURES) this.log(`a call failed: ${error.message}`);
     else this.uncounted.failed++;
+    if (!isItsFault) return;
+    this.failedCalls++;
     const { ejectAfter, ejectMs } = this.settings;
     if (ejectAfter === 0 || this.failedCalls < ejectAfter || this.isEjected || !this.isLive) return;
     this.ejectedUntil = Date.now() + ejectMs;

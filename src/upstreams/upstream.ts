@@ -38,7 +38,7 @@ export interface UpstreamEvents {
   /** What the server has said by itself for a while may be lost. */
   missed(): void;
   /** Nothing new can be sent; what is under way may still be answered. */
-  stale(error: SwitchboardError): void;
+  stale(error: SwitchboardError, isThere: boolean): void;
   closed(error: SwitchboardError): void;
   log(line: string): void;
 }
@@ -192,8 +192,8 @@ export class Upstream implements Receiver {
     this.events.missed();
   }
 
-  stale(error: SwitchboardError): void {
-    this.events.stale(error);
+  stale(error: SwitchboardError, isThere: boolean): void {
+    this.events.stale(error, isThere);
   }
 
   closed(error: SwitchboardError): void {

@@ -105,7 +105,7 @@ describe('a server that', () => {
     const meta = { 'dev.switchboard/timeoutMs': 300 };
     const late = await scene.beside(() => scene.errorOf('deaf__listen', {}, meta));
     expect(late).toMatchObject({ code: -32603, data: { code: 'call_timeout', server: 'deaf' } });
-    expect(late.message).toContain('(setting timeoutMs)');
+    expect(late.message).toContain("(the call's own limit)");
 
     const { first, waiting } = await scene.beside(async () => {
       const waiting = Array.from({ length: 5 }, () => scene.errorOf('deaf__listen', { text }));
