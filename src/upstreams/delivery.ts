@@ -47,6 +47,7 @@ export class Delivery implements Call, Waiting {
   private upstream: Upstream | undefined;
   private upstreamId = -1;
   private sends = 0;
+  private waits = 0;
   private isQueued = false;
   private holdsSlot = false;
   private isOver = false;
@@ -154,33 +155,28 @@ export class Delivery implements Call, Waiting {
 
   /** Until it is there, or another one that can do the same. */
   private awaitOpen(connection: Connection): void {
+    const wait = ++this.waits;
+    const isCurrent = () => !this.isOver && this.waits === wait && this.upstream === undefined;
     const opening = connection.open();
     const others = this.group.openings(this.parcel, this.tried);
     const first = others.length === 0 ? opening : Promise.any([opening, ...others]);
     first.then(
-      () => this.opened(connection),
+      () => isCurrent() && this.opened(connection),
       (error: SwitchboardError | AggregateError) =>
-        this.notOpened(connection, error instanceof AggregateError ? error.errors[0] : error),
+        isCurrent() && this.notOpened(error instanceof AggregateError ? error.errors[0] : error),
     );
   }
 
   private opened(connection: Connection): void {
-    if (!this.awaits(connection)) return;
     if (connection.current === undefined) this.moveOn();
     else if (this.isQueued) this.startClock();
     else this.proceed(connection);
   }
 
-  private notOpened(connection: Connection, error: SwitchboardError): void {
-    if (!this.awaits(connection)) return;
+  private notOpened(error: SwitchboardError): void {
     this.lastError = error;
     this.leaveLine();
     this.tryElsewhere();
-  }
-
-  /** It may have gone elsewhere, or come to its end, while others waited for that connection. */
-  private awaits(connection: Connection): boolean {
-    return !this.isOver && this.connection === connection && this.upstream === undefined;
   }
 
   /** Where a client has an instance of its own, it waits for that one. */

@@ -1,10 +1,11 @@
 import type { ServerConfig } from '../config.ts';
-import { SwitchboardError } from '../errors.ts';
+import type { SwitchboardError } from '../errors.ts';
 import type { Candidate } from './balance.ts';
 import { type Condition, overall, type State } from './condition.ts';
 import { Connection, type ConnectionSettings, type LiveUpstream, type Word } from './connection.ts';
 import type { Offer, OfferKind } from './discovery.ts';
 import { relayedCapabilities, type ServerFacts } from './handshake.ts';
+import { Health } from './health.ts';
 import { Learning } from './learning.ts';
 import type { KnownOffer } from './offers.ts';
 import type { Client, Upstream } from './upstream.ts';
@@ -28,9 +29,6 @@ export interface ReplicaEvents {
   log(replica: Replica, line: string): void;
 }
 
-/** So many failed calls in a row have a line each in the log; the others are counted. */
-const LOGGED_FAILURES = 5;
-
 /** With it replicas can be told apart: `--port 900${SWITCHBOARD_REPLICA}`. */
 const REPLICA_VARIABLE = 'SWITCHBOARD_REPLICA';
 
@@ -51,11 +49,7 @@ export class Replica implements Candidate {
   private readonly shared: Connection;
   private readonly ofClients = new Map<Client, Connection>();
   private readonly learning: Learning;
-  private failedCalls = 0;
-  private ejectedUntil = 0;
-  private loggedFailures = 0;
-  /** Calls of which the log says nothing yet. */
-  private uncounted = { refused: 0, failed: 0 };
+  private readonly health: Health;
   private lastUsed = 0;
   private rest: NodeJS.Timeout | undefined;
   /** What was told last. */
@@ -78,6 +72,7 @@ export class Replica implements Candidate {
       variable: (name) => (name === REPLICA_VARIABLE ? String(number) : settings.variable(name)),
     };
     this.events = events;
+    this.health = new Health(settings, (line) => this.log(line));
     this.shared = this.newConnection(undefined, relayedCapabilities, {
       changed: () => this.stateChanged(),
       opened: (live, wasBroken) => this.opened(live, wasBroken),
@@ -140,7 +135,7 @@ export class Replica implements Candidate {
   }
 
   get isEjected(): boolean {
-    return this.ejectedUntil > 0 && this.ejectedUntil > Date.now();
+    return this.health.isEjected;
   }
 
   get hasRoom(): boolean {
@@ -229,35 +224,18 @@ export class Replica implements Candidate {
   }
 
   callSucceeded(): void {
-    if (this.loggedFailures === 0) return;
-    this.failedCalls = 0;
-    this.loggedFailures = 0;
-    this.logCounts();
-    if (this.ejectedUntil === 0) return;
-    this.ejectedUntil = 0;
-    this.assess();
+    if (this.health.succeeded()) this.assess();
   }
 
   /** A call went out and did not come back as it should. `isItsFault`: it had all the time that it may have. */
   callFailed(error: SwitchboardError, isItsFault: boolean): void {
-    if (this.loggedFailures++ < LOGGED_FAILURES) this.log(`a call failed: ${error.message}`);
-    else this.uncounted.failed++;
-    if (!isItsFault) return;
-    this.failedCalls++;
-    const { ejectAfter, ejectMs } = this.settings;
-    if (ejectAfter === 0 || this.failedCalls < ejectAfter || this.isEjected || !this.isLive) return;
-    this.ejectedUntil = Date.now() + ejectMs;
-    const why = `${this.failedCalls} calls in a row failed: ${error.message}`;
-    this.shared.lifecycle.happens({
-      kind: 'impaired',
-      reason: new SwitchboardError('server_unavailable', why),
-      nextTry: this.ejectedUntil,
-    });
+    const ejection = isItsFault ? this.health.failed(error) : this.health.note(error);
+    if (ejection !== undefined) this.shared.lifecycle.happens({ kind: 'impaired', ...ejection });
   }
 
-  /** A call was not even sent. Only counted: a client in a loop must not push everything else out of the log. */
+  /** A call was not even sent. */
   callRefused(): void {
-    this.uncounted.refused++;
+    this.health.refused();
   }
 
   drained(): Promise<unknown> {
@@ -304,13 +282,6 @@ export class Replica implements Candidate {
     this.events.log(this, line);
   }
 
-  private logCounts(): void {
-    const { refused, failed } = this.uncounted;
-    if (failed > 0) this.log(`${failed} more calls failed`);
-    if (refused > 0) this.log(`${refused} calls were refused meanwhile`);
-    this.uncounted = { refused: 0, failed: 0 };
-  }
-
   private stateChanged(): void {
     const before = this.told;
     const now = this.shown;
@@ -319,15 +290,14 @@ export class Replica implements Candidate {
     if (isSame) return;
     this.told = now;
     const from = before?.state ?? 'idle';
-    if (now.state !== from) this.logCounts();
+    if (now.state !== from) this.health.logCounts();
     this.events.stateChanged(this, from);
   }
 
   private opened(live: LiveUpstream, wasBroken: boolean): void {
     this.starts++;
     this.facts = live.facts;
-    this.ejectedUntil = 0;
-    this.failedCalls = 0;
+    this.health.reset();
     this.lastUsed = Date.now();
     this.scheduleRest();
     this.learning.begin(wasBroken);
@@ -347,7 +317,7 @@ export class Replica implements Candidate {
   }
 
   private recheck(): void {
-    this.ejectedUntil = 0;
+    this.health.readmit();
     if (this.learning.missing() === undefined) this.assess();
     else this.learning.again();
   }

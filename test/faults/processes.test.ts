@@ -102,9 +102,9 @@ describe('a server that', () => {
     expect(await scene.log('dying')).toEqual(expect.arrayContaining(['loading …', error]));
     const refused = await scene.beside(() => scene.errorOf('dying__anything'));
     expect(refused).toMatchObject({
-      code: -32602,
-      message: 'Unknown tool: dying__anything (not known yet: what "dying" offers)',
-      data: { code: 'unknown_tool', absent: ['dying'] },
+      code: -32603,
+      message: error,
+      data: { code: 'server_unavailable', server: 'dying' },
     });
   });
 });

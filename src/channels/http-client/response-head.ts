@@ -21,9 +21,10 @@ export interface ResponseHead {
 }
 
 /** Servers close idle connections after 5 s and more; a request must not meet the closing. */
-const DEFAULT_KEEP_ALIVE_MS = 4_000;
+const DEFAULT_KEEP_ALIVE_MS = 3_000;
 const MAX_KEEP_ALIVE_MS = 30_000;
-const KEEP_ALIVE_MARGIN_MS = 1_000;
+/** Between what a server does and what we see of it a busy machine may put a second. */
+const KEEP_ALIVE_MARGIN_MS = 2_000;
 
 // A line that begins with white space continues the one before (obs-fold): it has no name, so it does not fit.
 const wellFormed =
