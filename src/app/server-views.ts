@@ -44,7 +44,7 @@ export function unchangedEvent(server: Server): ServerEvent {
 }
 
 function replicaView(replica: Replica, now: number): ServerView['replicas'][number] {
-  const { number, condition, restarts } = replica;
+  const { number, shown, restarts } = replica;
   let [inFlight, queued, longestWait] = [0, 0, 0];
   for (const { slots } of replica.connections()) {
     inFlight += slots.used;
@@ -53,7 +53,7 @@ function replicaView(replica: Replica, now: number): ServerView['replicas'][numb
   }
   return {
     replica: number,
-    ...conditionView(condition),
+    ...conditionView(shown),
     in_flight: inFlight,
     queued,
     longest_wait_ms: longestWait,

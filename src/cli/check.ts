@@ -19,6 +19,6 @@ export async function check(path: string, flags: { json?: boolean }): Promise<vo
   for (const warning of warnings) complain(`warning: ${warning}`);
   const disabled = names.filter(({ enabled }) => !enabled).length;
   print(
-    `${path} is right: ${servers.length} servers${disabled === 0 ? '' : `, ${disabled} of them disabled`}`,
+    `${path} is right: ${servers.length} ${servers.length === 1 ? 'server' : 'servers'}${disabled === 0 ? '' : `, ${disabled} of them disabled`}`,
   );
 }

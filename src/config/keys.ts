@@ -63,6 +63,10 @@ export function unknownServerKeys(entry: object): UnknownKey[] {
   return unknownAmong(keys, serverKeys);
 }
 
+export function isSetting(key: string): boolean {
+  return settingKeys.includes(key);
+}
+
 export function unknownSettings(settings: object): UnknownKey[] {
   return unknownAmong(Object.keys(settings), settingKeys);
 }

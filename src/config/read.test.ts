@@ -252,6 +252,10 @@ describe('a wrong configuration', () => {
       { command: 'x', labels: ['eu'] },
       'mcpServers.s.labels: must be an object of names and values, not a list',
     ],
+    ...['', ' eu', 'eu,us'].map((region): [object, string] => [
+      { command: 'x', labels: { region } },
+      'mcpServers.s.labels.region: must not be empty, nor have commas in it or spaces around it',
+    ]),
     [{ command: 'x', labels: { region: null } }, 'mcpServers.s.labels.region: must be a string, not null'],
     [
       { command: 'x', labels: { 'a=b': 'c' } },
@@ -314,11 +318,14 @@ describe('the warnings about a configuration', () => {
   const warningsOf = (server: object) => read({ mcpServers: { s: server } }).warnings.map(describeProblem);
 
   it('name unknown keys and what may have been meant', () => {
-    expect(warningsOf({ command: 'x', arg: [], enviroment: {}, serverUrl: 'y', zzz: 1 })).toEqual([
+    expect(
+      warningsOf({ command: 'x', arg: [], enviroment: {}, serverUrl: 'y', zzz: 1, queueLimit: 1 }),
+    ).toEqual([
       'mcpServers.s.arg: is not a key that we know, so it has no effect; did you mean "args"?',
       'mcpServers.s.enviroment: is not a key that we know, so it has no effect; did you mean "env"?',
       'mcpServers.s.serverUrl: is not a key that we know, so it has no effect; did you mean "url"?',
       'mcpServers.s.zzz: is not a key that we know, so it has no effect',
+      'mcpServers.s.queueLimit: is a setting for all servers, so it has no effect here: put it into the top-level object "switchboard"',
     ]);
   });
 

@@ -13,7 +13,8 @@ const textOrNumber = z.preprocess((value) => (typeof value === 'number' ? String
 /** Labels are compared as text, whatever they are written as. */
 const labelValue = z.preprocess(
   (value) => (typeof value === 'number' || typeof value === 'boolean' ? String(value) : value),
-  text,
+  // What a header cannot say, nobody could ask for there.
+  text.regex(/^[^\s,]([^,]*[^\s,])?$/, 'must not be empty, nor have commas in it or spaces around it'),
 );
 
 const startup = oneOf(['lazy', 'sequential', 'parallel']);

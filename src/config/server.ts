@@ -1,5 +1,5 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
-import { unknownServerKeys } from './keys.ts';
+import { isSetting, unknownServerKeys } from './keys.ts';
 import { limitProblems, type Path, type Problem, problemsOf } from './problems.ts';
 import { type ServerEntry, serverSchema } from './schema.ts';
 import type { ServerConfig, ServerDefaults, ServerTransport } from './types.ts';
@@ -132,6 +132,8 @@ function contradictions(entry: ServerEntry, path: Path): Problem[] {
 function unknownKeyWarnings(value: object, path: Path): Problem[] {
   return unknownServerKeys(value).map(({ key, meant }) => ({
     path: [...path, key],
-    message: `is not a key that we know, so it has no effect${meant === undefined ? '' : `; did you mean "${meant}"?`}`,
+    message: isSetting(key)
+      ? 'is a setting for all servers, so it has no effect here: put it into the top-level object "switchboard"'
+      : `is not a key that we know, so it has no effect${meant === undefined ? '' : `; did you mean "${meant}"?`}`,
   }));
 }

@@ -32,12 +32,24 @@ export function resolve(catalog: Catalog, message: Message): Target | undefined 
   }
 }
 
-/** `absent` are servers of which nobody knows what they offer: they may have it. */
-export function unknownTarget(message: Message, absent: readonly string[]): SwitchboardError {
+/** A server of which nobody knows what it offers. */
+export interface AbsentServer {
+  name: string;
+  /** What its qualified names begin with. */
+  qualifier: string;
+  why: string;
+}
+
+/** Why nobody has it: it does not exist, or whose it is was never seen. */
+export function unknownTarget(message: Message, absent: readonly AbsentServer[]): SwitchboardError {
+  const owner = absent.find(({ qualifier }) => message.name?.value.startsWith(qualifier));
+  if (owner !== undefined)
+    return new SwitchboardError('server_unavailable', owner.why, { data: { server: owner.name } });
   const error = unknown(message);
   if (absent.length === 0) return error;
-  const maybe = `${error.message} (not known yet: what ${absent.map((name) => `"${name}"`).join(', ')} offers)`;
-  return new SwitchboardError(error.code, maybe, { data: { ...error.data, absent } });
+  const names = absent.map(({ name }) => name);
+  const maybe = `${error.message} (not known yet: what ${names.map((name) => `"${name}"`).join(', ')} offers)`;
+  return new SwitchboardError(error.code, maybe, { data: { ...error.data, absent: names } });
 }
 
 function unknown(message: Message): SwitchboardError {

@@ -4,6 +4,7 @@ import type { Offer, OfferKind } from '../upstreams/discovery.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
+import type { AbsentServer } from './resolve.ts';
 
 export interface ScopeSettings extends CatalogRules {
   discoveryWaitMs: number;
@@ -60,12 +61,16 @@ export class Scope {
     return this.waitFor((server) => this.deadlineOf(server));
   }
 
-  /** The servers that were never seen. */
-  absent(): string[] {
+  /** The servers that were never seen: nobody knows what they offer. */
+  absent(): AbsentServer[] {
     return this.servers
       .all()
       .filter(({ replicas }) => replicas.every(({ isSeen }) => !isSeen))
-      .map(({ name }) => name);
+      .map(({ name, config, condition }) => ({
+        name,
+        qualifier: (config.prefix ?? name) + this.settings.separator,
+        why: condition.reason?.message ?? `Server "${name}" has not said yet what it offers.`,
+      }));
   }
 
   close(): void {

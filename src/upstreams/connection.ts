@@ -4,7 +4,7 @@ import type { ChildRecord } from '../channels/stdio.ts';
 import { resolveVariables, type ServerConfig, type ServerTransport } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
-import type { RecoveryPolicy, State } from './condition.ts';
+import type { RecoveryPolicy } from './condition.ts';
 import { type Identity, type ServerFacts, shakeHands } from './handshake.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { Slots } from './slots.ts';
@@ -42,7 +42,7 @@ export interface ConnectionEvents {
   asked(word: Word): void;
   log(line: string): void;
   /** Its state is another one, or the reason for it is. */
-  changed(from: State): void;
+  changed(): void;
   /** `wasBroken`: the breaker was open until now. */
   opened(live: LiveUpstream, wasBroken: boolean): void;
   /** What was wrong with it while it was connected may be better now. */
@@ -91,7 +91,7 @@ export class Connection {
     this.events = events;
     this.slots = new Slots(config.concurrency, settings.queueLimit);
     this.lifecycle = new Lifecycle(settings.recovery, {
-      changed: ({ state }) => events.changed(state),
+      changed: () => events.changed(),
       due: () => this.due(),
     });
   }

@@ -3,7 +3,7 @@ import { type Condition, type Happening, initialCondition, next, type RecoveryPo
 
 interface LifecycleEvents {
   /** The state is another one, or its reason or next try is. */
-  changed(before: Condition): void;
+  changed(): void;
   /** The time of the next try has come. */
   due(): void;
 }
@@ -29,7 +29,7 @@ export class Lifecycle {
     if (after.nextTry !== before.nextTry) this.setTimer(after.nextTry);
     const isSame =
       after.state === before.state && after.reason === before.reason && after.nextTry === before.nextTry;
-    if (!isSame) this.events.changed(before);
+    if (!isSame) this.events.changed();
   }
 
   /** Why nothing can be sent and nothing be started now; undefined where it can. */

@@ -1,7 +1,7 @@
 import type { ServerConfig } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { Candidate } from './balance.ts';
-import type { Condition, State } from './condition.ts';
+import { type Condition, overall, type State } from './condition.ts';
 import { Connection, type ConnectionSettings, type LiveUpstream, type Word } from './connection.ts';
 import type { Offer, OfferKind } from './discovery.ts';
 import { relayedCapabilities, type ServerFacts } from './handshake.ts';
@@ -31,6 +31,9 @@ export interface ReplicaEvents {
 /** So many failed calls in a row have a line each in the log; the others are counted. */
 const LOGGED_FAILURES = 5;
 
+/** With it replicas can be told apart: `--port 900${SWITCHBOARD_REPLICA}`. */
+const REPLICA_VARIABLE = 'SWITCHBOARD_REPLICA';
+
 const kindsOfNotification: Record<string, OfferKind[]> = {
   'notifications/tools/list_changed': ['tools'],
   'notifications/resources/list_changed': ['resources', 'templates'],
@@ -55,6 +58,8 @@ export class Replica implements Candidate {
   private uncounted = { refused: 0, failed: 0 };
   private lastUsed = 0;
   private rest: NodeJS.Timeout | undefined;
+  /** What was told last. */
+  private told: Condition | undefined;
   private starts = 0;
   facts: ServerFacts | undefined;
 
@@ -68,10 +73,13 @@ export class Replica implements Candidate {
     this.number = number;
     this.server = config.name;
     this.config = config;
-    this.settings = settings;
+    this.settings = {
+      ...settings,
+      variable: (name) => (name === REPLICA_VARIABLE ? String(number) : settings.variable(name)),
+    };
     this.events = events;
     this.shared = this.newConnection(undefined, relayedCapabilities, {
-      changed: (from) => this.stateChanged(from),
+      changed: () => this.stateChanged(),
       opened: (live, wasBroken) => this.opened(live, wasBroken),
       recheck: () => this.recheck(),
       missed: () => this.learning.refresh(),
@@ -90,6 +98,12 @@ export class Replica implements Candidate {
 
   get condition(): Condition {
     return this.shared.lifecycle.condition;
+  }
+
+  /** What others are to see: where clients have instances of their own, those count too. */
+  get shown(): Condition {
+    if (this.ofClients.size === 0) return this.condition;
+    return overall([...this.connections()].map(({ lifecycle }) => lifecycle.condition));
   }
 
   get offer(): KnownOffer | undefined {
@@ -149,7 +163,7 @@ export class Replica implements Candidate {
     let connection = this.ofClients.get(client);
     if (connection === undefined) {
       const own = this.newConnection(client, capabilities, {
-        changed() {},
+        changed: () => this.stateChanged(),
         opened: () => own.lifecycle.happens({ kind: 'ready' }),
         recheck() {},
         missed() {},
@@ -176,7 +190,10 @@ export class Replica implements Candidate {
   release(client: Client): void {
     const own = this.ofClients.get(client);
     this.ofClients.delete(client);
-    own?.close().catch(() => {});
+    if (own !== undefined) {
+      own.close().catch(() => {});
+      this.stateChanged();
+    }
     for (const uri of this.shared.subscriptions.removeClient(client)) {
       this.shared.current?.upstream
         .request('resources/unsubscribe', { uri }, this.settings.connectTimeoutMs)
@@ -263,7 +280,7 @@ export class Replica implements Candidate {
     owner: Client | undefined,
     capabilities: object,
     events: {
-      changed(from: State): void;
+      changed(): void;
       opened(live: LiveUpstream, wasBroken: boolean): void;
       recheck(): void;
       missed(): void;
@@ -294,8 +311,15 @@ export class Replica implements Candidate {
     this.uncounted = { refused: 0, failed: 0 };
   }
 
-  private stateChanged(from: State): void {
-    if (this.condition.state !== from) this.logCounts();
+  private stateChanged(): void {
+    const before = this.told;
+    const now = this.shown;
+    const isSame =
+      now.state === before?.state && now.reason === before.reason && now.nextTry === before.nextTry;
+    if (isSame) return;
+    this.told = now;
+    const from = before?.state ?? 'idle';
+    if (now.state !== from) this.logCounts();
     this.events.stateChanged(this, from);
   }
 

@@ -103,7 +103,7 @@ export class Server {
 
   /** The one state that stands for all replicas. */
   get condition(): Condition {
-    return overall(this.replicas.map(({ condition }) => condition));
+    return overall(this.replicas.map(({ shown }) => shown));
   }
 
   /** A client is gone: what was its own ends with it. */

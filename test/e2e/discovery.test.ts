@@ -99,3 +99,23 @@ it.concurrent('a call that is under way when its server dies gets an error that 
     data: { code: 'server_unavailable', server: 'recorder', signal: 'SIGKILL' },
   });
 });
+
+it.concurrent('a tool that is named after a server that never came up says what is wrong with that server', async () => {
+  await using switchboard = await startSwitchboard({
+    mcpServers: { broken: { command: 'no-such-command' }, box: fixtureServer('toolbox') },
+  });
+  const session = await RawSession.open(switchboard.url);
+  await session.toolNames();
+  expect(await session.call('broken__work')).toMatchObject({
+    error: {
+      message: expect.stringMatching(/^Server "broken" .*"no-such-command" was not found/),
+      data: { code: 'server_unavailable', server: 'broken' },
+    },
+  });
+  expect(await session.call('work')).toMatchObject({
+    error: {
+      message: 'Unknown tool: work (not known yet: what "broken" offers)',
+      data: { absent: ['broken'] },
+    },
+  });
+});

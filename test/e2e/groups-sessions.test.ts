@@ -113,3 +113,20 @@ describe.concurrent('a server of a group that fails every call', () => {
     await back;
   });
 });
+
+it.concurrent('what happens to the instance of one client is visible', async () => {
+  await using switchboard = await startSwitchboard({
+    mcpServers: { box: { ...fixtureServer('crashing'), isolation: 'session' } },
+  });
+  const session = await RawSession.open(switchboard.url);
+  await session.toolNames();
+  await switchboard.event(({ name, state }) => name === 'box' && state === 'ready');
+  const isDegraded = ({ name, state }: Record<string, unknown>) => name === 'box' && state === 'degraded';
+  const degraded = switchboard.event(isDegraded);
+  // Once is made good at once; again and again is trouble.
+  for (let time = 0; time < 2; time++) await session.call('crash');
+  expect(await degraded).toMatchObject({
+    error: expect.stringMatching(/^Server "box" is not available: The server's process/),
+    next_try: expect.any(String),
+  });
+});

@@ -181,7 +181,9 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
     await using switchboard = await startSwitchboard({ mcpServers: { own } });
     const session = await RawSession.open(switchboard.url);
     const { pid } = JSON.parse(await session.callText('whoami'));
-    await rested(switchboard, 'own');
+    // The one that is only asked for lists goes; the client's own keeps the server ready.
+    await witness.sees('own', 'end', (sighting) => sighting.pid !== pid);
+    expect(await serverOf(switchboard, 'own')).toMatchObject({ state: 'ready' });
     expect(JSON.parse(await session.callText('whoami')).pid).toBe(pid);
     await session.end();
     await witness.sees('own', 'end', (sighting) => sighting.pid === pid);

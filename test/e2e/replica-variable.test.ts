@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+import { allReady } from '../helpers/groups.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+
+it('each replica is told its number where the configuration asks for it', async () => {
+  const name = `box \${SWITCHBOARD_REPLICA}`;
+  await using switchboard = await startSwitchboard({
+    mcpServers: { box: { ...fixtureServer('workhorse', { FIXTURE_NAME: name }), replicas: 3 } },
+    switchboard: { startup: 'parallel' },
+  });
+  await allReady(switchboard, { box: 3 });
+  const session = await RawSession.open(switchboard.url);
+  const names: string[] = [];
+  for (let call = 0; call < 3; call++) {
+    names.push((JSON.parse(await session.callText('whoami')) as { name: string }).name);
+  }
+  expect(names.toSorted()).toEqual(['box 1', 'box 2', 'box 3']);
+});
