@@ -149,6 +149,14 @@ export class Connection {
     this.lifecycle.happens({ kind: 'rests' });
   }
 
+  /** Takes nothing new. What is under way goes on until close(); those who wait for its start need not any longer. */
+  retire(): void {
+    this.lifecycle.happens({ kind: 'stops' });
+    if (this.live !== undefined) return;
+    this.stopped = true;
+    if (this.connecting !== undefined) this.end(this.connecting);
+  }
+
   /** Settles when everything that was ever opened here is gone. */
   async close(): Promise<void> {
     this.stopped = true;

@@ -244,7 +244,7 @@ export class Replica implements Candidate {
 
   /** Takes nothing new; what is under way goes on until stop(). */
   retire(): void {
-    for (const { lifecycle } of this.connections()) lifecycle.happens({ kind: 'stops' });
+    for (const connection of this.connections()) connection.retire();
   }
 
   async stop(): Promise<void> {

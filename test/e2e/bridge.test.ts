@@ -61,6 +61,39 @@ describe('switchboard stdio', () => {
     ]);
   });
 
+  it('gives no answer to a call that its client has cancelled', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: { box: fixtureServer('hanging', witness.env('box')) },
+    });
+    const bridge = spawn(process.execPath, [main, 'stdio', '--url', switchboard.baseUrl], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const printed = text(bridge.stdout);
+    const say = (message: object) =>
+      void bridge.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+    const clientInfo = { name: 'pipe', version: '1' };
+    say({
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo },
+    });
+    say({ method: 'notifications/initialized' });
+    say({ id: 2, method: 'tools/call', params: { name: 'hang' } });
+    await witness.sees('box', 'tools/call');
+    say({ method: 'notifications/cancelled', params: { requestId: 2 } });
+    await witness.sees('box', 'notifications/cancelled');
+    say({ id: 3, method: 'tools/call', params: { name: 'echo', arguments: { text: 'after it' } } });
+    // It ends when all that it was asked has been answered.
+    bridge.stdin.end();
+    const ids = (await printed)
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).id)
+      .filter((id) => id !== undefined);
+    expect(ids).toEqual([1, 3]);
+  });
+
   it('starts Switchboard when there is none, which others then use and which stays', async () => {
     await using witness = await Witness.open();
     await using home = await temporaryHome();

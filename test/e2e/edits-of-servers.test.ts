@@ -57,3 +57,24 @@ it.concurrent('a call between two edits waits for the server that comes with the
   expect(await witness.severalOf('third', 'tools/call', 1)).toHaveLength(1);
   expect(witness.seenBy('second', 'tools/call')).toEqual([]);
 });
+
+it.concurrent.each(['shared', 'session'])(
+  'what a client follows at a changed server is followed at the new one (isolation: %s) [G13]',
+  async (isolation) => {
+    await using witness = await Witness.open();
+    const config = (version: string) => ({
+      mcpServers: { notes: { ...fixtureServer('notes', witness.env(version)), isolation } },
+    });
+    await using switchboard = await startSwitchboard(config('first'));
+    const session = await RawSession.open(switchboard.url);
+    const standing = await session.listen();
+    const uri = 'resource://notes/note://todo';
+    expect(await session.request('resources/subscribe', { uri })).toMatchObject({ result: {} });
+    await switchboard.configure(config('second'));
+    await witness.sees('second', 'message', ({ method }) => method === 'resources/subscribe');
+    await session.call('touch', { uri: 'note://todo' });
+    const { params } = await standing.message(({ method }) => method === 'notifications/resources/updated');
+    expect(params).toEqual({ uri });
+    expect(witness.seenBy('first', 'message').map(({ method }) => method)).not.toContain('tools/call');
+  },
+);

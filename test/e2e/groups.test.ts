@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { connectHttp, toolNamesOnce } from '../helpers/clients.ts';
-import { type Answerer, allReady, nextState } from '../helpers/groups.ts';
+import { callWithin } from '../helpers/deadlines.ts';
+import { type Answerer, allReady, nextState, viewOf } from '../helpers/groups.ts';
 import { answerer, answerers, startPool } from '../helpers/pool.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
@@ -70,6 +71,18 @@ describe.concurrent('a server of a group that is not available', () => {
     expect((await whoami()).name).toBe('workhorse');
     expect(other.pid).not.toBe(one.pid);
   });
+});
+
+it.concurrent('a client in a hurry drives no server out of its group [G4]', async () => {
+  await using pool = await startPool({ one: {}, two: {} }, { ejectAfter: 2 });
+  const { session, switchboard } = pool;
+  for (let call = 0; call < 4; call++) {
+    expect(await callWithin(session, 20, 'one__hang')).toMatchObject({
+      error: { data: { code: 'call_timeout', server: 'one' } },
+    });
+  }
+  expect(await viewOf(switchboard, 'one')).toMatchObject({ state: 'ready', error: null });
+  expect(await answerers(4, () => session.call('whoami'))).toEqual({ one: 2, two: 2 });
 });
 
 describe.concurrent('a group of which nobody is there', () => {

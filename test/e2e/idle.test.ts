@@ -75,6 +75,24 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
     expect(witness.seenBy('box', 'start')).toHaveLength(2);
   });
 
+  it('is woken only when its process is gone: there are never two of them', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: { box: { ...fixtureServer('lingering', witness.env('box')), idleStopMs } },
+    });
+    const session = await RawSession.open(switchboard.url);
+    await session.toolNames();
+    const { pid: first } = await witness.sees('box', 'stdin end');
+    const second = JSON.parse(await session.callText('whoami')).pid;
+    await witness.severalOf('box', 'start', 2);
+    const lives = witness.sightings.items.filter(({ saw }) => saw === 'start' || saw === 'end');
+    expect(lives).toMatchObject([
+      { saw: 'start', pid: first },
+      { saw: 'end', pid: first },
+      { saw: 'start', pid: second },
+    ]);
+  });
+
   it('is not stopped while a call is under way, however long it takes', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({

@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { serverOf, serverOnce } from '../helpers/api.ts';
 import { connectSse } from '../helpers/clients.ts';
 import { numbered, startCounting, work, workAll } from '../helpers/counting.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
 
 describe.concurrent('calls that wait for a slot', () => {
   it('of a client with one are not behind the 200 of another [A14]', async () => {
@@ -139,6 +144,31 @@ describe.concurrent('calls that wait for a slot', () => {
     expect(await started.worked(2)).toEqual(['running', 'of another']);
     started.finish('of another');
     await answer;
+  });
+
+  it('for the start of a server are held to queueLimit at once, and can be seen [A14]', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard({
+      mcpServers: { late: { ...fixtureServer('late', witness.env('late')), startup: 'parallel' } },
+      switchboard: { concurrency: 1, queueLimit: 2, connectTimeoutMs: 3_600_000 },
+    });
+    const { pid } = await witness.sees('late', 'initialize');
+    witness.tell('late', 'answer');
+    await switchboard.event(({ name, state }) => name === 'late' && state === 'ready');
+    process.kill(pid, 'SIGKILL');
+    await witness.severalOf('late', 'initialize', 2);
+
+    const session = await RawSession.open(switchboard.url);
+    const held = Array.from({ length: 3 }, () => session.callText('late_tool'));
+    const isFull = { state: 'starting', in_flight: 1, queued: 2 };
+    await serverOnce(switchboard, 'late', ({ in_flight, queued }) => in_flight + queued === 3);
+    expect(await serverOf(switchboard, 'late')).toMatchObject(isFull);
+    const { error } = await session.call('late_tool');
+    expect(error).toMatchObject({ code: -32603, data: { code: 'server_busy', server: 'late' } });
+    expect(await serverOf(switchboard, 'late')).toMatchObject(isFull);
+    witness.tell('late', 'answer');
+    expect(new Set(await Promise.all(held))).toEqual(new Set(['better late than never']));
+    expect(await witness.severalOf('late', 'tools/call', 3)).toHaveLength(3);
   });
 
   it('go on when the server is back that died with the call before them', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type ConnectedClient, connectHttp, connectSse } from '../helpers/clients.ts';
+import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
@@ -28,6 +29,7 @@ async function startNotes() {
     sighting.method === `resources/${method}`;
   const uriOf = ({ params }: { [detail: string]: unknown }) => (params as { uri: string }).uri;
   return {
+    url: switchboard.url,
     clients,
     /** The URIs that the server was told to follow, or not to follow any more. */
     toldTo: (method: string) => witness.seenBy('notes', 'message').filter(told(method)).map(uriOf),
@@ -91,6 +93,25 @@ describe.concurrent('an updated resource', () => {
     await notes.touch('note://todo');
     await Promise.all([updated(one, 'note://todo'), updated(two, todo)]);
     expect(notes.toldTo('subscribe')).toEqual(['note://todo']);
+  });
+
+  it('is not announced to a client that changed its mind at once [G13]', async () => {
+    await using notes = await startNotes();
+    // Only a batch says for certain what comes first.
+    const hasty = await RawSession.open(notes.url, '2025-03-26');
+    const standing = await hasty.listen();
+    const { text } = await hasty.post([
+      { jsonrpc: '2.0', id: 1, method: 'resources/subscribe', params: { uri: todo } },
+      { jsonrpc: '2.0', id: 2, method: 'resources/unsubscribe', params: { uri: todo } },
+    ]);
+    expect(text).not.toContain('error');
+    expect(await notes.firstToldTo('unsubscribe', 1)).toEqual(['note://todo']);
+    await hasty.request('resources/subscribe', { uri: done });
+    await notes.touch('note://todo');
+    await notes.touch('note://done');
+    await standing.message(({ params }) => params?.uri === done);
+    const updates = standing.messages.filter(({ method }) => method === UPDATED);
+    expect(updates.map(({ params }) => params?.uri)).toEqual([done]);
   });
 
   it('cannot be followed where nobody has it [G13]', async () => {

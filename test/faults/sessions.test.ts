@@ -1,35 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Balancer } from '../helpers/balancer.ts';
 import { HttpBackend } from '../helpers/http-backend.ts';
-import {
-  answerJson,
-  goodResult,
-  HttpPeer,
-  openEvents,
-  type PeerExchange,
-  writeEvent,
-} from '../helpers/http-peer.ts';
+import { HttpPeer, openEvents, sessionGiver, writeEvent } from '../helpers/http-peer.ts';
 import { Inbox } from '../helpers/inbox.ts';
 import { startEverything } from '../helpers/servers.ts';
 import { Scene } from './scene.ts';
 
 const texts = Array.from({ length: 30 }, (_, index) => `text ${index}`);
-
-/** A session id for each handshake, as a server over HTTP gives it; and how many there were. */
-function sessionGiver() {
-  let sessions = 0;
-  return {
-    get count() {
-      return sessions;
-    },
-    gives({ message, response }: PeerExchange): boolean {
-      if (message?.method !== 'initialize') return false;
-      const headers = { 'mcp-session-id': `session ${++sessions}` };
-      answerJson(response, { id: message.id, result: goodResult(message) }, headers);
-      return true;
-    },
-  };
-}
 
 describe.each([
   ['http', 404, 'json'],
@@ -133,31 +110,15 @@ it('a server that forgets every session at once gives one clear error, and is no
   expect(await scene.session.toolNames()).toContain('amnesiac__greet');
 });
 
-it('a call that went wrong with HTTP 400 fails alone: a ping shows that the session is still known', async () => {
-  const sessions = sessionGiver();
-  await using peer = await HttpPeer.start({
-    strict: (exchange) => {
-      const { message, response } = exchange;
-      const { arguments: given } = (message?.params ?? {}) as { arguments?: { text?: string } };
-      if (given?.text !== 'wrong') return sessions.gives(exchange);
-      response.writeHead(400).end('no such text');
-      return true;
-    },
-  });
-  await using scene = await Scene.start(peer.configuration());
-  const error = await scene.beside(() => scene.errorOf('strict__greet', { text: 'wrong' }));
-  expect(error).toMatchObject({
-    message: expect.stringMatching(/^Server "strict": .* answered HTTP 400\. It said: no such text$/),
-    data: { code: 'server_unavailable', server: 'strict', status: 400 },
-  });
-  const methods = peer.seenBy('strict').map(({ message }) => message?.method);
-  expect(methods.filter((method) => method === 'ping' || method === 'tools/call')).toEqual([
-    'tools/call',
-    'ping',
-  ]);
-  expect(await scene.session.callText('strict__greet', { text: 'right' })).toBe('hello');
-  expect(sessions.count).toBe(1);
-  expect(await scene.view('strict')).toMatchObject({ state: 'ready', restarts: 0 });
+it('a session that is forgotten again and again within seconds costs no call', async () => {
+  await using backend = await HttpBackend.start('forgetful');
+  await using scene = await Scene.start({ forgetful: { url: backend.url } });
+  for (const text of ['first', 'second', 'third']) {
+    backend.forgetSessions();
+    expect(await scene.echoOf('forgetful__echo', { text })).toMatchObject({ text });
+    expect(backend.executionsOf(text)).toBe(1);
+  }
+  expect(await scene.view('forgetful')).toMatchObject({ state: 'ready', restarts: 3 });
 });
 
 it('a call whose stream is lost is not executed again where its session was forgotten meanwhile', async () => {

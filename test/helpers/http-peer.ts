@@ -102,6 +102,22 @@ export function answerJson(
   response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(body);
 }
 
+/** A session id for each handshake, as a server over HTTP gives it; and how many there were. */
+export function sessionGiver() {
+  let sessions = 0;
+  return {
+    get count() {
+      return sessions;
+    },
+    gives({ message, response }: PeerExchange): boolean {
+      if (message?.method !== 'initialize') return false;
+      const headers = { 'mcp-session-id': `session ${++sessions}` };
+      answerJson(response, { id: message.id, result: goodResult(message) }, headers);
+      return true;
+    },
+  };
+}
+
 export function openEvents(response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   response.flushHeaders();
