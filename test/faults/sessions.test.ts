@@ -18,7 +18,7 @@ describe.each([
   let scene: Scene;
   const begun = new Inbox<unknown>();
   let release = () => {};
-  // A session that is forgotten again soon after is opened again only after a wait: a new Switchboard has lost none.
+  // Sessions that are lost soon after one another are counted, and restarts too: a new Switchboard has lost none.
   const startScene = () => Scene.start({ forgetful: { type: transport, url: backend.url } });
 
   beforeAll(async () => {
