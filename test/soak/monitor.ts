@@ -18,6 +18,7 @@ type Probed = Pick<Holdings, 'resources' | 'listeners' | 'liveMegabytes' | 'warn
 
 const PROBE_MS = 30_000;
 const LOOK_EVERY_MS = 500;
+const COLLECT_EVERY_MS = 3_000;
 /** Servers keep idle connections for 5 s. */
 const REST_LOOKS = 14;
 /** stdin, stdout and stderr. */
@@ -30,22 +31,33 @@ const passing = new Set(['FSReqCallback', 'FSReqPromise', 'GetAddrInfoReqWrap', 
 /** Looks at the Switchboard process, from outside and through the probe inside. */
 export class Monitor {
   readonly rss: number[] = [];
+  /** What was in use after a garbage collection, every few seconds: when the engine collects is its own affair. */
+  readonly live: number[] = [];
   private readonly pid: number;
   private readonly probePath: string;
-  private sampling: NodeJS.Timeout | undefined;
+  private sampling: NodeJS.Timeout[] = [];
 
   constructor(pid: number, probePath: string) {
     this.pid = pid;
     this.probePath = probePath;
   }
 
-  /** Notes the memory each second from now on. */
+  /** Notes the memory from now on. */
   startSampling(): void {
-    this.sampling = setInterval(() => this.rss.push(residentMegabytes(this.pid)), 1_000);
+    const noteLive = () =>
+      this.holdings().then(
+        ({ liveMegabytes }) => this.live.push(liveMegabytes),
+        // A Switchboard that does not answer is found out by others.
+        () => {},
+      );
+    this.sampling = [
+      setInterval(() => this.rss.push(residentMegabytes(this.pid)), 1_000),
+      setInterval(() => void noteLive(), COLLECT_EVERY_MS),
+    ];
   }
 
   stopSampling(): void {
-    clearInterval(this.sampling);
+    for (const timer of this.sampling) clearInterval(timer);
   }
 
   async holdings(): Promise<Holdings> {

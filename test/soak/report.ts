@@ -2,7 +2,7 @@ import type { SoakReport } from './soak.ts';
 
 /** The counts of a run as a small table. */
 export function formatReport(report: SoakReport): string {
-  const { verdict, before, after, rss } = report;
+  const { verdict, before, after, rss, live } = report;
   const { calls, answered, failed } = verdict.total;
   const rows: [string, string][] = [
     ['run', `seed ${report.seed}, ${report.seconds} s, ${report.clients} clients, ${report.servers} servers`],
@@ -12,7 +12,10 @@ export function formatReport(report: SoakReport): string {
     ['faults', listed(report.faults)],
     ['restarts', String(report.restarts)],
     ['memory', `${mb(rss.first)} first, ${mb(rss.second)} second quarter, ${mb(rss.last)} last quarter`],
-    ['live memory', `${mb(before.liveMegabytes)} → ${mb(after.liveMegabytes)}`],
+    [
+      'in use',
+      `${mb(before.liveMegabytes)} before, ${mb(live.second)} second quarter, ${mb(live.last)} last quarter, ${mb(after.liveMegabytes)} after`,
+    ],
     ['open files', `${before.openFiles} → ${after.openFiles}`],
     ['children', `${before.children} → ${after.children}`],
     ['timers', `${before.resources.Timeout ?? 0} → ${after.resources.Timeout ?? 0}`],

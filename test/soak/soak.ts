@@ -28,6 +28,7 @@ export interface SoakReport {
   faults: ReadonlyMap<string, number>;
   restarts: number;
   rss: { first: number; second: number; last: number };
+  live: { second: number; last: number };
   before: Holdings;
   after: Holdings;
 }
@@ -73,9 +74,10 @@ export async function runSoak({ seconds, seed }: SoakOptions): Promise<SoakRepor
     for (const leak of leaks(before, after)) verdict.violation(`leaked ${leak}`);
     if (after.openFiles > before.openFiles) verdict.violation(`open files: ${monitor.describeOpenFiles()}`);
     for (const warning of after.warnings) verdict.violation(`Node warned: ${warning}`);
-    const { second, last } = quarters(monitor.rss);
-    if (!isFlat({ second, last })) {
-      verdict.violation(`memory grew from ${second.toFixed()} MB to ${last.toFixed()} MB`);
+    const rss = quarters(monitor.rss);
+    const live = quarters(monitor.live);
+    if (!isFlat(live)) {
+      verdict.violation(`memory in use grew from ${live.second.toFixed()} MB to ${live.last.toFixed()} MB`);
     }
     if (!isFlat({ second: before.liveMegabytes, last: after.liveMegabytes })) {
       verdict.violation(`${after.liveMegabytes.toFixed()} MB are in use when all clients have left`);
@@ -85,7 +87,7 @@ export async function runSoak({ seconds, seed }: SoakOptions): Promise<SoakRepor
     verdict.judgeLedger((await readFile(ledger, 'utf8')).split('\n').filter((line) => line !== ''));
     return {
       ...{ seed, seconds, clients: CLIENTS, servers: fleet.size, verdict, faults: fleet.faults, restarts },
-      ...{ rss: { first: monitor.rss[0] ?? 0, second, last }, before, after },
+      ...{ rss: { first: monitor.rss[0] ?? 0, ...rss }, live, before, after },
     };
   } finally {
     monitor.stopSampling();
