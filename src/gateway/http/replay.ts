@@ -15,7 +15,8 @@ export class Replay {
   private kept: KeptEvent[] | undefined;
   private bytes = 0;
 
-  add(event: KeptEvent): void {
+  add({ stream, sequence, message }: KeptEvent): void {
+    const event = { stream, sequence, message: message.map(byItself) };
     this.kept ??= [];
     this.kept.push(event);
     this.bytes += byteLength(event.message);
@@ -28,6 +29,14 @@ export class Replay {
   after(stream: number, sequence: number): KeptEvent[] {
     return this.kept?.filter((event) => event.stream === stream && event.sequence > sequence) ?? [];
   }
+}
+
+/** A few bytes of a large read would keep all of it in memory for as long as they are kept. */
+function byItself(chunk: Buffer): Buffer {
+  if (chunk.buffer.byteLength <= 2 * chunk.length) return chunk;
+  const copy = Buffer.allocUnsafeSlow(chunk.length);
+  chunk.copy(copy);
+  return copy;
 }
 
 export function eventId(stream: number, sequence: number): string {
