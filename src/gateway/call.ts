@@ -186,7 +186,7 @@ class ClientCall implements Recipient, InFlight {
     const { client: session, owner: group, place } = this;
     session.tasks ??= new Tasks();
     const progress = progressOf(this.message, upstream, token);
-    session.tasks.add({ id, session, group, replica, place, progress });
+    session.tasks.add({ id, group, replica, place, progress });
   }
 
   private tell(error: SwitchboardError): void {

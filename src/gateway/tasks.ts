@@ -11,7 +11,6 @@ import type { Session } from './session.ts';
 /** Work that a replica does for a client after it has answered the call that began it. Only that replica knows of it. */
 export interface Task {
   readonly id: string;
-  readonly session: Session;
   readonly group: Group;
   readonly replica: Replica;
   /** The name under which the client asked for it; URIs in its result are under the same one. */

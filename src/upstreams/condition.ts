@@ -146,10 +146,24 @@ const nearness: readonly State[] = [
 
 /** Several conditions as one: that of the best, but degraded where it could be called ready and others are in trouble. */
 export function overall(conditions: readonly Condition[]): Condition {
-  const [best, ...others] = conditions.toSorted(
-    (left, right) => nearness.indexOf(left.state) - nearness.indexOf(right.state),
-  );
+  const best = nearest(conditions);
   if (best === undefined) throw new Error('A server has at least one replica.');
-  const trouble = others.find(({ nextTry, state }) => nextTry !== undefined || state === 'failed');
-  return best.state === 'ready' && trouble !== undefined ? { ...trouble, state: 'degraded' } : best;
+  if (best.state !== 'ready') return best;
+  const trouble = nearest(
+    conditions.filter(({ nextTry, state }) => nextTry !== undefined || state === 'failed'),
+  );
+  return trouble === undefined ? best : { ...trouble, state: 'degraded' };
+}
+
+/** The first of those that are nearest. One pass: there may be a condition for each client. */
+function nearest(conditions: readonly Condition[]): Condition | undefined {
+  let found: Condition | undefined;
+  let place = nearness.length;
+  for (const condition of conditions) {
+    const at = nearness.indexOf(condition.state);
+    if (at >= place) continue;
+    found = condition;
+    place = at;
+  }
+  return found;
 }

@@ -2,24 +2,29 @@ import { describe, expect, it } from 'vitest';
 import { HttpBackend } from '../helpers/http-backend.ts';
 import { errorIn, Scene } from './scene.ts';
 
+/** The call under way is lost with its stream, once; the next one is answered. */
+async function dropsOneCall(backend: HttpBackend, scene: Scene): Promise<void> {
+  const stuck = await scene.stuckCall('dropping', 'lost');
+  await scene.beside(async () => {
+    backend.dropStreams();
+    expect(await errorIn(stuck)).toMatchObject({
+      code: -32603,
+      message: expect.stringMatching(
+        /^Server "dropping": .*the call may have been carried out, and is not sent again/,
+      ),
+      data: { code: 'server_unavailable', server: 'dropping' },
+    });
+    const answer = await scene.echoOf('dropping__echo', { text: 'next' });
+    expect(answer).toMatchObject({ text: 'next', name: 'dropping' });
+  });
+  expect([backend.executionsOf('lost'), backend.executionsOf('next')]).toEqual([1, 1]);
+}
+
 describe.concurrent('a server over HTTP+SSE', () => {
   it('whose stream drops fails what is under way, and has another stream at once [P7]', async () => {
     await using backend = await HttpBackend.start('dropping', { transport: 'sse' });
     await using scene = await Scene.start({ dropping: { type: 'sse', url: backend.url } });
-    const stuck = await scene.stuckCall('dropping', 'lost');
-    await scene.beside(async () => {
-      backend.dropStreams();
-      expect(await errorIn(stuck)).toMatchObject({
-        code: -32603,
-        message: expect.stringMatching(
-          /^Server "dropping": .*the call may have been carried out, and is not sent again/,
-        ),
-        data: { code: 'server_unavailable', server: 'dropping' },
-      });
-      const answer = await scene.echoOf('dropping__echo', { text: 'next' });
-      expect(answer).toMatchObject({ text: 'next', name: 'dropping' });
-    });
-    expect([backend.executionsOf('lost'), backend.executionsOf('next')]).toEqual([1, 1]);
+    await dropsOneCall(backend, scene);
     expect(await scene.view('dropping')).toMatchObject({ state: 'ready', restarts: 1 });
   });
 
@@ -72,20 +77,7 @@ describe.concurrent('a server over streamable HTTP', () => {
   it('that drops the stream of an answer fails that call, and no other', async () => {
     await using backend = await HttpBackend.start('dropping', { answers: 'events' });
     await using scene = await Scene.start({ dropping: { url: backend.url } });
-    const stuck = await scene.stuckCall('dropping', 'lost');
-    await scene.beside(async () => {
-      backend.dropStreams();
-      expect(await errorIn(stuck)).toMatchObject({
-        code: -32603,
-        message: expect.stringMatching(
-          /^Server "dropping": .*the call may have been carried out, and is not sent again/,
-        ),
-        data: { code: 'server_unavailable', server: 'dropping' },
-      });
-      const answer = await scene.echoOf('dropping__echo', { text: 'next' });
-      expect(answer).toMatchObject({ text: 'next', name: 'dropping' });
-    });
-    expect([backend.executionsOf('lost'), backend.executionsOf('next')]).toEqual([1, 1]);
+    await dropsOneCall(backend, scene);
     expect(await scene.view('dropping')).toMatchObject({ state: 'ready', restarts: 0 });
   });
 });
