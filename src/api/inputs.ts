@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { description, fields, flag, integer, listOf, oneOf, projectName, text } from './fields.ts';
+import { type NewServer, productServer, productServerOf } from './server-input.ts';
+
+/** What requests bring, apart from servers. */
+
+const projectSettings = {
+  description: description.optional(),
+  record_payloads: flag
+    .optional()
+    .describe('Whether arguments and results of calls are kept in their records'),
+  retention_days: integer(1, 36_500)
+    .nullable()
+    .optional()
+    .describe('How long records of calls are kept; null is for ever'),
+};
+export const newProject = fields({ name: projectName, ...projectSettings });
+export const projectChanges = fields({ name: projectName.optional(), ...projectSettings });
+
+export type NewProject = z.infer<typeof newProject>;
+export type ProjectChanges = z.infer<typeof projectChanges>;
+
+export const toolSwitch = fields({ enabled: flag });
+
+/** An empty one could not be found in what must not show it, and is a mistake more often than not. */
+export const secretValue = fields({ value: text(64 * 1024, 1).meta({ writeOnly: true }) });
+
+/** Other parts of a product have keys of their own, which are kept. */
+export const productManifest = z.looseObject({
+  name: text(128, 1),
+  version: text(128, 1),
+  description: description.optional(),
+  mcp: z.looseObject({ servers: listOf('servers', productServer) }),
+});
+
+export interface NewProduct {
+  name: string;
+  version: string;
+  /** All of it, as it was sent. */
+  manifest: Record<string, unknown>;
+  servers: NewServer[];
+}
+
+export function newProductOf(manifest: z.infer<typeof productManifest>): NewProduct {
+  const { name, version, mcp } = manifest;
+  return { name, version, manifest, servers: mcp.servers.map(productServerOf) };
+}
+
+const moment = z.iso
+  .datetime({ offset: true, error: 'must be a time such as 2030-01-31T12:00:00Z' })
+  .transform((value) => new Date(value));
+
+/** Of a query, where everything is text. */
+export const callQuery = fields({
+  server: text(128, 1).optional(),
+  tool: text(1_024, 1).optional(),
+  status: oneOf(['ok', 'tool_error', 'error', 'timeout', 'cancelled']).optional(),
+  since: moment.optional(),
+  until: moment.optional(),
+  limit: z
+    .string()
+    .regex(/^\d{1,3}$/, 'must be a whole number from 1 to 500')
+    .transform(Number)
+    .pipe(integer(1, 500))
+    .default(50),
+  cursor: text(1_024, 1).optional(),
+});
+
+export type CallFilter = z.infer<typeof callQuery>;
+
+export const importQuery = fields({
+  replace: oneOf(['true', 'false'])
+    .default('false')
+    .describe('Whether servers of the same names are replaced'),
+});

@@ -1,0 +1,26 @@
+import { SwitchboardError } from '../errors.ts';
+
+/** A field that is wrong, and why. */
+export interface Problem {
+  path: readonly PropertyKey[];
+  message: string;
+}
+
+/** One error for all problems of a request, so that they can be mended in one go. */
+export function invalidInput(problems: readonly Problem[]): SwitchboardError {
+  const shown = problems.map(({ path, message }) => ({ path: describePath(path), message }));
+  const sentences = shown.map(({ path, message }) => (path === '' ? message : `${path} ${message}`));
+  return new SwitchboardError('invalid_input', `${sentences.join('; ')}.`, { data: { problems: shown } });
+}
+
+/** As it would be written in JavaScript: config.args[1]. */
+function describePath(path: readonly PropertyKey[]): string {
+  return path
+    .map((step, index) => {
+      if (typeof step === 'number') return `[${step}]`;
+      const key = String(step);
+      if (!/^[A-Za-z_$][\w$-]*$/.test(key)) return `[${JSON.stringify(key)}]`;
+      return index === 0 ? key : `.${key}`;
+    })
+    .join('');
+}

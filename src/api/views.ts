@@ -1,0 +1,235 @@
+import { z } from 'zod';
+
+/** What the API answers with. These describe it, in TypeScript and in the OpenAPI document; nothing is checked while it runs. */
+
+const time = z.iso.datetime().describe('When, in UTC');
+const id = z.uuid();
+const version = z.int().min(1).describe('Changes with every change; it is also the ETag');
+const names = z.array(z.string());
+const count = z.int().min(0);
+
+export const projectView = z.object({
+  id,
+  name: z.string(),
+  description: z.string().nullable(),
+  record_payloads: z.boolean().describe('Whether arguments and results of calls are kept in their records'),
+  retention_days: z.int().nullable().describe('How long records of calls are kept; null is for ever'),
+  version,
+  server_count: count,
+  created_at: time,
+  updated_at: time,
+});
+
+export const projectList = z.object({ projects: z.array(projectView) });
+
+export const serverState = z.enum([
+  'idle',
+  'starting',
+  'ready',
+  'degraded',
+  'backing_off',
+  'breaker_open',
+  'failed',
+  'stopped',
+  'disabled',
+]);
+
+/** How a server, or one of its instances, is just now. */
+const condition = {
+  state: serverState,
+  since: time.describe('Since when it is in this state'),
+  error: z.string().nullable(),
+  next_try: time.nullable().describe('When it is tried again'),
+};
+
+const load = {
+  in_flight: count,
+  queued: count,
+  longest_wait_ms: z.number().min(0).describe('Of the calls that wait now'),
+  restarts: count,
+};
+
+export const replicaView = z
+  .object({ replica: z.int().min(1).describe('Counted from 1'), ...condition, ...load })
+  .describe('One running instance of a server');
+
+export const stdioConfigView = z.object({
+  command: z.string(),
+  args: z.array(z.string()).optional(),
+  env: z.record(z.string(), z.string()).optional(),
+  cwd: z.string().optional(),
+});
+
+export const remoteConfigView = z.object({
+  url: z.string(),
+  headers: z.record(z.string(), z.string()).optional(),
+});
+
+export const serverView = z.object({
+  id: id.nullable().describe('null for a server of the configuration file'),
+  project: z.string().describe("The project's name"),
+  source: z.enum(['file', 'api', 'product']).describe('Where it comes from'),
+  product_id: id.nullable(),
+  product: z.string().nullable().describe("The product's name"),
+  name: z.string(),
+  description: z.string().nullable(),
+  transport: z.enum(['stdio', 'sse', 'http']),
+  config: z.union([stdioConfigView, remoteConfigView]),
+  enabled: z.boolean(),
+  group: z.string().nullable(),
+  replica_count: z.int().min(1).describe('How many instances of it run'),
+  labels: z.record(z.string(), z.string()),
+  concurrency: z.int(),
+  isolation: z.enum(['shared', 'session']),
+  timeout_ms: z.int(),
+  max_timeout_ms: z.int(),
+  idle_stop_ms: z.int().describe('0 is never'),
+  startup: z.enum(['lazy', 'sequential', 'parallel']),
+  prefix: z.string().nullable(),
+  ...condition,
+  tool_count: count.nullable(),
+  resource_count: count.nullable(),
+  prompt_count: count.nullable(),
+  ...load,
+  replicas: z.array(replicaView),
+  version: version.nullable().describe('null for a server of the configuration file'),
+  created_at: time.nullable(),
+  updated_at: time.nullable(),
+});
+
+export const serverList = z.object({ servers: z.array(serverView) });
+
+export const serverEvent = z
+  .object({
+    time,
+    server: serverView.describe('The server after it'),
+    replica: z.int().min(1).nullable().describe('The replica that changed, where it was one of several'),
+    from: serverState,
+  })
+  .describe('A server, or one of its replicas, went from one state to another');
+
+export const serverTest = z.object({
+  ok: z.boolean(),
+  duration_ms: z.number().min(0),
+  error: z.string().nullable(),
+  tools: count.nullable(),
+  resources: count.nullable(),
+  prompts: count.nullable(),
+  server_info: z
+    .looseObject({ name: z.string().optional(), version: z.string().optional() })
+    .nullable()
+    .describe('What the server says of itself'),
+});
+
+export const serverLog = z.object({ lines: z.array(z.string()) });
+
+export const toolView = z.object({
+  name: z.string().describe('What clients call it'),
+  qualified_name: z.string().describe('What it can be called in every mode of naming'),
+  server: z.string(),
+  group: z.string().nullable(),
+  tool: z.string().describe("The server's own name for it"),
+  title: z.string().nullable(),
+  description: z.string().nullable(),
+  enabled: z.boolean(),
+  input_schema: z.unknown().describe('As the server gives it'),
+});
+
+export const toolList = z.object({ tools: z.array(toolView) });
+
+export const secretView = z.object({
+  name: z.string(),
+  created_at: time,
+  updated_at: time,
+  used_by: names.describe('The servers that refer to it'),
+});
+
+export const secretList = z.object({ secrets: z.array(secretView) });
+
+export const rotation = z.object({ rotated: count, key_id: z.string() });
+
+export const productView = z.object({
+  id,
+  name: z.string(),
+  version: z.string(),
+  servers: names,
+  created_at: time,
+  updated_at: time,
+});
+
+export const productList = z.object({ products: z.array(productView) });
+
+export const installation = z.object({
+  product: productView,
+  added: names,
+  changed: names,
+  removed: names,
+  unchanged: names,
+});
+
+export const callStatus = z.enum(['ok', 'tool_error', 'error', 'timeout', 'cancelled']);
+
+export const callView = z.object({
+  id,
+  run_id: id.nullable(),
+  message_id: id.nullable(),
+  step: z.int().nullable(),
+  client: z.string().nullable(),
+  method: z.string(),
+  server: z.string().nullable(),
+  replica: z.int().nullable(),
+  tool: z.string().nullable(),
+  status: callStatus,
+  duration_ms: z.number().min(0),
+  input_bytes: count,
+  output_bytes: count,
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  input: z.unknown().describe('null unless the project records payloads'),
+  output: z.unknown().describe('null unless the project records payloads'),
+  created_at: time,
+});
+
+export const callList = z.object({
+  calls: z.array(callView),
+  next_cursor: z.string().nullable().describe('For the next page; null where this is the last one'),
+  dropped: count.describe('Calls since the start of this process whose records were lost'),
+});
+
+export const importResult = z.object({
+  imported: names,
+  notes: z.array(z.string()).describe('What was left out or changed, and what is still to do'),
+});
+
+export const statusView = z.object({
+  version: z.string(),
+  database: z.object({
+    mode: z.enum(['embedded', 'server', 'none']),
+    connected: z.boolean(),
+    error: z.string().nullable(),
+  }),
+  records: z.object({ queued: count, dropped: count }),
+  sessions: count,
+});
+
+export const failure = z.object({
+  error: z.object({
+    code: z.string(),
+    message: z.string(),
+    details: z.record(z.string(), z.unknown()),
+  }),
+});
+
+export type ProjectView = z.infer<typeof projectView>;
+export type ServerState = z.infer<typeof serverState>;
+export type ServerView = z.infer<typeof serverView>;
+export type ServerEvent = z.infer<typeof serverEvent>;
+export type ServerTest = z.infer<typeof serverTest>;
+export type ToolView = z.infer<typeof toolView>;
+export type SecretView = z.infer<typeof secretView>;
+export type Rotation = z.infer<typeof rotation>;
+export type ProductView = z.infer<typeof productView>;
+export type Installation = z.infer<typeof installation>;
+export type CallView = z.infer<typeof callView>;
+export type CallList = z.infer<typeof callList>;
+export type ImportResult = z.infer<typeof importResult>;
+export type StatusView = z.infer<typeof statusView>;
