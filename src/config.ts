@@ -1,6 +1,7 @@
 /** What users configure: the servers behind the endpoint, and how it behaves. */
-export { importFile } from './config/import.ts';
+export { type ImportedServers, type ImportOptions, importFile, importText } from './config/import.ts';
 export { loadConfiguration } from './config/load.ts';
+export type { ServerEntry } from './config/schema.ts';
 export type { Configuration, ServerConfig, ServerTransport, Settings } from './config/types.ts';
 export { resolveVariables } from './config/variables.ts';
 export { watchConfiguration } from './config/watch.ts';

@@ -13,7 +13,11 @@ describe('importText', () => {
       files: { command: 'npx', args: ['-y', 'server-files'], env: { LEVEL: 'info' } },
       remote: { url: 'https://example.org/mcp', headers: { Authorization: `Bearer ${ref('TOKEN')}` } },
     };
-    expect(importDocument({ mcpServers, globalShortcut: '' })).toEqual({ mcpServers, notes: [] });
+    expect(importDocument({ mcpServers, globalShortcut: '' })).toEqual({
+      mcpServers,
+      descriptions: {},
+      notes: [],
+    });
   });
 
   it("takes VS Code's servers, and turns its inputs into notes", () => {
@@ -67,6 +71,57 @@ describe('importText', () => {
     expect(notes).toEqual([
       'left out: bad: has neither "command" (to start it) nor "url" (to reach it): add one of them',
       'left out: worse: must be an object with "command" or "url", not a number',
+    ]);
+  });
+
+  it('turns inputs into secrets for a project, and keeps descriptions there', () => {
+    const document = {
+      inputs: [{ id: 'api-key', type: 'promptString', description: 'Key of the API' }],
+      servers: {
+        search: {
+          command: 'npx',
+          description: 'Finds things',
+          args: [ref('input:2nd')],
+          env: { A: ref('input:api-key'), B: ref('input:level:-info') },
+        },
+        remote: { url: 'https://example.org/mcp', headers: { Authorization: `Bearer ${ref('input:t')}` } },
+      },
+    };
+    const options = { target: 'project', folder: undefined } as const;
+    expect(importText(JSON.stringify(document), 'the request', options)).toEqual({
+      mcpServers: {
+        search: { command: 'npx', args: [ref('_2nd')], env: { A: ref('api_key'), B: ref('level:-info') } },
+        remote: { url: 'https://example.org/mcp', headers: { Authorization: `Bearer ${ref('t')}` } },
+      },
+      descriptions: { search: 'Finds things' },
+      notes: [
+        'search: set the secret _2nd: inputs cannot be asked for here',
+        'search: set the secret api_key (Key of the API): inputs cannot be asked for here',
+        'search: set the secret level: inputs cannot be asked for here',
+        'remote: set the secret t: inputs cannot be asked for here',
+      ],
+    });
+  });
+
+  it('leaves out relative paths where nobody knows their folder', () => {
+    const document = {
+      mcpServers: {
+        relative: { command: './run' },
+        inside: { command: 'x', cwd: 'tools' },
+        absolute: { command: './run', cwd: '/opt' },
+        found: { command: 'npx', cwd: ref('HOME') },
+      },
+    };
+    const options = { target: 'project', folder: undefined } as const;
+    const { mcpServers, notes } = importText(JSON.stringify(document), 'the request', options);
+    expect(mcpServers).toEqual({
+      absolute: { command: '/opt/run', cwd: '/opt' },
+      found: { command: 'npx', cwd: ref('HOME') },
+    });
+    expect(notes).toEqual([
+      'left out: relative.command: "./run" is relative, and nobody here knows to what: make it absolute',
+      'left out: inside.cwd: "tools" is relative, and nobody here knows to what: make it absolute',
+      'absolute: "command" was relative to the file and is absolute now: /opt/run',
     ]);
   });
 

@@ -1,52 +1,108 @@
-import { dirname, resolve } from 'node:path';
+import { dirname, isAbsolute, resolve } from 'node:path';
 import { synonymOf } from './keys.ts';
 import { readText } from './load.ts';
-import { describeProblem } from './problems.ts';
+import { describeProblem, invalidConfiguration } from './problems.ts';
 import { findServers, readDocument } from './read.ts';
+import { findRegistryServer, readRegistryServer } from './registry.ts';
 import { isObject, type ServerEntry } from './schema.ts';
 import { absolutePath, checkServer, isEnabled } from './server.ts';
 import { referencesIn, variableForInput } from './variables.ts';
 
-interface ImportedServers {
+export interface ImportedServers {
   /** As they stand in a file of ours. */
   mcpServers: Record<string, ServerEntry>;
+  /** What their source says of them, by name; a file of ours has no place for it. */
+  descriptions: Record<string, string>;
   /** What was left out or changed, and what is still to do, in words for the user. */
   notes: string[];
+}
+
+export interface ImportOptions {
+  /** Where the servers go: references are filled from the environment in a file, and from secrets in a project. */
+  target: 'file' | 'project';
+  /** What relative paths are relative to. Where nobody knows, a server that has one is left out. */
+  folder: string | undefined;
 }
 
 /** Variables that only an editor can fill. */
 const editorVariables = new Set(['workspaceFolder', 'workspaceFolderBasename', 'userHome', 'pathSeparator']);
 
-/** Reads another program's file: Claude Desktop, Claude Code, Cursor, VS Code and their like. */
-export async function importFile(path: string): Promise<ImportedServers> {
-  return importText(readText(path), resolve(path));
+/** Reads another program's file: Claude Desktop, Claude Code, Cursor, VS Code and their like, or a registry's. */
+export async function importFile(
+  path: string,
+  target: ImportOptions['target'] = 'file',
+): Promise<ImportedServers> {
+  const file = resolve(path);
+  return importText(readText(path), file, { target, folder: dirname(file) });
 }
 
-/** One wrong server does not keep the others from being imported: it is left out, with a note. */
-export function importText(text: string, file: string): ImportedServers {
+/**
+ * `file` is what messages call the text. One wrong server does not keep the others from being imported: it is left
+ * out, with a note.
+ */
+export function importText(
+  text: string,
+  file: string,
+  options: ImportOptions = { target: 'file', folder: dirname(file) },
+): ImportedServers {
   const { document, warnings } = readDocument(text, file);
-  const descriptions = inputDescriptions(
+  const imported: ImportedServers = {
+    mcpServers: {},
+    descriptions: {},
+    notes: warnings.map(describeProblem),
+  };
+  const registryServer = findRegistryServer(document);
+  if (registryServer === undefined) importServers(document, file, options, imported);
+  else importRegistryServer(registryServer, file, options, imported);
+  return imported;
+}
+
+function importServers(
+  document: Record<string, unknown>,
+  file: string,
+  options: ImportOptions,
+  { mcpServers, descriptions, notes }: ImportedServers,
+): void {
+  const inputs = inputDescriptions(
     document.inputs ?? (isObject(document.mcp) ? document.mcp.inputs : undefined),
   );
-  const notes = warnings.map(describeProblem);
-  const mcpServers: Record<string, ServerEntry> = {};
   for (const [name, value] of Object.entries(findServers(document, file).entries)) {
     const original = isObject(value) ? renameKeys(value) : value;
     const { entry, problems } = checkServer(name, original, [name]);
-    if (entry === undefined) {
-      notes.push(...problems.map((problem) => `left out: ${describeProblem(problem)}`));
+    const wrong = [
+      ...problems.map(describeProblem),
+      ...(entry === undefined || options.folder !== undefined ? [] : lostPaths(name, entry)),
+    ];
+    if (entry === undefined || wrong.length > 0) {
+      notes.push(...wrong.map((problem) => `left out: ${problem}`));
       continue;
     }
-    const adapted = adapt(entry, dirname(file));
+    const adapted = adapt(entry, options);
     mcpServers[name] = adapted;
+    const description = isObject(value) ? value.description : undefined;
+    if (typeof description === 'string' && description !== '') descriptions[name] = description;
     const changes = [
-      ...(isObject(value) ? keyNotes(value, entry) : []),
+      ...(isObject(value) ? keyNotes(value, entry, options) : []),
       ...pathNotes(entry, adapted),
-      ...variableNotes(adapted, descriptions),
+      ...variableNotes(entry, inputs, options),
     ];
     notes.push(...changes.map((note) => `${name}: ${note}`));
   }
-  return { mcpServers, notes };
+}
+
+function importRegistryServer(
+  document: object,
+  file: string,
+  { target }: ImportOptions,
+  { mcpServers, descriptions, notes }: ImportedServers,
+): void {
+  const word = target === 'project' ? 'secret' : 'variable';
+  const { name, description, entry, notes: needs } = readRegistryServer(document, file, word);
+  const { entry: checked, problems } = checkServer(name, entry, [name]);
+  if (checked === undefined) throw invalidConfiguration(file, problems);
+  mcpServers[name] = checked;
+  if (description !== undefined && description !== '') descriptions[name] = description;
+  notes.push(...needs.map((note) => `${name}: ${note}`));
 }
 
 /** Keys that other programs use for ours: `serverUrl` becomes `url`. */
@@ -58,19 +114,63 @@ function renameKeys(server: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(renamed);
 }
 
-function adapt(entry: ServerEntry, folder: string): ServerEntry {
+function adapt(entry: ServerEntry, { target, folder = '/' }: ImportOptions): ServerEntry {
   const { type, disabled: _disabled, enabled: _enabled, ...rest } = entry;
   const adapted: ServerEntry = isEnabled(entry) ? rest : { ...rest, enabled: false };
   if (type !== undefined) adapted.type = type.startsWith('streamable') ? 'http' : type;
   // Relative to the other program's file, so they must not become relative to ours.
   if (entry.cwd !== undefined) adapted.cwd = absolutePath(entry.cwd, folder);
   if (entry.command?.includes('/')) adapted.command = absolutePath(entry.command, adapted.cwd ?? folder);
-  return adapted;
+  return target === 'project' ? withoutInputs(adapted) : adapted;
 }
 
-function keyNotes(original: Record<string, unknown>, entry: ServerEntry): string[] {
+/** Paths that mean nothing where nobody knows the folder that they are relative to. */
+function lostPaths(name: string, { cwd, command }: ServerEntry): string[] {
+  const isLost = (path: string) => !path.startsWith('${') && !isAbsolute(path);
+  const lost = [
+    ...(cwd !== undefined && isLost(cwd) ? [['cwd', cwd]] : []),
+    ...(command?.includes('/') && isLost(command) && cwd === undefined ? [['command', command]] : []),
+  ];
+  return lost.map(
+    ([key, path]) => `${name}.${key}: "${path}" is relative, and nobody here knows to what: make it absolute`,
+  );
+}
+
+/** The inputs of an editor as references to secrets. */
+function withoutInputs(entry: ServerEntry): ServerEntry {
+  const each = (values: Record<string, string>) =>
+    Object.fromEntries(Object.entries(values).map(([key, value]) => [key, inputsAsSecrets(value)]));
+  const { command, args, env, cwd, url, headers } = entry;
+  return {
+    ...entry,
+    ...(command === undefined ? {} : { command: inputsAsSecrets(command) }),
+    ...(args === undefined ? {} : { args: args.map(inputsAsSecrets) }),
+    ...(env === undefined ? {} : { env: each(env) }),
+    ...(cwd === undefined ? {} : { cwd: inputsAsSecrets(cwd) }),
+    ...(url === undefined ? {} : { url: inputsAsSecrets(url) }),
+    ...(headers === undefined ? {} : { headers: each(headers) }),
+  };
+}
+
+function inputsAsSecrets(text: string): string {
+  return text.replace(
+    /\$\{input:([^}:]+)(:-[^}]*)?\}/g,
+    (_whole, id: string, fallback = '') => `\${${secretForInput(id)}${fallback}}`,
+  );
+}
+
+/** A secret cannot have every name that an input can. */
+function secretForInput(id: string): string {
+  return variableForInput(id).replace(/^(?=\d)/, '_');
+}
+
+function keyNotes(
+  original: Record<string, unknown>,
+  entry: ServerEntry,
+  { target }: ImportOptions,
+): string[] {
   return Object.keys(original)
-    .filter((key) => !(key in entry))
+    .filter((key) => !(key in entry) && !(key === 'description' && target === 'project'))
     .map((key) => {
       const ours = synonymOf(key);
       if (ours !== undefined && !(ours in original)) return `"${key}" is called "${ours}" here`;
@@ -85,14 +185,20 @@ function pathNotes(entry: ServerEntry, adapted: ServerEntry): string[] {
     .map((key) => `"${key}" was relative to the file and is absolute now: ${adapted[key]}`);
 }
 
-function variableNotes(entry: ServerEntry, descriptions: Map<string, string>): string[] {
+function variableNotes(
+  entry: ServerEntry,
+  descriptions: Map<string, string>,
+  { target }: ImportOptions,
+): string[] {
   const references = Object.values(entry)
     .flatMap((value) => (typeof value === 'object' ? Object.values(value) : String(value)))
     .flatMap((text) => referencesIn(text));
   const notes = references.flatMap(({ name, isInput }) => {
     if (isInput) {
       const description = descriptions.has(name) ? ` (${descriptions.get(name)})` : '';
-      return `set the variable ${variableForInput(name)}${description}: inputs cannot be asked for here`;
+      const wanted =
+        target === 'project' ? `secret ${secretForInput(name)}` : `variable ${variableForInput(name)}`;
+      return `set the ${wanted}${description}: inputs cannot be asked for here`;
     }
     return editorVariables.has(name)
       ? `replace \${${name}} with a path: only an editor knows what it stands for`
