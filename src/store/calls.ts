@@ -1,0 +1,137 @@
+import { sql } from 'kysely';
+import { SwitchboardError } from '../errors.ts';
+import type { Database } from './database.ts';
+import { storableJson, storableText } from './text.ts';
+import type { CallFilter, CallPage, CallRecord, CallRow } from './types.ts';
+
+const DELETE_BATCH = 5_000;
+
+/** Each column of the records, with its type, as one array of values. */
+const recordColumns: [name: string, type: string, value: (call: CallRecord) => unknown][] = [
+  ['id', 'uuid', (call) => call.id],
+  ['project_id', 'uuid', (call) => call.projectId],
+  ['run_id', 'uuid', (call) => call.runId ?? null],
+  ['message_id', 'uuid', (call) => call.messageId ?? null],
+  ['step', 'integer', (call) => call.step ?? null],
+  ['client', 'text', (call) => storableText(call.client)],
+  ['method', 'text', (call) => storableText(call.method)],
+  ['server_name', 'text', (call) => call.server && storableText(call.server)],
+  ['replica', 'integer', (call) => call.replica],
+  ['tool_name', 'text', (call) => call.tool && storableText(call.tool)],
+  ['input', 'text', (call) => call.input && storableJson(call.input)],
+  ['output', 'text', (call) => call.output && storableJson(call.output)],
+  ['status', 'text', (call) => call.status],
+  ['duration_ms', 'double precision', (call) => call.durationMs],
+  ['input_bytes', 'bigint', (call) => call.inputBytes],
+  ['output_bytes', 'bigint', (call) => call.outputBytes],
+  ['error_code', 'text', (call) => call.error && storableText(call.error.code)],
+  ['error', 'text', (call) => call.error && storableText(call.error.message)],
+  ['created_at', 'timestamptz', (call) => call.startedAt.toISOString()],
+];
+
+const columnList = sql.join(recordColumns.map(([name]) => sql.ref(name)));
+
+export class Calls {
+  private readonly database: Database;
+
+  constructor(database: Database) {
+    this.database = database;
+  }
+
+  async record(calls: readonly CallRecord[]): Promise<void> {
+    if (calls.length === 0) return;
+    const arrays = recordColumns.map(
+      ([, type, value]) => sql`${sql.val(calls.map(value))}::${sql.raw(type)}[]`,
+    );
+    const values = recordColumns.map(([name]) => {
+      if (name === 'input' || name === 'output') return sql`kb.jsonb_or_null(call.${sql.ref(name)})`;
+      if (name === 'run_id') return sql`(SELECT id FROM kb.agent_runs WHERE id = call.run_id)`;
+      if (name === 'message_id')
+        return sql`(SELECT id FROM kb.agent_run_messages WHERE id = call.message_id)`;
+      return sql`call.${sql.ref(name)}`;
+    });
+    const projects = [...new Set(calls.map(({ projectId }) => projectId))];
+    // The lock keeps projects from going between the look at them and the end of the statement.
+    await this.database.read((queries) =>
+      sql`
+        WITH present AS MATERIALIZED (
+          SELECT id FROM kb.projects WHERE id = ANY(${sql.val(projects)}::uuid[]) FOR KEY SHARE
+        )
+        INSERT INTO kb.agent_run_tool_calls (${columnList})
+        SELECT ${sql.join(values)}
+        FROM unnest(${sql.join(arrays)}) AS call (${columnList})
+        JOIN present ON present.id = call.project_id
+        ON CONFLICT (id) DO NOTHING
+      `.execute(queries),
+    );
+  }
+
+  list(projectId: string, filter: CallFilter): Promise<CallPage> {
+    const { server, tool, status, since, until, limit } = filter;
+    const after = filter.cursor === undefined ? undefined : parseCursor(filter.cursor);
+    return this.database.read(async (queries) => {
+      let query = queries.selectFrom('agent_run_tool_calls').selectAll().where('project_id', '=', projectId);
+      if (server !== undefined) query = query.where('server_name', '=', server);
+      if (tool !== undefined) query = query.where('tool_name', '=', tool);
+      // Said twice where it is so, because the index of those that failed has no others.
+      if (status !== undefined) query = query.where('status', '=', status);
+      if (status !== undefined && status !== 'ok') query = query.where('status', '!=', 'ok');
+      if (since !== undefined) query = query.where('created_at', '>=', since);
+      if (until !== undefined) query = query.where('created_at', '<', until);
+      if (after !== undefined) {
+        query = query.where(sql<boolean>`(created_at, id) < (${after.time}::timestamptz, ${after.id}::uuid)`);
+      }
+      const rows = await query
+        .orderBy('created_at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(limit + 1)
+        .execute();
+      const calls = rows.slice(0, limit);
+      return { calls, nextCursor: rows.length > limit ? cursorOf(calls.at(-1)!) : undefined };
+    });
+  }
+
+  async deleteOld(): Promise<number> {
+    const projects = await this.database.read((queries) =>
+      queries
+        .selectFrom('projects')
+        .select(['id', 'retention_days'])
+        .where('retention_days', 'is not', null)
+        .execute(),
+    );
+    let total = 0;
+    for (const { id, retention_days } of projects) {
+      for (let deleted = DELETE_BATCH; deleted === DELETE_BATCH; total += deleted) {
+        deleted = await this.deleteBatch(id, retention_days!);
+      }
+    }
+    return total;
+  }
+
+  private async deleteBatch(projectId: string, days: number): Promise<number> {
+    const { numAffectedRows } = await this.database.read((queries) =>
+      sql`
+        DELETE FROM kb.agent_run_tool_calls WHERE id IN (
+          SELECT id FROM kb.agent_run_tool_calls
+          WHERE project_id = ${projectId} AND created_at < now() - make_interval(days => ${days})
+          ORDER BY created_at DESC, id DESC LIMIT ${DELETE_BATCH}
+        )
+      `.execute(queries),
+    );
+    return Number(numAffectedRows);
+  }
+}
+
+function cursorOf({ created_at, id }: CallRow): string {
+  return Buffer.from(`${created_at.toISOString()} ${id}`).toString('base64url');
+}
+
+function parseCursor(cursor: string): { time: string; id: string } {
+  const found = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) ([\da-f-]{36})$/.exec(
+    Buffer.from(cursor, 'base64url').toString(),
+  );
+  if (found !== null && !Number.isNaN(Date.parse(found[1]!))) return { time: found[1]!, id: found[2]! };
+  throw new SwitchboardError('invalid_input', 'The cursor is not one that was given out.', {
+    data: { problems: [{ path: 'cursor', message: 'Take it from next_cursor of a page, or leave it out.' }] },
+  });
+}

@@ -1,0 +1,107 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Kysely, PostgresDialect, type Transaction } from 'kysely';
+import pg from 'pg';
+import type { Address } from './address.ts';
+import { CONNECT_TIMEOUT_MS, clientConfig, cutClient } from './client.ts';
+import { codeOf, isUnavailable, translate, unavailable } from './failure.ts';
+import type { DB } from './schema.ts';
+
+export type Queries = Kysely<DB>;
+export type Changes = Transaction<DB>;
+
+const STATEMENT_TIMEOUT_MS = 30_000;
+const CLOSE_TIMEOUT_MS = 2_000;
+/** Two changes that wait for each other: one was undone, and may go first now. */
+const retriedCodes = new Set(['40001', '40P01']);
+const ATTEMPTS = 3;
+
+interface DatabaseEvents {
+  /** Why the database is known to be away. */
+  outage(): string | undefined;
+  /** It did not answer as one that is there does. */
+  suspected(): void;
+}
+
+/** The connections for questions and changes. While the database is known to be away, all fail at once. */
+export class Database {
+  readonly address: Address;
+  private readonly events: DatabaseEvents;
+  private readonly pool: pg.Pool;
+  private readonly kysely: Kysely<DB>;
+  private readonly clients = new Set<pg.PoolClient>();
+
+  constructor(address: Address, events: DatabaseEvents) {
+    this.address = address;
+    this.events = events;
+    this.pool = new pg.Pool({
+      ...clientConfig(address),
+      max: 5,
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
+      idleTimeoutMillis: 30_000,
+    });
+    // The connection leaves the pool by itself. Without a listener the process would end.
+    this.pool.on('error', () => this.events.suspected());
+    this.pool.on('connect', (client) => this.clients.add(client));
+    this.pool.on('remove', (client) => this.clients.delete(client));
+    const dialect = new PostgresDialect({ pool: this.pool });
+    this.kysely = new Kysely<DB>({ dialect }).withSchema('kb');
+  }
+
+  read<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
+    return this.attempt(() => work(this.kysely));
+  }
+
+  /** Several questions about one moment. */
+  readTogether<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
+    return this.attempt(() =>
+      this.kysely
+        .transaction()
+        .setIsolationLevel('repeatable read')
+        .setAccessMode('read only')
+        .execute((transaction) => work(transaction.withSchema('kb'))),
+    );
+  }
+
+  /** All of the work or nothing of it. */
+  write<Result>(work: (changes: Changes) => Promise<Result>): Promise<Result> {
+    return this.attempt(async () => {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await this.kysely
+            .transaction()
+            .execute((transaction) => work(transaction.withSchema('kb') as Changes));
+        } catch (error) {
+          if (attempt === ATTEMPTS || !retriedCodes.has(codeOf(error) ?? '')) throw error;
+        }
+      }
+    });
+  }
+
+  /** The other side does not answer any more: nobody shall wait for it. */
+  cut(): void {
+    for (const client of this.clients) cutClient(client);
+  }
+
+  async close(): Promise<void> {
+    const timer = new AbortController();
+    const late = delay(CLOSE_TIMEOUT_MS, undefined, { signal: timer.signal }).then(
+      () => this.cut(),
+      () => {},
+    );
+    await Promise.race([this.kysely.destroy(), late]);
+    timer.abort();
+  }
+
+  private async attempt<Result>(work: () => Promise<Result>): Promise<Result> {
+    const { label } = this.address;
+    const outage = this.events.outage();
+    if (outage !== undefined) throw unavailable(label, outage);
+    try {
+      return await work();
+    } catch (error) {
+      if (isUnavailable(error)) this.events.suspected();
+      throw translate(error, label);
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Account } from './account.ts';
+import { findPostmaster } from './pid-file.ts';
+import { cleanEnvironment } from './processes.ts';
+
+const settings = {
+  listen_addresses: '',
+  unix_socket_permissions: '0700',
+  // Small: it serves one process.
+  shared_buffers: '16MB',
+  max_connections: 30,
+  max_wal_size: '256MB',
+  io_method: 'sync',
+  max_logical_replication_workers: 0,
+  max_wal_senders: 0,
+  wal_level: 'minimal',
+  max_parallel_workers_per_gather: 0,
+  jit: 'off',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  // Neither statements nor rows: both have what users keep in them.
+  log_checkpoints: 'off',
+  log_min_messages: 'warning',
+  log_min_error_statement: 'panic',
+  log_parameter_max_length_on_error: 0,
+  log_error_verbosity: 'terse',
+};
+
+/** Starts PostgreSQL in a process group of its own: what the terminal sends to ours must not reach it. */
+export function spawnPostmaster(
+  postgres: string,
+  data: string,
+  account: Account,
+  logFile: number,
+): ChildProcess {
+  const socketFolder = `"${data.replaceAll('"', '""')}"`;
+  const [command, ...args] = [
+    ...account.prefix,
+    postgres,
+    ...['-D', data],
+    ...Object.entries({ ...settings, unix_socket_directories: socketFolder }).flatMap(([name, value]) => [
+      '-c',
+      `${name}=${value}`,
+    ]),
+  ];
+  const child = spawn(command!, args, {
+    ...account.owner,
+    cwd: '/',
+    env: cleanEnvironment(),
+    stdio: ['ignore', logFile, logFile],
+    detached: true,
+  });
+  // One that cannot be started ends at once; the log has no word of it.
+  child.on('error', () => {});
+  return child;
+}
+
+const FAST_STOP_MS = 10_000;
+const STOP_AT_ONCE_MS = 5_000;
+
+/** Sessions are ended and everything is written; where that takes too long, the next start makes it good. */
+export async function stopPostmaster(
+  pid: number,
+  child: ChildProcess | undefined,
+  data: string,
+): Promise<void> {
+  const isGone = () => (child === undefined ? findPostmaster(data) !== pid : hasExited(child));
+  for (const [signal, patienceMs] of [
+    ['SIGINT', FAST_STOP_MS],
+    ['SIGQUIT', STOP_AT_ONCE_MS],
+    ['SIGKILL', STOP_AT_ONCE_MS],
+  ] as const) {
+    if (isGone()) return;
+    sendSignal(pid, signal);
+    if (await happensWithin(isGone, child, patienceMs)) return;
+  }
+}
+
+export function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It is gone.
+  }
+}
+
+export function hasExited(child: ChildProcess): boolean {
+  return child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
+}
+
+/** There is no event for the end of a process that is not our child: ask. */
+async function happensWithin(
+  happened: () => boolean,
+  child: ChildProcess | undefined,
+  milliseconds: number,
+): Promise<boolean> {
+  const deadline = Date.now() + milliseconds;
+  while (!happened() && Date.now() < deadline) {
+    const pause = delay(child === undefined ? 20 : 200);
+    await (child === undefined ? pause : Promise.race([once(child, 'exit'), pause]));
+  }
+  return happened();
+}

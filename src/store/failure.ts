@@ -1,0 +1,55 @@
+import { SwitchboardError } from '../errors.ts';
+
+/** Of PostgreSQL: connection, resources, intervention of an operator, trouble of its system, a standby. */
+const unavailableCodes = /^(08|53|57P|58|25006$)/;
+const systemCodes = new Set([
+  ...['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'ENOTFOUND', 'EAI_AGAIN', 'EPIPE', 'ETIMEDOUT'],
+  ...['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'EACCES'],
+]);
+/** `pg` gives these no code. */
+const lossMessages =
+  /Connection terminated|timeout expired|timeout exceeded when trying to connect|Query read timeout|not queryable|Client was closed|Cannot use a pool after/;
+/** Characters that JSON may have and the database cannot keep: NUL, half a surrogate pair. */
+const badTextCodes = new Set(['22P05', '22P02', '22021']);
+
+/** Whether the database, and not what was asked of it, is the cause. */
+export function isUnavailable(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string };
+  if (code !== undefined && (unavailableCodes.test(code) || systemCodes.has(code))) return true;
+  return lossMessages.test(message ?? '');
+}
+
+export function unavailable(label: string, reason: string, cause?: unknown): SwitchboardError {
+  return new SwitchboardError(
+    'database_unavailable',
+    `The database at ${label} cannot be reached: ${reason}. Nothing can be changed until it is back; Switchboard connects again by itself.`,
+    { cause },
+  );
+}
+
+/** What is thrown at whoever asked: an error of ours, or the one that came where nobody expected it. */
+export function translate(error: unknown, label: string): unknown {
+  if (error instanceof SwitchboardError) return error;
+  if (isUnavailable(error)) return unavailable(label, reasonOf(error), error);
+  if (badTextCodes.has(codeOf(error) ?? '')) {
+    return new SwitchboardError(
+      'invalid_input',
+      `It has a character that the database cannot keep: ${reasonOf(error)}.`,
+      { cause: error },
+    );
+  }
+  return error;
+}
+
+export function codeOf(error: unknown): string | undefined {
+  return (error as { code?: string }).code;
+}
+
+/** Node gives an error of several addresses no message. */
+export function reasonOf(error: unknown): string {
+  const { message, code, errors } = error as Error & { code?: string; errors?: Error[] };
+  return (message || errors?.map((each) => each.message).join(', ') || code || String(error)).replace(
+    /\.$/,
+    '',
+  );
+}

@@ -1,0 +1,185 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { SwitchboardError } from '../errors.ts';
+import { KEY_BYTES, type Key, keyOf, parseKey } from './keys.ts';
+
+/** The keys of secrets. The first one seals; the others only open what was sealed before. */
+export interface Keyring {
+  /** The key that seals, read again where another process may have changed it. */
+  current(): Key;
+  find(id: string): Key | undefined;
+  /** What to do about a key that is not there. */
+  readonly advice: string;
+  /** Puts a new key first, where the keys are ours to make, and gives the one that seals now. */
+  renew(): Key;
+  /** Forgets all keys but the first one. */
+  prune(): void;
+}
+
+const howTo = 'Make one with: openssl rand -base64 32';
+
+export function openKeyring(
+  home: string,
+  secretKey: string | undefined,
+  warn: (message: string) => void,
+): Keyring {
+  return secretKey === undefined ? new KeyFile(join(home, 'secret.key'), warn) : new GivenKeys(secretKey);
+}
+
+class GivenKeys implements Keyring {
+  readonly advice =
+    'Add the key that sealed it to SWITCHBOARD_SECRET_KEY, after a comma, or set the secret again.';
+  private readonly keys: [Key, ...Key[]];
+
+  constructor(text: string) {
+    const keys = text.split(',').map((part) => parseKey(part.trim()));
+    const bad = keys.indexOf(undefined);
+    if (bad >= 0) {
+      const which = keys.length === 1 ? 'SWITCHBOARD_SECRET_KEY' : `Key ${bad + 1} of SWITCHBOARD_SECRET_KEY`;
+      throw new SwitchboardError(
+        'invalid_config',
+        `${which} is not a key: 32 bytes in base64 or hex are. ${howTo}`,
+      );
+    }
+    this.keys = keys as [Key, ...Key[]];
+  }
+
+  current(): Key {
+    return this.keys[0];
+  }
+
+  find(id: string): Key | undefined {
+    return this.keys.find((key) => key.id === id);
+  }
+
+  renew(): Key {
+    return this.current();
+  }
+
+  prune(): void {}
+}
+
+/** One key a line. Several processes may share the file, so it is read again whenever a key is missing. */
+class KeyFile implements Keyring {
+  readonly advice: string;
+  private readonly path: string;
+  private readonly warn: (message: string) => void;
+  private keys: Key[] = [];
+  private hasWarned = false;
+
+  constructor(path: string, warn: (message: string) => void) {
+    this.path = path;
+    this.warn = warn;
+    this.advice = `Add the key that sealed it to ${path}, as a line of its own, or set the secret again.`;
+    this.read();
+  }
+
+  current(): Key {
+    this.read();
+    if (this.keys.length === 0) this.create();
+    return this.keys[0]!;
+  }
+
+  find(id: string): Key | undefined {
+    if (this.known(id) === undefined) this.read();
+    return this.known(id);
+  }
+
+  renew(): Key {
+    this.read();
+    const key = newKey();
+    this.replace([key, ...this.keys]);
+    return key;
+  }
+
+  prune(): void {
+    this.read();
+    this.replace(this.keys.slice(0, 1));
+  }
+
+  private known(id: string): Key | undefined {
+    return this.keys.find((key) => key.id === id);
+  }
+
+  private read(): void {
+    let text: string;
+    try {
+      text = readFileSync(this.path, 'utf8');
+      this.checkMode();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw this.failure(error as Error);
+      this.keys = [];
+      return;
+    }
+    const lines = text.split('\n').map((line) => line.trim());
+    this.keys = lines.flatMap((line, index) => {
+      if (line === '') return [];
+      const key = parseKey(line);
+      if (key !== undefined) return [key];
+      throw new SwitchboardError(
+        'invalid_config',
+        `Line ${index + 1} of ${this.path} is not a key: 32 bytes in base64 or hex are. Put back the file as it was; without its keys, secrets are lost.`,
+      );
+    });
+    if (this.keys.length > 0) return;
+    throw new SwitchboardError(
+      'invalid_config',
+      `${this.path} is empty. Put back the file as it was; without its keys, secrets are lost. If there are none, delete it.`,
+    );
+  }
+
+  private checkMode(): void {
+    if (this.hasWarned || (statSync(this.path).mode & 0o077) === 0) return;
+    this.hasWarned = true;
+    this.warn(`Others than you can read the key of all secrets: run chmod 600 ${this.path}`);
+  }
+
+  /** A link and not a rename: of two processes that do this at once, the second one takes the key of the first. */
+  private create(): void {
+    const draft = this.write([newKey()]);
+    try {
+      linkSync(draft, this.path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw this.failure(error as Error);
+    } finally {
+      rmSync(draft, { force: true });
+    }
+    this.read();
+  }
+
+  private replace(keys: Key[]): void {
+    const draft = this.write(keys);
+    try {
+      renameSync(draft, this.path);
+    } catch (error) {
+      throw this.failure(error as Error);
+    }
+    this.keys = keys;
+  }
+
+  private write(keys: Key[]): string {
+    const draft = `${this.path}.${randomUUID()}`;
+    const text = keys.map(({ bytes }) => `${bytes.toString('base64')}\n`).join('');
+    try {
+      mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
+      // On the disk before anything that is sealed with it.
+      writeFileSync(draft, text, { mode: 0o600, flush: true });
+    } catch (error) {
+      throw this.failure(error as Error);
+    }
+    return draft;
+  }
+
+  private failure(error: Error): SwitchboardError {
+    return new SwitchboardError(
+      'invalid_config',
+      `The key file of secrets cannot be used: ${error.message}. Mend that, or set SWITCHBOARD_SECRET_KEY.`,
+      { cause: error },
+    );
+  }
+}
+
+function newKey(): Key {
+  return keyOf(randomBytes(KEY_BYTES));
+}

@@ -1,0 +1,19 @@
+import { createHash } from 'node:crypto';
+import { sql as projects } from './migrations/0001-projects.ts';
+
+export interface Migration {
+  number: number;
+  name: string;
+  sql: string;
+  checksum: string;
+}
+
+/** In the order in which they are applied. What was released is never changed: a later one mends it. */
+export const migrations: readonly Migration[] = [['projects', projects] as const].map(
+  ([name, sql], index) => ({
+    number: index + 1,
+    name,
+    sql,
+    checksum: createHash('sha256').update(sql).digest('hex'),
+  }),
+);

@@ -1,0 +1,119 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Changes, Database } from './database.ts';
+import { notFound, requireProject } from './projects.ts';
+import { findServers, insertServer, namesTaken, requireDistinct, updateServer } from './servers.ts';
+import type { InstalledProduct, NewProduct, NewServer, ProductRow, ServerRow } from './types.ts';
+
+export class Products {
+  private readonly database: Database;
+
+  constructor(database: Database) {
+    this.database = database;
+  }
+
+  list(projectId: string): Promise<ProductRow[]> {
+    return this.database.read((queries) =>
+      queries
+        .selectFrom('products')
+        .selectAll()
+        .where('project_id', '=', projectId)
+        .orderBy('name')
+        .execute(),
+    );
+  }
+
+  install(projectId: string, input: NewProduct, reserved: readonly string[]): Promise<InstalledProduct> {
+    return this.database.write(async (changes) => {
+      const project = await requireProject(changes, projectId);
+      requireDistinct(input.servers);
+      const installed = await findProduct(changes, projectId, input.name);
+      const present = await findServers(changes, projectId, input.servers);
+      const foreign = present.filter(({ product_id }) => product_id === null || product_id !== installed?.id);
+      const taken = input.servers
+        .map(({ name }) => name)
+        .filter((name) => reserved.includes(name) || foreign.some((server) => server.name === name));
+      if (taken.length > 0) throw namesTaken(taken, project);
+      const product = await writeProduct(changes, projectId, input);
+      const servers = await changeServers(changes, product, input.servers);
+      return { product, isNew: installed === undefined, ...servers };
+    });
+  }
+
+  remove(projectId: string, name: string): Promise<string[]> {
+    return this.database.write(async (changes) => {
+      const project = await requireProject(changes, projectId);
+      const product = await findProduct(changes, projectId, name);
+      if (product === undefined) throw notFound('product', name, project.name);
+      const servers = await serversOf(changes, product);
+      await changes.deleteFrom('products').where('id', '=', product.id).execute();
+      return servers.map((server) => server.name);
+    });
+  }
+}
+
+function findProduct(changes: Changes, projectId: string, name: string): Promise<ProductRow | undefined> {
+  return changes
+    .selectFrom('products')
+    .selectAll()
+    .where('project_id', '=', projectId)
+    .where('name', '=', name)
+    .forUpdate()
+    .executeTakeFirst();
+}
+
+function writeProduct(
+  changes: Changes,
+  projectId: string,
+  { name, version, manifest }: NewProduct,
+): Promise<ProductRow> {
+  return changes
+    .insertInto('products')
+    .values({ project_id: projectId, name, version, manifest })
+    .onConflict((conflict) => conflict.columns(['project_id', 'name']).doUpdateSet({ version, manifest }))
+    .returningAll()
+    .executeTakeFirstOrThrow();
+}
+
+/** Whether a server that stays is enabled is for the user to say. */
+async function changeServers(
+  changes: Changes,
+  product: ProductRow,
+  servers: readonly NewServer[],
+): Promise<Pick<InstalledProduct, 'added' | 'changed' | 'removed' | 'unchanged'>> {
+  const before = await serversOf(changes, product);
+  const outcome = { added: [], changed: [], removed: [], unchanged: [] } as Record<string, string[]> &
+    Pick<InstalledProduct, 'added' | 'changed' | 'removed' | 'unchanged'>;
+  for (const { id, name } of before.filter((row) => !servers.some((server) => server.name === row.name))) {
+    await changes.deleteFrom('project_mcp_servers').where('id', '=', id).execute();
+    outcome.removed.push(name);
+  }
+  for (const server of servers) {
+    const row = before.find(({ name }) => name === server.name);
+    if (row === undefined) {
+      await insertServer(changes, product.project_id, product.id, server);
+      outcome.added.push(server.name);
+    } else if (isSame(row, server)) {
+      outcome.unchanged.push(server.name);
+    } else {
+      await updateServer(changes, row, { ...server, enabled: row.enabled });
+      outcome.changed.push(server.name);
+    }
+  }
+  return outcome;
+}
+
+function serversOf(changes: Changes, { id }: ProductRow): Promise<ServerRow[]> {
+  return changes
+    .selectFrom('project_mcp_servers')
+    .selectAll()
+    .where('product_id', '=', id)
+    .orderBy('name')
+    .forUpdate()
+    .execute();
+}
+
+function isSame(row: ServerRow, server: NewServer): boolean {
+  const keys = ['description', 'transport', 'config', 'settings'] as const;
+  // As JSON: what is undefined is not kept.
+  return keys.every((key) => isDeepStrictEqual(row[key], JSON.parse(JSON.stringify(server[key]))));
+}

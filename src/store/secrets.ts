@@ -1,0 +1,134 @@
+import { sql } from 'kysely';
+import { SwitchboardError } from '../errors.ts';
+import type { Changes, Database } from './database.ts';
+import type { Keyring } from './keyring.ts';
+import { type Key, seal, unseal } from './keys.ts';
+import { notFound, requireProject } from './projects.ts';
+import type { SealedSecret } from './types.ts';
+
+/** Whoever seals holds it together with others, whoever changes the keys holds it alone. */
+const KEYS_LOCK = 7_400_002;
+const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+const MAX_VALUE_BYTES = 65_536;
+
+type Placed = Pick<SealedSecret, 'project_id' | 'name'>;
+
+export class Secrets {
+  private readonly database: Database;
+  private readonly keyring: Keyring;
+
+  constructor(database: Database, keyring: Keyring) {
+    this.database = database;
+    this.keyring = keyring;
+  }
+
+  put(projectId: string, name: string, value: string): Promise<{ created: boolean }> {
+    checkSecret(name, value);
+    return this.database.write(async (changes) => {
+      await requireProject(changes, projectId);
+      await sql`SELECT pg_advisory_xact_lock_shared(${KEYS_LOCK})`.execute(changes);
+      const sealed = seal(value, this.keyring.current(), placeOf({ project_id: projectId, name }));
+      const row = await changes
+        .insertInto('secrets')
+        .values({ project_id: projectId, name, ...sealed })
+        .onConflict((conflict) =>
+          conflict
+            .columns(['project_id', 'name'])
+            .doUpdateSet({ ...sealed, version: sql`gen_random_uuid()` }),
+        )
+        // A row that was there before has a transaction that it was changed by.
+        .returning(sql<boolean>`xmax = 0`.as('created'))
+        .executeTakeFirstOrThrow();
+      return { created: row.created };
+    });
+  }
+
+  delete(projectId: string, name: string): Promise<void> {
+    return this.database.write(async (changes) => {
+      const project = await requireProject(changes, projectId);
+      const { numDeletedRows } = await changes
+        .deleteFrom('secrets')
+        .where('project_id', '=', projectId)
+        .where('name', '=', name)
+        .executeTakeFirst();
+      if (numDeletedRows === 0n) throw notFound('secret', name, project.name);
+    });
+  }
+
+  open(sealed: SealedSecret): string {
+    const key = this.keyring.find(sealed.key_id);
+    if (key === undefined) {
+      throw new SwitchboardError(
+        'invalid_config',
+        `The secret "${sealed.name}" was sealed with a key that is not here. ${this.keyring.advice}`,
+      );
+    }
+    try {
+      return unseal(sealed, key, placeOf(sealed));
+    } catch (error) {
+      throw new SwitchboardError(
+        'invalid_config',
+        `The secret "${sealed.name}" cannot be opened: it was damaged, or moved from another project or name. Set it again.`,
+        { cause: error },
+      );
+    }
+  }
+
+  async rotate(): Promise<{ rotated: number; keyId: string }> {
+    const done = await this.database.write(async (changes) => {
+      await sql`SELECT pg_advisory_xact_lock(${KEYS_LOCK})`.execute(changes);
+      const rows = await changes.selectFrom('secrets').selectAll().forUpdate().execute();
+      // Before the new key is made: what cannot be opened stops it all.
+      const opened = rows.map((row) => ({ row, value: this.open(row) }));
+      const key = this.keyring.renew();
+      for (const { row, value } of opened) await reseal(changes, row, value, key);
+      return { rotated: rows.length, keyId: key.id };
+    });
+    await this.pruneKeys(done.keyId);
+    return done;
+  }
+
+  /** Old keys go only when nothing is left that they open, also nothing of before a restored backup. */
+  private pruneKeys(keyId: string): Promise<void> {
+    return this.database.write(async (changes) => {
+      await sql`SELECT pg_advisory_xact_lock(${KEYS_LOCK})`.execute(changes);
+      const others = await changes
+        .selectFrom('secrets')
+        .select('name')
+        .where('key_id', '!=', keyId)
+        .limit(1)
+        .execute();
+      if (others.length === 0 && this.keyring.current().id === keyId) this.keyring.prune();
+    });
+  }
+}
+
+async function reseal(changes: Changes, row: SealedSecret, value: string, key: Key): Promise<void> {
+  await changes
+    .updateTable('secrets')
+    .set(seal(value, key, placeOf(row)))
+    .where('project_id', '=', row.project_id)
+    .where('name', '=', row.name)
+    .execute();
+}
+
+function placeOf({ project_id, name }: Placed): string {
+  return `${project_id}\n${name}`;
+}
+
+function checkSecret(name: string, value: string): void {
+  const problems = [];
+  if (!NAME.test(name)) {
+    problems.push({
+      path: 'name',
+      message: 'A name has letters, digits and _, does not begin with a digit, and has at most 128 of them.',
+    });
+  }
+  const bytes = Buffer.byteLength(value);
+  if (bytes === 0 || bytes > MAX_VALUE_BYTES) {
+    problems.push({ path: 'value', message: `A value has 1 to ${MAX_VALUE_BYTES} bytes, not ${bytes}.` });
+  }
+  if (problems.length === 0) return;
+  const message = problems.map((problem) => problem.message).join(' ');
+  throw new SwitchboardError('invalid_input', message, { data: { problems } });
+}

@@ -1,0 +1,146 @@
+import { SwitchboardError } from '../errors.ts';
+import type { Changes, Database } from './database.ts';
+import { isUniqueViolation, notFound, requireProject, requireVersion } from './projects.ts';
+import type { NewServer, ProjectRow, ServerRow } from './types.ts';
+
+const columns = ['name', 'description', 'transport', 'config', 'settings', 'enabled'] as const;
+
+export class ServerRows {
+  private readonly database: Database;
+
+  constructor(database: Database) {
+    this.database = database;
+  }
+
+  create(projectId: string, servers: readonly NewServer[], replace: boolean): Promise<ServerRow[]> {
+    return this.database.write(async (changes) => {
+      const project = await requireProject(changes, projectId);
+      requireDistinct(servers);
+      const present = await findServers(changes, projectId, servers);
+      const taken = present.filter(({ product_id }) => !replace || product_id !== null);
+      if (taken.length > 0) throw namesTaken(taken.map(nameOf), project);
+      const rows: ServerRow[] = [];
+      for (const server of servers) {
+        const before = present.find(({ name }) => name === server.name);
+        rows.push(
+          before === undefined
+            ? await insertServer(changes, projectId, null, server)
+            : await updateServer(changes, before, server),
+        );
+      }
+      return rows;
+    });
+  }
+
+  async change(
+    projectId: string,
+    name: string,
+    input: Partial<NewServer>,
+    expectedVersion: number | undefined,
+  ): Promise<ServerRow> {
+    return this.database.write(async (changes) => {
+      const project = await requireProject(changes, projectId);
+      const server = await requireServer(changes, project, name, expectedVersion);
+      try {
+        return await updateServer(changes, server, input);
+      } catch (error) {
+        if (isUniqueViolation(error) && input.name !== undefined) throw namesTaken([input.name], project);
+        throw error;
+      }
+    });
+  }
+
+  delete(projectId: string, name: string, expectedVersion: number | undefined): Promise<void> {
+    return this.database.write(async (changes) => {
+      const project = await requireProject(changes, projectId);
+      const { id } = await requireServer(changes, project, name, expectedVersion);
+      await changes.deleteFrom('project_mcp_servers').where('id', '=', id).execute();
+    });
+  }
+}
+
+/** The servers of these names that are there, whoever brought them. */
+export function findServers(
+  changes: Changes,
+  projectId: string,
+  servers: readonly { name: string }[],
+): Promise<ServerRow[]> {
+  if (servers.length === 0) return Promise.resolve([]);
+  return changes
+    .selectFrom('project_mcp_servers')
+    .selectAll()
+    .where('project_id', '=', projectId)
+    .where('name', 'in', servers.map(nameOf))
+    .orderBy('name')
+    .forUpdate()
+    .execute();
+}
+
+export function insertServer(
+  changes: Changes,
+  projectId: string,
+  productId: string | null,
+  { name, description, transport, config, settings, enabled }: NewServer,
+): Promise<ServerRow> {
+  return changes
+    .insertInto('project_mcp_servers')
+    .values({
+      ...{ project_id: projectId, product_id: productId },
+      ...{ name, description, transport, config, settings, enabled },
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+}
+
+export async function updateServer(
+  changes: Changes,
+  row: ServerRow,
+  input: Partial<NewServer>,
+): Promise<ServerRow> {
+  const values: Partial<NewServer> = Object.fromEntries(
+    columns.flatMap((column) => (input[column] === undefined ? [] : [[column, input[column]]])),
+  );
+  if (Object.keys(values).length === 0) return row;
+  return changes
+    .updateTable('project_mcp_servers')
+    .set(values)
+    .where('id', '=', row.id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+}
+
+/** Two of one name would be one after the other the same row. */
+export function requireDistinct(servers: readonly { name: string }[]): void {
+  const names = servers.map(nameOf);
+  const twice = [...new Set(names.filter((name, index) => names.indexOf(name) !== index))];
+  if (twice.length === 0) return;
+  throw new SwitchboardError(
+    'invalid_input',
+    `More than one server has the name ${twice.map((name) => `"${name}"`).join(', ')}.`,
+    { data: { names: twice, problems: [{ path: 'servers', message: 'Each needs a name of its own.' }] } },
+  );
+}
+
+export function namesTaken(names: string[], { name: project }: ProjectRow): SwitchboardError {
+  const message =
+    names.length === 1
+      ? `There is a server "${names[0]}" in project "${project}" already.`
+      : `There are servers ${names.map((name) => `"${name}"`).join(', ')} in project "${project}" already.`;
+  return new SwitchboardError('conflict', message, { data: { names } });
+}
+
+async function requireServer(
+  changes: Changes,
+  project: ProjectRow,
+  name: string,
+  expectedVersion: number | undefined,
+): Promise<ServerRow> {
+  const [server] = await findServers(changes, project.id, [{ name }]);
+  if (server === undefined) throw notFound('server', name, project.name);
+  requireVersion(`server "${name}" in project "${project.name}"`, server.version, expectedVersion);
+  return server;
+}
+
+function nameOf({ name }: { name: string }): string {
+  return name;
+}

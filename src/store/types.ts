@@ -1,0 +1,167 @@
+import type { Selectable } from 'kysely';
+import type { DB } from './schema.ts';
+
+export interface StoreOptions {
+  /** postgres://…; undefined: a PostgreSQL of our own in `home`. */
+  url: string | undefined;
+  home: string;
+  /** The keys of secrets (SWITCHBOARD_SECRET_KEY); undefined: the key file in `home`. */
+  secretKey: string | undefined;
+  /** Ends an opening that is under way. */
+  signal?: AbortSignal;
+  /** Ends a PostgreSQL of our own at once. For when there is no time to stop. */
+  killSignal?: AbortSignal;
+  events: StoreEvents;
+}
+
+export interface StoreEvents {
+  progress(message: string): void;
+  warned(message: string): void;
+  /** The database went away, and why, or is back. */
+  connectionChanged(isConnected: boolean, reason: string | undefined): void;
+}
+
+export type ProjectRow = Selectable<DB['projects']>;
+export type ServerRow = Selectable<DB['project_mcp_servers']>;
+export type ProductRow = Selectable<DB['products']>;
+export type CallRow = Selectable<DB['agent_run_tool_calls']>;
+/** A secret as it is kept. `version` is another one after each change of the value, not after one of the key. */
+export type SealedSecret = Selectable<DB['secrets']>;
+/** Something that was switched off: a tool, or the whole server where `tool_name` is null. */
+export type Switch = Pick<Selectable<DB['switches']>, 'server_name' | 'tool_name'>;
+
+/** Everything of a project that the program runs by, as it was at one moment. */
+export interface ProjectState {
+  project: ProjectRow;
+  /** By the time they were made, then by name. */
+  servers: ServerRow[];
+  products: Pick<ProductRow, 'id' | 'name' | 'version'>[];
+  switches: Switch[];
+  secrets: SealedSecret[];
+}
+
+export type NewProject = Pick<ProjectRow, 'name'> &
+  Partial<Pick<ProjectRow, 'description' | 'record_payloads' | 'retention_days'>>;
+
+export type NewServer = Pick<
+  ServerRow,
+  'name' | 'description' | 'transport' | 'config' | 'settings' | 'enabled'
+>;
+
+export interface NewProduct {
+  name: string;
+  version: string;
+  manifest: Record<string, unknown>;
+  servers: readonly NewServer[];
+}
+
+/** What an installation did, by names of servers. */
+export interface InstalledProduct {
+  product: ProductRow;
+  isNew: boolean;
+  added: string[];
+  changed: string[];
+  removed: string[];
+  unchanged: string[];
+}
+
+export interface CallRecord {
+  /** A uuid; a record that is written twice is kept once. */
+  id: string;
+  projectId: string;
+  runId?: string | undefined;
+  messageId?: string | undefined;
+  step?: number | undefined;
+  client: string;
+  method: string;
+  server: string | null;
+  replica: number | null;
+  tool: string | null;
+  status: CallRow['status'];
+  durationMs: number;
+  inputBytes: number;
+  outputBytes: number;
+  error: { code: string; message: string } | null;
+  /** JSON text. */
+  input: string | null;
+  /** JSON text. */
+  output: string | null;
+  startedAt: Date;
+}
+
+export interface CallFilter {
+  server?: string | undefined;
+  tool?: string | undefined;
+  status?: CallRow['status'] | undefined;
+  since?: Date | undefined;
+  /** Exclusive. */
+  until?: Date | undefined;
+  limit: number;
+  cursor?: string | undefined;
+}
+
+export interface CallPage {
+  /** Newest first. */
+  calls: CallRow[];
+  nextCursor: string | undefined;
+}
+
+/**
+ * What is kept in the database. A change is there when its promise settles. An `expectedVersion` that is not the one of
+ * the row makes a change fail (`version_conflict`); undefined stands for any.
+ */
+export interface Store {
+  projects(): Promise<ProjectState[]>;
+  project(id: string): Promise<ProjectState | undefined>;
+  /**
+   * Tells of every change of a project, whoever made it, after it is there; `undefined`: some may have been missed, look
+   * at all of them. Gives what ends that.
+   */
+  follow(listener: (projectId: string | undefined) => void): () => void;
+  readonly isConnected: boolean;
+
+  createProject(input: NewProject): Promise<ProjectRow>;
+  changeProject(
+    id: string,
+    changes: Partial<NewProject>,
+    expectedVersion: number | undefined,
+  ): Promise<ProjectRow>;
+  deleteProject(id: string, expectedVersion: number | undefined): Promise<void>;
+
+  /** All of them or none. `replace`: those that are there already become as given, unless a product brought them. */
+  createServers(projectId: string, servers: readonly NewServer[], replace: boolean): Promise<ServerRow[]>;
+  changeServer(
+    projectId: string,
+    name: string,
+    changes: Partial<NewServer>,
+    expectedVersion: number | undefined,
+  ): Promise<ServerRow>;
+  deleteServer(projectId: string, name: string, expectedVersion: number | undefined): Promise<void>;
+
+  /** Installs or upgrades. `reserved`: names of servers that have no row, and clash all the same. */
+  installProduct(
+    projectId: string,
+    product: NewProduct,
+    reserved: readonly string[],
+  ): Promise<InstalledProduct>;
+  products(projectId: string): Promise<ProductRow[]>;
+  /** Gives the names of the servers that went with it. */
+  removeProduct(projectId: string, name: string): Promise<string[]>;
+
+  setSwitch(projectId: string, serverName: string, toolName: string | null, enabled: boolean): Promise<void>;
+
+  putSecret(projectId: string, name: string, value: string): Promise<{ created: boolean }>;
+  deleteSecret(projectId: string, name: string): Promise<void>;
+  /** The value; throws where no known key opens it. */
+  openSecret(sealed: SealedSecret): string;
+  /** Seals every secret with a new key, or with the first one of SWITCHBOARD_SECRET_KEY. */
+  rotateSecrets(): Promise<{ rotated: number; keyId: string }>;
+
+  /** Records of projects that are gone are left out. */
+  recordCalls(calls: readonly CallRecord[]): Promise<void>;
+  calls(projectId: string, filter: CallFilter): Promise<CallPage>;
+  /** Deletes what is older than its project keeps it, and tells how many. */
+  deleteOldCalls(): Promise<number>;
+
+  close(): Promise<void>;
+}
