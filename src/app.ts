@@ -1,7 +1,14 @@
 import { join } from 'node:path';
 import { createApi } from './api/api.ts';
-import type { ServerEvent, ServerView } from './api/servers.ts';
-import { eventOf, unchangedEvent, viewOf } from './app/server-views.ts';
+import type { ServerEvent, ServerView } from './api/views.ts';
+import type { Stored } from './app/backend/parts.ts';
+import { createBackend } from './app/backend.ts';
+import { Followers } from './app/followers.ts';
+import { watchIdleness } from './app/idleness.ts';
+import { type LiveProject, unstoredProject } from './app/live-project.ts';
+import { Projects } from './app/projects.ts';
+import { eventOf, unchangedEvent, viewsOf } from './app/server-views.ts';
+import { noStorage, Storage } from './app/storage.ts';
 import { endLeftovers } from './channels/leftovers.ts';
 import { ProcessRecord } from './channels/process-record.ts';
 import {
@@ -14,11 +21,11 @@ import {
 import { SwitchboardError } from './errors.ts';
 import { Gateway } from './gateway/gateway.ts';
 import { HttpFront } from './gateway/http/server.ts';
-import { Scope } from './gateway/scope.ts';
+import type { CallRecorder } from './gateway/records.ts';
 import { identity } from './identity.ts';
-import { offerKinds } from './upstreams/discovery.ts';
-import type { Server } from './upstreams/server.ts';
-import { Servers } from './upstreams/servers.ts';
+import type { ReplicaSettings } from './upstreams/replica.ts';
+import type { Server, ServerEvents } from './upstreams/server.ts';
+import { type Changes, startServers } from './upstreams/servers.ts';
 
 export type { ServerEvent, ServerView };
 
@@ -26,8 +33,13 @@ export interface AppOptions {
   configPath: string;
   host: string;
   port: number;
-  /** The folder of this user's Switchboards; several may run in it. */
+  /** The folder of this user's Switchboards. */
   home: string;
+  /** Where projects are kept. Without one there is only what the configuration file says. */
+  database:
+    | { mode: 'none' }
+    | { mode: 'embedded'; secretKey: string | undefined }
+    | { mode: 'server'; url: string; secretKey: string | undefined };
   /** Overrides how every server starts. */
   startup?: ServerConfig['startup'];
   /** Overrides what happens when a server fails that starts with Switchboard. */
@@ -42,6 +54,8 @@ export interface AppOptions {
 
 /** What happens, for whoever shows it to the user. */
 export interface AppEvents {
+  /** Something takes its time. */
+  progressed(message: string): void;
   /** Clients are served from now on. */
   listening(url: string): void;
   /** `from` is the state of now where only what the server offers has changed. */
@@ -77,64 +91,88 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
   const record = ProcessRecord.open(runFolder, events.warned);
   options.killSignal?.addEventListener('abort', () => record.killAll());
   const watch = watchConfiguration(options.configPath, (result) => reload(result), events.warned);
+  let storage: Storage | undefined;
   try {
     const configuration = withOverrides(await loadConfiguration(options.configPath, events.warned), options);
-    const { settings } = configuration;
-    let idleness: NodeJS.Timeout | undefined;
-    const self = identity();
-    const watchers = new Set<(event: ServerEvent) => void>();
+    storage = await Storage.open(options, events);
+    return await run(configuration, storage);
+  } catch (error) {
+    watch.close();
+    await storage?.store.close();
+    record.close();
+    throw error;
+  }
 
-    const servers = new Servers(
+  async function run(configuration: Configuration, storage: Storage | undefined): Promise<App> {
+    const { settings } = configuration;
+    const self = identity();
+    const followers = new Followers();
+    const serverSettings = serverSettingsOf(settings, self, record);
+    /** Those that came before clients do. */
+    let waiting: Server[] | undefined = [];
+
+    const serverEvents: ServerEvents = {
+      stateChanged: (server, replica, from) => {
+        const project = projects.lookUp(server.project.id);
+        if (project === undefined) return;
+        const event = eventOf(project, server, replica, from);
+        events.serverChanged(event);
+        followers.changed(project, event);
+      },
+      offerChanged: (server, kinds) => {
+        const project = projects.lookUp(server.project.id);
+        if (project === undefined) return;
+        if (server.condition.state === 'ready') events.serverChanged(unchangedEvent(project, server));
+        projects.changed(project, kinds);
+      },
+      connected: (...connected) => gateway.connected(...connected),
+      disconnected: (...gone) => gateway.disconnected(...gone),
+      notified: (...said) => gateway.notified(...said),
+      asked: (server, _replica, word) => gateway.asked(server, word),
+    };
+    const projects = new Projects(
+      configuration,
       {
-        identity: self,
-        connectTimeoutMs: settings.connectTimeoutMs,
-        maxMessageBytes: settings.maxMessageBytes,
-        queueLimit: settings.queueLimit,
-        recovery: {
-          backoff: { firstMs: settings.backoffFirstMs, maxMs: settings.backoffMaxMs },
-          breakerFailures: settings.breakerFailures,
-          breakerOpenMs: settings.breakerOpenMs,
-        },
-        ejectAfter: settings.ejectAfter,
-        ejectMs: settings.ejectMs,
-        variable: (name) => process.env[name],
-        children: record,
+        servers: serverSettings,
+        events: serverEvents,
+        openSecret: (sealed) => storage!.openSecret(sealed),
+        home: options.home,
+        startup: options.startup,
+        warned: events.warned,
       },
       {
-        stateChanged: (server, replica, from) => {
-          const event = eventOf(server, replica, from);
-          events.serverChanged(event);
-          for (const tell of watchers) tell(event);
+        listsChanged: (scope, lists, warnings) => {
+          gateway.announce(scope, lists);
+          for (const warning of warnings) events.warned(warning);
         },
-        offerChanged: (server, kinds) => {
-          if (server.condition.state === 'ready') events.serverChanged(unchangedEvent(server));
-          scope.changes(kinds);
+        applied: (project, changes) => applied(project, changes),
+        removed: (project) => {
+          gateway.endScope(project.scope);
+          followers.removed(project);
         },
-        connected: (...connected) => gateway.connected(...connected),
-        disconnected: (...gone) => gateway.disconnected(...gone),
-        notified: (...said) => gateway.notified(...said),
-        asked: (server, _replica, word) => gateway.asked(server, word),
       },
     );
-    const scope = new Scope(servers, scopeSettings(settings), (lists, warnings) => {
-      gateway.announce(lists);
-      for (const warning of warnings) events.warned(warning);
+    const stored = storage?.serve(projects, events);
+    const gateway: Gateway = new Gateway(projects, stored?.recorder ?? noRecorder, {
+      identity: self,
+      ...settings,
     });
-    const gateway = new Gateway(scope, { identity: self, ...settings });
-    const api = createApi({
-      servers: () => servers.all().map(viewOf),
-      log: (name) => servers.get(name)?.log.lines,
-      subscribe(listener) {
-        watchers.add(listener);
-        return () => watchers.delete(listener);
-      },
-    });
+    const parts = { projects, stored, servers: serverSettings };
+    const api = createApi(
+      createBackend(parts, followers, () => ({
+        version: self.version,
+        database: storage?.status ?? noStorage,
+        records: { queued: stored?.recorder.queued ?? 0, dropped: stored?.recorder.dropped ?? 0 },
+        sessions: gateway.sessionCount,
+      })),
+      (thrown) => events.warned(`internal error: ${(thrown as Error)?.stack ?? thrown}`),
+    );
     const front = new HttpFront(gateway, api.handle, {
       ...options,
       maxMessageBytes: settings.maxMessageBytes,
     });
+    const idleness = watchIdleness(gateway, options.exitWhenIdleMs, events.idle);
 
-    const { started } = servers.apply(configuration.servers);
     const port = await startAndListen().catch(async (error: unknown) => {
       await stop();
       throw error;
@@ -142,32 +180,41 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     const host = options.host.includes(':') ? `[${options.host}]` : options.host;
     const url = `http://${host}:${port}`;
     events.listening(url);
-    if (settings.onStartFailure === 'continue') void servers.start(started, false);
+    const first = waiting;
+    waiting = undefined;
+    if (settings.onStartFailure === 'continue') void startServers(first, false);
     reload = (result) => {
       if (result instanceof SwitchboardError) {
         events.warned(`${result.message}\nThe configuration stays as it was.`);
         return;
       }
-      const next = withOverrides(result, options);
-      scope.configure(scopeSettings(next.settings));
-      const changes = servers.apply(next.servers);
-      gateway.regrouped();
-      void servers.start(changes.started, false);
-      scope.changes(offerKinds);
-      const { started, changed, stopped } = changes;
-      events.configApplied(started.map(nameOf), changed.map(nameOf), stopped.map(nameOf));
+      const isApplied = projects.configure(withOverrides(result, options));
+      if (!isApplied) events.configApplied([], [], []);
     };
     if (early !== undefined) reload(early);
-    idleness = watchIdleness(gateway, options.exitWhenIdleMs, events);
 
-    return { url, servers: () => servers.all().map(viewOf), stop };
+    return { url, servers: () => projects.list().flatMap(viewsOf), stop };
+
+    function applied(project: LiveProject, changes: Changes): void {
+      if (waiting !== undefined) {
+        waiting.push(...changes.started);
+        return;
+      }
+      gateway.regrouped(project.servers);
+      void startServers(changes.started, false);
+      const nameOf = ({ name }: Server) => (project.isDefault ? name : `${project.name}/${name}`);
+      const { started, changed, stopped } = changes;
+      events.configApplied(started.map(nameOf), changed.map(nameOf), stopped.map(nameOf));
+    }
 
     /** Where one server that cannot be started takes the others with it, clients come in when all are there. */
     async function startAndListen(): Promise<number> {
-      const stopServers = () => void servers.stop();
+      if (stored === undefined) projects.apply(unstoredProject);
+      else await stored.refresher.refresh();
+      const stopServers = () => void projects.stop();
       options.signal?.addEventListener('abort', stopServers);
       if (options.signal?.aborted) stopServers();
-      if (settings.onStartFailure === 'abort') await servers.start(started, true);
+      if (settings.onStartFailure === 'abort') await startServers(waiting ?? [], true);
       options.signal?.removeEventListener('abort', stopServers);
       return front.listen();
     }
@@ -175,51 +222,43 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     async function stop(): Promise<void> {
       clearInterval(idleness);
       watch.close();
-      scope.close();
       gateway.close();
       api.close();
-      await Promise.all([front.close(), servers.stop()]);
+      await Promise.all([front.close(), projects.stop()]);
+      await closeStorage(storage, stored);
       record.close();
     }
-  } catch (error) {
-    watch.close();
-    record.close();
-    throw error;
   }
 }
 
-function watchIdleness(
-  gateway: Gateway,
-  exitWhenIdleMs: number | undefined,
-  events: AppEvents,
-): NodeJS.Timeout | undefined {
-  if (exitWhenIdleMs === undefined) return undefined;
-  let idleSince = Date.now();
-  const timer = setInterval(
-    () => {
-      if (gateway.sessionCount > 0) idleSince = Date.now();
-      else if (Date.now() - idleSince >= exitWhenIdleMs) events.idle();
-    },
-    Math.min(1_000, exitWhenIdleMs),
-  );
-  timer.unref();
-  return timer;
+async function closeStorage(storage: Storage | undefined, stored: Stored | undefined): Promise<void> {
+  if (storage !== undefined && stored !== undefined) await storage.close(stored);
 }
 
-function withOverrides(
-  { servers, settings }: Configuration,
-  { startup, onStartFailure = settings.onStartFailure }: AppOptions,
-): Configuration {
+const noRecorder: CallRecorder = { keepsPayloads: () => false, record() {} };
+
+function serverSettingsOf(
+  settings: Settings,
+  self: ReplicaSettings['identity'],
+  children: ReplicaSettings['children'],
+): Omit<ReplicaSettings, 'project' | 'variable' | 'redact'> {
   return {
-    servers: startup === undefined ? servers : servers.map((server) => ({ ...server, startup })),
-    settings: { ...settings, onStartFailure },
+    identity: self,
+    connectTimeoutMs: settings.connectTimeoutMs,
+    maxMessageBytes: settings.maxMessageBytes,
+    queueLimit: settings.queueLimit,
+    recovery: {
+      backoff: { firstMs: settings.backoffFirstMs, maxMs: settings.backoffMaxMs },
+      breakerFailures: settings.breakerFailures,
+      breakerOpenMs: settings.breakerOpenMs,
+    },
+    ejectAfter: settings.ejectAfter,
+    ejectMs: settings.ejectMs,
+    children,
   };
 }
 
-function scopeSettings({ naming, separator, pageSize, discoveryWaitMs }: Settings) {
-  return { mode: naming, separator, pageSize, discoveryWaitMs };
-}
-
-function nameOf({ name }: Server): string {
-  return name;
+function withOverrides(configuration: Configuration, { onStartFailure }: AppOptions): Configuration {
+  if (onStartFailure === undefined) return configuration;
+  return { ...configuration, settings: { ...configuration.settings, onStartFailure } };
 }

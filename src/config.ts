@@ -2,6 +2,13 @@
 export { type ImportedServers, type ImportOptions, importFile, importText } from './config/import.ts';
 export { loadConfiguration } from './config/load.ts';
 export type { ServerEntry } from './config/schema.ts';
-export type { Configuration, ServerConfig, ServerTransport, Settings } from './config/types.ts';
-export { resolveVariables } from './config/variables.ts';
+export { checkStored, isEnabled } from './config/server.ts';
+export type {
+  Configuration,
+  ServerConfig,
+  ServerDefaults,
+  ServerTransport,
+  Settings,
+} from './config/types.ts';
+export { resolveVariables, variablesOf } from './config/variables.ts';
 export { watchConfiguration } from './config/watch.ts';

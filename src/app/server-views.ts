@@ -1,20 +1,82 @@
-import type { ServerEvent, ServerState, ServerView } from '../api/servers.ts';
+import type { ServerEvent, ServerState, ServerView } from '../api/views.ts';
+import type { ServerTransport } from '../config.ts';
 import type { Condition } from '../upstreams/condition.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
+import type { ListedServer, LiveProject } from './live-project.ts';
 
-/** A server as everybody outside sees it. */
-export function viewOf({ config, condition, offer, replicas }: Server): ServerView {
+/** A server as everybody outside sees it, whether it runs or not. */
+export function viewOf(project: LiveProject, listed: ListedServer): ServerView {
+  const { config, row, isEnabled } = listed;
+  const server = project.servers.get(config.name);
+  return {
+    id: row?.id ?? null,
+    project: project.name,
+    source: row === undefined ? 'file' : row.product_id === null ? 'api' : 'product',
+    product_id: row?.product_id ?? null,
+    product: (row && project.productOf(row)) ?? null,
+    name: config.name,
+    description: row?.description || null,
+    transport: config.transport.type,
+    config: (row?.config as ServerView['config'] | undefined) ?? fileConfigView(config.transport),
+    enabled: isEnabled,
+    group: config.group ?? null,
+    replica_count: config.replicas,
+    labels: config.labels,
+    concurrency: config.concurrency,
+    isolation: config.isolation,
+    timeout_ms: config.timeoutMs,
+    max_timeout_ms: config.maxTimeoutMs,
+    idle_stop_ms: config.idleStopMs,
+    startup: config.startup,
+    prefix: config.prefix ?? null,
+    ...(server === undefined ? notRunning(project, listed) : running(server)),
+    version: row?.version ?? null,
+    created_at: row?.created_at.toISOString() ?? null,
+    updated_at: row?.updated_at.toISOString() ?? null,
+  };
+}
+
+/** All servers of a project, in the order in which they are written down. */
+export function viewsOf(project: LiveProject): ServerView[] {
+  return project.listed.map((listed) => viewOf(project, listed));
+}
+
+/** What is told when a replica has gone from one state to another. */
+export function eventOf(
+  project: LiveProject,
+  server: Server,
+  replica: Replica,
+  from: ServerState,
+): ServerEvent {
+  return {
+    time: new Date().toISOString(),
+    server: viewOfServer(project, server),
+    replica: server.replicas.length === 1 ? null : replica.number,
+    from,
+  };
+}
+
+/** The same for a server whose state is as it was, but not what it offers. */
+export function unchangedEvent(project: LiveProject, server: Server): ServerEvent {
+  const view = viewOfServer(project, server);
+  return { time: new Date().toISOString(), server: view, replica: null, from: view.state };
+}
+
+/** Also of one that is no longer written down, while it stops. */
+function viewOfServer(project: LiveProject, server: Server): ServerView {
+  const { name, config } = server;
+  const listed = project.listed.find((candidate) => candidate.name === name);
+  const view = viewOf(project, listed ?? { name, config, row: undefined, isEnabled: false });
+  return { ...view, ...running(server) };
+}
+
+function running({ condition, offer, replicas }: Server) {
   const now = Date.now();
   const each = replicas.map((replica) => replicaView(replica, now));
   const sum = (key: 'in_flight' | 'queued' | 'restarts') =>
     each.reduce((total, replica) => total + replica[key], 0);
   return {
-    name: config.name,
-    transport: config.transport.type,
-    group: config.group ?? null,
-    labels: config.labels,
-    startup: config.startup,
     ...conditionView(condition),
     tool_count: offer?.tools.length ?? null,
     resource_count: offer?.resources.length ?? null,
@@ -27,20 +89,39 @@ export function viewOf({ config, condition, offer, replicas }: Server): ServerVi
   };
 }
 
-/** What is told when a replica has gone from one state to another. */
-export function eventOf(server: Server, replica: Replica, from: ServerState): ServerEvent {
+function notRunning({ row: project }: LiveProject, { row }: ListedServer) {
   return {
-    time: new Date().toISOString(),
-    server: viewOf(server),
-    replica: server.replicas.length === 1 ? null : replica.number,
-    from,
+    state: 'disabled' as const,
+    since: (row?.updated_at ?? project.updated_at).toISOString(),
+    error: null,
+    next_try: null,
+    tool_count: null,
+    resource_count: null,
+    prompt_count: null,
+    in_flight: 0,
+    queued: 0,
+    longest_wait_ms: 0,
+    restarts: 0,
+    replicas: [],
   };
 }
 
-/** The same for a server whose state is as it was, but not what it offers. */
-export function unchangedEvent(server: Server): ServerEvent {
-  const view = viewOf(server);
-  return { time: new Date().toISOString(), server: view, replica: null, from: view.state };
+const MASK = '***';
+
+/**
+ * People write secrets into such files, and whoever may look at the API need not see them: of values only those are shown
+ * that refer to a variable.
+ */
+function fileConfigView(transport: ServerTransport): ServerView['config'] {
+  const masked = (values: Record<string, string>) =>
+    Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [name, /^\$\{[^}]*\}$/.test(value) ? value : MASK]),
+    );
+  if (transport.type === 'stdio') {
+    const { command, args, env, cwd } = transport;
+    return { command, args, env: masked(env), cwd };
+  }
+  return { url: transport.url, headers: masked(transport.headers) };
 }
 
 function replicaView(replica: Replica, now: number): ServerView['replicas'][number] {

@@ -4,11 +4,16 @@ import { Catalog, type Contribution, type ServerOffer } from './catalog.ts';
 const rules = { mode: 'on-conflict', separator: '__', pageSize: 0 } as const;
 
 function offer(server: string, offered: Partial<ServerOffer>): ServerOffer {
-  return { server, prefix: server, tools: [], resources: [], templates: [], prompts: [], ...offered };
+  const nothing = { tools: [], resources: [], templates: [], prompts: [] };
+  return { server, place: server, prefix: server, ...nothing, ...offered };
 }
 
 function contribution(server: string, offered: Partial<ServerOffer>): Contribution {
-  return { group: server, prefix: server, servers: [offer(server, offered)] };
+  return group(server, offer(server, offered));
+}
+
+function group(name: string, ...servers: ServerOffer[]): Contribution {
+  return { place: name, group: name, project: undefined, prefix: name, servers };
 }
 
 function listed(catalog: Catalog, name: keyof Catalog['lists']): unknown {
@@ -115,11 +120,6 @@ describe('a group in a catalog', () => {
   const readOnly = { annotations: { readOnlyHint: true } };
   const search = (server: string, more: object = {}) =>
     offer(server, { tools: [{ name: 'search', title: server, ...more }], prompts: [{ name: 'ask' }] });
-  const group = (name: string, ...servers: ServerOffer[]): Contribution => ({
-    group: name,
-    prefix: name,
-    servers,
-  });
 
   it('[G4] lists what its servers share once, in the words of the first, and says whose it is', () => {
     const catalog = new Catalog([group('pool', search('one'), search('two'))], rules);

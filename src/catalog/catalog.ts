@@ -7,6 +7,8 @@ type Item = Record<string, unknown>;
 /** What one server offers. */
 export interface ServerOffer {
   server: string;
+  /** What stands for it in URIs. Unlike its name it is unique in the catalog. */
+  place: string;
   prefix: string;
   tools: readonly Item[];
   resources: readonly Item[];
@@ -16,7 +18,11 @@ export interface ServerOffer {
 
 /** What a group brings into a catalog: what its servers offer, as one. */
 export interface Contribution {
+  /** What stands for the group in URIs. Unlike its name it is unique in the catalog. */
+  place: string;
   group: string;
+  /** Whose it is, where that is worth telling. */
+  project: string | undefined;
   prefix: string;
   servers: readonly ServerOffer[];
 }
@@ -25,10 +31,12 @@ export interface CatalogRules extends NamingRules {
   pageSize: number;
 }
 
-/** Where a public name or URI leads: the group, and what its servers call the thing themselves. */
+/** Where a public name or URI leads: the group, by its place, and what its servers call the thing themselves. */
 export interface Route {
   group: string;
   own: string;
+  /** The place under which it was asked for: that of the group, or of one server in it. */
+  place: string;
   /** Where one server of the group was named. */
   server: string | undefined;
   /** The servers of the group that have it, where only a template tells; undefined where their lists do, or nothing does. */
@@ -42,16 +50,30 @@ export type ListName = 'tools' | 'resources' | 'templates' | 'prompts';
 /** Under these keys of `_meta` every listed item says where it is from. */
 const SERVER_META_KEY = 'dev.switchboard/server';
 const GROUP_META_KEY = 'dev.switchboard/group';
+const PROJECT_META_KEY = 'dev.switchboard/project';
+
+/** A tool under all of its names. */
+export interface NamedTool {
+  /** Undefined where a later one of the same name hides it. */
+  listed: string | undefined;
+  qualified: string;
+  place: string;
+  group: string;
+  server: string;
+  /** As its server describes it. */
+  item: Item;
+}
 
 /** Everything that the servers in scope offer, as one. A snapshot: it never changes, it is replaced. */
 export class Catalog {
   readonly lists: Record<ListName, Listing>;
   /** What a user should know about: names that hide other names. */
   readonly warnings: string[] = [];
+  readonly namedTools: NamedTool[] = [];
   private readonly tools = new Map<string, Route>();
   private readonly prompts = new Map<string, Route>();
   /** The group that a name in a URI stands for, and the server of it, where it is one. */
-  private readonly places = new Map<string, Pick<Route, 'group' | 'server'>>();
+  private readonly places = new Map<string, Place>();
   private readonly resourceOwners = new Map<string, Set<string>>();
   private readonly templates: {
     group: string;
@@ -63,12 +85,12 @@ export class Catalog {
 
   constructor(contributions: readonly Contribution[], rules: CatalogRules) {
     this.shared = new Set(
-      contributions.filter(({ servers }) => servers.length > 1).map(({ group }) => group),
+      contributions.filter(({ servers }) => servers.length > 1).map(({ place }) => place),
     );
-    for (const { group, servers } of contributions) {
-      for (const { server } of servers) this.places.set(server, { group, server });
+    for (const { place: group, servers } of contributions) {
+      for (const { server, place } of servers) this.places.set(place, { group, place, server });
     }
-    for (const { group } of contributions) this.places.set(group, { group, server: undefined });
+    for (const { place } of contributions) this.places.set(place, { group: place, place, server: undefined });
     this.lists = {
       tools: new Listing('tools', this.addNamed('tools', contributions, rules, this.tools), rules.pageSize),
       prompts: new Listing(
@@ -101,8 +123,8 @@ export class Catalog {
     }
     const owners = this.resourceOwners.get(uri) ?? this.ownersByTemplate(uri);
     if (owners.size !== 1) return undefined;
-    const [group] = owners;
-    return this.resourceRoute({ group: group!, server: undefined }, uri);
+    const group = [...owners][0]!;
+    return this.resourceRoute({ group, place: group, server: undefined }, uri);
   }
 
   private behind(uri: string): Route | undefined {
@@ -111,7 +133,7 @@ export class Catalog {
     return place && this.resourceRoute(place, inner.ownUri);
   }
 
-  private resourceRoute(place: Pick<Route, 'group' | 'server'>, own: string): Route {
+  private resourceRoute(place: Place, own: string): Route {
     const isListed = !this.shared.has(place.group) || this.resourceOwners.get(own)?.has(place.group) === true;
     const likely = isListed ? [] : this.templates.filter(({ group }) => group === place.group);
     const among = likely.filter(({ matches }) => matches(own)).flatMap(({ servers }) => servers);
@@ -139,22 +161,25 @@ export class Catalog {
     const names = publicNames(
       entries.map(({ contribution, key, alias }) =>
         alias === undefined
-          ? { server: contribution.group, prefix: contribution.prefix, name: key, isAlias: false }
-          : { server: alias.server, prefix: alias.prefix, name: key, isAlias: true },
+          ? { server: contribution.place, prefix: contribution.prefix, name: key, isAlias: false }
+          : { server: alias.place, prefix: alias.prefix, name: key, isAlias: true },
       ),
       rules,
     );
     const listed: ListedItem[] = [];
     entries.forEach(({ contribution, key, items, alias }, index) => {
       const { listed: name, qualified } = names[index]!;
-      const { group } = contribution;
+      const { place: group } = contribution;
       const isRepeatable = kind === 'prompts' || items.every(({ item }) => isHarmless(item));
-      const route = { group, own: key, server: alias?.server, among: undefined, isRepeatable };
+      const place = alias?.place ?? group;
+      const route = { group, own: key, place, server: alias?.server, among: undefined, isRepeatable };
       routes.set(qualified, route);
       if (alias !== undefined) return;
+      if (kind === 'tools')
+        this.namedTools.push({ listed: name, qualified, place, group: contribution.group, ...items[0]! });
       if (name === undefined) {
         this.warnings.push(
-          `${kind.slice(0, -1)} "${key}" of server "${group}" is hidden by a later one; call it "${qualified}"`,
+          `${kind.slice(0, -1)} "${key}" of server "${contribution.group}" is hidden by a later one; call it "${qualified}"`,
         );
         return;
       }
@@ -167,7 +192,7 @@ export class Catalog {
   private addResources(contributions: readonly Contribution[]): ListedItem[] {
     return contributions.flatMap((contribution) =>
       sharedItems(contribution, 'resources', 'uri').map(({ key: uri, items }) => {
-        const { group } = contribution;
+        const { place: group } = contribution;
         const owners = this.resourceOwners.get(uri);
         if (owners === undefined) this.resourceOwners.set(uri, new Set([group]));
         else owners.add(group);
@@ -180,7 +205,7 @@ export class Catalog {
   private addTemplates(contributions: readonly Contribution[]): ListedItem[] {
     return contributions.flatMap((contribution) =>
       sharedItems(contribution, 'templates', 'uriTemplate').map(({ key: template, items }) => {
-        const { group } = contribution;
+        const { place: group } = contribution;
         const servers = items.map(({ server }) => server);
         this.templates.push({ group, servers, matches: templateMatcher(template) });
         const uriTemplate = uriPrefix(group) + template;
@@ -189,6 +214,8 @@ export class Catalog {
     );
   }
 }
+
+type Place = Pick<Route, 'group' | 'place' | 'server'>;
 
 interface SourcedItem {
   server: string;
@@ -235,8 +262,12 @@ function isHarmless({ annotations }: Item): boolean {
   return readOnlyHint === true || idempotentHint === true;
 }
 
-function itemBytes({ server, item }: SourcedItem, { group }: Contribution, changed: Item): Buffer {
+function itemBytes({ server, item }: SourcedItem, { group, project }: Contribution, changed: Item): Buffer {
   const meta = typeof item._meta === 'object' && item._meta !== null ? item._meta : {};
-  const from = { [SERVER_META_KEY]: server, ...(group === server ? {} : { [GROUP_META_KEY]: group }) };
+  const from = {
+    [SERVER_META_KEY]: server,
+    ...(group === server ? {} : { [GROUP_META_KEY]: group }),
+    ...(project === undefined ? {} : { [PROJECT_META_KEY]: project }),
+  };
   return Buffer.from(JSON.stringify({ ...item, ...changed, _meta: { ...meta, ...from } }));
 }

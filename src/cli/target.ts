@@ -19,6 +19,7 @@ export async function withSwitchboard<Result>(
 ): Promise<Result> {
   if (flags.config === undefined) return action(flags.url ?? DEFAULT_URL);
   const silent = {
+    progressed() {},
     listening() {},
     serverChanged() {},
     configApplied() {},
@@ -39,6 +40,7 @@ export async function withSwitchboard<Result>(
       host: '127.0.0.1',
       port: 0,
       home: home(),
+      database: { mode: 'none' },
       signal,
       killSignal: kill.signal,
     },

@@ -14,6 +14,8 @@ export interface UpFlags {
   startup?: AppOptions['startup'];
   onStartFailure?: AppOptions['onStartFailure'];
   exitWhenIdle?: number;
+  /** False where it was refused. */
+  database?: boolean;
   json?: boolean;
 }
 
@@ -53,11 +55,13 @@ export async function up(flags: UpFlags): Promise<void> {
       host: flags.host,
       port: flags.port,
       home: home(),
+      database: databaseFor(flags),
       ...(flags.startup === undefined ? {} : { startup: flags.startup }),
       ...(flags.onStartFailure === undefined ? {} : { onStartFailure: flags.onStartFailure }),
       ...(flags.exitWhenIdle === undefined ? {} : { exitWhenIdleMs: flags.exitWhenIdle * 1_000 }),
     },
     {
+      progressed: (message) => show.progress(message),
       listening: (url) => show.listening(url, configPath),
       serverChanged: (event) => show.server(event),
       configApplied: (...changes) => show.configured(...changes),
@@ -72,6 +76,13 @@ export async function up(flags: UpFlags): Promise<void> {
   await app.stop();
 }
 
+/** A server's address stands in the environment and not in a flag: there is a password in it. */
+function databaseFor({ database }: UpFlags): AppOptions['database'] {
+  const { DATABASE_URL: url = '', SWITCHBOARD_SECRET_KEY: secretKey } = process.env;
+  if (database === false || url === 'none') return { mode: 'none' };
+  return url === '' ? { mode: 'embedded', secretKey } : { mode: 'server', url, secretKey };
+}
+
 /** Undefined where the user has stopped it before it was there. */
 async function startUnlessStopped(...start: Parameters<typeof startApp>): Promise<App | undefined> {
   try {
@@ -83,6 +94,7 @@ async function startUnlessStopped(...start: Parameters<typeof startApp>): Promis
 }
 
 interface Reporter {
+  progress(message: string): void;
   listening(url: string, configPath: string): void;
   server(event: ServerEvent): void;
   configured(started: string[], changed: string[], stopped: string[]): void;
@@ -93,6 +105,7 @@ interface Reporter {
 function jsonReporter(): Reporter {
   const event = (value: object) => print(JSON.stringify(value));
   return {
+    progress: (message) => event({ event: 'progress', message }),
     listening: (url, config) =>
       event({ event: 'listening', url: `${url}/mcp`, base_url: url, pid: process.pid, config }),
     server: (change) => event(serverEvent(change)),
@@ -140,6 +153,7 @@ function textReporter(): Reporter {
     print(text);
   };
   return {
+    progress: (message) => print(`${message} …`),
     listening: (url, config) => print(banner(`${url}/mcp`, config)),
     server,
     configured: (started, changed, stopped) => {

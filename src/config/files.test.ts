@@ -45,7 +45,7 @@ describe('loadConfiguration', () => {
 describe('importFile', () => {
   it('reads the file of another program', async () => {
     await writeFile(file, '{"servers": {"a": {"command": "x"}}, /* VS Code */ }');
-    expect(await importFile(file)).toEqual({ mcpServers: { a: { command: 'x' } }, notes: [] });
+    expect(await importFile(file)).toMatchObject({ mcpServers: { a: { command: 'x' } }, notes: [] });
   });
 });
 

@@ -36,7 +36,7 @@ export function readConfiguration(text: string, file: string): ReadConfiguration
     throw invalidConfiguration(file, problems);
   }
   const servers = [...right].map(([name, entry]) => serverOf(name, entry, defaults, file));
-  return { configuration: { servers, settings }, warnings };
+  return { configuration: { servers, settings, defaults }, warnings };
 }
 
 /** The file as data, for whoever reads more than servers and settings from it. */

@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { isSetting, unknownServerKeys } from './keys.ts';
-import { limitProblems, type Path, type Problem, problemsOf } from './problems.ts';
+import { invalidConfiguration, limitProblems, type Path, type Problem, problemsOf } from './problems.ts';
 import { type ServerEntry, serverSchema } from './schema.ts';
 import type { ServerConfig, ServerDefaults, ServerTransport } from './types.ts';
 
@@ -25,6 +25,19 @@ export function checkServer(name: string, value: unknown, path: Path): CheckedSe
 export function timeoutProblems(entry: ServerEntry, defaults: ServerDefaults, path: Path): Problem[] {
   const timeoutMs = entry.timeoutMs ?? defaults.timeoutMs;
   return limitProblems(path, ['timeoutMs', timeoutMs], ['maxTimeoutMs', entry.maxTimeoutMs]);
+}
+
+/** A server that is not in a file; `place` stands for the file that paths are relative to. */
+export function checkStored(
+  name: string,
+  value: unknown,
+  defaults: ServerDefaults,
+  place: string,
+): ServerConfig {
+  const { entry, problems } = checkServer(name, value, []);
+  const wrong = entry === undefined ? problems : timeoutProblems(entry, defaults, []);
+  if (entry === undefined || wrong.length > 0) throw invalidConfiguration(`the server "${name}"`, wrong);
+  return serverOf(name, entry, defaults, place);
 }
 
 /** A checked server, with what it does not say filled in. */

@@ -26,6 +26,10 @@ export interface ServerConfig {
   maxTimeoutMs: number;
   /** After how long without a call it is stopped; 0 is never. */
   idleStopMs: number;
+  /** Set where it is kept in a project: what `${VAR}` stands for is then never taken from our own environment. */
+  secretsOnly?: true;
+  /** The secrets of its project that it refers to, and which version of each; it is started anew for another one. */
+  secrets?: Record<string, string>;
 }
 
 /** What holds for servers that do not say. */
@@ -69,4 +73,6 @@ export interface Settings {
 export interface Configuration {
   servers: ServerConfig[];
   settings: Settings;
+  /** What holds for servers that do not say, wherever they are written down. */
+  defaults: ServerDefaults;
 }

@@ -21,6 +21,7 @@ export function resolveVariables(
   transport: ServerTransport,
   serverName: string,
   lookup: (name: string) => string | undefined,
+  secretsOnly = false,
 ): ServerTransport {
   const missing: MissingVariable[] = [];
   const fill = (text: string, place: string): string =>
@@ -47,7 +48,7 @@ export function resolveVariables(
           cwd: fill(transport.cwd, 'cwd'),
         }
       : { ...transport, url: fill(transport.url, 'url'), headers: fillAll(transport.headers, 'headers') };
-  if (missing.length > 0) throw missingVariables(serverName, missing);
+  if (missing.length > 0) throw missingVariables(serverName, missing, secretsOnly);
   checkResolved(resolved, serverName);
   return resolved;
 }
@@ -60,17 +61,36 @@ export function referencesIn(text: string): { name: string; isInput: boolean }[]
   }));
 }
 
+/** The variables that a server's configuration refers to. */
+export function variablesOf(transport: ServerTransport): Set<string> {
+  const texts =
+    transport.type === 'stdio'
+      ? [transport.command, transport.cwd, ...transport.args, ...Object.values(transport.env)]
+      : [transport.url, ...Object.values(transport.headers)];
+  const names = texts
+    .flatMap(referencesIn)
+    .map(({ name, isInput }) => (isInput ? variableForInput(name) : name));
+  return new Set(names);
+}
+
 /** An input's id may have characters that most shells cannot set a variable with: those become underscores. */
 export function variableForInput(id: string): string {
   return id.replace(/\W/g, '_');
 }
 
-function missingVariables(serverName: string, missing: MissingVariable[]): SwitchboardError {
-  const lines = missing.map(({ name, place, prompted }) =>
-    prompted
+function missingVariables(
+  serverName: string,
+  missing: MissingVariable[],
+  secretsOnly: boolean,
+): SwitchboardError {
+  const lines = missing.map(({ name, place, prompted }) => {
+    if (secretsOnly) {
+      return `the variable ${name} (in ${place}), which is no secret of its project: set it with: switchboard secret set ${variableForInput(name)}`;
+    }
+    return prompted
       ? `the input ${name} (in ${place}), which cannot be asked for here: set the variable ${variableForInput(name)}`
-      : `the variable ${name} (in ${place}), which is not set: set it, or give a default with \${${name}:-…}`,
-  );
+      : `the variable ${name} (in ${place}), which is not set: set it, or give a default with \${${name}:-…}`;
+  });
   const variables = [...new Set(missing.map(({ name }) => name))];
   return new SwitchboardError('invalid_config', `the server "${serverName}" needs ${lines.join('; and ')}`, {
     data: { server: serverName, variables },

@@ -2,13 +2,22 @@ import { uriPrefix } from '../catalog/uris.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import { type AnswerId, withAnswerId } from '../protocol/answer.ts';
 import { bytesAt, type Message, readMessage } from '../protocol/envelope.ts';
-import { type Chunks, errorMessage, join, type RequestId, toRpcError } from '../protocol/jsonrpc.ts';
+import {
+  byteLength,
+  type Chunks,
+  errorMessage,
+  join,
+  type RequestId,
+  toRpcError,
+} from '../protocol/jsonrpc.ts';
 import { mayHoldUris, resultUriSpans } from '../protocol/result-uris.ts';
 import { splice } from '../protocol/splice.ts';
+import { saysToolError } from '../protocol/tool-error.ts';
 import { Delivery, type Parcel, type Recipient } from '../upstreams/delivery.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Call, Upstream } from '../upstreams/upstream.ts';
 import { hold } from './hold.ts';
+import type { CallRecorder, FinishedCall } from './records.ts';
 import { refuse, refuseSecondUse } from './refuse.ts';
 import { resolve, type Target, unknownTarget } from './resolve.ts';
 import type { Scope } from './scope.ts';
@@ -17,34 +26,39 @@ import { begunTask, progressOf, Tasks } from './tasks.ts';
 import { readWishes } from './wishes.ts';
 
 /** One client request on its way through one server: resolve, hand over to a group, map the answer back. */
-export function call(scope: Scope, incoming: Incoming): void {
+export function call(scope: Scope, incoming: Incoming, recorder: CallRecorder): void {
   const target = resolve(scope.catalog, incoming.message);
-  if (target !== undefined) forward(scope, incoming, target);
-  else callOnceDiscovered(scope, incoming);
+  if (target !== undefined) forward(scope, incoming, target, recorder);
+  else callOnceDiscovered(scope, incoming, recorder);
 }
 
 /** The first call may come before anybody has asked for a list. */
-function callOnceDiscovered(scope: Scope, incoming: Incoming): void {
+function callOnceDiscovered(scope: Scope, incoming: Incoming, recorder: CallRecorder): void {
   const forwardOrRefuse = () => {
     const target = resolve(scope.catalog, incoming.message);
-    if (target !== undefined) forward(scope, incoming, target);
-    else refuse(incoming, unknownTarget(incoming.message, scope.absent()));
+    if (target !== undefined) forward(scope, incoming, target, recorder);
+    else refuse(incoming, unknownTarget(incoming.message, scope));
   };
   const discovered = scope.discovered();
   if (discovered === undefined) forwardOrRefuse();
   else hold(incoming, discovered, forwardOrRefuse);
 }
 
-function forward(scope: Scope, incoming: Incoming, { route, kind, edits }: Target): void {
+function forward(
+  scope: Scope,
+  incoming: Incoming,
+  { route, kind, edits }: Target,
+  recorder: CallRecorder,
+): void {
   const { session, message, prefer } = incoming;
-  const group = scope.servers.group(route.group);
+  const group = scope.group(route.group);
   if (group === undefined) {
-    refuse(incoming, unknownTarget(message, scope.absent()));
+    refuse(incoming, unknownTarget(message, scope));
     return;
   }
   const { own, server, among } = route;
   const { labels, timeoutMs } = readWishes(message, prefer);
-  deliver(incoming, group, server ?? route.group, {
+  deliver(incoming, recorder, group, route.place, {
     client: session,
     kind,
     own,
@@ -62,14 +76,14 @@ function forward(scope: Scope, incoming: Incoming, { route, kind, edits }: Targe
 }
 
 /** What is asked of a task goes to the one that does it. */
-export function callTask(incoming: Incoming): void {
+export function callTask(incoming: Incoming, recorder: CallRecorder): void {
   const { session, message, prefer } = incoming;
   const { group, replica, place } = (session.tasks ?? noTasks).named(message);
   const { timeoutMs } = readWishes(message, prefer);
-  deliver(incoming, group, place, {
+  deliver(incoming, recorder, group, place, {
     client: session,
     kind: 'tools',
-    own: '',
+    own: message.taskId?.value ?? '',
     server: undefined,
     among: undefined,
     labels: undefined,
@@ -85,8 +99,14 @@ export function callTask(incoming: Incoming): void {
 
 const noTasks = new Tasks();
 
-function deliver(incoming: Incoming, group: Group, place: string, parcel: Parcel): void {
-  const clientCall = new ClientCall(incoming, group, place);
+function deliver(
+  incoming: Incoming,
+  recorder: CallRecorder,
+  group: Group,
+  place: string,
+  parcel: Parcel,
+): void {
+  const clientCall = new ClientCall(incoming, recorder, group, place, parcel.own);
   if (!incoming.session.begin(clientCall)) {
     refuseSecondUse(incoming);
     return;
@@ -103,23 +123,30 @@ export function clientCallOf(call: Call | undefined): ClientCall | undefined {
 class ClientCall implements Recipient, InFlight {
   readonly client: Session;
   readonly outlet: Outlet;
-  private readonly owner: Group;
+  readonly group: Group;
   /** The name under which the client asked for it; URIs in the answer are under the same one. */
   private readonly place: string;
   private readonly message: Message;
+  private readonly own: string;
+  private readonly recorder: CallRecorder;
+  private readonly startedAt = performance.now();
   private delivery: Delivery | undefined;
   private over = false;
 
-  constructor({ session, message, outlet }: Incoming, owner: Group, place: string) {
+  constructor(
+    { session, message, outlet }: Incoming,
+    recorder: CallRecorder,
+    group: Group,
+    place: string,
+    own: string,
+  ) {
     this.client = session;
     this.message = message;
     this.outlet = outlet;
-    this.owner = owner;
+    this.recorder = recorder;
+    this.group = group;
     this.place = place;
-  }
-
-  get group(): string {
-    return this.owner.name;
+    this.own = own;
   }
 
   get id(): RequestId {
@@ -135,6 +162,7 @@ class ClientCall implements Recipient, InFlight {
     if (!this.finish()) return;
     this.delivery?.cancel(reason);
     this.outlet.end();
+    this.record('cancelled', undefined, undefined, false);
   }
 
   answered(chunks: Chunks, at: AnswerId): void {
@@ -142,16 +170,20 @@ class ClientCall implements Recipient, InFlight {
     try {
       if (this.message.task !== undefined && !at.isError) this.noteTask(chunks);
       this.outlet.answer(this.mapped(chunks, at));
-    } catch (error) {
-      const { message } = asSwitchboardError(error);
-      this.tell(
-        new SwitchboardError('server_protocol_error', `Server "${this.group}" answered wrongly: ${message}`),
-      );
+      this.record('answered', undefined, chunks, at.isError);
+    } catch (thrown) {
+      const { message } = asSwitchboardError(thrown);
+      const what = `Server "${this.group.name}" answered wrongly: ${message}`;
+      const error = new SwitchboardError('server_protocol_error', what);
+      this.tell(error);
+      this.record('failed', error, chunks, false);
     }
   }
 
   failed(error: SwitchboardError): void {
-    if (this.finish()) this.tell(error);
+    if (!this.finish()) return;
+    this.tell(error);
+    this.record('failed', error, undefined, false);
   }
 
   progressed(message: Message): void {
@@ -178,12 +210,41 @@ class ClientCall implements Recipient, InFlight {
     return this.client.finish(this);
   }
 
+  private record(
+    outcome: FinishedCall['outcome'],
+    error: SwitchboardError | undefined,
+    answer: Chunks | undefined,
+    isRpcError: boolean,
+  ): void {
+    const { message, group, recorder } = this;
+    const replica = this.delivery?.lastReplica;
+    const keeps = recorder.keepsPayloads(group.project);
+    recorder.record({
+      project: group.project,
+      client: this.client.facts.name,
+      method: message.method,
+      server: replica?.server ?? group.name,
+      replica: replica?.number,
+      own: this.own,
+      outcome,
+      isRpcError,
+      isToolError: answer !== undefined && message.method === 'tools/call' && saysToolError(answer),
+      error,
+      durationMs: performance.now() - this.startedAt,
+      inputBytes: message.bytes.length,
+      outputBytes: answer === undefined ? 0 : byteLength(answer),
+      request: keeps ? message : undefined,
+      // What a server says of its error is short, and not known otherwise.
+      answer: keeps || isRpcError ? answer : undefined,
+    });
+  }
+
   private noteTask(answer: Chunks): void {
     const id = begunTask(answer);
     const carrier = this.delivery?.carrier;
     if (id === undefined || carrier === undefined) return;
     const { replica, upstream, id: token } = carrier;
-    const { client: session, owner: group, place } = this;
+    const { client: session, group, place } = this;
     session.tasks ??= new Tasks();
     const progress = progressOf(this.message, upstream, token);
     session.tasks.add({ id, group, replica, place, progress });

@@ -32,7 +32,7 @@ function followKnown(scope: Scope, incoming: Incoming): void {
   const followed =
     session.followed.get(uri) ?? (begins ? choose(scope, session, message, prefer) : undefined);
   if (followed === undefined && (begins || scope.catalog.resource(uri) === undefined)) {
-    refuse(incoming, unknownTarget(message, scope.absent()));
+    refuse(incoming, unknownTarget(message, scope));
     return;
   }
   const done = followed === undefined ? Promise.resolve() : (begins ? begin : end)(session, uri, followed);
@@ -47,19 +47,23 @@ function choose(
   prefer: string | undefined,
 ): Followed | undefined {
   const route = scope.catalog.resource(message.uri!.value);
-  const group = route && scope.servers.group(route.group);
+  const group = route && scope.group(route.group);
   if (route === undefined || group === undefined) return undefined;
   const { own, server, among } = route;
+  const project = group.project.id;
   const known = session.follows(
     own,
-    (other) => other.group === group.name && (server === undefined || other.replica.server === server),
+    (other) =>
+      other.project === project &&
+      other.group === group.name &&
+      (server === undefined || other.replica.server === server),
   );
   if (known !== undefined) return { ...known, server };
   const { labels } = readWishes(message, prefer);
   const errand: Errand = { client: session, kind: 'resources', own, server, among, labels, only: undefined };
   const replica = group.pick(errand, undefined);
   if (replica === undefined) throw group.unavailable(errand, undefined);
-  return { group: group.name, own, server, among, replica };
+  return { project, group: group.name, own, server, among, replica };
 }
 
 function errandOf(session: Session, { own, server, among }: Followed): Errand {
@@ -112,13 +116,20 @@ export function followAgain(
 ): void {
   for (const session of sessions) {
     for (const followed of session.followed.values()) {
-      const isOrphan = followed.group === group?.name && isSilent(followed.replica);
-      const isOurs = isOrphan && group.mayTake(errandOf(session, followed), replica);
+      const isOurs =
+        group !== undefined &&
+        isOwner(group, followed) &&
+        isSilent(followed.replica) &&
+        group.mayTake(errandOf(session, followed), replica);
       if (followed.replica !== replica && !isOurs) continue;
       followed.replica = replica;
       subscribe(connection, session, followed.own).catch((error: Error) => server.log.add(error.message));
     }
   }
+}
+
+function isOwner({ name, project }: Group, followed: Followed): boolean {
+  return followed.group === name && followed.project === project.id;
 }
 
 function isSilent({ isLive, condition }: Replica): boolean {
@@ -138,6 +149,7 @@ export function followElsewhere(group: Group, gone: Replica, sessions: Iterable<
 export function followRegrouped(servers: Servers, sessions: Iterable<Session>): void {
   for (const session of sessions) {
     for (const followed of session.followed.values()) {
+      if (followed.project !== servers.project.id) continue;
       const { replica, own, server } = followed;
       const group = servers.group(followed.group);
       // One that stops tells of changes until it is gone.

@@ -4,9 +4,11 @@ import { SwitchboardError } from '../errors.ts';
 import { bytesAt, idBytes, idValue, type Message } from '../protocol/envelope.ts';
 import { bytesOf, emptyResult, notificationMessage, resultMessage } from '../protocol/jsonrpc.ts';
 import type { Connection, Word } from '../upstreams/connection.ts';
+import type { Group } from '../upstreams/group.ts';
 import type { Identity } from '../upstreams/handshake.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
+import type { Servers } from '../upstreams/servers.ts';
 import type { Client, Upstream } from '../upstreams/upstream.ts';
 import {
   type Addressee,
@@ -19,12 +21,14 @@ import {
   withdrawAsks,
 } from './ask.ts';
 import { call, callTask, clientCallOf } from './call.ts';
+import { chooseScope } from './choose-scope.ts';
 import { follow, followAgain, followElsewhere, followRegrouped, passUpdate } from './follow.ts';
 import { initializeResult, readInitialize } from './initialize.ts';
 import { list } from './lists.ts';
 import { isWanted, mostTalkative, readLevel } from './logging.ts';
+import type { CallRecorder } from './records.ts';
 import { refuse } from './refuse.ts';
-import type { Scope } from './scope.ts';
+import type { Scope, Scopes } from './scope.ts';
 import { type ClientStream, type Incoming, Session } from './session.ts';
 import { passTaskProgress, passTaskStatus } from './tasks.ts';
 
@@ -42,23 +46,30 @@ const changedNotifications: Record<ListName, string> = {
   prompts: 'notifications/prompts/list_changed',
 };
 
-/** Everything between clients and servers: sessions on one side, the scope with its servers on the other. */
+/** Everything between clients and servers: sessions on one side, scopes with their servers on the other. */
 export class Gateway {
-  private readonly scope: Scope;
+  private readonly scopes: Scopes;
+  private readonly recorder: CallRecorder;
   private readonly settings: GatewaySettings;
   private readonly sessions = new Map<string, Session>();
   private readonly sweeper: NodeJS.Timeout;
 
-  constructor(scope: Scope, settings: GatewaySettings) {
-    this.scope = scope;
+  constructor(scopes: Scopes, recorder: CallRecorder, settings: GatewaySettings) {
+    this.scopes = scopes;
+    this.recorder = recorder;
     this.settings = settings;
     this.sweeper = setInterval(() => this.sweep(Date.now()), settings.keepAliveMs);
     this.sweeper.unref();
   }
 
-  session(id: string): Session | undefined {
+  /** The session of that id. One that was opened for a project is not there for requests that name another. */
+  session(id: string, projects: Incoming['projects']): Session | undefined {
     const session = this.sessions.get(id);
-    if (session !== undefined) session.lastSeen = Date.now();
+    if (session === undefined) return undefined;
+    const { scope } = session;
+    const isElsewhere = (name: string) => scope.project !== undefined && this.scopes.of(name) !== scope;
+    if (projects?.some(isElsewhere)) return undefined;
+    session.lastSeen = Date.now();
     return session;
   }
 
@@ -69,20 +80,22 @@ export class Gateway {
   /** Opens a session for the client that sent this initialize request. The answer is the caller's to send. */
   open(
     message: Message,
+    projects: Incoming['projects'],
     openStream: (facts: Session['facts']) => ClientStream,
   ): { session: Session; answer: Buffer[] } {
     const facts = readInitialize(message);
+    const scope = chooseScope(this.scopes, this.scopes.all, projects, message);
     this.makeRoom();
-    const session = new Session(randomUUID(), facts, openStream(facts));
+    const session = new Session(randomUUID(), facts, scope, openStream(facts));
     this.sessions.set(session.id, session);
-    const result = initializeResult(facts, this.settings.identity, this.scope.servers.all());
+    const result = initializeResult(facts, this.settings.identity, scope.servers());
     return { session, answer: resultMessage(idBytes(message), bytesOf(result)) };
   }
 
   end(session: Session): void {
     if (!this.sessions.delete(session.id)) return;
     declineAsks(session.close());
-    this.scope.servers.release(session);
+    for (const server of this.scopes.all.servers()) server.release(session);
     if (session.logLevel !== undefined) this.passLogLevel(session);
   }
 
@@ -105,19 +118,26 @@ export class Gateway {
     }
   }
 
-  /** Tells every client, once for each kind of list. */
-  announce(lists: readonly ListName[]): void {
+  /** Tells every client of this scope, once for each kind of list. */
+  announce(scope: Scope, lists: readonly ListName[]): void {
     for (const method of new Set(lists.map((name) => changedNotifications[name]))) {
       const notification = [notificationMessage(method)];
-      for (const session of this.sessions.values()) session.stream.send(notification);
+      for (const session of this.sessions.values()) {
+        if (session.scope === scope) session.stream.send(notification);
+      }
     }
+  }
+
+  /** A project is gone, and with it everything that its clients came for. */
+  endScope(scope: Scope): void {
+    for (const session of [...this.sessions.values()]) if (session.scope === scope) this.end(session);
   }
 
   /** What clients have asked of a server is asked on its new connection too. */
   connected(server: Server, replica: Replica, connection: Connection): void {
     const { owner } = connection;
-    connection.setLogLevel(owner instanceof Session ? owner.logLevel : mostTalkative(this.sessions.values()));
-    const group = this.scope.servers.group(server.group);
+    connection.setLogLevel(owner instanceof Session ? owner.logLevel : this.logLevelFor(server));
+    const group = this.groupOf(server);
     if (owner instanceof Session) followAgain(server, group, replica, connection, [owner]);
     else if (!replica.isolates) followAgain(server, group, replica, connection, this.sessions.values());
   }
@@ -125,14 +145,14 @@ export class Gateway {
   /** What the server has asked clients need not be answered any more. */
   disconnected(server: Server, replica: Replica, upstream: Upstream): void {
     withdrawAsks(upstream, this.sessions.values());
-    const group = this.scope.servers.group(server.group);
+    const group = this.groupOf(server);
     const isGone = !replica.isLive || replica.condition.state === 'stopped';
     if (group !== undefined && isGone) followElsewhere(group, replica, this.sessions.values());
   }
 
-  /** Servers have come, gone, or changed groups. */
-  regrouped(): void {
-    followRegrouped(this.scope.servers, this.sessions.values());
+  /** Servers of a project have come, gone, or changed groups. */
+  regrouped(servers: Servers): void {
+    followRegrouped(servers, this.sessions.values());
   }
 
   /** A server says something by itself. */
@@ -157,7 +177,7 @@ export class Gateway {
 
   /** A server asks something. */
   asked(server: Server, word: Word): void {
-    ask(word.message, word.upstream, server.name, this.addressee(word));
+    ask(word.message, word.upstream, server.name, this.addressee(server, word));
   }
 
   close(): void {
@@ -166,28 +186,29 @@ export class Gateway {
   }
 
   private request(incoming: Incoming): void {
-    const { session, message, outlet } = incoming;
+    const { session, message, outlet, projects } = incoming;
+    const scope = chooseScope(this.scopes, session.scope, projects, message);
     switch (message.method) {
       case 'tools/call':
       case 'prompts/get':
       case 'resources/read':
       case 'completion/complete':
-        call(this.scope, incoming);
+        call(scope, incoming, this.recorder);
         return;
       case 'tasks/get':
       case 'tasks/result':
       case 'tasks/cancel':
-        callTask(incoming);
+        callTask(incoming, this.recorder);
         return;
       case 'tools/list':
       case 'resources/list':
       case 'resources/templates/list':
       case 'prompts/list':
-        list(this.scope, incoming);
+        list(scope, incoming);
         return;
       case 'resources/subscribe':
       case 'resources/unsubscribe':
-        follow(this.scope, incoming);
+        follow(scope, incoming);
         return;
       case 'logging/setLevel':
         session.logLevel = readLevel(message);
@@ -223,13 +244,13 @@ export class Gateway {
   private passNotification(server: Server, word: Word): void {
     const { message, connection, upstream } = word;
     const isLog = message.method === 'notifications/message';
-    const addressee = this.addressee(word);
+    const addressee = this.addressee(server, word);
     if (addressee !== undefined) {
       if (isLog && !isWanted(message, addressee.session.logLevel)) return;
       if (addressee.outlet === undefined) addressee.session.stream.send([message.bytes]);
       else addressee.outlet.event([message.bytes]);
     } else if (connection.owner === undefined && upstream.audience().kind === 'everybody') {
-      for (const session of this.sessions.values()) {
+      for (const session of this.viewers(server)) {
         if (!isLog || isWanted(message, session.logLevel)) session.stream.send([message.bytes]);
       }
     } else {
@@ -238,15 +259,28 @@ export class Gateway {
   }
 
   /** The client that a server's word is meant for, where only one can be. */
-  private addressee({ connection, upstream, call: tied }: Word): Addressee | undefined {
+  private addressee(server: Server, { connection, upstream, call: tied }: Word): Addressee | undefined {
     const audience = upstream.audience();
     const meant = clientCallOf(tied) ?? clientCallOf(audience.kind === 'call' ? audience.call : undefined);
     if (meant !== undefined) return { session: meant.client, outlet: meant.outlet };
     if (connection.owner !== undefined) return this.standing(connection.owner);
     if (audience.kind === 'client') return this.standing(audience.client);
-    if (audience.kind !== 'everybody' || this.sessions.size !== 1) return undefined;
-    const [only] = this.sessions.values();
-    return this.standing(only);
+    if (audience.kind !== 'everybody') return undefined;
+    const [only, another] = this.viewers(server);
+    return another === undefined ? this.standing(only) : undefined;
+  }
+
+  /** The clients that may know of a server. */
+  private viewers(server: Server): Session[] {
+    return [...this.sessions.values()].filter(({ scope }) => scope.shows(server.project));
+  }
+
+  private groupOf(server: Server): Group | undefined {
+    return this.scopes.of(server.project.id)?.project?.servers.group(server.group);
+  }
+
+  private logLevelFor(server: Server): string | undefined {
+    return mostTalkative(this.viewers(server));
   }
 
   private standing(client: Client | undefined): Addressee | undefined {
@@ -254,22 +288,20 @@ export class Gateway {
   }
 
   private passLogLevel(session: Session): void {
-    const shared = mostTalkative(this.sessions.values());
-    for (const connection of this.connectionsOf(session)) {
-      connection.setLogLevel(connection.owner === undefined ? shared : session.logLevel);
+    for (const server of session.scope.servers()) {
+      const shared = this.logLevelFor(server);
+      for (const connection of connectionsOf(server, session)) {
+        connection.setLogLevel(connection.owner === undefined ? shared : session.logLevel);
+      }
     }
   }
 
   private passRootsChanged(session: Session): void {
-    for (const { owner, current } of this.connectionsOf(session)) {
-      if (owner === session || this.sessions.size === 1) current?.upstream.send(rootsChanged);
-    }
-  }
-
-  /** The connections that a client's requests may take: those that all share, and its own. */
-  private *connectionsOf(session: Session): Generator<Connection> {
-    for (const { replicas } of this.scope.servers.all()) {
-      for (const replica of replicas) yield* replica.connectionsOf(session);
+    for (const server of session.scope.servers()) {
+      const isAlone = this.viewers(server).length === 1;
+      for (const { owner, current } of connectionsOf(server, session)) {
+        if (owner === session || isAlone) current?.upstream.send(rootsChanged);
+      }
     }
   }
 
@@ -298,6 +330,11 @@ export class Gateway {
       else session.keepAlive();
     }
   }
+}
+
+/** The connections that a client's requests may take: those that all share, and its own. */
+function connectionsOf({ replicas }: Server, session: Session): Connection[] {
+  return replicas.flatMap((replica) => replica.connectionsOf(session));
 }
 
 function reasonOf({ bytes, params }: Message): string | undefined {

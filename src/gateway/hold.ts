@@ -22,7 +22,7 @@ export function hold(incoming: Incoming, until: Promise<void>, goOn: () => void)
 }
 
 class HeldRequest implements InFlight {
-  readonly group = '';
+  readonly group = undefined;
   readonly id: RequestId;
   readonly outlet: Outlet;
   private readonly incoming: Incoming;

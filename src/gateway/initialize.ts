@@ -25,7 +25,16 @@ export function readInitialize(message: Message): ClientFacts {
   return {
     version: isProtocolVersion(protocolVersion) ? protocolVersion : newestVersion,
     capabilities: typeof offered === 'object' && offered !== null ? (offered as Record<string, unknown>) : {},
+    name: nameOf(params.clientInfo),
   };
+}
+
+const LONGEST_NAME = 200;
+
+function nameOf(clientInfo: unknown): string {
+  const { name, version } = (clientInfo ?? {}) as { name?: unknown; version?: unknown };
+  const words = [name, version].filter((word) => typeof word === 'string' && word !== '');
+  return words.join(' ').slice(0, LONGEST_NAME);
 }
 
 export function initializeResult(facts: ClientFacts, identity: Identity, servers: Server[]): object {

@@ -40,12 +40,22 @@ export interface AbsentServer {
   why: string;
 }
 
-/** Why nobody has it: it does not exist, or whose it is was never seen. */
-export function unknownTarget(message: Message, absent: readonly AbsentServer[]): SwitchboardError {
+/** What tells why something is not there. */
+interface Explainer {
+  absent(): AbsentServer[];
+  isSwitchedOff(tool: string): boolean;
+}
+
+/** Why nobody has it: it does not exist, was switched off, or whose it is was never seen. */
+export function unknownTarget(message: Message, scope: Explainer): SwitchboardError {
+  const absent = scope.absent();
   const owner = absent.find(({ qualifier }) => message.name?.value.startsWith(qualifier));
   if (owner !== undefined)
     return new SwitchboardError('server_unavailable', owner.why, { data: { server: owner.name } });
   const error = unknown(message);
+  if (error.code === 'unknown_tool' && scope.isSwitchedOff(message.name?.value ?? '')) {
+    return new SwitchboardError(error.code, `${error.message} (it is switched off)`);
+  }
   if (absent.length === 0) return error;
   const names = absent.map(({ name }) => name);
   const maybe = `${error.message} (not known yet: what ${names.map((name) => `"${name}"`).join(', ')} offers)`;

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Catalog, type CatalogRules, type Contribution, type ListName } from '../catalog/catalog.ts';
 import type { Offer, OfferKind } from '../upstreams/discovery.ts';
 import type { Group } from '../upstreams/group.ts';
+import type { Project } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import type { AbsentServer } from './resolve.ts';
@@ -10,33 +11,72 @@ export interface ScopeSettings extends CatalogRules {
   discoveryWaitMs: number;
 }
 
+/** A project as clients see it. */
+export interface ScopedProject extends Project {
+  /** Its servers are shown under their own names even among those of other projects. */
+  readonly isDefault: boolean;
+  readonly servers: Servers;
+  readonly scope: Scope;
+  /** Whether this tool of a group was switched off. */
+  isSwitchedOff(group: string, tool: string): boolean;
+}
+
+/** The scopes that there are: clients choose one. */
+export interface Scopes {
+  /** All servers of all projects. */
+  readonly all: Scope;
+  /** The scope of the project with this id or name. */
+  of(project: string): Scope | undefined;
+}
+
+interface Snapshot {
+  catalog: Catalog;
+  /** By their places in the catalog. */
+  groups: ReadonlyMap<string, Group>;
+}
+
 /** Changes that come this close together are one change for clients. */
 const COALESCE_MS = 20;
 
 /** The servers that a client sees, and the catalog of what they offer: always the newest snapshot. */
 export class Scope {
-  readonly servers: Servers;
+  /** The one project whose servers these are; undefined where it is all of them. */
+  readonly project: ScopedProject | undefined;
+  private readonly projects: () => Iterable<ScopedProject>;
   private settings: ScopeSettings;
   private readonly announce: (lists: ListName[], warnings: string[]) => void;
-  private snapshot: Catalog | undefined;
+  private snapshot: Snapshot | undefined;
   private readonly changed = new Set<ListName>();
   private pending: NodeJS.Timeout | undefined;
   /** Until when lists wait for a server that was never seen. */
   private readonly deadlines = new WeakMap<Server, number>();
 
   constructor(
-    servers: Servers,
+    projects: ScopedProject | (() => Iterable<ScopedProject>),
     settings: ScopeSettings,
     announce: (lists: ListName[], warnings: string[]) => void,
   ) {
-    this.servers = servers;
+    this.project = typeof projects === 'function' ? undefined : projects;
+    this.projects = typeof projects === 'function' ? projects : () => [projects];
     this.settings = settings;
     this.announce = announce;
   }
 
   get catalog(): Catalog {
-    this.snapshot ??= new Catalog(this.servers.groups().map(contribution), this.settings);
-    return this.snapshot;
+    return this.current.catalog;
+  }
+
+  /** The group that has this place in the catalog. */
+  group(place: string): Group | undefined {
+    return this.current.groups.get(place);
+  }
+
+  servers(): Server[] {
+    return [...this.projects()].flatMap(({ servers }) => servers.all());
+  }
+
+  shows(project: Project): boolean {
+    return this.project === undefined || this.project.id === project.id;
   }
 
   /** Something changed: the next look at the catalog sees it, and clients are told soon, once for each list. */
@@ -63,18 +103,98 @@ export class Scope {
 
   /** The servers that were never seen: nobody knows what they offer. */
   absent(): AbsentServer[] {
-    return this.servers
-      .all()
-      .filter(({ replicas }) => replicas.every(({ isSeen }) => !isSeen))
-      .map(({ name, config, condition }) => ({
-        name,
-        qualifier: (config.prefix ?? name) + this.settings.separator,
-        why: condition.reason?.message ?? `Server "${name}" has not said yet what it offers.`,
-      }));
+    const { separator } = this.settings;
+    return [...this.projects()].flatMap((project) =>
+      project.servers
+        .all()
+        .filter(({ replicas }) => replicas.every(({ isSeen }) => !isSeen))
+        .map(({ name, config, condition }) => ({
+          name,
+          qualifier: this.prefixIn(project, config.prefix ?? name) + separator,
+          why: condition.reason?.message ?? `Server "${name}" has not said yet what it offers.`,
+        })),
+    );
+  }
+
+  /** Whether a tool of that name, plain or qualified, would be there if it had not been switched off. */
+  isSwitchedOff(name: string): boolean {
+    for (const project of this.projects()) {
+      for (const group of project.servers.groups()) {
+        const qualifier = this.prefixIn(project, prefixOf(group)) + this.settings.separator;
+        const own = name.startsWith(qualifier) ? name.slice(qualifier.length) : name;
+        if (project.isSwitchedOff(group.name, name) || project.isSwitchedOff(group.name, own)) return true;
+      }
+    }
+    return false;
+  }
+
+  /** The catalog as it would be if nothing was switched off. */
+  unswitched(): Catalog {
+    return this.build(false).catalog;
   }
 
   close(): void {
     clearTimeout(this.pending);
+  }
+
+  private get current(): Snapshot {
+    this.snapshot ??= this.sole?.scope.current ?? this.build(true);
+    return this.snapshot;
+  }
+
+  /** Where there is only one project, and its names are shown as they are, all of them is the same as that one. */
+  private get sole(): ScopedProject | undefined {
+    if (this.project !== undefined) return undefined;
+    const [first, second] = this.projects();
+    return second === undefined && first?.isDefault === true ? first : undefined;
+  }
+
+  private build(withSwitches: boolean): Snapshot {
+    const groups = new Map<string, Group>();
+    const contributions: Contribution[] = [];
+    for (const project of this.projects()) {
+      for (const group of project.servers.groups()) {
+        const contribution = this.contribution(project, group, withSwitches);
+        groups.set(contribution.place, group);
+        contributions.push(contribution);
+      }
+    }
+    return { catalog: new Catalog(contributions, this.settings), groups };
+  }
+
+  private contribution(project: ScopedProject, group: Group, withSwitches: boolean): Contribution {
+    const { name, members } = group;
+    return {
+      place: this.placeIn(project, name),
+      group: name,
+      project: project.isDefault ? undefined : project.name,
+      prefix: this.prefixIn(project, prefixOf(group)),
+      servers: members.map(({ config, offer = nothing }) => ({
+        server: config.name,
+        place: this.placeIn(project, config.name),
+        prefix: this.prefixIn(project, config.prefix ?? config.name),
+        ...offer,
+        tools: withSwitches
+          ? offer.tools.filter((tool) => !project.isSwitchedOff(name, String(tool.name)))
+          : offer.tools,
+      })),
+    };
+  }
+
+  /**
+   * What stands for a server in URIs. Names are unique in a project only. A slash cannot be in a name, so nothing that
+   * is added later changes what a place means.
+   */
+  private placeIn(project: ScopedProject, name: string): string {
+    return this.isPlain(project) ? name : `${project.name}/${name}`;
+  }
+
+  private prefixIn(project: ScopedProject, prefix: string): string {
+    return this.isPlain(project) ? prefix : project.name + this.settings.separator + prefix;
+  }
+
+  private isPlain({ isDefault }: ScopedProject): boolean {
+    return isDefault || this.project !== undefined;
   }
 
   /** Starts servers that were never seen. Others are not waited for, connected or not. */
@@ -82,13 +202,15 @@ export class Scope {
     const now = Date.now();
     const awaited: Promise<void>[] = [];
     let last = now;
-    for (const server of this.servers.all()) {
-      if (!server.isUnseen) continue;
-      const seen = server.seen();
-      const deadline = deadlineOf(server);
-      if (deadline <= now) continue;
-      awaited.push(seen);
-      last = Math.max(last, deadline);
+    for (const project of this.projects()) {
+      for (const server of project.servers.each()) {
+        if (!server.isUnseen) continue;
+        const seen = server.seen();
+        const deadline = deadlineOf(server);
+        if (deadline <= now) continue;
+        awaited.push(seen);
+        last = Math.max(last, deadline);
+      }
     }
     return awaited.length === 0 ? undefined : allWithin(awaited, last - now);
   }
@@ -105,22 +227,15 @@ export class Scope {
     this.pending = undefined;
     const lists = [...this.changed];
     this.changed.clear();
-    this.announce(lists, this.catalog.warnings);
+    // Names that hide each other are told of where they are: in their project.
+    this.announce(lists, this.project === undefined ? [] : this.catalog.warnings);
   }
 }
 
-function contribution({ name, members }: Group): Contribution {
+function prefixOf({ name, members }: Group): string {
   const [first] = members;
   const isOne = members.length === 1 && first?.name === name;
-  return {
-    group: name,
-    prefix: isOne ? (first.config.prefix ?? name) : name,
-    servers: members.map(({ config, offer = nothing }) => ({
-      server: config.name,
-      prefix: config.prefix ?? config.name,
-      ...offer,
-    })),
-  };
+  return isOne ? (first.config.prefix ?? name) : name;
 }
 
 const nothing: Offer = { tools: [], resources: [], templates: [], prompts: [] };

@@ -1,9 +1,10 @@
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks, RequestId } from '../protocol/jsonrpc.ts';
 import type { ProtocolVersion } from '../protocol/versions.ts';
-import type { Errand } from '../upstreams/group.ts';
+import type { Errand, Group } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
+import type { Scope } from './scope.ts';
 import type { Tasks } from './tasks.ts';
 
 /** Where everything goes that belongs to one request of a client. */
@@ -34,8 +35,8 @@ export interface ClientStream {
 /** A request of the client that is not answered yet. */
 export interface InFlight {
   readonly id: RequestId;
-  /** Whose answer it awaits; empty where it is ours to answer. */
-  readonly group: string;
+  /** Whose answer it awaits; undefined where it is ours to answer. */
+  readonly group: Group | undefined;
   readonly outlet: Outlet;
   cancel(reason: string | undefined): void;
 }
@@ -53,10 +54,14 @@ export interface Ask {
 export interface ClientFacts {
   version: ProtocolVersion;
   capabilities: Record<string, unknown>;
+  /** What it calls itself: a name, and a version where it has one. */
+  name: string;
 }
 
 /** A resource that the client follows. */
 export interface Followed {
+  /** Its owner: the group of that name in this project. */
+  project: string;
   group: string;
   own: string;
   /** Where the client named one server of the group. */
@@ -70,12 +75,14 @@ export interface Followed {
 export class Session {
   readonly id: string;
   readonly facts: ClientFacts;
+  /** What it sees, unless a request says otherwise. */
+  readonly scope: Scope;
   readonly stream: ClientStream;
   /** By the URI that the client gave. */
   readonly followed = new Map<string, Followed>();
   private readonly inFlight = new Map<RequestId, InFlight>();
   /** How many requests await each group. */
-  private readonly awaited = new Map<string, number>();
+  private readonly awaited = new Map<Group | undefined, number>();
   private asks: Map<number, Ask> | undefined;
   /** When the last question of each was answered, or taken back. */
   private settledAsks: WeakMap<Upstream, number> | undefined;
@@ -86,9 +93,10 @@ export class Session {
   lastSeen = Date.now();
   isClosed = false;
 
-  constructor(id: string, facts: ClientFacts, stream: ClientStream) {
+  constructor(id: string, facts: ClientFacts, scope: Scope, stream: ClientStream) {
     this.id = id;
     this.facts = facts;
+    this.scope = scope;
     this.stream = stream;
   }
 
@@ -121,7 +129,7 @@ export class Session {
   }
 
   /** Whether answers of other groups than this one are awaited. */
-  awaitsOthersThan(group: string): boolean {
+  awaitsOthersThan(group: Group): boolean {
     return this.awaited.size > (this.awaited.has(group) ? 1 : 0);
   }
 
@@ -185,4 +193,6 @@ export interface Incoming {
   outlet: Outlet;
   /** The header in which a client names the labels that it prefers. */
   prefer: string | undefined;
+  /** The projects that the address and the header of the request name; undefined where none is. */
+  projects: readonly string[] | undefined;
 }

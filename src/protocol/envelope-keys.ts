@@ -29,7 +29,7 @@ export const paramsKeys = new KnownKeys([
   'taskId',
   '_meta',
 ]);
-export const metaKeys = new KnownKeys(['progressToken']);
+export const metaKeys = new KnownKeys(['progressToken', 'projectId']);
 export const referenceKeys = new KnownKeys(['type', 'name', 'uri']);
 
 const wishPrefix = Buffer.from('dev.switchboard/');

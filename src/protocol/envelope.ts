@@ -37,6 +37,8 @@ export interface Message {
   progressToken: Span | undefined;
   /** `params._meta.progressToken`: the sender of this request wants progress under this token. */
   wantedProgress: Span | undefined;
+  /** `params._meta.projectId`: the project that the request is about. */
+  projectId: Routed | undefined;
   /** `params._meta`, where it has something in it that the sender wants of us: keys that start with `dev.switchboard/`. */
   wishes: Span | undefined;
 }
@@ -131,6 +133,7 @@ class EnvelopeReader {
   private progressToken: Span | undefined;
   private hasMeta = false;
   private wantedProgress: Span | undefined;
+  private projectId: Span | undefined;
   private hasWishes = false;
   private wishes: Span | undefined;
 
@@ -233,11 +236,16 @@ class EnvelopeReader {
 
   private metaMember(start: number, end: number, escaped: boolean): void {
     if (escaped) this.ambiguous = true;
-    if (this.key(start, end, metaKeys) === 'progressToken') {
-      this.wantedProgress = this.once(this.wantedProgress);
-    } else {
-      if (isWishKey(this.bytes, start, end)) this.hasWishes = true;
-      this.scanner.skip(2);
+    switch (this.key(start, end, metaKeys)) {
+      case 'progressToken':
+        this.wantedProgress = this.once(this.wantedProgress);
+        return;
+      case 'projectId':
+        this.projectId = this.once(this.projectId);
+        return;
+      default:
+        if (isWishKey(this.bytes, start, end)) this.hasWishes = true;
+        this.scanner.skip(2);
     }
   }
 
@@ -283,6 +291,9 @@ class EnvelopeReader {
       const { written, meant } = misspelling;
       throw new SwitchboardError('invalid_request', `The key "${written}" is misspelled: it is "${meant}".`);
     }
+    if (this.projectId !== undefined && bytes[this.projectId.start] !== 0x22) {
+      throw new SwitchboardError('invalid_request', 'The projectId in _meta is a string.');
+    }
     const id = this.id === undefined ? undefined : idValue(bytes, this.id);
     const kind = this.kind(id);
     return {
@@ -307,6 +318,7 @@ class EnvelopeReader {
       requestId: this.requestId,
       progressToken: this.progressToken,
       wantedProgress: this.wantedProgress,
+      projectId: this.routed(this.projectId),
       wishes: this.wishes,
     };
   }

@@ -7,6 +7,7 @@ import type { Message } from '../protocol/envelope.ts';
 import type { RecoveryPolicy } from './condition.ts';
 import { type Identity, type ServerFacts, shakeHands } from './handshake.ts';
 import { Lifecycle } from './lifecycle.ts';
+import { redacted } from './redacted.ts';
 import { Slots } from './slots.ts';
 import { Subscriptions } from './subscriptions.ts';
 import { type Call, type Client, ServerAnsweredError, Upstream } from './upstream.ts';
@@ -19,7 +20,9 @@ export interface ConnectionSettings {
   queueLimit: number;
   recovery: RecoveryPolicy;
   /** Where `${VAR}` in a server's configuration comes from. */
-  variable(name: string): string | undefined;
+  variable(name: string, server: ServerConfig): string | undefined;
+  /** Takes secrets out of a text that somebody may read. */
+  redact(text: string): string;
   /** Where the processes of servers are noted. */
   children: ChildRecord;
 }
@@ -212,7 +215,13 @@ export class Connection {
   }
 
   private async connectOrFallBack(): Promise<LiveUpstream> {
-    const transport = resolveVariables(this.config.transport, this.config.name, this.settings.variable);
+    const { config, settings } = this;
+    const transport = resolveVariables(
+      config.transport,
+      config.name,
+      (name) => settings.variable(name, config),
+      config.secretsOnly,
+    );
     // Two processes of one server at once could get in each other's way.
     if (transport.type === 'stdio') await Promise.all(this.closing);
     try {
@@ -237,6 +246,7 @@ export class Connection {
         missed: () => this.events.missed(),
         stale: (...why) => this.upstreamStale(upstream, ...why),
         closed: (error) => this.upstreamClosed(upstream, error),
+        redacted: (error) => redacted(error, this.settings.redact),
       },
       openChannel,
     );
@@ -303,8 +313,12 @@ export class Connection {
     this.lifecycle.happens({ kind: 'lost', reason: this.failure(error), isThere });
   }
 
-  /** Every error that leaves here says which server it is about. */
   private failure(error: unknown): SwitchboardError {
+    return redacted(this.named(error), this.settings.redact);
+  }
+
+  /** Every error that leaves here says which server it is about. */
+  private named(error: unknown): SwitchboardError {
     const { name } = this.config;
     if (error instanceof ServerAnsweredError) {
       return new SwitchboardError(

@@ -73,6 +73,11 @@ export class Delivery implements Call, Waiting {
     return replica && upstream && { replica, upstream, id };
   }
 
+  /** The replica that was tried last. */
+  get lastReplica(): Replica | undefined {
+    return this.replica;
+  }
+
   begin(): void {
     const replica = this.group.pick(this.parcel, this.tried);
     if (replica === undefined) {

@@ -1,7 +1,7 @@
 import { SwitchboardError } from '../errors.ts';
 import { choose } from './balance.ts';
 import type { OfferKind } from './discovery.ts';
-import type { Replica } from './replica.ts';
+import type { Project, Replica } from './replica.ts';
 import type { Server } from './server.ts';
 import type { Client } from './upstream.ts';
 
@@ -26,6 +26,7 @@ const MAX_TURNS = 10_000;
 /** Servers that offer the same things and share the load: all replicas of each. */
 export class Group {
   readonly name: string;
+  readonly project: Project;
   private servers: readonly Server[] = [];
   private replicas: readonly Replica[] = [];
   private labels = new Map<Replica, Readonly<Record<string, string>>>();
@@ -33,8 +34,9 @@ export class Group {
   private readonly turns = new Map<string, number>();
   private readonly stays = new WeakMap<Client, Replica>();
 
-  constructor(name: string) {
+  constructor(name: string, project: Project) {
     this.name = name;
+    this.project = project;
   }
 
   get members(): readonly Server[] {

@@ -12,6 +12,7 @@ export interface ServerFacts {
   version: ProtocolVersion;
   capabilities: Record<string, unknown>;
   instructions: string | undefined;
+  serverInfo: Record<string, unknown> | undefined;
 }
 
 /** What we can pass on to some client; whether that client can do it is found out when a server asks. */
@@ -36,7 +37,7 @@ export async function shakeHands(
     capabilities,
     clientInfo: identity,
   });
-  const { protocolVersion, capabilities: offered, instructions } = asObject(result);
+  const { protocolVersion, capabilities: offered, instructions, serverInfo } = asObject(result);
   if (!isProtocolVersion(protocolVersion)) {
     throw new SwitchboardError(
       'server_protocol_error',
@@ -49,6 +50,7 @@ export async function shakeHands(
     version: protocolVersion,
     capabilities: asObject(offered),
     instructions: typeof instructions === 'string' ? instructions : undefined,
+    serverInfo: typeof serverInfo === 'object' && serverInfo !== null ? asObject(serverInfo) : undefined,
   };
 }
 

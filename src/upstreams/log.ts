@@ -1,15 +1,18 @@
 /** The last lines that a server wrote or that were said about it. Bounded: a server may write for ever. */
 export class ServerLog {
+  private readonly redact: (text: string) => string;
   private readonly maxLines: number;
   private readonly kept: string[] = [];
 
-  constructor(maxLines = 200) {
+  constructor(redact: (text: string) => string, maxLines = 200) {
+    this.redact = redact;
     this.maxLines = maxLines;
   }
 
   add(line: string): void {
     if (this.kept.length === this.maxLines) this.kept.shift();
-    this.kept.push(line.length > 2_000 ? `${line.slice(0, 2_000)} …` : line);
+    const clean = this.redact(line);
+    this.kept.push(clean.length > 2_000 ? `${clean.slice(0, 2_000)} …` : clean);
   }
 
   get lines(): readonly string[] {

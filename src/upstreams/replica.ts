@@ -10,7 +10,14 @@ import { Learning } from './learning.ts';
 import type { KnownOffer } from './offers.ts';
 import type { Client, Upstream } from './upstream.ts';
 
+/** Whose servers these are. */
+export interface Project {
+  readonly id: string;
+  readonly name: string;
+}
+
 export interface ReplicaSettings extends ConnectionSettings {
+  project: Project;
   /** So many failed calls in a row, and the replica is left out for a while; 0: never. */
   ejectAfter: number;
   ejectMs: number;
@@ -69,7 +76,8 @@ export class Replica implements Candidate {
     this.config = config;
     this.settings = {
       ...settings,
-      variable: (name) => (name === REPLICA_VARIABLE ? String(number) : settings.variable(name)),
+      variable: (name, server) =>
+        name === REPLICA_VARIABLE ? String(number) : settings.variable(name, server),
     };
     this.events = events;
     this.health = new Health(settings, (line) => this.log(line));

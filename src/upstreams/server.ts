@@ -7,7 +7,7 @@ import type { Offer, OfferKind } from './discovery.ts';
 import type { ServerFacts } from './handshake.ts';
 import { ServerLog } from './log.ts';
 import { union } from './offers.ts';
-import { Replica, type ReplicaSettings } from './replica.ts';
+import { type Project, Replica, type ReplicaSettings } from './replica.ts';
 import type { Client, Upstream } from './upstream.ts';
 
 /** What the rest of the program hears of its servers. */
@@ -28,7 +28,8 @@ const RETIRE_MS = 30_000;
 /** One configured MCP server: one replica of it, or several alike. */
 export class Server {
   readonly name: string;
-  readonly log = new ServerLog();
+  readonly project: Project;
+  readonly log: ServerLog;
   readonly replicas: readonly Replica[];
   private readonly events: ServerEvents;
   private union: Offer | undefined;
@@ -42,6 +43,8 @@ export class Server {
     inherited: Offer | undefined,
   ) {
     this.name = config.name;
+    this.project = settings.project;
+    this.log = new ServerLog(settings.redact);
     this.config = config;
     this.events = events;
     this.replicas = Array.from(
@@ -113,12 +116,7 @@ export class Server {
 
   /** Takes over a changed configuration while it runs; false where it has to be started anew for it. */
   reconfigure(config: ServerConfig): boolean {
-    const { transport, isolation, replicas } = this.config;
-    const isSame = isDeepStrictEqual(
-      { transport, isolation, replicas },
-      { transport: config.transport, isolation: config.isolation, replicas: config.replicas },
-    );
-    if (!isSame) return false;
+    if (!isDeepStrictEqual(whatItRunsBy(this.config), whatItRunsBy(config))) return false;
     this.config = config;
     for (const replica of this.replicas) replica.reconfigure(config);
     return true;
@@ -146,4 +144,9 @@ export class Server {
     if (announced || !isDeepStrictEqual(before, this.offer?.[kind] ?? []))
       this.events.offerChanged(this, [kind]);
   }
+}
+
+/** What cannot be changed while a server runs. */
+function whatItRunsBy({ transport, isolation, replicas, secrets, secretsOnly }: ServerConfig) {
+  return { transport, isolation, replicas, secrets, secretsOnly };
 }

@@ -2,9 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ServerConfig } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import { Group } from './group.ts';
-import type { ReplicaSettings } from './replica.ts';
+import type { Project, ReplicaSettings } from './replica.ts';
 import { Server, type ServerEvents } from './server.ts';
-import type { Client } from './upstream.ts';
 
 /** What an edit of the configuration did. */
 export interface Changes {
@@ -14,18 +13,22 @@ export interface Changes {
   stopped: Server[];
 }
 
-/** All servers, by name, in the order of the configuration, and the groups that they form. */
+/** All servers of a project, by name, in the order in which they are written down, and the groups that they form. */
 export class Servers {
   private readonly settings: ReplicaSettings;
   private readonly events: ServerEvents;
   private byName = new Map<string, Server>();
   private byGroup = new Map<string, Group>();
-  /** Those that left, while their last calls are under way. */
-  private readonly retiring = new Set<Server>();
+  /** Those that left, while their last calls are under way, and when they are gone. */
+  private readonly retiring = new Map<Server, Promise<void>>();
 
   constructor(settings: ReplicaSettings, events: ServerEvents) {
     this.settings = settings;
     this.events = events;
+  }
+
+  get project(): Project {
+    return this.settings.project;
   }
 
   get(name: string): Server | undefined {
@@ -38,6 +41,11 @@ export class Servers {
 
   all(): Server[] {
     return [...this.byName.values()];
+  }
+
+  /** The same without a copy, for whoever looks at all of them with every request. */
+  each(): Iterable<Server> {
+    return this.byName.values();
   }
 
   /** In the order in which their first servers stand in the configuration. */
@@ -65,30 +73,20 @@ export class Servers {
     }
     this.formGroups();
     changes.stopped = [...before.values()].filter((server) => this.byName.get(server.name) !== server);
-    for (const server of changes.stopped) void this.retire(server);
+    for (const server of changes.stopped) {
+      const gone = server.retire().finally(() => this.retiring.delete(server));
+      this.retiring.set(server, gone);
+    }
     return changes;
   }
 
-  /** Starts those that are not to wait for their first use. Fails with the first that cannot be, where `abort` is set. */
-  async start(servers: readonly Server[], abort: boolean): Promise<void> {
-    const start = async (server: Server) => {
-      await server.discover();
-      if (abort) throwIfFailed(server);
-    };
-    const sequential = async () => {
-      for (const server of servers) if (server.config.startup === 'sequential') await start(server);
-    };
-    const parallel = servers.filter(({ config }) => config.startup === 'parallel');
-    await Promise.all([sequential(), ...parallel.map(start)]);
-  }
-
-  /** A client is gone. */
-  release(client: Client): void {
-    for (const server of this.byName.values()) server.release(client);
+  /** Settles when those that left are gone. */
+  async retired(): Promise<void> {
+    await Promise.all(this.retiring.values());
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.all(), ...this.retiring].map((server) => server.stop()));
+    await Promise.all([...this.all(), ...this.retiring.keys()].map((server) => server.stop()));
   }
 
   private formGroups(): void {
@@ -96,17 +94,24 @@ export class Servers {
     const before = this.byGroup;
     this.byGroup = new Map();
     for (const [name, servers] of members) {
-      const group = before.get(name) ?? new Group(name);
+      const group = before.get(name) ?? new Group(name, this.project);
       group.join(servers);
       this.byGroup.set(name, group);
     }
   }
+}
 
-  private async retire(server: Server): Promise<void> {
-    this.retiring.add(server);
-    await server.retire();
-    this.retiring.delete(server);
-  }
+/** Starts those that are not to wait for their first use. Fails with the first that cannot be, where `abort` is set. */
+export async function startServers(servers: readonly Server[], abort: boolean): Promise<void> {
+  const start = async (server: Server) => {
+    await server.discover();
+    if (abort) throwIfFailed(server);
+  };
+  const sequential = async () => {
+    for (const server of servers) if (server.config.startup === 'sequential') await start(server);
+  };
+  const parallel = servers.filter(({ config }) => config.startup === 'parallel');
+  await Promise.all([sequential(), ...parallel.map(start)]);
 }
 
 function throwIfFailed(server: Server): void {

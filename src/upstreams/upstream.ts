@@ -41,6 +41,8 @@ export interface UpstreamEvents {
   stale(error: SwitchboardError, isThere: boolean): void;
   closed(error: SwitchboardError): void;
   log(line: string): void;
+  /** Takes secrets out of what the channel says of a failure. */
+  redacted(error: SwitchboardError): SwitchboardError;
 }
 
 /** Answer of a server to one of our own requests that says: error. */
@@ -181,7 +183,7 @@ export class Upstream implements Receiver {
   }
 
   failed(id: number, error: SwitchboardError, sent: boolean): void {
-    this.take(id)?.failed(error, sent);
+    this.take(id)?.failed(this.events.redacted(error), sent);
   }
 
   paused(id: number, retryMs: number): void {
@@ -193,13 +195,14 @@ export class Upstream implements Receiver {
   }
 
   stale(error: SwitchboardError, isThere: boolean): void {
-    this.events.stale(error, isThere);
+    this.events.stale(this.events.redacted(error), isThere);
   }
 
   closed(error: SwitchboardError): void {
+    const clean = this.events.redacted(error);
     // Questions are withdrawn on the streams of their calls, which end when the calls fail.
-    this.events.closed(error);
-    this.end(error);
+    this.events.closed(clean);
+    this.end(clean);
   }
 
   log(line: string): void {

@@ -4,11 +4,12 @@ import { bytesAt, type Message, readMessage, splitBatch } from '../../protocol/e
 import { type Chunks, errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import { sseMessage } from '../../protocol/sse.ts';
 import type { Gateway } from '../gateway.ts';
-import type { ClientStream, Outlet, Session } from '../session.ts';
+import type { ClientStream, Incoming, Outlet, Session } from '../session.ts';
 import { readBody } from './body.ts';
 import { openEventStream, writeEvent, writeKeepAlive } from './event-stream.ts';
 import { writeFailure } from './failure.ts';
 import { preferOf } from './prefer.ts';
+import { projectsOf } from './projects.ts';
 
 /** HTTP+SSE of 2024-11-05: one stream to the client for everything, and an address that takes its messages. */
 export class LegacySseEndpoint {
@@ -22,8 +23,8 @@ export class LegacySseEndpoint {
   }
 
   /** GET /sse */
-  listen(response: ServerResponse): void {
-    const client = new SseClient(response);
+  listen(request: IncomingMessage, response: ServerResponse): void {
+    const client = new SseClient(response, projectsOf(request, undefined));
     const key = crypto.randomUUID();
     this.clients.set(key, client);
     openEventStream(response);
@@ -45,22 +46,24 @@ export class LegacySseEndpoint {
         if (error !== undefined) throw error;
         const messages = (splitBatch(body) ?? [body]).map(readMessage);
         response.writeHead(202).end('Accepted');
-        for (const message of messages) this.receive(client, message, preferOf(request));
+        for (const message of messages) this.receive(client, message, request);
       } catch (thrown) {
         writeFailure(response, thrown);
       }
     });
   }
 
-  private receive(client: SseClient, message: Message, prefer: string | undefined): void {
+  private receive(client: SseClient, message: Message, request: IncomingMessage): void {
     try {
-      if (client.session !== undefined) {
-        this.gateway.session(client.session.id);
-        this.gateway.receive({ session: client.session, message, outlet: client, prefer });
+      const { session, projects: usual } = client;
+      const projects = projectsOf(request, undefined) ?? usual;
+      if (session !== undefined) {
+        this.gateway.session(session.id, usual);
+        this.gateway.receive({ session, message, outlet: client, prefer: preferOf(request), projects });
       } else if (message.method === 'initialize' && message.kind === 'request') {
-        const { session, answer } = this.gateway.open(message, () => client);
-        client.session = session;
-        client.answer(answer);
+        const opened = this.gateway.open(message, projects, () => client);
+        client.session = opened.session;
+        client.answer(opened.answer);
       } else {
         throw new SwitchboardError('session_required', 'Send initialize first.');
       }
@@ -76,12 +79,15 @@ export class LegacySseEndpoint {
 /** One open stream: everything for its client goes there. */
 class SseClient implements ClientStream, Outlet {
   private readonly response: ServerResponse;
+  /** What was named when the stream was opened. */
+  readonly projects: Incoming['projects'];
   session: Session | undefined;
 
   readonly isBatch = false;
 
-  constructor(response: ServerResponse) {
+  constructor(response: ServerResponse, projects: Incoming['projects']) {
     this.response = response;
+    this.projects = projects;
   }
 
   get isOpen(): boolean {

@@ -72,7 +72,7 @@ export class HttpFront {
         this.streamable.handle(request, response);
         return;
       case '/sse':
-        if (takes(request, response, 'GET')) this.legacy.listen(response);
+        if (takes(request, response, 'GET')) this.legacy.listen(request, response);
         return;
       case '/messages':
         if (!takes(request, response, 'POST')) return;
@@ -84,12 +84,22 @@ export class HttpFront {
         return;
       default:
         if (path.startsWith('/api/')) this.api(request, response);
+        else if (path.startsWith('/mcp/')) this.streamable.handle(request, response, projectIn(path));
         else
           throw new SwitchboardError(
             'not_found',
             `There is nothing at ${path}. MCP clients connect to /mcp.`,
           );
     }
+  }
+}
+
+/** The project of /mcp/<project>. */
+function projectIn(path: string): string {
+  try {
+    return decodeURIComponent(path.slice('/mcp/'.length));
+  } catch {
+    throw new SwitchboardError('not_found', `There is nothing at ${path}.`);
   }
 }
 

@@ -4,12 +4,15 @@ import { type Message, readMessage, splitBatch } from '../../protocol/envelope.t
 import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import { allowsBatches, isProtocolVersion, protocolVersions } from '../../protocol/versions.ts';
 import type { Gateway } from '../gateway.ts';
-import type { Session } from '../session.ts';
+import type { Incoming, Session } from '../session.ts';
 import { readBody } from './body.ts';
 import { writeFailure } from './failure.ts';
 import { PostOutlet, type PostTerms, writeJson } from './post-outlet.ts';
 import { preferOf } from './prefer.ts';
+import { projectsOf } from './projects.ts';
 import { SessionStreams } from './streams.ts';
+
+type Projects = Incoming['projects'];
 
 /** A session that is reached over streamable HTTP. */
 interface Reached {
@@ -27,16 +30,17 @@ export class StreamableEndpoint {
     this.maxBytes = maxBytes;
   }
 
-  handle(request: IncomingMessage, response: ServerResponse): void {
+  handle(request: IncomingMessage, response: ServerResponse, project?: string): void {
+    const projects = projectsOf(request, project);
     switch (request.method) {
       case 'POST':
-        this.post(request, response);
+        this.post(request, response, projects);
         return;
       case 'GET':
-        this.get(request, response);
+        this.get(request, response, projects);
         return;
       case 'DELETE':
-        this.gateway.end(this.reach(request).session);
+        this.gateway.end(this.reach(request, projects).session);
         response.writeHead(200).end();
         return;
       default:
@@ -48,43 +52,54 @@ export class StreamableEndpoint {
     }
   }
 
-  private post(request: IncomingMessage, response: ServerResponse): void {
+  private post(request: IncomingMessage, response: ServerResponse, projects: Projects): void {
     const terms = readTerms(request);
     checkVersion(request);
     readBody(request, this.maxBytes, (error, body) => {
       try {
         if (error !== undefined) throw error;
-        this.receive(request, response, body, terms);
+        this.receive(request, response, body, terms, projects);
       } catch (thrown) {
         writeFailure(response, thrown);
       }
     });
   }
 
-  private receive(request: IncomingMessage, response: ServerResponse, body: Buffer, terms: PostTerms): void {
+  private receive(
+    request: IncomingMessage,
+    response: ServerResponse,
+    body: Buffer,
+    terms: PostTerms,
+    projects: Projects,
+  ): void {
     const batch = body[0] === 0x7b ? undefined : splitBatch(body);
     if (batch !== undefined) {
-      this.receiveBatch(this.reach(request), preferOf(request), response, batch, terms);
+      this.receiveBatch(this.reach(request, projects), request, response, batch, terms, projects);
       return;
     }
     const message = readMessage(body);
     if (message.method === 'initialize' && message.kind === 'request') {
-      this.initialize(message, response);
+      this.initialize(message, response, projects);
       return;
     }
-    const { session, streams } = this.reach(request);
+    const { session, streams } = this.reach(request, projects);
     const prefer = preferOf(request);
     if (message.kind === 'request') {
-      this.gateway.receive({ session, message, outlet: new PostOutlet(response, streams, terms), prefer });
+      const outlet = new PostOutlet(response, streams, terms);
+      this.gateway.receive({ session, message, outlet, prefer, projects });
     } else {
-      this.gateway.receive({ session, message, outlet: noOutlet, prefer });
+      this.gateway.receive({ session, message, outlet: noOutlet, prefer, projects });
       response.writeHead(202).end();
     }
   }
 
-  private initialize(message: Message, response: ServerResponse): void {
+  private initialize(message: Message, response: ServerResponse, projects: Projects): void {
     try {
-      const { session, answer } = this.gateway.open(message, ({ version }) => new SessionStreams(version));
+      const { session, answer } = this.gateway.open(
+        message,
+        projects,
+        ({ version }) => new SessionStreams(version),
+      );
       writeJson(response, answer, { 'mcp-session-id': session.id });
     } catch (thrown) {
       const error = asSwitchboardError(thrown);
@@ -95,11 +110,13 @@ export class StreamableEndpoint {
 
   private receiveBatch(
     { session, streams }: Reached,
-    prefer: string | undefined,
+    request: IncomingMessage,
     response: ServerResponse,
     batch: Buffer[],
     terms: PostTerms,
+    projects: Projects,
   ): void {
+    const prefer = preferOf(request);
     if (!allowsBatches(session.facts.version)) {
       throw new SwitchboardError('invalid_request', `Protocol ${session.facts.version} has no batches.`);
     }
@@ -108,16 +125,16 @@ export class StreamableEndpoint {
     const requests = messages.filter(({ kind }) => kind === 'request').length;
     const outlet =
       requests === 0 ? noOutlet : new PostOutlet(response, streams, { ...terms, requests, isBatch: true });
-    for (const message of messages) this.gateway.receive({ session, message, outlet, prefer });
+    for (const message of messages) this.gateway.receive({ session, message, outlet, prefer, projects });
     if (requests === 0) response.writeHead(202).end();
   }
 
-  private get(request: IncomingMessage, response: ServerResponse): void {
+  private get(request: IncomingMessage, response: ServerResponse, projects: Projects): void {
     const { acceptsEvents } = readAccept(request.headers.accept);
     if (!acceptsEvents)
       throw new SwitchboardError('not_acceptable', 'GET opens an event stream: accept text/event-stream.');
     checkVersion(request);
-    const { session, streams } = this.reach(request);
+    const { session, streams } = this.reach(request, projects);
     response.on('close', () => {
       session.lastSeen = Date.now();
     });
@@ -131,7 +148,7 @@ export class StreamableEndpoint {
     }
   }
 
-  private reach(request: IncomingMessage): Reached {
+  private reach(request: IncomingMessage, projects: Projects): Reached {
     const id = request.headers['mcp-session-id'];
     if (typeof id !== 'string') {
       throw new SwitchboardError(
@@ -139,7 +156,7 @@ export class StreamableEndpoint {
         'The Mcp-Session-Id header is missing: initialize first.',
       );
     }
-    const session = this.gateway.session(id);
+    const session = this.gateway.session(id, projects);
     if (session === undefined || !(session.stream instanceof SessionStreams)) {
       throw new SwitchboardError(
         'unknown_session',

@@ -1,0 +1,65 @@
+import type { Backend } from '../../api/backend.ts';
+import type { NewServer } from '../../api/server-input.ts';
+import { importText, isEnabled, type ServerEntry } from '../../config.ts';
+import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
+import { defined } from './defined.ts';
+import { change, needStored, type Parts } from './parts.ts';
+import { checkPlaces } from './places.ts';
+import { stored } from './servers.ts';
+
+export function importsBackend(parts: Parts): Backend['imports'] {
+  return {
+    async import(project, text, replace) {
+      const live = parts.projects.get(project);
+      needStored(parts);
+      const { mcpServers, descriptions, notes } = read(text);
+      const servers = Object.entries(mcpServers).map(([name, entry]) =>
+        newServerOf(name, entry, descriptions[name]),
+      );
+      if (servers.length === 0) {
+        throw new SwitchboardError('invalid_input', `Nothing could be imported. ${notes.join(' ')}`.trim(), {
+          data: { problems: notes.map((message) => ({ path: '', message })) },
+        });
+      }
+      checkPlaces(
+        live,
+        servers.map(({ name, settings }) => ({ name, group: settings.group })),
+      );
+      await change(parts, live, (store) => store.createServers(live.id, servers.map(stored), replace));
+      return { imported: servers.map(({ name }) => name), notes };
+    },
+  };
+}
+
+function read(text: string): ReturnType<typeof importText> {
+  try {
+    return importText(text, 'the request', { target: 'project', folder: undefined });
+  } catch (error) {
+    const { message, data } = asSwitchboardError(error);
+    throw new SwitchboardError('invalid_input', message, { data: { problems: data.problems ?? [] } });
+  }
+}
+
+function newServerOf(name: string, entry: ServerEntry, description: string | undefined): NewServer {
+  const { command, args, env, cwd, url, headers } = entry;
+  const config = url === undefined ? { command: command ?? '', args, env, cwd } : { url, headers };
+  return {
+    name,
+    description: description ?? null,
+    transport: url === undefined ? 'stdio' : entry.type === 'sse' ? 'sse' : 'http',
+    config: defined(config) as NewServer['config'],
+    settings: defined({
+      group: entry.group,
+      replicas: entry.replicas,
+      labels: entry.labels,
+      concurrency: entry.concurrency,
+      isolation: entry.isolation,
+      timeout_ms: entry.timeoutMs,
+      max_timeout_ms: entry.maxTimeoutMs,
+      idle_stop_ms: entry.idleStopMs,
+      startup: entry.startup,
+      prefix: entry.prefix,
+    }),
+    enabled: isEnabled(entry),
+  };
+}

@@ -1,0 +1,41 @@
+import { SwitchboardError } from '../../errors.ts';
+import type { Store } from '../../store/types.ts';
+import type { ReplicaSettings } from '../../upstreams/replica.ts';
+import type { Projects } from '../projects.ts';
+import type { Recorder } from '../recorder.ts';
+import type { Refresher } from '../refresher.ts';
+
+/** What the API's answers are made from. */
+export interface Parts {
+  projects: Projects;
+  /** Undefined where Switchboard runs without a database. */
+  stored: Stored | undefined;
+  /** For servers that are tried out. */
+  servers: Omit<ReplicaSettings, 'project' | 'variable' | 'redact'>;
+}
+
+export interface Stored {
+  store: Store;
+  refresher: Refresher;
+  recorder: Recorder;
+}
+
+export function needStored({ stored }: Pick<Parts, 'stored'>): Stored {
+  if (stored !== undefined) return stored;
+  throw new SwitchboardError(
+    'no_database',
+    'Switchboard runs without a database, so nothing can be kept: start it without --no-database (and without DATABASE_URL=none).',
+  );
+}
+
+/** Makes a change, and settles when this process lives by it. */
+export async function change<Result>(
+  parts: Pick<Parts, 'stored'>,
+  project: { id: string } | undefined,
+  write: (store: Store) => Promise<Result>,
+): Promise<Result> {
+  const { store, refresher } = needStored(parts);
+  const result = await write(store);
+  await refresher.refresh(project?.id);
+  return result;
+}

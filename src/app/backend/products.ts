@@ -1,0 +1,46 @@
+import type { Backend } from '../../api/backend.ts';
+import type { ProductView } from '../../api/views.ts';
+import type { ProductRow } from '../../store/types.ts';
+import type { LiveProject } from '../live-project.ts';
+import { change, needStored, type Parts } from './parts.ts';
+import { checkPlaces } from './places.ts';
+import { stored } from './servers.ts';
+
+export function productsBackend(parts: Parts): Backend['products'] {
+  const { projects } = parts;
+  return {
+    async list(project) {
+      const live = projects.get(project);
+      const rows = await needStored(parts).store.products(live.id);
+      return rows.map((row) => viewOf(live, row));
+    },
+    async install(project, { servers, ...product }) {
+      const live = projects.get(project);
+      checkPlaces(
+        live,
+        servers.map(({ name, settings }) => ({ name, group: settings.group })),
+      );
+      const reserved = live.listed.filter(({ row }) => row === undefined).map(({ name }) => name);
+      const installed = await change(parts, live, (store) =>
+        store.installProduct(live.id, { ...product, servers: servers.map(stored) }, reserved),
+      );
+      const { product: row, isNew, added, changed, removed, unchanged } = installed;
+      return { isNew, view: { product: viewOf(live, row), added, changed, removed, unchanged } };
+    },
+    async remove(project, name) {
+      const live = projects.get(project);
+      await change(parts, live, (store) => store.removeProduct(live.id, name));
+    },
+  };
+}
+
+function viewOf(live: LiveProject, { id, name, version, created_at, updated_at }: ProductRow): ProductView {
+  return {
+    id,
+    name,
+    version,
+    servers: live.listed.filter(({ row }) => row?.product_id === id).map((server) => server.name),
+    created_at: created_at.toISOString(),
+    updated_at: updated_at.toISOString(),
+  };
+}

@@ -1,0 +1,131 @@
+import type { Backend } from '../../api/backend.ts';
+import { mergeServer, type NewServer, type ServerChanges } from '../../api/server-input.ts';
+import type { ServerView } from '../../api/views.ts';
+import { SwitchboardError } from '../../errors.ts';
+import type { NewServer as StoredServer } from '../../store/types.ts';
+import type { ListedServer, LiveProject } from '../live-project.ts';
+import { viewOf, viewsOf } from '../server-views.ts';
+import { change, needStored, type Parts } from './parts.ts';
+import { checkPlaces, type Placed } from './places.ts';
+import { tryOut } from './try-out.ts';
+
+export function serversBackend(parts: Parts): Backend['servers'] {
+  const { projects } = parts;
+  return {
+    list: async (project) => viewsOf(projects.get(project)),
+    get: async (project, name) => shown(projects.get(project), name),
+    async create(project, input) {
+      const live = projects.get(project);
+      checkPlaces(live, [placeOf(input)]);
+      await change(parts, live, (store) => store.createServers(live.id, [stored(input)], false));
+      return shown(live, input.name);
+    },
+    async change(project, name, changes, ifVersion) {
+      const live = projects.get(project);
+      const listed = find(live, name);
+      if (listed.row === undefined) return switchFileServer(parts, live, listed, changes);
+      const { row } = listed;
+      const isBrought = row.product_id !== null;
+      if (isBrought && !isSwitch(changes)) throw brought(live, listed);
+      const before: NewServer = { ...row, config: row.config as NewServer['config'] };
+      const merged = mergeServer(before, changes);
+      if (!isBrought) checkPlaces(live, [placeOf(merged)], name);
+      // A change is made to what was looked at here: somebody else's in between is not undone by it.
+      const { description, ...rest } = merged;
+      const written = isBrought ? { enabled: merged.enabled } : stored({ ...rest, description });
+      await change(parts, live, (store) =>
+        store.changeServer(
+          live.id,
+          name,
+          written,
+          ifVersion ?? (isSwitch(changes) ? undefined : row.version),
+        ),
+      );
+      return shown(live, merged.name);
+    },
+    async remove(project, name, ifVersion) {
+      const live = projects.get(project);
+      const listed = find(live, name);
+      if (listed.row === undefined) throw fromFile(listed, 'remove it there');
+      if (listed.row.product_id !== null) throw brought(live, listed);
+      await change(parts, live, (store) => store.deleteServer(live.id, name, ifVersion));
+    },
+    async test(project, name) {
+      const live = projects.get(project);
+      return tryOut(live, find(live, name).config, parts.servers);
+    },
+    async log(project, name) {
+      const live = projects.get(project);
+      find(live, name);
+      return live.servers.get(name)?.log.lines ?? [];
+    },
+  };
+}
+
+/** A server of the configuration file can only be switched on and off: the rest stands in the file. */
+async function switchFileServer(
+  parts: Parts,
+  live: LiveProject,
+  listed: ListedServer,
+  changes: ServerChanges,
+): Promise<ServerView> {
+  const { name, config } = listed;
+  if (!isSwitch(changes)) throw fromFile(listed, 'change it there');
+  needStored(parts);
+  if (changes.enabled && !config.enabled) throw fromFile(listed, 'it is disabled there');
+  await change(parts, live, (store) => store.setSwitch(live.id, name, null, changes.enabled ?? true));
+  return shown(live, name);
+}
+
+/** Whether nothing is changed but whether it is enabled. */
+function isSwitch({ settings, ...changes }: ServerChanges): boolean {
+  return Object.keys(settings).length === 0 && Object.keys(changes).every((key) => key === 'enabled');
+}
+
+function find(live: LiveProject, name: string): ListedServer {
+  const listed = live.listed.find((server) => server.name === name);
+  if (listed !== undefined) return listed;
+  throw new SwitchboardError(
+    'not_found',
+    `There is no server ${JSON.stringify(name)} in project "${live.name}".`,
+  );
+}
+
+function shown(live: LiveProject, name: string): ServerView {
+  return viewOf(live, find(live, name));
+}
+
+function placeOf({ name, settings }: NewServer): Placed {
+  return { name, group: settings.group };
+}
+
+export function stored({ description, config, settings, ...server }: NewServer): StoredServer {
+  const { name, transport, enabled } = server;
+  return {
+    name,
+    transport,
+    enabled,
+    description: description ?? '',
+    config: config as Record<string, unknown>,
+    settings: settings as Record<string, unknown>,
+  };
+}
+
+function fromFile({ name }: ListedServer, what: string): SwitchboardError {
+  return new SwitchboardError(
+    'read_only',
+    `The server "${name}" stands in the configuration file: ${what}.`,
+    {
+      data: { server: name },
+    },
+  );
+}
+
+function brought(live: LiveProject, { name, row }: ListedServer): SwitchboardError {
+  const product = row === undefined ? undefined : live.productOf(row);
+  return new SwitchboardError(
+    'read_only',
+    `The server "${name}" comes with the product "${product}": it can be enabled and disabled here; for all else install another version of the product, or remove it.`,
+    { data: { server: name, product } },
+  );
+}

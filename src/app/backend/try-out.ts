@@ -1,0 +1,36 @@
+import type { ServerTest } from '../../api/views.ts';
+import type { ServerConfig } from '../../config.ts';
+import type { ReplicaSettings } from '../../upstreams/replica.ts';
+import { Server } from '../../upstreams/server.ts';
+import type { LiveProject } from '../live-project.ts';
+
+/** Connects to a server apart from the one that runs, if it does, and asks what it offers. */
+export async function tryOut(
+  live: LiveProject,
+  config: ServerConfig,
+  settings: Omit<ReplicaSettings, 'project' | 'variable' | 'redact'>,
+): Promise<ServerTest> {
+  const startedAt = performance.now();
+  const server = new Server(
+    { ...config, replicas: 1, isolation: 'shared' },
+    { ...settings, ...live.access, project: live },
+    { stateChanged() {}, offerChanged() {}, connected() {}, disconnected() {}, notified() {}, asked() {} },
+    undefined,
+  );
+  try {
+    await server.discover();
+    const { condition, offer, facts } = server;
+    const ok = condition.state === 'ready';
+    return {
+      ok,
+      duration_ms: Math.round(performance.now() - startedAt),
+      error: ok ? null : (condition.reason?.message ?? `The server is ${condition.state}.`),
+      tools: offer?.tools.length ?? null,
+      resources: offer?.resources.length ?? null,
+      prompts: offer?.prompts.length ?? null,
+      server_info: facts?.serverInfo ?? null,
+    };
+  } finally {
+    await server.stop();
+  }
+}

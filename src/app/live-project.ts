@@ -1,0 +1,190 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type ServerConfig, type ServerDefaults, variablesOf } from '../config.ts';
+import { asSwitchboardError } from '../errors.ts';
+import { Scope, type ScopedProject, type ScopeSettings } from '../gateway/scope.ts';
+import type { ProjectRow, ProjectState, SealedSecret, ServerRow } from '../store/types.ts';
+import type { ReplicaSettings } from '../upstreams/replica.ts';
+import type { ServerEvents } from '../upstreams/server.ts';
+import { type Changes, Servers } from '../upstreams/servers.ts';
+import { configOf } from './server-rows.ts';
+import { Vault } from './vault.ts';
+
+export const DEFAULT_PROJECT = 'default';
+
+/** Without a database there is this project and no other. */
+const unstoredDefault: ProjectRow = {
+  id: '00000000-0000-0000-0000-000000000000',
+  name: DEFAULT_PROJECT,
+  description: '',
+  record_payloads: false,
+  retention_days: null,
+  version: 1,
+  created_at: new Date(0),
+  updated_at: new Date(0),
+};
+
+export const unstoredProject: ProjectState = {
+  project: unstoredDefault,
+  servers: [],
+  products: [],
+  switches: [],
+  secrets: [],
+};
+
+/** A server as it is written down, whether it runs or not. */
+export interface ListedServer {
+  name: string;
+  config: ServerConfig;
+  /** Undefined where it stands in the configuration file. */
+  row: ServerRow | undefined;
+  isEnabled: boolean;
+}
+
+export interface LiveProjectSettings {
+  /** What holds for the servers of all projects. */
+  servers: Omit<ReplicaSettings, 'project' | 'variable' | 'redact'>;
+  events: ServerEvents;
+  openSecret(sealed: SealedSecret): string;
+  home: string;
+  /** How every server starts, whatever is written down. */
+  startup: ServerConfig['startup'] | undefined;
+  warned(message: string): void;
+}
+
+/** A project while it runs: what is written down of it, the servers made of that, and what clients see of them. */
+export class LiveProject implements ScopedProject {
+  readonly id: string;
+  readonly isDefault: boolean;
+  readonly servers: Servers;
+  readonly scope: Scope;
+  readonly vault: Vault;
+  /** What its servers get to see of its secrets, and what nobody else does. */
+  readonly access: Pick<ReplicaSettings, 'variable' | 'redact'>;
+  private readonly settings: LiveProjectSettings;
+  private state: ProjectState;
+  private switchedOff = new Set<string>();
+  private listedServers: ListedServer[] = [];
+  private told = new Set<string>();
+
+  constructor(
+    state: ProjectState,
+    settings: LiveProjectSettings,
+    scopeSettings: ScopeSettings,
+    announce: ConstructorParameters<typeof Scope>[2],
+  ) {
+    this.id = state.project.id;
+    this.isDefault = state.project.name === DEFAULT_PROJECT;
+    this.state = state;
+    this.settings = settings;
+    this.vault = new Vault(settings.openSecret);
+    this.access = {
+      // Whoever may change a project must not be able to read what Switchboard was started with.
+      variable: (name, { secretsOnly }) =>
+        this.vault.value(name) ?? (secretsOnly ? undefined : process.env[name]),
+      redact: (text) => this.vault.redact(text),
+    };
+    this.servers = new Servers({ ...settings.servers, ...this.access, project: this }, settings.events);
+    this.scope = new Scope(this, scopeSettings, announce);
+  }
+
+  get name(): string {
+    return this.state.project.name;
+  }
+
+  get row(): ProjectRow {
+    return this.state.project;
+  }
+
+  /** Everything that is written down, in the order in which it is shown. */
+  get listed(): readonly ListedServer[] {
+    return this.listedServers;
+  }
+
+  isSwitchedOff(group: string, tool: string): boolean {
+    return this.switchedOff.size > 0 && this.switchedOff.has(switchKey(group, tool));
+  }
+
+  /**
+   * Makes the servers those that are written down now: in the file, and in the database. Tells what that did to them, and
+   * whether clients can see it.
+   */
+  apply(
+    state: ProjectState,
+    file: readonly ServerConfig[],
+    defaults: ServerDefaults,
+  ): { changes: Changes; isVisible: boolean } {
+    const before = { name: this.name, switchedOff: this.switchedOff };
+    this.state = state;
+    this.vault.replace(state.secrets);
+    this.switchedOff = new Set(
+      state.switches.map(({ server_name, tool_name }) => switchKey(server_name, tool_name)),
+    );
+    this.listedServers = this.list(file, defaults);
+    const enabled = this.listedServers.filter(({ isEnabled }) => isEnabled);
+    const changes = this.servers.apply(enabled.map(({ config }) => config));
+    const isSame =
+      Object.values(changes).every((servers) => servers.length === 0) &&
+      isDeepStrictEqual(before, { name: this.name, switchedOff: this.switchedOff });
+    return { changes, isVisible: !isSame };
+  }
+
+  /** The name of the product that brought a server. */
+  productOf({ product_id }: ServerRow): string | undefined {
+    return this.state.products.find(({ id }) => id === product_id)?.name;
+  }
+
+  private list(file: readonly ServerConfig[], defaults: ServerDefaults): ListedServer[] {
+    const stored = this.state.servers.flatMap((row) => this.listRow(row, defaults));
+    const fromFile = file
+      .filter((config) => !this.isTaken(config, stored))
+      .map((config) => ({
+        name: config.name,
+        config: this.complete(config),
+        row: undefined,
+        isEnabled: config.enabled && !this.switchedOff.has(switchKey(config.name, null)),
+      }));
+    return [...fromFile, ...stored];
+  }
+
+  private listRow(row: ServerRow, defaults: ServerDefaults): ListedServer[] {
+    try {
+      const config = this.complete(configOf(row, defaults, this.settings.home));
+      return [{ name: row.name, config, row, isEnabled: row.enabled }];
+    } catch (error) {
+      this.tellOnce(`Project "${this.name}": ${asSwitchboardError(error).message}. It is left out.`);
+      return [];
+    }
+  }
+
+  /** What was written into the database must not vanish because of an edit of a file. */
+  private isTaken({ name, group }: ServerConfig, stored: readonly ListedServer[]): boolean {
+    const clash = stored.find(
+      ({ config }) =>
+        config.name === name ||
+        (config.name === group && config.group !== group) ||
+        (config.group === name && group !== name),
+    );
+    if (clash === undefined) return false;
+    this.tellOnce(
+      `The server "${name}" of the configuration file is left out: project "${this.name}" has the server "${clash.name}", and a name stands for one thing. Rename one of them.`,
+    );
+    return true;
+  }
+
+  private complete(config: ServerConfig): ServerConfig {
+    const secrets = this.vault.versions(variablesOf(config.transport));
+    const { startup = config.startup } = this.settings;
+    return { ...config, startup, ...(Object.keys(secrets).length === 0 ? {} : { secrets }) };
+  }
+
+  private tellOnce(warning: string): void {
+    if (this.told.has(warning)) return;
+    this.told.add(warning);
+    this.settings.warned(warning);
+  }
+}
+
+/** No name has a line break in it. */
+function switchKey(server: string, tool: string | null): string {
+  return tool === null ? server : `${server}\n${tool}`;
+}

@@ -1,0 +1,138 @@
+import type { Configuration, ServerConfig, Settings } from '../config.ts';
+import { SwitchboardError } from '../errors.ts';
+import { Scope, type ScopeSettings, type Scopes } from '../gateway/scope.ts';
+import type { ProjectState } from '../store/types.ts';
+import { type OfferKind, offerKinds } from '../upstreams/discovery.ts';
+import type { Changes, Servers } from '../upstreams/servers.ts';
+import { LiveProject, type LiveProjectSettings } from './live-project.ts';
+
+export interface ProjectsEvents {
+  /** What clients of this scope can list is another. */
+  listsChanged(scope: Scope, ...change: Parameters<ConstructorParameters<typeof Scope>[2]>): void;
+  /** Servers came, changed or went; at least one did. */
+  applied(project: LiveProject, changes: Changes): void;
+  removed(project: LiveProject): void;
+}
+
+/** All projects that there are, by id and by name, and the scopes that clients can choose from. */
+export class Projects implements Scopes {
+  readonly all: Scope;
+  private readonly settings: LiveProjectSettings;
+  private readonly events: ProjectsEvents;
+  private configuration: Configuration;
+  private readonly byId = new Map<string, LiveProject>();
+  private byName = new Map<string, LiveProject>();
+  private readonly states = new Map<string, ProjectState>();
+  /** The servers of projects that are gone, while their last calls are under way. */
+  private readonly leaving = new Set<Servers>();
+
+  constructor(configuration: Configuration, settings: LiveProjectSettings, events: ProjectsEvents) {
+    this.configuration = configuration;
+    this.settings = settings;
+    this.events = events;
+    this.all = new Scope(
+      () => this.byId.values(),
+      scopeSettings(configuration.settings),
+      (...change) => events.listsChanged(this.all, ...change),
+    );
+  }
+
+  of(project: string): Scope | undefined {
+    return this.lookUp(project)?.scope;
+  }
+
+  lookUp(project: string): LiveProject | undefined {
+    return this.byName.get(project) ?? this.byId.get(project);
+  }
+
+  /** The project of that id or name; that there is none is an error. */
+  get(project: string): LiveProject {
+    const found = this.lookUp(project);
+    if (found !== undefined) return found;
+    throw new SwitchboardError('unknown_project', `There is no project ${JSON.stringify(project)}.`, {
+      data: { project },
+    });
+  }
+
+  list(): LiveProject[] {
+    return [...this.byId.values()];
+  }
+
+  /** Servers of the configuration file. They belong to the default project. */
+  fileServers(project: LiveProject): readonly ServerConfig[] {
+    return project.isDefault ? this.configuration.servers : [];
+  }
+
+  /** The configuration file was edited. Tells whether that changed any server. */
+  configure(configuration: Configuration): boolean {
+    this.configuration = configuration;
+    const settings = scopeSettings(configuration.settings);
+    this.all.configure(settings);
+    const changed = this.list().filter((project) => {
+      project.scope.configure(settings);
+      this.changed(project, offerKinds);
+      return this.apply(this.states.get(project.id)!);
+    });
+    return changed.length > 0;
+  }
+
+  /** Brings a project to what is written down of it. Tells whether that changed any server. */
+  apply(state: ProjectState): boolean {
+    const { id } = state.project;
+    const project = this.byId.get(id) ?? this.add(state);
+    this.states.set(id, state);
+    const { changes, isVisible } = project.apply(
+      state,
+      this.fileServers(project),
+      this.configuration.defaults,
+    );
+    this.byName = new Map(this.list().map((each) => [each.name, each]));
+    if (isVisible) this.changed(project, offerKinds);
+    const isChanged = Object.values(changes).some((servers) => servers.length > 0);
+    if (isChanged) this.events.applied(project, changes);
+    return isChanged;
+  }
+
+  remove(id: string): void {
+    const project = this.byId.get(id);
+    if (project === undefined) return;
+    this.byId.delete(id);
+    this.byName.delete(project.name);
+    this.states.delete(id);
+    project.scope.close();
+    this.all.changes(offerKinds);
+    this.events.removed(project);
+    const { servers } = project;
+    servers.apply([]);
+    this.leaving.add(servers);
+    void servers.retired().finally(() => this.leaving.delete(servers));
+  }
+
+  /** What a project offers is another. */
+  changed(project: LiveProject, kinds: readonly OfferKind[]): void {
+    project.scope.changes(kinds);
+    this.all.changes(kinds);
+  }
+
+  async stop(): Promise<void> {
+    this.all.close();
+    for (const { scope } of this.list()) scope.close();
+    const all = [...this.list().map(({ servers }) => servers), ...this.leaving];
+    await Promise.all(all.map((servers) => servers.stop()));
+  }
+
+  private add(state: ProjectState): LiveProject {
+    const project: LiveProject = new LiveProject(
+      state,
+      this.settings,
+      scopeSettings(this.configuration.settings),
+      (...change) => this.events.listsChanged(project.scope, ...change),
+    );
+    this.byId.set(project.id, project);
+    return project;
+  }
+}
+
+function scopeSettings({ naming, separator, pageSize, discoveryWaitMs }: Settings): ScopeSettings {
+  return { mode: naming, separator, pageSize, discoveryWaitMs };
+}

@@ -1,0 +1,192 @@
+import { randomUUID } from 'node:crypto';
+import type { CallRecorder, FinishedCall } from '../gateway/records.ts';
+import { bytesAt, type Message } from '../protocol/envelope.ts';
+import type { Span } from '../protocol/json-scanner.ts';
+import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
+import type { CallRecord } from '../store/types.ts';
+import type { Project } from '../upstreams/replica.ts';
+
+/** What has to be known of the rest of the program to write records. */
+export interface RecorderSettings {
+  write(records: readonly CallRecord[]): Promise<void>;
+  deleteOld(): Promise<number>;
+  keepsPayloads(projectId: string): boolean;
+  redact(projectId: string, text: string): string;
+  warned(message: string): void;
+}
+
+/** So many calls wait at most; while the database is away, later ones are dropped, and counted. */
+const MAX_QUEUED = 10_000;
+const BATCH = 500;
+const FLUSH_MS = 250;
+const RETRY_MS = 1_000;
+/** What is larger is not kept: records are for looking into, not for storing results. */
+const MAX_PAYLOAD_BYTES = 256 * 1024;
+const SWEEP_MS = 60 * 60 * 1_000;
+
+/** Writes down what calls there were: many at a time, behind the back of the calls. */
+export class Recorder implements CallRecorder {
+  private readonly settings: RecorderSettings;
+  private queue: Waiting[] = [];
+  private timer: NodeJS.Timeout | undefined;
+  private readonly sweeper: NodeJS.Timeout;
+  private writing: Promise<void> | undefined;
+  private isFailing = false;
+  private isClosed = false;
+  dropped = 0;
+
+  constructor(settings: RecorderSettings) {
+    this.settings = settings;
+    this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
+    this.sweeper.unref();
+    this.sweep();
+  }
+
+  get queued(): number {
+    return this.queue.length;
+  }
+
+  keepsPayloads({ id }: Project): boolean {
+    return this.settings.keepsPayloads(id);
+  }
+
+  record(call: FinishedCall): void {
+    if (this.queue.length >= MAX_QUEUED) {
+      this.dropped++;
+      return;
+    }
+    this.queue.push({ call, endedAt: Date.now() });
+    if (this.timer === undefined && this.writing === undefined) this.schedule(FLUSH_MS);
+  }
+
+  /** Writes what is left, once. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    clearInterval(this.sweeper);
+    clearTimeout(this.timer);
+    await this.writing;
+    while (this.queue.length > 0 && (await this.writeBatch())) {
+      // Until nothing is left, or the database does not take it.
+    }
+    if (this.queue.length > 0) {
+      this.settings.warned(`${this.queue.length} records of calls could not be written and are lost.`);
+    }
+  }
+
+  private schedule(milliseconds: number): void {
+    this.timer = setTimeout(() => this.flush(), milliseconds);
+    this.timer.unref();
+  }
+
+  private flush(): void {
+    this.timer = undefined;
+    this.writing = this.writeBatch().then((isDone) => {
+      this.writing = undefined;
+      if (this.queue.length === 0 || this.isClosed) return;
+      this.schedule(isDone ? (this.queue.length >= BATCH ? 0 : FLUSH_MS) : RETRY_MS);
+    });
+  }
+
+  /** False where it failed; what was not written stays in the queue. */
+  private async writeBatch(): Promise<boolean> {
+    const batch = this.queue.slice(0, BATCH);
+    try {
+      const records = batch.map((waiting) => {
+        // The same id when it is tried again: what was written and not acknowledged is not there twice.
+        waiting.record ??= this.recordOf(waiting);
+        return waiting.record;
+      });
+      await this.settings.write(records);
+      this.queue.splice(0, batch.length);
+      this.isFailing = false;
+      return true;
+    } catch (error) {
+      if (!this.isFailing)
+        this.settings.warned(`Calls cannot be recorded just now: ${(error as Error).message}`);
+      this.isFailing = true;
+      return false;
+    }
+  }
+
+  private recordOf({ call, endedAt }: Waiting): CallRecord {
+    const { project, request, answer, isRpcError } = call;
+    const clean = (text: string) => this.settings.redact(project.id, text);
+    const keeps = request !== undefined;
+    return {
+      id: randomUUID(),
+      projectId: project.id,
+      client: call.client,
+      method: call.method,
+      server: call.server,
+      replica: call.replica ?? null,
+      tool: clean(call.own),
+      status: statusOf(call),
+      durationMs: call.durationMs,
+      inputBytes: call.inputBytes,
+      outputBytes: call.outputBytes,
+      error: cleanError(errorOf(call), clean),
+      input: keeps && request.params !== undefined ? inputOf(request, request.params, clean) : null,
+      output: keeps && answer !== undefined && !isRpcError ? outputOf(answer, clean) : null,
+      startedAt: new Date(endedAt - call.durationMs),
+    };
+  }
+
+  private sweep(): void {
+    this.settings.deleteOld().catch((error: Error) => {
+      this.settings.warned(`Old records of calls cannot be deleted just now: ${error.message}`);
+    });
+  }
+}
+
+interface Waiting {
+  call: FinishedCall;
+  endedAt: number;
+  record?: CallRecord;
+}
+
+function statusOf({ outcome, error, isRpcError, isToolError }: FinishedCall): CallRecord['status'] {
+  if (outcome === 'cancelled') return 'cancelled';
+  if (outcome === 'failed') return error?.code === 'call_timeout' ? 'timeout' : 'error';
+  if (isRpcError) return 'error';
+  return isToolError ? 'tool_error' : 'ok';
+}
+
+function errorOf({ error, isRpcError, answer }: FinishedCall): CallRecord['error'] {
+  if (error !== undefined) return { code: error.code, message: error.message };
+  if (!isRpcError || answer === undefined) return null;
+  if (byteLength(answer) > MAX_PAYLOAD_BYTES)
+    return { code: 'server_error', message: 'The error is too large.' };
+  try {
+    const { error: said } = JSON.parse(join(answer).toString()) as { error?: RpcError };
+    return { code: String(said?.code), message: String(said?.message) };
+  } catch {
+    return { code: 'server_error', message: 'The error is not valid JSON.' };
+  }
+}
+
+function cleanError(error: CallRecord['error'], clean: (text: string) => string): CallRecord['error'] {
+  return error && { code: error.code, message: clean(error.message) };
+}
+
+/** The arguments of a tool; of anything else all that was asked. */
+function inputOf(request: Message, params: Span, clean: (text: string) => string): string | null {
+  return payload([bytesAt(request.bytes, params)], clean, (asked) =>
+    request.method === 'tools/call' ? asked.arguments : asked,
+  );
+}
+
+function outputOf(answer: Chunks, clean: (text: string) => string): string | null {
+  return payload(answer, clean, ({ result }) => result);
+}
+
+/** As JSON text. */
+function payload(
+  chunks: Chunks,
+  clean: (text: string) => string,
+  part: (value: Record<string, unknown>) => unknown,
+): string {
+  const bytes = byteLength(chunks);
+  if (bytes > MAX_PAYLOAD_BYTES) return JSON.stringify({ omitted: `${bytes} bytes are too many to be kept` });
+  const value = JSON.parse(join(chunks).toString()) as Record<string, unknown>;
+  return clean(JSON.stringify(part(value) ?? null));
+}

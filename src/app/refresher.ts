@@ -1,0 +1,56 @@
+import type { ProjectState } from '../store/types.ts';
+
+/** Where what is written down of projects is read. */
+interface Source {
+  projects(): Promise<ProjectState[]>;
+  project(id: string): Promise<ProjectState | undefined>;
+}
+
+/** What is to be brought up to date. */
+interface Target {
+  list(): { id: string }[];
+  apply(state: ProjectState): unknown;
+  remove(id: string): void;
+}
+
+/**
+ * Brings projects up to what is written down. One read after the other, so that what was read earlier never takes the
+ * place of what was read later; those who ask while one waits its turn share it.
+ */
+export class Refresher {
+  private readonly source: Source;
+  private readonly target: Target;
+  private readonly waiting = new Map<string | undefined, Promise<void>>();
+  private last: Promise<void> = Promise.resolve();
+
+  constructor(source: Source, target: Target) {
+    this.source = source;
+    this.target = target;
+  }
+
+  /** Settles when everything is seen that was written before this was asked for. Without an id it is about all projects. */
+  refresh(id?: string): Promise<void> {
+    const shared = this.waiting.get(id);
+    if (shared !== undefined) return shared;
+    const turn = this.last.then(() => {
+      this.waiting.delete(id);
+      return id === undefined ? this.readAll() : this.read(id);
+    });
+    this.waiting.set(id, turn);
+    this.last = turn.catch(() => {});
+    return turn;
+  }
+
+  private async read(id: string): Promise<void> {
+    const state = await this.source.project(id);
+    if (state === undefined) this.target.remove(id);
+    else this.target.apply(state);
+  }
+
+  private async readAll(): Promise<void> {
+    const states = await this.source.projects();
+    const ids = new Set(states.map(({ project }) => project.id));
+    for (const { id } of this.target.list()) if (!ids.has(id)) this.target.remove(id);
+    for (const state of states) this.target.apply(state);
+  }
+}

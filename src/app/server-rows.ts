@@ -1,0 +1,31 @@
+import { join } from 'node:path';
+import { checkStored, type ServerConfig, type ServerDefaults } from '../config.ts';
+import type { ServerRow } from '../store/types.ts';
+
+/** Settings as the table has them, and as a configuration calls them. */
+const settingKeys: Record<string, string> = {
+  group: 'group',
+  replicas: 'replicas',
+  labels: 'labels',
+  concurrency: 'concurrency',
+  isolation: 'isolation',
+  timeout_ms: 'timeoutMs',
+  max_timeout_ms: 'maxTimeoutMs',
+  idle_stop_ms: 'idleStopMs',
+  startup: 'startup',
+  prefix: 'prefix',
+};
+
+/** The configuration of a server that is kept in a project. Throws where somebody has written a wrong one into the table. */
+export function configOf(row: ServerRow, defaults: ServerDefaults, home: string): ServerConfig {
+  const settings = Object.entries(row.settings).map(([key, value]) => [settingKeys[key] ?? key, value]);
+  const entry = {
+    type: row.transport,
+    ...row.config,
+    ...Object.fromEntries(settings),
+    enabled: row.enabled,
+  };
+  // Relative paths have no file that they could be relative to.
+  const config = checkStored(row.name, entry, defaults, join(home, 'servers'));
+  return { ...config, secretsOnly: true };
+}

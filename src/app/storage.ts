@@ -1,0 +1,85 @@
+import type { StatusView } from '../api/views.ts';
+import type { AppEvents, AppOptions } from '../app.ts';
+import type { SealedSecret, Store } from '../store/types.ts';
+import type { Stored } from './backend/parts.ts';
+import type { Projects } from './projects.ts';
+import { Recorder } from './recorder.ts';
+import { Refresher } from './refresher.ts';
+
+/** What the program keeps, and how its database fares. */
+export class Storage {
+  readonly store: Store;
+  private readonly mode: StatusView['database']['mode'];
+  private trouble: string | undefined;
+  private unfollow = () => {};
+
+  private constructor(store: Store, mode: StatusView['database']['mode']) {
+    this.store = store;
+    this.mode = mode;
+  }
+
+  /** Loaded only where there is a database: commands that run for a moment need none. */
+  static async open(
+    { database, home, signal, killSignal }: AppOptions,
+    events: AppEvents,
+  ): Promise<Storage | undefined> {
+    if (database.mode === 'none') return undefined;
+    const { openStore } = await import('../store/store.ts');
+    let storage: Storage | undefined;
+    const store = await openStore({
+      url: database.mode === 'server' ? database.url : undefined,
+      home,
+      secretKey: database.secretKey,
+      ...(signal === undefined ? {} : { signal }),
+      ...(killSignal === undefined ? {} : { killSignal }),
+      events: {
+        progress: events.progressed,
+        warned: events.warned,
+        connectionChanged(isConnected, reason) {
+          if (storage !== undefined) storage.trouble = isConnected ? undefined : reason;
+          events.warned(
+            isConnected
+              ? 'The database is back.'
+              : `The database is away: ${reason}. Calls go on; changes fail until it is back.`,
+          );
+        },
+      },
+    });
+    storage = new Storage(store, database.mode);
+    return storage;
+  }
+
+  openSecret(sealed: SealedSecret): string {
+    return this.store.openSecret(sealed);
+  }
+
+  /** Keeps the projects up to what is stored, from now on. */
+  serve(projects: Projects, events: AppEvents): Stored {
+    const { store } = this;
+    const refresher = new Refresher(store, projects);
+    const recorder = new Recorder({
+      write: (records) => store.recordCalls(records),
+      deleteOld: () => store.deleteOldCalls(),
+      keepsPayloads: (id) => projects.lookUp(id)?.row.record_payloads ?? false,
+      redact: (id, text) => projects.lookUp(id)?.vault.redact(text) ?? text,
+      warned: events.warned,
+    });
+    this.unfollow = store.follow((id) => {
+      // A read that fails because the database is away is made up for when it is back.
+      refresher.refresh(id).catch(() => {});
+    });
+    return { store, refresher, recorder };
+  }
+
+  get status(): StatusView['database'] {
+    return { mode: this.mode, connected: this.store.isConnected, error: this.trouble ?? null };
+  }
+
+  async close({ recorder }: Stored): Promise<void> {
+    this.unfollow();
+    await recorder.close();
+    await this.store.close();
+  }
+}
+
+export const noStorage: StatusView['database'] = { mode: 'none', connected: false, error: null };

@@ -1,0 +1,29 @@
+import type { Chunks } from './jsonrpc.ts';
+
+const key = Buffer.from('"isError"');
+const TRUE = 0x74;
+
+/** A larger answer is looked at only where the key stands in all that servers write: near its ends. */
+const WHOLE_BYTES = 16 * 1024;
+const EDGE_BYTES = 512;
+
+/**
+ * Whether the answer to a tool call says that the tool failed. A key inside of a text would have its quotes escaped, so
+ * the bytes are enough; what is nested deeper is taken for it, which is good enough for statistics.
+ */
+export function saysToolError(chunks: Chunks): boolean {
+  const [first] = chunks;
+  const last = chunks.at(-1);
+  if (first === undefined || last === undefined) return false;
+  if (chunks.length === 1 && first.length <= WHOLE_BYTES) return isTrueIn(first);
+  return isTrueIn(first.subarray(0, EDGE_BYTES)) || isTrueIn(last.subarray(-EDGE_BYTES));
+}
+
+function isTrueIn(bytes: Buffer): boolean {
+  const found = bytes.indexOf(key);
+  if (found === -1) return false;
+  let at = found + key.length;
+  // A space, a colon, another space: whatever way it is written.
+  while (at < bytes.length && (bytes[at]! <= 0x20 || bytes[at] === 0x3a)) at++;
+  return bytes[at] === TRUE;
+}
