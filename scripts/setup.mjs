@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { buildDist, distIsCurrent } from './setup/dist.mjs';
 import { withLock } from './setup/lock.mjs';
 import { installPackages, packagesAreCurrent } from './setup/packages.mjs';
+import { installPostgres, postgresIsCurrent } from './setup/postgres.mjs';
 import { SetupError } from './setup/run.mjs';
 import { installUv, uvIsCurrent } from './setup/uv.mjs';
 
@@ -39,7 +40,10 @@ function missingSteps() {
   const steps = folders
     .filter((folder) => existsSync(join(folder, 'package.json')))
     .map((folder) => ({ done: packagesAreCurrent(folder), run: () => installPackages(folder, root) }));
-  if (flags.includes('--test')) steps.push({ done: uvIsCurrent(cache), run: () => installUv(cache) });
+  if (flags.includes('--test')) {
+    steps.push({ done: uvIsCurrent(cache), run: () => installUv(cache) });
+    steps.push({ done: postgresIsCurrent(cache), run: () => installPostgres(cache) });
+  }
   if (flags.includes('--build')) steps.push({ done: distIsCurrent(root), run: () => buildDist(root) });
   return steps.filter((step) => !step.done);
 }

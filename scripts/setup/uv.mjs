@@ -1,5 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { installDebian, lastLine } from './apt.mjs';
+import { partIsCurrent, recordPart } from './record.mjs';
 import { looksLikeNetworkTrouble, run } from './run.mjs';
 
 // What is installed; a change here makes every clone install anew.
@@ -26,16 +28,13 @@ export async function installUv(cache) {
       ? // Offline: what was fetched here is what tests run, and a slow network cannot make them slow.
         { recipe, command: uvx, env: { ...environment, UV_OFFLINE: '1' } }
       : { recipe, missing };
-  mkdirSync(cache, { recursive: true });
-  writeFileSync(recordPath(cache), `${JSON.stringify(part, undefined, 2)}\n`);
+  recordPart(cache, 'uvx', part);
   if (missing !== undefined)
     console.warn(`setup: the tests with mcp-server-fetch will be skipped: ${missing}`);
 }
 
 export function uvIsCurrent(cache) {
-  if (!existsSync(recordPath(cache))) return false;
-  const part = JSON.parse(readFileSync(recordPath(cache), 'utf8'));
-  return part.recipe === recipe && part.command !== undefined && existsSync(part.command);
+  return partIsCurrent(cache, 'uvx', recipe);
 }
 
 async function makeVenv(venv) {
@@ -46,18 +45,11 @@ async function makeVenv(venv) {
   return made.code === 0 ? undefined : `python3 -m venv failed: ${lastLine(made.output)}`;
 }
 
-/** Debian's python3 comes without venv. Only root of a Debian-like system can mend that, as in a container of a CI. */
+/** Debian's python3 comes without venv. */
 async function installPython() {
-  if (process.getuid?.() !== 0) return false;
-  console.log('setup: python3 or its venv module is missing; installing them with apt-get');
-  const update = await run('apt-get', ['update', '-qq']);
-  if (update.code === undefined) return false;
-  const packages = ['python3', 'python3-venv'];
-  const install = await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], {
-    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-  });
-  if (install.code !== 0) console.warn(`setup: apt-get install failed: ${lastLine(install.output)}`);
-  return install.code === 0;
+  const missing = await installDebian(['python3', 'python3-venv'], 'python3 or its venv module');
+  if (missing?.startsWith('apt-get')) console.warn(`setup: ${missing}`);
+  return missing === undefined;
 }
 
 async function fillVenv(venv, environment) {
@@ -77,12 +69,4 @@ async function fillVenv(venv, environment) {
 
 function explain(what, output) {
   return `${what}: ${looksLikeNetworkTrouble(output) ? 'PyPI cannot be reached' : lastLine(output)}`;
-}
-
-function lastLine(output) {
-  return output.trim().split('\n').at(-1) ?? '';
-}
-
-function recordPath(cache) {
-  return join(cache, 'uvx.json');
 }

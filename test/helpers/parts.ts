@@ -15,7 +15,7 @@ const record = z.union([
   z.object({ missing: z.string() }),
 ]);
 
-type PartName = 'uvx';
+type PartName = 'uvx' | 'postgres';
 
 const cache = fileURLToPath(new URL('../../.cache', import.meta.url));
 

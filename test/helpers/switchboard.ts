@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { TestDatabase } from './database.ts';
+import { endPostgresIn, removeHome } from './postgres.ts';
 
 /** A line that `switchboard up --json` printed. */
 interface UpEvent {
@@ -17,6 +19,10 @@ export interface RunningSwitchboard extends AsyncDisposable {
   /** The same address without a path. */
   baseUrl: string;
   configPath: string;
+  /** Its SWITCHBOARD_HOME. */
+  home: string;
+  /** Its DATABASE_URL; undefined: it runs a PostgreSQL of its own, or none. */
+  databaseUrl: string | undefined;
   process: ChildProcess;
   /** Everything that it printed so far. */
   events: UpEvent[];
@@ -27,27 +33,38 @@ export interface RunningSwitchboard extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
+interface SwitchboardOptions {
+  args?: string[];
+  env?: Record<string, string>;
+  /** How many files and connections it may have open at a time. */
+  openFiles?: number;
+  /**
+   * `shared`: a database of its own on the server that all tests share; `embedded`: a PostgreSQL of its own; `none`: it runs
+   * without. An address is used as it is, and outlives it.
+   */
+  database?: 'shared' | 'embedded' | 'none' | { url: string };
+  /** A folder that outlives it, in place of one that goes with it. */
+  home?: string;
+}
+
 const main = join(import.meta.dirname, '../../src/main.ts');
 
-/** Runs the real program on a free port, with a configuration file and a home of its own. */
+/** Runs the real program on a free port, with a configuration file, a home and a database of its own. */
 export async function startSwitchboard(
   config: object,
-  options: {
-    args?: string[];
-    env?: Record<string, string>;
-    /** How many files and connections it may have open at a time. */
-    openFiles?: number;
-  } = {},
+  options: SwitchboardOptions = {},
 ): Promise<RunningSwitchboard> {
   const folder = await mkdtemp(join(tmpdir(), 'switchboard-test-'));
+  const home = options.home ?? options.env?.SWITCHBOARD_HOME ?? folder;
   const configPath = join(folder, 'mcp.json');
   await writeFile(configPath, JSON.stringify(config));
+  const database = await openDatabase(options.database);
   const { openFiles } = options;
   const limit = openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$0" "$@"`];
   const words = [main, 'up', '--config', configPath, '--port', '0', '--json', ...(options.args ?? [])];
   const [command, ...parameters] = [...limit, process.execPath, ...words];
   const child = spawn(command!, parameters, {
-    env: { ...process.env, SWITCHBOARD_HOME: folder, ...options.env },
+    env: { ...process.env, DATABASE_URL: database.variable, SWITCHBOARD_HOME: home, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
@@ -79,7 +96,10 @@ export async function startSwitchboard(
   const stop = async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
     await exited;
-    await rm(folder, { recursive: true, force: true });
+    // Where it was killed.
+    await endPostgresIn(home);
+    await database.fresh?.[Symbol.asyncDispose]();
+    await removeHome(folder);
   };
   const listening = await event(({ event: name }) => name === 'listening').catch(async (error: unknown) => {
     await stop();
@@ -89,6 +109,8 @@ export async function startSwitchboard(
     url: String(listening.url),
     baseUrl: String(listening.base_url),
     configPath,
+    home,
+    databaseUrl: database.variable === 'none' ? undefined : database.variable,
     process: child,
     events,
     event,
@@ -96,4 +118,16 @@ export async function startSwitchboard(
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** Only a run of tests has a shared server; a program that uses this is served like a user. */
+async function openDatabase(
+  choice: SwitchboardOptions['database'] = process.env.VITEST === undefined ? 'embedded' : 'shared',
+): Promise<{ variable: string | undefined; fresh?: TestDatabase }> {
+  if (choice === 'none') return { variable: 'none' };
+  if (choice === 'embedded') return { variable: undefined };
+  if (choice !== 'shared') return { variable: choice.url };
+  const { freshDatabase } = await import('./database.ts');
+  const fresh = await freshDatabase();
+  return { variable: fresh.url, fresh };
 }
