@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { EventFeed } from './events.ts';
-import { answerServers, type ServerDirectory } from './servers.ts';
+import type { Backend } from './backend.ts';
+import type { Router } from './router.ts';
 
 export interface Api {
   /** Answers a request below /api/. */
@@ -10,42 +9,40 @@ export interface Api {
   close(): void;
 }
 
-const PROJECT = '/api/v1/projects/default';
+/**
+ * The REST API. Its parts are loaded with the first request: a gateway that is only called needs none of them.
+ * `onFault` is told of what was thrown and is no error that a client may see.
+ */
+export function createApi(backend: Backend, onFault: (thrown: unknown) => void = () => {}): Api {
+  let router: Router | undefined;
+  let loading: Promise<Router> | undefined;
+  let isClosed = false;
 
-/** Puts the parts of the API together. */
-export function createApi(directory: ServerDirectory): Api {
-  const feed = new EventFeed(directory);
+  async function load(): Promise<Router> {
+    const { Router } = await import('./router.ts');
+    router = new Router(backend, onFault);
+    if (isClosed) router.close();
+    return router;
+  }
+
   return {
     handle(request, response) {
-      try {
-        if (request.method !== 'GET')
-          throw new SwitchboardError('method_not_allowed', 'This API is read-only so far: use GET.');
-        const path = new URL(request.url ?? '/', 'http://localhost').pathname;
-        if (path === `${PROJECT}/events`) feed.open(response);
-        else send(response, 200, answer(path, directory));
-      } catch (thrown) {
-        const { code, message, data, kind } = asSwitchboardError(thrown);
-        const headers = code === 'method_not_allowed' ? { allow: 'GET' } : {};
-        send(response, kind.http, { error: { code, message, details: data } }, headers);
+      if (router !== undefined) {
+        void router.handle(request, response);
+        return;
       }
+      loading ??= load();
+      loading.then(
+        (loaded) => void loaded.handle(request, response),
+        (thrown: unknown) => {
+          onFault(thrown);
+          response.destroy();
+        },
+      );
     },
-    close: () => feed.close(),
+    close() {
+      isClosed = true;
+      router?.close();
+    },
   };
-}
-
-function answer(path: string, directory: ServerDirectory): object {
-  const found = path.startsWith(`${PROJECT}/`)
-    ? answerServers(path.slice(PROJECT.length), directory)
-    : undefined;
-  if (found === undefined) throw new SwitchboardError('not_found', `There is nothing at ${path}.`);
-  return found;
-}
-
-function send(
-  response: ServerResponse,
-  status: number,
-  body: object,
-  headers: Record<string, string> = {},
-): void {
-  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 }

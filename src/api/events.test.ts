@@ -1,71 +1,47 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
-import { type Peer, serveHttp } from '../../test/helpers/http-exchange.ts';
-import { Inbox } from '../../test/helpers/inbox.ts';
+import { serveApi } from '../../test/helpers/api-client.ts';
+import type { Peer } from '../../test/helpers/http-exchange.ts';
 import { EventStream, exchange, openExchange } from '../../test/helpers/raw-http.ts';
-import { serverView } from '../../test/helpers/server-view.ts';
-import { createApi } from './api.ts';
-import type { ServerDirectory, ServerEvent } from './servers.ts';
 
 const path = '/api/v1/projects/default/events';
-
-/** Servers whose transitions are made by the test. */
-class Directory implements ServerDirectory {
-  readonly listeners = new Set<(event: ServerEvent) => void>();
-  readonly left = new Inbox<string>();
-
-  servers() {
-    return [serverView()];
-  }
-
-  log() {
-    return [];
-  }
-
-  subscribe(listener: (event: ServerEvent) => void): () => void {
-    this.listeners.add(listener);
-    return () => {
-      this.listeners.delete(listener);
-      this.left.add('left');
-    };
-  }
-
-  change(error: string | null = null): void {
-    const server = serverView({ state: 'failed', error });
-    const event: ServerEvent = { time: server.since, server, replica: null, from: 'ready' };
-    for (const tell of this.listeners) tell(event);
-  }
-}
 
 // Only what repeats is simulated: connections live in real time.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
 afterEach(() => void vi.useRealTimers());
 
+/** The API over a project with one server whose transitions are made by the test. */
 async function serve() {
-  const directory = new Directory();
-  const api = createApi(directory);
-  const peer = await serveHttp(api.handle);
-  return { directory, api, peer };
+  const { backend, api, peer, ask } = await serveApi();
+  await ask('POST /projects/default/servers', {
+    name: 'github',
+    transport: 'http',
+    config: { url: 'https://example.test' },
+  });
+  const change = (error: string | null = null) => backend.fail('default', 'github', error);
+  return { backend, api, peer, ask, change };
 }
 
-async function read({ url }: Peer): Promise<EventStream> {
-  const stream = new EventStream(await openExchange(new URL(path, url).href, { method: 'GET' }));
+async function read({ url }: Peer, at = path): Promise<EventStream> {
+  const stream = new EventStream(await openExchange(new URL(at, url).href, { method: 'GET' }));
   await stream.events.first(({ event }) => event === 'servers');
   return stream;
 }
 
 it('says how things stand, then every transition, to every reader', async () => {
-  const { directory, peer } = await serve();
+  const { backend, change, peer } = await serve();
   const readers = [await read(peer), await read(peer)];
-  directory.change('it exited');
+  change('it exited');
   for (const { response, events } of readers) {
     expect(response.headers).toMatchObject({ 'content-type': 'text/event-stream' });
     const { data } = await events.first(({ event }) => event === 'server');
     expect(JSON.parse(data!)).toMatchObject({ from: 'ready', server: { error: 'it exited' } });
-    expect(JSON.parse(events.items[0]!.data!)).toEqual({ servers: directory.servers() });
+    expect(JSON.parse(events.items[0]!.data!)).toEqual({
+      servers: await backend.servers.list('default'),
+    });
   }
-  expect(directory.listeners.size).toBe(1);
+  expect(backend.listeners.size).toBe(1);
 });
 
 it('writes a comment every 15 seconds', async () => {
@@ -80,55 +56,99 @@ it('writes a comment every 15 seconds', async () => {
 });
 
 it('keeps nothing for readers that are gone', async () => {
-  const { directory, peer } = await serve();
+  const { backend, change, peer } = await serve();
   const [first, second] = [await read(peer), await read(peer)];
   await first.cut();
-  directory.change();
+  change();
   await second.events.first(({ event }) => event === 'server');
   await second.cut();
-  await directory.left.first(() => true);
-  expect(directory.listeners.size).toBe(0);
+  await backend.left.first(() => true);
+  expect(backend.listeners.size).toBe(0);
   expect(vi.getTimerCount()).toBe(0);
 });
 
 it('cuts off a reader that does not read, and nobody else', async () => {
-  const { directory, peer } = await serve();
+  const { change, peer } = await serve();
   const idler = connect(Number(peer.url.port), '127.0.0.1').pause();
   onTestFinished(() => void idler.destroy());
   idler.on('error', () => {});
+  await once(idler, 'connect');
   idler.write(`GET ${path} HTTP/1.1\r\nhost: ${peer.url.host}\r\n\r\n`);
-  const atServer = await peer.sockets.first(() => true);
+  const atServer = await peer.sockets.first(({ remotePort }) => remotePort === idler.localPort);
   const { events } = await read(peer);
   const cut = once(atServer, 'close');
   const text = 'x'.repeat(100_000);
   let changes = 0;
   while (!atServer.destroyed) {
-    directory.change(text);
+    change(text);
     changes++;
     expect(atServer.writableLength).toBeLessThan(1024 * 1024 + 3 * text.length);
     await events.several(changes, ({ event }) => event === 'server');
   }
   await cut;
-  directory.change();
+  change();
   await events.several(changes + 1, ({ event }) => event === 'server');
 });
 
 it('ends its streams when it is closed, and those that come later', async () => {
-  const { directory, api, peer } = await serve();
+  const { backend, api, peer } = await serve();
   const reader = await read(peer);
   api.close();
   await reader.ended;
   expect(reader.response.complete).toBe(true);
-  expect(directory.listeners.size).toBe(0);
+  expect(backend.listeners.size).toBe(0);
   const late = await exchange(new URL(path, peer.url).href, { method: 'GET' });
   expect(late.text).toMatch(/^event: servers\n/);
 });
 
+it('tells of one project only, whether it is named by its name or by its id', async () => {
+  const { backend, change, peer, ask } = await serve();
+  const { body } = await ask('POST /projects', { name: 'web' });
+  const [own, other] = [await read(peer), await read(peer, `/api/v1/projects/${body!.id}/events`)];
+  change();
+  await own.events.first(({ event }) => event === 'server');
+  expect(other.events.items.map(({ event }) => event)).toEqual(['servers']);
+  const alike = await read(peer, '/api/v1/projects/web/events');
+  expect(backend.listeners.size).toBe(2);
+  expect(alike.events.items[0]!.data).toBe('{"servers":[]}');
+});
+
+it('ends the streams of a project that is removed', async () => {
+  const { backend, peer, ask } = await serve();
+  await ask('POST /projects', { name: 'web' });
+  const [own, other] = [await read(peer, '/api/v1/projects/web/events'), await read(peer)];
+  await ask('DELETE /projects/web');
+  await own.ended;
+  expect(own.response.complete).toBe(true);
+  expect(backend.listeners.size).toBe(1);
+  await other.cut();
+});
+
+it('tells what happens while it finds out how things stand', async () => {
+  const { backend, change, peer } = await serve();
+  const { list } = backend.servers;
+  backend.servers.list = async (project) => {
+    const servers = await list(project);
+    change('in between');
+    return servers;
+  };
+  const { events } = await read(peer);
+  const { data } = await events.first(({ event }) => event === 'server');
+  expect(JSON.parse(data!)).toMatchObject({ server: { error: 'in between' } });
+});
+
+it('says only that it is there to HEAD', async () => {
+  const { backend, peer } = await serve();
+  const { status, headers } = await exchange(new URL(path, peer.url).href, { method: 'HEAD' });
+  expect({ status, type: headers['content-type'] }).toEqual({ status: 200, type: 'text/event-stream' });
+  expect(backend.listeners.size).toBe(0);
+});
+
 it.each([
-  ['/api/v1/projects/default/servers/%E0%A4%A', 404],
-  ['/api/v1/projects/default/nothing', 404],
+  ['/api/v1/projects/nobody/events', 404],
   ['/api/v1/events', 404],
 ])('%s is answered with %d', async (address, status) => {
-  const { peer } = await serve();
+  const { backend, peer } = await serve();
   expect((await exchange(new URL(address, peer.url).href, { method: 'GET' })).status).toBe(status);
+  expect(backend.listeners.size).toBe(0);
 });

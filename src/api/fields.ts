@@ -8,6 +8,8 @@ const maxTimerMs = 2 ** 31 - 1;
 const withoutNul = '^[^\\u0000]*$';
 
 const controlCharacter = /\p{Cc}/u;
+/** Clients take the dots for steps of a path. */
+const unspeakable = ['__proto__', '.', '..'];
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export function text(longest: number, shortest = 0) {
@@ -36,6 +38,11 @@ export function fields<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.strictObject(shape, {
     error: (issue) => (issue.code === 'invalid_type' ? mustBe('an object', issue.input) : undefined),
   });
+}
+
+/** An object that has these keys among others, which are kept. */
+export function openFields<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.looseObject(shape, { error: (issue) => mustBe('an object', issue.input) });
 }
 
 export function mapOf(name: RegExp, nameAdvice: string, value: z.ZodType<string>) {
@@ -67,12 +74,20 @@ export const projectName = text(64, 1)
     not: { pattern: `^\\.{1,2}$|${uuid.source}`.replaceAll('a-f', 'a-fA-F') },
   });
 
-/** Names of servers and groups stand in tool names, in URIs and in paths of this API. */
-export const serverName = text(128, 1)
-  .refine((name) => !name.includes('/'), 'must not have a slash in it')
+/** A name that stands in paths of this API. */
+const pathName = text(128, 1)
   .refine((name) => !controlCharacter.test(name), 'must not have a control character in it')
-  .refine((name) => !['__proto__', '.', '..'].includes(name), 'cannot be this one')
-  .meta({ pattern: '^[^/\\u0000-\\u001f\\u007f-\\u009f]+$', not: { enum: ['__proto__', '.', '..'] } });
+  .refine((name) => !unspeakable.includes(name), 'cannot be this one');
+
+export const productName = pathName.meta({
+  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]+$',
+  not: { enum: unspeakable },
+});
+
+/** Of servers and groups: it stands in tool names and in URIs too. */
+export const serverName = pathName
+  .refine((name) => !name.includes('/'), 'must not have a slash in it')
+  .meta({ pattern: '^[^/\\u0000-\\u001f\\u007f-\\u009f]+$', not: { enum: unspeakable } });
 
 /** What a configuration can refer to as ${NAME}. */
 export const secretName = text(128, 1)

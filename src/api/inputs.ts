@@ -1,5 +1,16 @@
 import { z } from 'zod';
-import { description, fields, flag, integer, listOf, oneOf, projectName, text } from './fields.ts';
+import {
+  description,
+  fields,
+  flag,
+  integer,
+  listOf,
+  oneOf,
+  openFields,
+  productName,
+  projectName,
+  text,
+} from './fields.ts';
 import { type NewServer, productServer, productServerOf } from './server-input.ts';
 
 /** What requests bring, apart from servers. */
@@ -25,12 +36,21 @@ export const toolSwitch = fields({ enabled: flag });
 /** An empty one could not be found in what must not show it, and is a mistake more often than not. */
 export const secretValue = fields({ value: text(64 * 1024, 1).meta({ writeOnly: true }) });
 
+const productServers = listOf('servers', productServer).superRefine((servers, context) => {
+  const names = servers.map(({ name }) => name);
+  for (const [index, name] of names.entries()) {
+    if (names.indexOf(name) === index) continue;
+    const message = 'is there already: each server needs a name of its own';
+    context.addIssue({ code: 'custom', path: [index, 'name'], message });
+  }
+});
+
 /** Other parts of a product have keys of their own, which are kept. */
-export const productManifest = z.looseObject({
-  name: text(128, 1),
+export const productManifest = openFields({
+  name: productName,
   version: text(128, 1),
   description: description.optional(),
-  mcp: z.looseObject({ servers: listOf('servers', productServer) }),
+  mcp: openFields({ servers: productServers }),
 });
 
 export interface NewProduct {
@@ -73,3 +93,8 @@ export const importQuery = fields({
     .default('false')
     .describe('Whether servers of the same names are replaced'),
 });
+
+/** Whoever imports it says what is wrong with it: there are many kinds, and comments in some of them. */
+export const importedFile = z
+  .looseObject({})
+  .describe('A file with `mcpServers` or `servers`, or a server.json of the registry');

@@ -1,87 +1,89 @@
-import { SwitchboardError } from '../errors.ts';
+import type { Backend } from './backend.ts';
+import type { EventFeed } from './events.ts';
+import { created, current, noContent, ok } from './reply.ts';
+import { type Route, route } from './route.ts';
+import { newServer, newServerOf, serverChanges, serverChangesOf } from './server-input.ts';
+import { serverEvent, serverList, serverLog, serverTest, serverView } from './views.ts';
 
-export type ServerState =
-  | 'idle'
-  | 'starting'
-  | 'ready'
-  | 'degraded'
-  | 'backing_off'
-  | 'breaker_open'
-  | 'failed'
-  | 'stopped';
+export type { ServerEvent, ServerState, ServerView } from './views.ts';
 
-/** One running instance of a server. */
-interface ReplicaView {
-  /** Counted from 1. */
-  replica: number;
-  state: ServerState;
-  since: string;
-  error: string | null;
-  /** When it is tried again: an ISO time. */
-  next_try: string | null;
-  in_flight: number;
-  queued: number;
-  /** Of the calls that wait now. */
-  longest_wait_ms: number;
-  restarts: number;
-}
-
-/** A server as the API shows it. */
-export interface ServerView {
-  name: string;
-  transport: 'stdio' | 'sse' | 'http';
-  group: string | null;
-  labels: Record<string, string>;
-  startup: 'lazy' | 'sequential' | 'parallel';
-  state: ServerState;
-  /** Since when it is in this state. */
-  since: string;
-  error: string | null;
-  next_try: string | null;
-  tool_count: number | null;
-  resource_count: number | null;
-  prompt_count: number | null;
-  in_flight: number;
-  queued: number;
-  longest_wait_ms: number;
-  restarts: number;
-  replicas: ReplicaView[];
-}
-
-/** A server, or one of its replicas, went from one state to another. */
-export interface ServerEvent {
-  time: string;
-  /** The server after it. */
-  server: ServerView;
-  /** The replica that changed, where it was one of several. */
-  replica: number | null;
-  from: ServerState;
-}
-
-/** What the API needs to know of the rest of the program. */
-export interface ServerDirectory {
-  servers(): ServerView[];
-  /** The last lines of a server's log; undefined for a server that does not exist. */
-  log(name: string): readonly string[] | undefined;
-  /** Tells of every transition until the returned function is called. */
-  subscribe(listener: (event: ServerEvent) => void): () => void;
-}
-
-/** Answers a path below …/servers; undefined where it is none of these. */
-export function answerServers(path: string, directory: ServerDirectory): object | undefined {
-  if (path === '/servers') return { servers: directory.servers() };
-  const match = /^\/servers\/([^/]+)(\/logs)?$/.exec(path);
-  if (match === null) return undefined;
-  const name = decoded(match[1]!);
-  const server = directory.servers().find((candidate) => candidate.name === name);
-  if (server === undefined) throw new SwitchboardError('not_found', `There is no server "${name}".`);
-  return match[2] === undefined ? server : { lines: directory.log(server.name) ?? [] };
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
+export function serverRoutes({ servers }: Backend, feed: EventFeed): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/projects/:project/servers',
+      operationId: 'listServers',
+      summary: 'All servers of a project, and how they are',
+      answers: { 200: serverList },
+      handle: async ({ params }) => ok({ servers: await servers.list(params.project) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/projects/:project/servers',
+      operationId: 'createServer',
+      summary: 'Add a server to a project',
+      body: newServer,
+      answers: { 201: serverView },
+      async handle({ params: { project }, body }) {
+        const server = await servers.create(project, newServerOf(body));
+        return created(server, ['projects', project, 'servers', server.name]);
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/projects/:project/servers/:name',
+      operationId: 'getServer',
+      summary: 'One server, and how it is',
+      answers: { 200: serverView },
+      handle: async ({ params: { project, name } }) => current(await servers.get(project, name)),
+    }),
+    route({
+      method: 'PATCH',
+      path: '/projects/:project/servers/:name',
+      operationId: 'changeServer',
+      summary: 'Change a server: what is not sent stays as it is',
+      body: serverChanges,
+      isConditional: true,
+      answers: { 200: serverView },
+      handle: async ({ params: { project, name }, body, ifVersion }) =>
+        current(await servers.change(project, name, serverChangesOf(body), ifVersion)),
+    }),
+    route({
+      method: 'DELETE',
+      path: '/projects/:project/servers/:name',
+      operationId: 'removeServer',
+      summary: 'Remove a server',
+      isConditional: true,
+      answers: { 204: null },
+      async handle({ params: { project, name }, ifVersion }) {
+        await servers.remove(project, name, ifVersion);
+        return noContent;
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/projects/:project/servers/:name/test',
+      operationId: 'testServer',
+      summary: 'Connect to a server, and say what it offers or why it cannot be reached',
+      answers: { 200: serverTest },
+      handle: async ({ params: { project, name } }) => ok(await servers.test(project, name)),
+    }),
+    route({
+      method: 'GET',
+      path: '/projects/:project/servers/:name/logs',
+      operationId: 'getServerLog',
+      summary: "The last lines of a server's log",
+      answers: { 200: serverLog },
+      handle: async ({ params: { project, name } }) => ok({ lines: [...(await servers.log(project, name))] }),
+    }),
+    route({
+      method: 'GET',
+      path: '/projects/:project/events',
+      operationId: 'followServers',
+      summary: 'An event `servers` with all of them, then an event `server` for every change of state',
+      isStream: true,
+      answers: { 200: serverEvent },
+      handle: async ({ params }) => ({ stream: await feed.enter(params.project) }),
+    }),
+  ];
 }

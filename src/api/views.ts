@@ -102,11 +102,13 @@ export const serverList = z.object({ servers: z.array(serverView) });
 export const serverEvent = z
   .object({
     time,
-    server: serverView.describe('The server after it'),
+    server: serverView,
     replica: z.int().min(1).nullable().describe('The replica that changed, where it was one of several'),
     from: serverState,
   })
-  .describe('A server, or one of its replicas, went from one state to another');
+  .describe(
+    'A server, or one of its replicas, went from one state to another; it is shown as it is after that',
+  );
 
 export const serverTest = z.object({
   ok: z.boolean(),

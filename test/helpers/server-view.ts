@@ -12,11 +12,26 @@ export function afterNoon(milliseconds: number): string {
 /** A server that is well, but for what is said otherwise. */
 export function serverView(otherwise: Partial<ServerView> = {}): ServerView {
   return {
+    id: null,
+    project: 'default',
+    source: 'file',
+    product_id: null,
+    product: null,
     name: 'github',
+    description: null,
     transport: 'http',
+    config: { url: 'https://example.test/mcp' },
+    enabled: true,
     group: null,
+    replica_count: 1,
     labels: {},
+    concurrency: 32,
+    isolation: 'shared',
+    timeout_ms: 30_000,
+    max_timeout_ms: 3_600_000,
+    idle_stop_ms: 0,
     startup: 'lazy',
+    prefix: null,
     state: 'ready',
     since: noon.toISOString(),
     error: null,
@@ -29,6 +44,9 @@ export function serverView(otherwise: Partial<ServerView> = {}): ServerView {
     longest_wait_ms: 0,
     restarts: 0,
     replicas: [replicaView(1)],
+    version: null,
+    created_at: null,
+    updated_at: null,
     ...otherwise,
   };
 }

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import { serveApi } from '../../test/helpers/api-client.ts';
+
+const MEGABYTE = 1024 * 1024;
+
+describe('a body', () => {
+  it.each([
+    [undefined, 415],
+    ['text/plain', 415],
+    ['application/jsonx', 415],
+    ['application/json; charset=latin1', 415],
+    ['application/json', 201],
+    ['Application/JSON; charset="UTF-8"', 201],
+  ])('of type %s is answered with %d', async (type, status) => {
+    const { ask } = await serveApi();
+    const headers = { 'content-type': type ?? '' };
+    expect((await ask('POST /projects', { name: 'web' }, headers)).status).toBe(status);
+  });
+
+  it.each([
+    ['', 'it is empty'],
+    ['{', 'line 1, column 2'],
+    ['{"name": "s3cret}', 'line 1, column 10'],
+    ['{"name": s3cret}', 'strings stand in double quotes'],
+    ['{"name": "web",}', 'comments or trailing commas'],
+    ['[]', 'must be a JSON object'],
+    ['null', 'must be a JSON object'],
+    ['"s3cret"', 'must be a JSON object'],
+    [Buffer.from([0x7b, 0xff, 0x7d]), 'not valid UTF-8'],
+    ['{"name": "a\\u0000b"}', 'name must not have a NUL character in it'],
+    ['{"description": "\\ud800"}', 'description must not have half of a surrogate pair in it'],
+    ['{"a": {"\\u0000": 1}}', 'a must not have a NUL character in it'],
+    [`{"a": ${'['.repeat(100)}${']'.repeat(100)}}`, 'nested deeper than 64 levels'],
+  ])('%j is refused: %s', async (body, message) => {
+    const { ask } = await serveApi();
+    const { status, error } = await ask('POST /projects', body);
+    expect({ status, code: error.code }).toEqual({ status: 400, code: 'invalid_input' });
+    expect(error.message).toContain(message);
+    expect(error.message).not.toContain('s3cret}');
+  });
+
+  it('may be nested as deep as it likes without harm', async () => {
+    const { ask } = await serveApi();
+    const { status } = await ask('POST /projects', `{"a": ${'['.repeat(MEGABYTE)}${']'.repeat(MEGABYTE)}}`);
+    expect(status).toBe(400);
+  });
+
+  it('cannot change what objects inherit', async () => {
+    const { ask, backend } = await serveApi();
+    const manifest =
+      '{"name": "kit", "version": "1", "mcp": {"servers": []}, "__proto__": {"polluted": true}, "constructor": 1}';
+    expect((await ask('POST /projects/default/products', manifest)).status).toBe(201);
+    expect(({} as { polluted?: boolean }).polluted).toBe(undefined);
+    const [project] = [...backend.all.values()];
+    expect(Object.getPrototypeOf(project!.products.get('kit')!.manifest)).toBe(Object.prototype);
+    const { error } = await ask('POST /projects', '{"name": "web", "__proto__": {}}');
+    expect(error.details.problems).toMatchObject([{ path: '__proto__' }]);
+  });
+
+  it('may have 4 MB, and no more', async () => {
+    const { ask } = await serveApi();
+    const sized = (bytes: number) => `{"name": "web"${' '.repeat(bytes - 15)}}`;
+    const { status, headers, error } = await ask('POST /projects', sized(4 * MEGABYTE + 1));
+    expect({ status, code: error.code }).toEqual({ status: 413, code: 'too_large' });
+    expect(headers.connection).toBe('close');
+    expect((await ask('POST /projects', sized(4 * MEGABYTE))).status).toBe(201);
+  });
+});

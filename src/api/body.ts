@@ -1,0 +1,113 @@
+import type { IncomingMessage } from 'node:http';
+import { JsonSyntaxError, parseJson } from '../config/json.ts';
+import { SwitchboardError } from '../errors.ts';
+import { invalidInput, type Problem } from './problems.ts';
+
+const MAX_BYTES = 4 * 1024 * 1024;
+/** Many clients read an answer only when they have sent everything: so much too much is read and thrown away. */
+const DISCARD_BYTES = 64 * 1024 * 1024;
+/** Nothing that we take is nested deeper, and what reads it later may not take more. */
+const MAX_DEPTH = 64;
+/** Finding the place of an error takes longer than finding the error. */
+const MAX_EXPLAINED_LENGTH = 16 * 1024;
+
+/** The body of a request as text. Undefined where the client went away in between. */
+export async function readText(request: IncomingMessage): Promise<string | undefined> {
+  checkMediaType(request.headers['content-type']);
+  const bytes = await readBytes(request);
+  if (bytes === undefined) return undefined;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new SwitchboardError('invalid_input', 'The body is not valid UTF-8.');
+  }
+}
+
+/** A body as data: an object without anything in it that could not be stored. */
+export function parseBody(text: string): Record<string, unknown> {
+  const value = parseOrExplain(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new SwitchboardError('invalid_input', 'The body must be a JSON object.');
+  }
+  const problems = unstorable(value, []);
+  if (problems.length > 0) throw invalidInput(problems);
+  return value as Record<string, unknown>;
+}
+
+function checkMediaType(header: string | undefined): void {
+  const [type = '', ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice(8);
+  if (type === 'application/json' && /^("?)utf-?8\1$/.test(charset ?? 'utf-8')) return;
+  throw new SwitchboardError(
+    'unsupported_media_type',
+    'The body must be JSON in UTF-8: send it with "Content-Type: application/json".',
+  );
+}
+
+function readBytes(request: IncomingMessage): Promise<Buffer | undefined> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const refuse = () => {
+      request.off('data', take);
+      reject(new SwitchboardError('too_large', `The body is over ${MAX_BYTES} bytes.`));
+    };
+    const take = (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= MAX_BYTES) chunks.push(chunk);
+      else chunks.length = 0;
+      if (length > MAX_BYTES + DISCARD_BYTES) refuse();
+    };
+    if (Number(request.headers['content-length'] ?? 0) > MAX_BYTES + DISCARD_BYTES) {
+      refuse();
+      return;
+    }
+    request.on('data', take);
+    request.on('end', () => (length > MAX_BYTES ? refuse() : resolve(Buffer.concat(chunks))));
+    request.on('error', () => resolve(undefined));
+    request.on('close', () => resolve(undefined));
+  });
+}
+
+/** The engine's own message would show a part of the body, which may be secret. */
+function parseOrExplain(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new SwitchboardError('invalid_input', `The body is not valid JSON${explained(text)}.`);
+  }
+}
+
+function explained(text: string): string {
+  if (text.trim() === '') return ': it is empty';
+  if (text.length > MAX_EXPLAINED_LENGTH) return '';
+  try {
+    parseJson(text);
+    return ': it has comments or trailing commas in it';
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    const { line, column } = error.place;
+    return ` (line ${line}, column ${column}): ${error.message}`;
+  }
+}
+
+/** PostgreSQL has no NUL in texts, and Unicode no halves of characters. */
+function unstorable(value: unknown, path: PropertyKey[]): Problem[] {
+  if (typeof value === 'string') return textProblems(value, path);
+  if (typeof value !== 'object' || value === null) return [];
+  if (path.length === MAX_DEPTH) {
+    return [{ path: [], message: `The body is nested deeper than ${MAX_DEPTH} levels` }];
+  }
+  if (Array.isArray(value)) return value.flatMap((item, index) => unstorable(item, [...path, index]));
+  return Object.entries(value).flatMap(([key, part]) => {
+    const inKey = textProblems(key, path);
+    return inKey.length > 0 ? inKey : unstorable(part, [...path, key]);
+  });
+}
+
+function textProblems(text: string, path: PropertyKey[]): Problem[] {
+  const problems: Problem[] = [];
+  if (text.includes('\0')) problems.push({ path, message: 'must not have a NUL character in it' });
+  if (!text.isWellFormed()) problems.push({ path, message: 'must not have half of a surrogate pair in it' });
+  return problems;
+}

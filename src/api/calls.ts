@@ -1,0 +1,19 @@
+import type { Backend } from './backend.ts';
+import { callQuery } from './inputs.ts';
+import { ok } from './reply.ts';
+import { type Route, route } from './route.ts';
+import { callList } from './views.ts';
+
+export function callRoutes({ calls }: Backend): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path: '/projects/:project/calls',
+      operationId: 'listCalls',
+      summary: 'The records of calls, the newest first',
+      query: callQuery,
+      answers: { 200: callList },
+      handle: async ({ params, query }) => ok(await calls.list(params.project, query)),
+    }),
+  ];
+}

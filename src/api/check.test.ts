@@ -1,0 +1,213 @@
+import { describe, expect, it } from 'vitest';
+import { SwitchboardError } from '../errors.ts';
+import { check } from './check.ts';
+import { callQuery, newProject, productManifest, projectChanges, secretValue } from './inputs.ts';
+import { mergeServer, type NewServer, newServer, serverChanges } from './server-input.ts';
+
+const good = { name: 'github', transport: 'stdio', config: { command: 'github-mcp' } };
+
+/** The problems, as `path message`. */
+function problems(judge: () => unknown): string[] {
+  try {
+    judge();
+  } catch (error) {
+    if (!(error instanceof SwitchboardError)) throw error;
+    expect(error.code).toBe('invalid_input');
+    const found = error.data.problems as { path: string; message: string }[];
+    return found.map(({ path, message }) => `${path} ${message}`);
+  }
+  return [];
+}
+
+describe('a project', () => {
+  it.each(['a', 'My.Project_1-2', 'a'.repeat(64), '...', 'default'])('may be called %s', (name) => {
+    expect(check(newProject, { name })).toEqual({ name });
+  });
+
+  it.each([
+    ['', 'must not be empty'],
+    ['a'.repeat(65), 'must not be longer than 64 characters'],
+    ['a b', 'must be letters'],
+    ['a/b', 'must be letters'],
+    ['.', 'must not be "."'],
+    ['..', 'must not be "."'],
+    ['6F9619FF-8B86-D011-B42D-00CF4FC964FF', 'must not look like an id'],
+    [5, 'must be a string, not a number'],
+    [null, 'must be a string, not null'],
+    [undefined, 'is missing'],
+  ])('may not be called %s', (name, message) => {
+    expect(problems(() => check(newProject, { name })).join()).toContain(`name ${message}`);
+  });
+
+  it('keeps records for some days or for ever', () => {
+    expect(check(projectChanges, { retention_days: null })).toEqual({ retention_days: null });
+    for (const retention_days of [0, 1.5, 36_501, '3'])
+      expect(problems(() => check(projectChanges, { retention_days }))).toEqual([
+        'retention_days must be a whole number from 1 to 36500',
+      ]);
+  });
+});
+
+describe('a server', () => {
+  it.each([
+    [{ ...good, name: '' }, ['name must not be empty']],
+    [{ ...good, name: 'a/b' }, ['name must not have a slash in it']],
+    [{ ...good, name: 'a\nb' }, ['name must not have a control character in it']],
+    [{ ...good, name: '__proto__' }, ['name cannot be this one']],
+    [{ ...good, name: 'a'.repeat(129) }, ['name must not be longer than 128 characters']],
+    [{ ...good, transport: 'tcp' }, ['transport must be one of "stdio", "sse", "http"']],
+    [{ ...good, config: {} }, ['config.command is missing: "stdio" needs it']],
+    [{ ...good, config: { command: '  ' } }, ['config.command must not be empty']],
+    [
+      { ...good, transport: 'http' },
+      [
+        'config.url is missing: "http" needs it',
+        'config.command does not go with the transport "http": remove it',
+      ],
+    ],
+    [
+      { ...good, config: { command: 'x', args: 'y', env: { TOKEN: 5 } } },
+      [
+        'config.args must be a list of strings, not a string',
+        'config.env.TOKEN must be a string, not a number',
+      ],
+    ],
+    [
+      { ...good, config: { command: 'x', env: { 'A=B': 'c' } } },
+      ['config.env["A=B"] is not a name that a variable can have'],
+    ],
+    [
+      { name: 'x', transport: 'http', config: { url: 'ftp://example.test' } },
+      ['config.url must be a URL that starts with http:// or https://'],
+    ],
+    [
+      { name: 'x', transport: 'sse', config: { url: 'http://x', headers: { 'a b': '1', a: 'x\r\ny' } } },
+      [
+        'config.headers["a b"] is not a name that a header can have',
+        'config.headers.a must not have a line break in it',
+      ],
+    ],
+    [{ ...good, replicas: 65 }, ['replicas must be a whole number from 1 to 64']],
+    [
+      { ...good, replicas: 2, isolation: 'session' },
+      ['replicas contradicts the isolation "session", where every client has its own process anyway'],
+    ],
+    [
+      { ...good, timeout_ms: 10, max_timeout_ms: 5 },
+      ['max_timeout_ms must be at least "timeout_ms": raise it, or lower that'],
+    ],
+    [
+      { ...good, labels: { region: ' eu' } },
+      ['labels.region must not be empty, nor have commas in it or spaces around it'],
+    ],
+    [{ ...good, prefix: 'a.b' }, ['prefix must be letters, digits, underscores and hyphens']],
+    [{ ...good, enabled: 'yes' }, ['enabled must be true or false, not a string']],
+  ])('%j is refused', (server, expected) => {
+    expect(problems(() => check(newServer, server))).toEqual(expected);
+  });
+
+  it('has no unknown keys, and says which were meant', () => {
+    const unknown = { timeoutMs: 1, desciption: '', type: 'stdio', command: 'x', whatever: 1 };
+    expect(
+      problems(() => check(newServer, { ...good, ...unknown, config: { command: 'x', arg: [] } })),
+    ).toEqual([
+      'config.arg is not known here: did you mean "args"?',
+      'timeoutMs is not known here: did you mean "timeout_ms"?',
+      'desciption is not known here: did you mean "description"?',
+      'type is not known here: did you mean "transport"?',
+      'command is not known here: did you mean "config.command"?',
+      'whatever is not known here: remove it',
+    ]);
+  });
+
+  it('may refer to variables', () => {
+    const config = { url: '$' + '{BASE}/mcp', headers: { authorization: '$' + '{TOKEN}' } };
+    expect(check(newServer, { name: 'x', transport: 'http', config })).toMatchObject({ config });
+  });
+
+  it('shows no values in what it says', () => {
+    const secret = 's3cret';
+    const wrong = {
+      name: `${secret}/`,
+      transport: secret,
+      config: { url: secret, command: [secret], env: secret, headers: { a: `${secret}\n` } },
+      startup: secret,
+      replicas: secret,
+      labels: { a: `${secret},` },
+      prefix: `${secret}.`,
+    };
+    expect(problems(() => check(newServer, wrong)).join()).not.toContain(secret);
+    expect(problems(() => check(secretValue, { value: [secret] })).join()).not.toContain(secret);
+  });
+});
+
+describe('a changed server', () => {
+  const server: NewServer = {
+    name: 'github',
+    description: null,
+    transport: 'stdio',
+    config: { command: 'x' },
+    settings: { replicas: 2, group: 'code' },
+    enabled: true,
+  };
+
+  it('keeps what is not said, and loses what is null', () => {
+    expect(check(serverChanges, { group: null, labels: null })).toEqual({ group: null, labels: null });
+    expect(mergeServer(server, { enabled: false, settings: { group: null, timeout_ms: 5 } })).toEqual({
+      ...server,
+      enabled: false,
+      settings: { replicas: 2, timeout_ms: 5 },
+    });
+  });
+
+  it('must fit together as a whole', () => {
+    expect(problems(() => mergeServer(server, { transport: 'http', settings: {} }))).toEqual([
+      'config.url is missing: "http" needs it',
+      'config.command does not go with the transport "http": remove it',
+      'replicas needs a "command": make each address a server of its own, and give them all the same "group"',
+    ]);
+    expect(problems(() => mergeServer(server, { settings: { isolation: 'session' } }))).toHaveLength(1);
+  });
+
+  it('cannot lose its name', () => {
+    expect(problems(() => check(serverChanges, { name: null }))).toEqual(['name must be a string, not null']);
+  });
+});
+
+describe('a manifest', () => {
+  it('names the server and the key that is wrong', () => {
+    const servers = [
+      { name: 'one', transport: 'stdio', command: 'a' },
+      { name: 'two', transport: 'stdio', url: 'http://x', timeoutMs: 5 },
+    ];
+    expect(problems(() => check(productManifest, { name: 'kit', version: 1, mcp: { servers } }))).toEqual([
+      'version must be a string, not a number',
+      'mcp.servers[1].timeoutMs is not known here: did you mean "timeout_ms"?',
+      'mcp.servers[1].command is missing: "stdio" needs it',
+      'mcp.servers[1].url does not go with the transport "stdio": remove it',
+    ]);
+    expect(problems(() => check(productManifest, { name: 'kit', version: '1' }))).toEqual(['mcp is missing']);
+  });
+
+  it('has each name once', () => {
+    const servers = ['a', 'b', 'a'].map((name) => ({ name, transport: 'stdio', command: 'x' }));
+    expect(problems(() => check(productManifest, { name: 'kit', version: '1', mcp: { servers } }))).toEqual([
+      'mcp.servers[2].name is there already: each server needs a name of its own',
+    ]);
+  });
+});
+
+describe('a query for calls', () => {
+  it.each([
+    [{ limit: '0' }, 'limit must be a whole number from 1 to 500'],
+    [{ limit: '501' }, 'limit must be a whole number from 1 to 500'],
+    [{ limit: '5x' }, 'limit must be a whole number from 1 to 500'],
+    [{ since: 'yesterday' }, 'since must be a time such as 2030-01-31T12:00:00Z'],
+    [{ until: '2030-02-30T00:00:00Z' }, 'until must be a time such as 2030-01-31T12:00:00Z'],
+    [{ status: 'fine' }, 'status must be one of "ok", "tool_error", "error", "timeout", "cancelled"'],
+    [{ server: 'a\0b' }, 'server must not have a NUL character in it'],
+    [{ stauts: 'ok' }, 'stauts is not known here: did you mean "status"?'],
+  ])('%j is refused', (query, expected) => {
+    expect(problems(() => check(callQuery, query))).toEqual([expected]);
+  });
+});

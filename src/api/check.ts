@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { invalidInput, type Problem } from './problems.ts';
+import { similarTo } from './similar.ts';
+
+/** What other programs, and people, call our keys. */
+const synonyms: Record<string, string> = {
+  type: 'transport',
+  cmd: 'command',
+  arguments: 'args',
+  environment: 'env',
+  serverUrl: 'url',
+  endpoint: 'url',
+  workingDirectory: 'cwd',
+  disabled: 'enabled',
+  replica_count: 'replicas',
+  instances: 'replicas',
+};
+
+/** The value as the schema makes it. Throws an error that names everything that is wrong with it. */
+export function check<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw invalidInput(parsed.error.issues.flatMap((issue) => problemsOf(issue, schema)));
+}
+
+function problemsOf(issue: z.core.$ZodIssue, schema: z.ZodType): Problem[] {
+  if (issue.code !== 'unrecognized_keys') return [{ path: issue.path, message: issue.message }];
+  const known = shapeOf(issue.path.reduce(inside, schema));
+  return issue.keys.map((key) => ({ path: [...issue.path, key], message: unknownKey(key, known) }));
+}
+
+function unknownKey(key: string, known: z.ZodRawShape): string {
+  const meant = synonymFor(key, known) ?? similarTo(key, Object.keys(known)) ?? placeInside(key, known);
+  return meant === undefined ? 'is not known here: remove it' : `is not known here: did you mean "${meant}"?`;
+}
+
+function synonymFor(key: string, known: z.ZodRawShape): string | undefined {
+  const ours = Object.hasOwn(synonyms, key) ? synonyms[key]! : undefined;
+  return ours !== undefined && Object.hasOwn(known, ours) ? ours : undefined;
+}
+
+/** `command` belongs into `config`. */
+function placeInside(key: string, known: z.ZodRawShape): string | undefined {
+  const outer = Object.keys(known).find((name) => Object.hasOwn(shapeOf(known[name]), key));
+  return outer === undefined ? undefined : `${outer}.${key}`;
+}
+
+function shapeOf(schema: unknown): z.ZodRawShape {
+  const plain = unwrapped(schema);
+  return plain instanceof z.ZodObject ? plain.shape : {};
+}
+
+function inside(schema: unknown, step: PropertyKey): unknown {
+  const plain = unwrapped(schema);
+  return plain instanceof z.ZodArray ? plain.element : shapeOf(plain)[String(step)];
+}
+
+function unwrapped(schema: unknown): unknown {
+  return schema instanceof z.ZodOptional || schema instanceof z.ZodNullable
+    ? unwrapped(schema.unwrap())
+    : schema;
+}

@@ -1,0 +1,214 @@
+import { z } from 'zod';
+import { newProject, productManifest, projectChanges, secretValue, toolSwitch } from './inputs.ts';
+import type { Answers, Route } from './route.ts';
+import { newServer, productServer, serverChanges } from './server-input.ts';
+import {
+  callList,
+  callView,
+  failure,
+  importResult,
+  installation,
+  productList,
+  productView,
+  projectList,
+  projectView,
+  replicaView,
+  rotation,
+  secretList,
+  secretView,
+  serverEvent,
+  serverList,
+  serverLog,
+  serverTest,
+  serverView,
+  statusView,
+  toolList,
+  toolView,
+} from './views.ts';
+
+type Json = Record<string, unknown>;
+type Schemas = Record<string, z.ZodType>;
+
+const bodies: Schemas = {
+  NewProject: newProject,
+  ProjectChanges: projectChanges,
+  NewServer: newServer,
+  ServerChanges: serverChanges,
+  ToolSwitch: toolSwitch,
+  SecretValue: secretValue,
+  ProductManifest: productManifest,
+  ProductServer: productServer,
+};
+
+const answers: Schemas = {
+  Project: projectView,
+  ProjectList: projectList,
+  Server: serverView,
+  ServerList: serverList,
+  ServerReplica: replicaView,
+  ServerEvent: serverEvent,
+  ServerTest: serverTest,
+  ServerLog: serverLog,
+  Tool: toolView,
+  ToolList: toolList,
+  Secret: secretView,
+  SecretList: secretList,
+  SecretRotation: rotation,
+  Product: productView,
+  ProductList: productList,
+  Installation: installation,
+  Call: callView,
+  CallList: callList,
+  ImportResult: importResult,
+  Status: statusView,
+  Failure: failure,
+};
+
+const parameters: Record<string, string> = {
+  project: "A project's id or name",
+  name: "A server's name",
+  tool: 'What clients call a tool, or its qualified name',
+  secret: "A secret's name",
+  product: "A product's name",
+};
+
+const statusTexts: Record<string, string> = { 200: 'Done', 201: 'Created', 204: 'Done' };
+
+/** The table of routes as an OpenAPI document. */
+export function openapiOf(routes: readonly Route[]): Json {
+  const paths: Record<string, Json> = {};
+  for (const route of routes) {
+    const path = route.path.replace(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) };
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Switchboard',
+      version: '1',
+      description: 'Projects of an MCP gateway: their servers, tools, secrets, products and records.',
+    },
+    servers: [{ url: '/api/v1' }],
+    paths,
+    components: {
+      schemas: { ...schemasOf(bodies, 'input'), ...schemasOf(answers, 'output') },
+      responses: {
+        Failure: { description: 'What went wrong, and what to do', content: json(reference('Failure')) },
+      },
+    },
+  };
+}
+
+function operationOf(route: Route): Json {
+  const { operationId, summary, body, text } = route;
+  const taken = body ?? text;
+  return {
+    operationId,
+    summary,
+    tags: [tagOf(route.path)],
+    parameters: parametersOf(route),
+    ...(taken === undefined
+      ? {}
+      : { requestBody: { required: true, content: json(schemaOf(taken, bodies, 'input')) } }),
+    responses: { ...responsesOf(route), default: { $ref: '#/components/responses/Failure' } },
+  };
+}
+
+/** 'servers' of '/projects/:project/servers/:name'. */
+function tagOf(path: string): string {
+  const [first = '', , second] = path.split('/').slice(1);
+  return second === undefined || first !== 'projects' ? first.replace('.json', '') : second;
+}
+
+function parametersOf({ path, query, isConditional }: Route): Json[] {
+  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
+    name,
+    in: 'path',
+    required: true,
+    description: parameters[name],
+    schema: { type: 'string', minLength: 1 },
+  }));
+  const inQuery = Object.entries(query?.shape ?? {}).map(([name, schema]) => {
+    const { description, ...rest } = jsonSchema(schema as z.ZodType, 'input');
+    return {
+      name,
+      in: 'query',
+      required: false,
+      ...(description === undefined ? {} : { description }),
+      schema: rest,
+    };
+  });
+  const inHeader = {
+    name: 'If-Match',
+    in: 'header',
+    required: false,
+    description: 'The ETag of the only version that may be changed; any without it, or with *',
+    schema: { type: 'string', pattern: '^("[1-9][0-9]{0,14}"|\\*)$' },
+  };
+  return [...inPath, ...inQuery, ...(isConditional ? [inHeader] : [])];
+}
+
+function responsesOf({ answers: given, isStream = false }: Route): Json {
+  return Object.fromEntries(
+    Object.entries(given as Answers).map(([status, schema]) => [
+      status,
+      {
+        description: statusTexts[status] ?? 'Done',
+        ...headersOf(status, schema),
+        ...(schema === null ? {} : { content: content(schema, isStream) }),
+      },
+    ]),
+  );
+}
+
+function content(schema: z.ZodType, isStream: boolean): Json {
+  return isStream
+    ? { 'text/event-stream': { schema: { type: 'string' } } }
+    : json(schemaOf(schema, answers, 'output'));
+}
+
+function headersOf(status: string, schema: z.ZodType | null): Json {
+  const headers: Json = {};
+  if (status === '201') headers.Location = { schema: { type: 'string' } };
+  if (schema === projectView || schema === serverView) {
+    headers.ETag = { description: 'The version, for If-Match', schema: { type: 'string' } };
+  }
+  return Object.keys(headers).length === 0 ? {} : { headers };
+}
+
+function json(schema: Json): Json {
+  return { 'application/json': { schema } };
+}
+
+function reference(name: string): Json {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function schemaOf(schema: z.ZodType, named: Schemas, io: 'input' | 'output'): Json {
+  const name = Object.keys(named).find((candidate) => named[candidate] === schema);
+  return name === undefined ? jsonSchema(schema, io) : reference(name);
+}
+
+function schemasOf(named: Schemas, io: 'input' | 'output'): Json {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });
+  const { schemas } = z.toJSONSchema(registry, {
+    io,
+    uri: (id) => `#/components/schemas/${id}`,
+    override: withoutNoise,
+  });
+  return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, bare(schema)]));
+}
+
+function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Json {
+  return bare(z.toJSONSchema(schema, { io, override: withoutNoise }));
+}
+
+function bare({ $schema: _$schema, $id: _$id, ...schema }: Json): Json {
+  return schema;
+}
+
+/** What a format says in a word need not be said in a pattern too. */
+function withoutNoise({ jsonSchema }: { jsonSchema: { format?: string; pattern?: string } }): void {
+  if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+}

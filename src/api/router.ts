@@ -1,0 +1,147 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { SwitchboardError } from '../errors.ts';
+import type { Backend } from './backend.ts';
+import { parseBody, readText } from './body.ts';
+import { callRoutes } from './calls.ts';
+import { check } from './check.ts';
+import { EventFeed } from './events.ts';
+import { fields } from './fields.ts';
+import { importRoutes } from './imports.ts';
+import { openapiRoute } from './openapi-route.ts';
+import { invalidInput } from './problems.ts';
+import { productRoutes } from './products.ts';
+import { projectRoutes } from './projects.ts';
+import { versionOf } from './reply.ts';
+import type { Reply, Route } from './route.ts';
+import { RouteTable } from './route-table.ts';
+import { secretRoutes } from './secrets.ts';
+import { serverRoutes } from './servers.ts';
+import { statusRoutes } from './status.ts';
+import { toolRoutes } from './tools.ts';
+
+const BASE = '/api/v1';
+const nothing = fields({});
+
+/** Finds who answers a request, hands over what was checked, and sends the answer. */
+export class Router {
+  readonly routes: readonly Route[];
+  private readonly table: RouteTable;
+  private readonly feed: EventFeed;
+  private readonly onFault: (thrown: unknown) => void;
+
+  constructor(backend: Backend, onFault: (thrown: unknown) => void) {
+    this.onFault = onFault;
+    this.feed = new EventFeed(backend);
+    const routes = [
+      ...statusRoutes(backend),
+      ...projectRoutes(backend),
+      ...serverRoutes(backend, this.feed),
+      ...toolRoutes(backend),
+      ...secretRoutes(backend),
+      ...productRoutes(backend),
+      ...callRoutes(backend),
+      ...importRoutes(backend),
+    ];
+    this.routes = [...routes, openapiRoute(() => this.routes)];
+    this.table = new RouteTable(this.routes);
+  }
+
+  /** Never rejects. */
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const isHead = request.method === 'HEAD';
+    try {
+      const reply = await this.reply(request);
+      if (reply !== undefined) send(response, reply, isHead);
+    } catch (thrown) {
+      this.refuse(response, thrown, isHead);
+    }
+  }
+
+  close(): void {
+    this.feed.close();
+  }
+
+  /** Undefined where there is nobody left to answer. */
+  private async reply(request: IncomingMessage): Promise<Reply | undefined> {
+    const { pathname, search } = locate(request.url ?? '/');
+    if (!pathname.startsWith(`${BASE}/`)) throw nothingAt(pathname);
+    const found = this.table.find(request.method ?? 'GET', pathname.slice(BASE.length));
+    if (found === undefined) throw nothingAt(pathname);
+    if ('allow' in found) throw new MethodRefusal(found.allow);
+    const { route, params } = found;
+    const takesBody = route.body !== undefined || route.text !== undefined;
+    const text = takesBody ? await readText(request) : '';
+    if (text === undefined) return undefined;
+    return route.handle({
+      params,
+      query: check(route.query ?? nothing, parseQuery(search)),
+      body: route.body === undefined ? undefined : check(route.body, parseBody(text)),
+      text,
+      ifVersion: route.isConditional ? versionOf(request.headers['if-match']) : undefined,
+    });
+  }
+
+  private refuse(response: ServerResponse, thrown: unknown, isHead: boolean): void {
+    if (!(thrown instanceof SwitchboardError)) this.onFault(thrown);
+    const error =
+      thrown instanceof SwitchboardError
+        ? thrown
+        : new SwitchboardError('internal', 'Something went wrong inside Switchboard.');
+    const { code, message, data, kind } = error;
+    const headers: Record<string, string> = {};
+    if (error instanceof MethodRefusal) headers.allow = error.allow;
+    // What is left of a body that nobody reads must not be taken for the next request.
+    if (code === 'too_large') headers.connection = 'close';
+    send(response, { status: kind.http, body: { error: { code, message, details: data } }, headers }, isHead);
+  }
+}
+
+class MethodRefusal extends SwitchboardError {
+  readonly allow: string;
+
+  constructor(allow: string) {
+    super('method_not_allowed', `Use ${allow} here.`);
+    this.allow = allow;
+  }
+}
+
+/** As it came: a URL would take `..` and the like for steps, and they may be names. */
+function locate(url: string): { pathname: string; search: string } {
+  const query = url.indexOf('?');
+  return query === -1
+    ? { pathname: url, search: '' }
+    : { pathname: url.slice(0, query), search: url.slice(query + 1) };
+}
+
+function parseQuery(search: string): Record<string, string> {
+  const entries = [...new URLSearchParams(search)];
+  const names = entries.map(([name]) => name);
+  const repeated = new Set(names.filter((name, index) => names.indexOf(name) !== index));
+  if (repeated.size > 0) {
+    throw invalidInput([...repeated].map((name) => ({ path: [name], message: 'is there more than once' })));
+  }
+  return Object.fromEntries(entries);
+}
+
+function nothingAt(path: string): SwitchboardError {
+  return new SwitchboardError('not_found', `There is nothing at ${path}.`);
+}
+
+function send(response: ServerResponse, reply: Reply, isHead: boolean): void {
+  if ('stream' in reply) {
+    reply.stream(response);
+    return;
+  }
+  const bytes = reply.body === undefined ? undefined : Buffer.from(JSON.stringify(reply.body));
+  // A client that is gone, or a stream that was begun before it failed.
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  response.writeHead(reply.status, {
+    ...(bytes === undefined ? {} : { 'content-type': 'application/json', 'content-length': bytes.length }),
+    'cache-control': 'no-store',
+    ...reply.headers,
+  });
+  response.end(isHead ? undefined : bytes);
+}
