@@ -5,6 +5,7 @@ import { complain, print, printJson } from './output.ts';
 import { type TargetFlags, withSwitchboard } from './target.ts';
 
 export interface CallFlags extends TargetFlags {
+  project?: string;
   json?: boolean;
 }
 
@@ -18,7 +19,7 @@ interface ToolResult {
 export async function call(tool: string, words: string[], flags: CallFlags): Promise<number> {
   const toolArguments = readArguments(words);
   const result = await withSwitchboard(flags, async (url) => {
-    const client = await Client.connect(url);
+    const client = await Client.connect(url, flags.project);
     try {
       return (await client.request('tools/call', { name: tool, arguments: toolArguments })) as ToolResult;
     } finally {

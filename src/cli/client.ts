@@ -1,6 +1,6 @@
 import type { Receiver } from '../channels/channel.ts';
 import { HttpChannel } from '../channels/http.ts';
-import { SwitchboardError } from '../errors.ts';
+import type { SwitchboardError } from '../errors.ts';
 import { identity } from '../identity.ts';
 import {
   type Chunks,
@@ -10,12 +10,12 @@ import {
   requestMessage,
 } from '../protocol/jsonrpc.ts';
 import { newestVersion } from '../protocol/versions.ts';
-import { RpcFailure, UnreachableError } from './exit.ts';
-import { get } from './get.ts';
+import { apiPath, callApi, noSwitchboard, projectPath } from './api.ts';
+import { RpcFailure } from './exit.ts';
+import { request } from './request.ts';
 
 const MAX_BYTES = 256 * 1024 * 1024;
 const HEALTH_MS = 5_000;
-const API_MS = 30_000;
 
 interface Waiting {
   resolve(result: unknown): void;
@@ -28,13 +28,16 @@ export class Client implements Receiver {
   private readonly waiting = new Map<number, Waiting>();
   private nextId = 1;
 
-  private constructor(url: string) {
-    this.channel = new HttpChannel({ url: `${url}/mcp`, headers: {} }, MAX_BYTES, this);
+  private constructor(endpoint: string) {
+    this.channel = new HttpChannel({ url: endpoint, headers: {} }, MAX_BYTES, this);
   }
 
-  static async connect(url: string): Promise<Client> {
-    await checkReachable(url);
-    const client = new Client(url);
+  /** To all servers, or to those of a project. */
+  static async connect(url: string, project?: string): Promise<Client> {
+    if (project === undefined) await checkReachable(url);
+    // The API says better than the endpoint that there is no such project.
+    else await callApi(url, 'GET', projectPath(project));
+    const client = new Client(project === undefined ? `${url}/mcp` : url + apiPath('mcp', project));
     await client.request('initialize', {
       protocolVersion: newestVersion,
       capabilities: {},
@@ -102,20 +105,10 @@ export class Client implements Receiver {
 /** Fails with a helpful message where nobody answers at the address. */
 export async function checkReachable(url: string): Promise<void> {
   try {
-    const { status } = await get(`${url}/healthz`, HEALTH_MS);
+    const { status } = await request('GET', `${url}/healthz`, { timeoutMs: HEALTH_MS });
     if (status === 200) return;
   } catch {
     // Said below.
   }
-  throw new UnreachableError(`There is no Switchboard at ${url}. Start one with: switchboard up`);
-}
-
-/** A GET on the API. */
-export async function getApi(url: string, path: string): Promise<Record<string, unknown>> {
-  await checkReachable(url);
-  const { status, body } = await get(`${url}/api/v1${path}`, API_MS);
-  const answer = JSON.parse(body.toString()) as Record<string, unknown>;
-  if (status === 200) return answer;
-  const { message } = (answer.error ?? {}) as { message?: string };
-  throw new SwitchboardError('not_found', message ?? `HTTP ${status}`);
+  throw noSwitchboard(url);
 }

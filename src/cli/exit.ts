@@ -25,8 +25,16 @@ export class RpcFailure extends Error {
 /** The Switchboard that a command wants to talk to is not there. */
 export class UnreachableError extends Error {}
 
+/** Errors that say that the command, or a file that it names, is wrong. */
+const usageErrors = new Set<string>(['invalid_config', 'invalid_input']);
+
+/** What was written on the command line cannot be carried out. */
+export function usageError(message: string): SwitchboardError {
+  return new SwitchboardError('invalid_input', message);
+}
+
 export function exitCodeOf(error: unknown): number {
   if (error instanceof UnreachableError) return exitCodes.unreachable;
-  if (error instanceof SwitchboardError && error.code === 'invalid_config') return exitCodes.usage;
+  if (error instanceof SwitchboardError && usageErrors.has(error.code)) return exitCodes.usage;
   return exitCodes.failed;
 }

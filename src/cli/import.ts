@@ -1,20 +1,39 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { importFile, loadConfiguration } from '../config.ts';
+import { type ImportedServers, importFile, importText, loadConfiguration } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
-import { complain, print, printJson } from './output.ts';
+import { callApi, projectPath } from './api.ts';
+import { usageError } from './exit.ts';
+import { inputName, readInput } from './input.ts';
+import { complain, counted, print, printJson } from './output.ts';
+import { DEFAULT_CONFIG } from './words.ts';
 
 export interface ImportFlags {
-  config: string;
+  url: string;
+  config?: string;
+  project?: string;
   force?: boolean;
   json?: boolean;
 }
 
-/** Adds the servers of another program's file to ours. */
+/** Adds the servers of another program's file to ours, or to a project. */
 export async function importServers(path: string, flags: ImportFlags): Promise<void> {
-  const { mcpServers, notes } = await importFile(path);
-  const target = resolve(flags.config);
+  const { config, project } = flags;
+  if (config !== undefined && project !== undefined) {
+    throw usageError('Servers go either into a file (--config) or into a project (--project).');
+  }
+  const target = project === undefined ? 'file' : 'project';
+  const imported =
+    path === '-'
+      ? importText(await readInput('-'), inputName('-'), { target, folder: process.cwd() })
+      : await importFile(path, target);
+  if (project === undefined) await intoFile(imported, resolve(config ?? DEFAULT_CONFIG), flags);
+  else await intoProject(imported, project, flags);
+}
+
+async function intoFile(imported: ImportedServers, target: string, flags: ImportFlags): Promise<void> {
+  const { mcpServers, notes } = imported;
   const present = await readPresent(target);
   // A file that names its servers as VS Code does goes on doing so: a file cannot do both.
   const key = present.servers === undefined ? 'mcpServers' : 'servers';
@@ -37,6 +56,42 @@ export async function importServers(path: string, flags: ImportFlags): Promise<v
   }
   for (const note of notes) complain(`note: ${note}`);
   print(`${names.length} servers written to ${target}: ${names.join(', ')}`);
+}
+
+async function intoProject(imported: ImportedServers, project: string, flags: ImportFlags): Promise<void> {
+  const { mcpServers, descriptions, notes } = imported;
+  if (Object.keys(mcpServers).length === 0) {
+    throw usageError(['There is nothing to import.', ...notes].join('\n       '));
+  }
+  const described = Object.entries(mcpServers).map(([name, entry]) => [
+    name,
+    Object.hasOwn(descriptions, name) ? { ...entry, description: descriptions[name] } : entry,
+  ]);
+  const done = await callApi<{ imported: string[]; notes: string[] }>(
+    flags.url,
+    'POST',
+    projectPath(project, 'import'),
+    {
+      body: { mcpServers: Object.fromEntries(described) },
+      query: { replace: String(flags.force === true) },
+    },
+  ).catch(withAdvice);
+  const allNotes = [...new Set([...notes, ...done.notes])];
+  if (flags.json) {
+    printJson({ project, imported: done.imported, notes: allNotes });
+    return;
+  }
+  for (const note of allNotes) complain(`note: ${note}`);
+  print(
+    `${counted(done.imported.length, 'server')} added to project ${project}: ${done.imported.join(', ')}`,
+  );
+}
+
+function withAdvice(error: unknown): never {
+  if (!(error instanceof SwitchboardError) || error.code !== 'conflict') throw error;
+  throw new SwitchboardError('conflict', `${error.message} Nothing was written; --force replaces them.`, {
+    data: error.data,
+  });
 }
 
 async function readPresent(path: string): Promise<Record<string, unknown>> {

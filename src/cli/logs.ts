@@ -1,10 +1,16 @@
-import { getApi } from './client.ts';
+import { callApi, projectPath } from './api.ts';
 import { print, printJson } from './output.ts';
 
+interface LogsFlags {
+  url: string;
+  project: string;
+  json?: boolean;
+}
+
 /** Shows the last lines of a server's log. */
-export async function logs(server: string, flags: { url: string; json?: boolean }): Promise<void> {
-  const path = `/projects/default/servers/${encodeURIComponent(server)}/logs`;
-  const { lines } = (await getApi(flags.url, path)) as { lines: string[] };
-  if (flags.json) printJson(lines);
+export async function logs(server: string, { url, project, json }: LogsFlags): Promise<void> {
+  const path = projectPath(project, 'servers', server, 'logs');
+  const { lines } = await callApi<{ lines: string[] }>(url, 'GET', path);
+  if (json) printJson(lines);
   else if (lines.length > 0) print(lines.join('\n'));
 }

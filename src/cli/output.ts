@@ -1,6 +1,5 @@
-/** Columns that line up, as text. */
-export function table(rows: string[][]): string {
-  const widths: number[] = [];
+/** Columns that line up, as text. Tables that share `widths` line up with those before them. */
+export function table(rows: string[][], widths: number[] = []): string {
   for (const row of rows) {
     row.forEach((cell, column) => {
       widths[column] = Math.max(widths[column] ?? 0, cell.length);
@@ -26,6 +25,24 @@ export function print(text: string): void {
 
 export function complain(text: string): void {
   process.stderr.write(`${text}\n`);
+}
+
+/** What others said may hold anything, also what would move the cursor or paint the screen. */
+export function oneLine(text: string): string {
+  return text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
+}
+
+/** A time of the API as the user's clock shows it. */
+export function localTime(time: string): string {
+  const moment = new Date(time);
+  const two = (part: number) => String(part).padStart(2, '0');
+  const date = [moment.getFullYear(), two(moment.getMonth() + 1), two(moment.getDate())].join('-');
+  return `${date} ${moment.toTimeString().slice(0, 8)}`;
+}
+
+/** "1 server", "2 servers". */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 /** The first sentence of a description, short enough for a line. */

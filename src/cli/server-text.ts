@@ -1,7 +1,8 @@
 import { styleText } from 'node:util';
 import type { ServerEvent, ServerView } from '../app.ts';
+import { oneLine } from './output.ts';
 
-type State = ServerView['state'];
+type State = ServerView['state'] | 'disabled';
 type Change = Omit<ServerEvent, 'from'>;
 type Condition = Pick<ServerView, 'state' | 'since' | 'error' | 'next_try'>;
 
@@ -20,6 +21,7 @@ export const marks: Record<State, string> = {
   failed: '✗',
   idle: '○',
   stopped: '○',
+  disabled: '○',
 };
 
 const colours: Record<State, 'green' | 'yellow' | 'red' | 'gray'> = {
@@ -31,6 +33,7 @@ const colours: Record<State, 'green' | 'yellow' | 'red' | 'gray'> = {
   failed: 'red',
   idle: 'gray',
   stopped: 'gray',
+  disabled: 'gray',
 };
 
 /** As wide as the longest state. */
@@ -92,9 +95,8 @@ function load({ in_flight, queued }: ServerView): string {
   return parts.filter((part) => part !== '').join(', ');
 }
 
-/** What a server said may hold anything, also what would move the cursor or paint the screen. */
 function reason({ error }: Condition): string {
-  return (error ?? '').replace(/[\p{Cc}\s]+/gu, ' ').trim();
+  return oneLine(error ?? '');
 }
 
 function nextTry({ next_try }: Condition, now: Date): string {

@@ -1,6 +1,6 @@
 import type { ServerEvent, ServerView } from '../app.ts';
 import { SwitchboardError } from '../errors.ts';
-import { checkReachable } from './client.ts';
+import { callApi, projectPath } from './api.ts';
 import { exitCodes } from './exit.ts';
 import { follow } from './follow.ts';
 import { complain, print } from './output.ts';
@@ -8,6 +8,7 @@ import { eventNotes, stateColumn, subjectOf } from './server-text.ts';
 
 export interface WatchFlags {
   url: string;
+  project: string;
   json?: boolean;
 }
 
@@ -20,7 +21,8 @@ export async function watch(names: string[], flags: WatchFlags): Promise<number>
   process.once('SIGINT', () => stop.abort());
   // Whoever read what we print is gone: nobody is left to watch for.
   process.stdout.on('error', () => stop.abort());
-  await checkReachable(flags.url);
+  // An event stream cannot say that there is no such project.
+  await callApi(flags.url, 'GET', projectPath(flags.project, 'servers'));
 
   let show = (_event: WatchEvent): void => {};
   const isWatched = ({ name }: ServerView) => names.length === 0 || names.includes(name);
@@ -37,7 +39,11 @@ export async function watch(names: string[], flags: WatchFlags): Promise<number>
       if (isWatched(event.server)) show(event);
     }
   };
-  const { error } = await follow(`${flags.url}/api/v1/projects/default/events`, take, stop.signal);
+  const { error } = await follow(
+    `${flags.url}/api/v1${projectPath(flags.project, 'events')}`,
+    take,
+    stop.signal,
+  );
   if (stop.signal.aborted) return exitCodes.ok;
   const how = error === undefined ? 'has stopped' : `is gone: ${error.message}`;
   complain(`The Switchboard at ${flags.url} ${how}.`);

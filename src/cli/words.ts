@@ -4,3 +4,8 @@ export type Listable = (typeof listable)[number];
 
 export const DEFAULT_PORT = 7400;
 export const DEFAULT_URL = `http://127.0.0.1:${DEFAULT_PORT}`;
+export const DEFAULT_CONFIG = 'mcp.json';
+export const DEFAULT_PROJECT = 'default';
+
+/** How a command says with what the program ends. */
+export type SetExitCode = (code: number) => void;

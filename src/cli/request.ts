@@ -1,0 +1,74 @@
+import { HttpExchange } from '../channels/http-client/exchange.ts';
+import { ConnectionPool } from '../channels/http-client/pool.ts';
+import { requestHead } from '../channels/http-client/request-head.ts';
+import type { ResponseHead } from '../channels/http-client/response-head.ts';
+
+export interface Answer {
+  status: number;
+  /** In lower case; empty where there is none. */
+  contentType: string;
+  body: Buffer;
+}
+
+interface RequestOptions {
+  timeoutMs: number;
+  headers?: Record<string, string>;
+  /** Sent as JSON. */
+  json?: unknown;
+}
+
+/** Nobody was there to take the request. */
+export class NeverSentError extends Error {}
+
+/** One request on a connection of its own. Node's `fetch` takes longer to load than a command takes, and 8 MB. */
+export async function request(method: string, address: string, options: RequestOptions): Promise<Answer> {
+  const { timeoutMs, headers = {}, json } = options;
+  const url = new URL(address);
+  const pool = new ConnectionPool(url);
+  const body = json === undefined ? undefined : Buffer.from(JSON.stringify(json));
+  const own = {
+    accept: 'application/json',
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+  };
+  let patience: NodeJS.Timeout | undefined;
+  try {
+    return await new Promise((resolve, reject) => {
+      patience = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+      const head = requestHead(method, url, url.pathname + url.search, headers, own);
+      pool.send(new WholeAnswer(resolve, reject), head, body);
+    });
+  } finally {
+    clearTimeout(patience);
+    pool.destroy();
+  }
+}
+
+class WholeAnswer extends HttpExchange {
+  private readonly resolve: (answer: Answer) => void;
+  private readonly reject: (error: Error) => void;
+  private readonly chunks: Buffer[] = [];
+  private head: ResponseHead | undefined;
+
+  constructor(resolve: (answer: Answer) => void, reject: (error: Error) => void) {
+    super();
+    this.resolve = resolve;
+    this.reject = reject;
+  }
+
+  onHead(head: ResponseHead): void {
+    this.head = head;
+  }
+
+  onData(chunk: Buffer): void {
+    this.chunks.push(chunk);
+  }
+
+  onEnd(): void {
+    const { status, contentType } = this.head!;
+    this.resolve({ status, contentType, body: Buffer.concat(this.chunks) });
+  }
+
+  onError(error: Error, neverSent: boolean): void {
+    this.reject(neverSent ? new NeverSentError(error.message, { cause: error }) : error);
+  }
+}

@@ -1,0 +1,101 @@
+import type { ServerView } from '../app.ts';
+
+/** What the commands read of the API's answers. */
+
+export interface ProjectView {
+  id: string;
+  name: string;
+  description: string | null;
+  record_payloads: boolean;
+  retention_days: number | null;
+  server_count: number;
+  version: number;
+  created_at: string;
+}
+
+/** How a server is reached. */
+export interface ReachView {
+  command?: string;
+  args?: string[];
+  env?: Record<string, string>;
+  cwd?: string;
+  url?: string;
+  headers?: Record<string, string>;
+}
+
+export type ServerDetails = ServerView & {
+  project: string;
+  source: 'file' | 'api' | 'product';
+  product: string | null;
+  description: string | null;
+  config: ReachView;
+  enabled: boolean;
+  replica_count: number;
+  concurrency: number;
+  isolation: string;
+  timeout_ms: number;
+  max_timeout_ms: number;
+  idle_stop_ms: number;
+  prefix: string | null;
+  version: number | null;
+};
+
+export interface ServerTest {
+  ok: boolean;
+  duration_ms: number;
+  error: string | null;
+  tools: number | null;
+  resources: number | null;
+  prompts: number | null;
+  server_info: { name?: string; version?: string } | null;
+}
+
+export interface ToolView {
+  name: string;
+  qualified_name: string;
+  server: string;
+  description: string | null;
+  enabled: boolean;
+}
+
+export interface SecretView {
+  name: string;
+  updated_at: string;
+  used_by: string[];
+}
+
+export interface ProductView {
+  name: string;
+  version: string;
+  servers: string[];
+  updated_at: string;
+}
+
+export interface Installation {
+  product: ProductView;
+  added: string[];
+  changed: string[];
+  removed: string[];
+  unchanged: string[];
+}
+
+export interface CallView {
+  id: string;
+  client: string | null;
+  method: string;
+  server: string | null;
+  replica: number | null;
+  tool: string | null;
+  status: string;
+  duration_ms: number;
+  input_bytes: number;
+  output_bytes: number;
+  error: { code: string; message: string } | null;
+  created_at: string;
+}
+
+export interface CallList {
+  calls: CallView[];
+  next_cursor: string | null;
+  dropped: number;
+}
