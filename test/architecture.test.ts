@@ -32,6 +32,7 @@ const rules: Rule[] = [
     ['upstreams', 'catalog', 'protocol', 'errors', 'config'],
     'what clients see is built on servers and the catalog, never on how it is started or managed',
   ),
+  only('store', ['errors'], 'what is kept does not know who keeps it, nor what it is for'),
   only(
     'api',
     ['errors', 'config'],
