@@ -1,5 +1,5 @@
 /** What users configure: the servers behind the endpoint, and how it behaves. */
-export { type ImportedServers, type ImportOptions, importFile, importText } from './config/import.ts';
+export { type ImportedServers, importFile, importText } from './config/import.ts';
 export { loadConfiguration } from './config/load.ts';
 export type { ServerEntry } from './config/schema.ts';
 export { checkStored, isEnabled } from './config/server.ts';

@@ -58,9 +58,8 @@ export function onOrOff(text: string): boolean {
   throw new InvalidArgumentError('It is either "on" or "off".');
 }
 
-/** `null` is never. */
-export function daysOrNever(text: string): number | null {
-  if (text === 'never') return null;
+export function daysOrNever(text: string): number | 'never' {
+  if (text === 'never') return text;
   if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It is a number of days, or "never".');
 }

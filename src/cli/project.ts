@@ -13,8 +13,7 @@ export interface ProjectFlags extends Flags {
   name?: string;
   description?: string;
   recordPayloads?: boolean;
-  /** `null` is for ever. */
-  retentionDays?: number | null;
+  retentionDays?: number | 'never';
 }
 
 export async function listProjects({ url, json }: Flags): Promise<void> {
@@ -67,7 +66,9 @@ function changesOf({ name, description, recordPayloads, retentionDays }: Project
     ...(name === undefined ? {} : { name }),
     ...(description === undefined ? {} : { description: description === '' ? null : description }),
     ...(recordPayloads === undefined ? {} : { record_payloads: recordPayloads }),
-    ...(retentionDays === undefined ? {} : { retention_days: retentionDays }),
+    ...(retentionDays === undefined
+      ? {}
+      : { retention_days: retentionDays === 'never' ? null : retentionDays }),
   };
 }
 

@@ -1,0 +1,391 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { serveHttp } from '../../test/helpers/http-exchange.ts';
+import { serverView } from '../../test/helpers/server-view.ts';
+import { run } from './run.ts';
+
+interface Outcome {
+  code: number;
+  stdout: string;
+  stderr: string;
+  /** What the API was asked: method, path and body. */
+  requests: string[];
+}
+
+const project = {
+  id: '0190f3a0-0000-7000-8000-000000000001',
+  name: 'research',
+  description: null,
+  record_payloads: false,
+  retention_days: 30,
+  server_count: 2,
+  version: 4,
+  created_at: '2030-01-01T12:00:00.000Z',
+};
+
+const server = {
+  ...serverView({ name: 'files', transport: 'stdio' }),
+  project: 'research',
+  source: 'api',
+  product: null,
+  description: 'Reads files',
+  config: { command: 'npx', args: ['-y', 'a file'], env: { KEY: `\${KEY}` }, cwd: '/srv' },
+  enabled: true,
+  replica_count: 1,
+  concurrency: 32,
+  isolation: 'shared',
+  timeout_ms: 30_000,
+  max_timeout_ms: 600_000,
+  idle_stop_ms: 0,
+  prefix: null,
+  version: 7,
+};
+
+/** Runs a command against an API that has these answers, and 404 for everything else. */
+async function runWith(answers: Record<string, object | null>, ...words: string[]): Promise<Outcome> {
+  const requests: string[] = [];
+  const peer = await serveHttp(async (request, response) => {
+    const path = (request.url ?? '').replace('/api/v1', '');
+    const body = await text(request);
+    const match = request.headers['if-match'];
+    requests.push(
+      `${request.method} ${path}${match === undefined ? '' : ` if ${match}`}${body === '' ? '' : ` ${body}`}`,
+    );
+    const answer = answers[`${request.method} ${path}`];
+    if (answer === null) {
+      response.writeHead(204).end();
+      return;
+    }
+    const missing = { error: { code: 'not_found', message: `There is nothing at ${path}.`, details: {} } };
+    const status = answer === undefined ? 404 : 200;
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer ?? missing));
+  });
+  const printed = { stdout: '', stderr: '' };
+  for (const stream of ['stdout', 'stderr'] as const) {
+    const spy = vi.spyOn(process[stream], 'write').mockImplementation((chunk) => {
+      printed[stream] += String(chunk);
+      return true;
+    });
+    onTestFinished(() => spy.mockRestore());
+  }
+  const behind = words.indexOf('--');
+  const place = behind === -1 ? words.length : behind;
+  const code = await run(words.toSpliced(place, 0, '--url', peer.url.origin));
+  return { code, ...printed, requests };
+}
+
+function fileWith(contents: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'switchboard-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'file');
+  writeFileSync(path, contents);
+  return path;
+}
+
+describe('switchboard project', () => {
+  it('lists, shows, adds and changes', async () => {
+    const { stdout } = await runWith({ 'GET /projects': { projects: [project] } }, 'project', 'ls');
+    expect(stdout).toBe('research  2 servers\n');
+    const shown = await runWith({ 'GET /projects/research': project }, 'project', 'show', 'research');
+    expect(shown.stdout).toContain('kept for  30 days\n');
+    const added = await runWith(
+      { 'POST /projects': project },
+      ...['project', 'add', 'research', '--description', 'Ours', '--retention-days', 'never', '--json'],
+    );
+    expect(JSON.parse(added.stdout)).toEqual(project);
+    expect(added.requests).toEqual([
+      'POST /projects {"description":"Ours","retention_days":null,"name":"research"}',
+    ]);
+    const changed = await runWith(
+      { 'PATCH /projects/a%20b': project },
+      ...['project', 'set', 'a b', '--record-payloads', 'on', '--description', ''],
+    );
+    expect(changed.requests).toEqual(['PATCH /projects/a%20b {"description":null,"record_payloads":true}']);
+  });
+
+  it('removes only what is said twice, where nobody can be asked', async () => {
+    const answers = { 'GET /projects/research': project, [`DELETE /projects/${project.id}`]: null };
+    const refused = await runWith(answers, 'project', 'rm', 'research');
+    expect(refused).toMatchObject({ code: 2, requests: ['GET /projects/research'] });
+    expect(refused.stderr).toContain('say --yes');
+    const removed = await runWith(answers, 'project', 'rm', 'research', '--yes');
+    expect(removed).toMatchObject({ code: 0, stdout: 'removed project research\n' });
+    expect(removed.requests.at(-1)).toBe(`DELETE /projects/${project.id} if "4"`);
+  });
+
+  it('wants to know what is to change', async () => {
+    expect(await runWith({}, 'project', 'set', 'research')).toMatchObject({ code: 2, requests: [] });
+  });
+});
+
+describe('switchboard server', () => {
+  const path = '/projects/research/servers';
+
+  it('adds what stands behind --, whatever it looks like', async () => {
+    const { code, stdout, requests } = await runWith(
+      { [`POST ${path}`]: server },
+      ...['server', 'add', 'files', '-P', 'research', '-e', 'A=b', '--', 'npx', '--json', '-y', 'x'],
+    );
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'added server files to project research\n' });
+    expect(requests).toEqual([
+      `POST ${path} {"name":"files","transport":"stdio","config":{"command":"npx","args":["--json","-y","x"],"env":{"A":"b"}}}`,
+    ]);
+  });
+
+  it('shows all that is known', async () => {
+    const { stdout } = await runWith(
+      { [`GET ${path}/files`]: server },
+      'server',
+      'show',
+      'files',
+      '-P',
+      'research',
+    );
+    expect(stdout).toContain('command      npx -y "a file"\n');
+    expect(stdout).toContain(`env          KEY=\${KEY}\n`);
+    const list = await runWith({ [`GET ${path}`]: { servers: [server] } }, 'server', 'ls', '-P', 'research');
+    expect(list.stdout).toBe('files  ready  stdio  api  3 tools\n');
+  });
+
+  it('changes the version that it has seen', async () => {
+    const answers = { [`GET ${path}/files`]: server, [`PATCH ${path}/files`]: server };
+    const { requests } = await runWith(answers, 'server', 'set', 'files', '-P', 'research', '--prefix', 'f');
+    expect(requests[1]).toBe(`PATCH ${path}/files if "7" {"prefix":"f"}`);
+  });
+
+  it.each([
+    ['enable', '{"enabled":true}'],
+    ['disable', '{"enabled":false}'],
+  ])('%s switches it', async (word, body) => {
+    const { requests } = await runWith(
+      { [`PATCH ${path}/files`]: { ...server, enabled: word === 'enable' } },
+      ...['server', word, 'files', '-P', 'research'],
+    );
+    expect(requests).toEqual([`PATCH ${path}/files ${body}`]);
+  });
+
+  it('removes it from the project "default" where none is named', async () => {
+    const answers = { 'DELETE /projects/default/servers/files': null };
+    expect(await runWith(answers, 'server', 'rm', 'files')).toMatchObject({ code: 0 });
+  });
+
+  it('fails where the test of a server fails', async () => {
+    const result = { duration_ms: 12, tools: 3, resources: 0, prompts: 0, error: null };
+    const info = { name: 'files-server', version: '1.0' };
+    const tested = (answer: object) =>
+      runWith({ [`POST ${path}/files/test`]: answer }, 'server', 'test', 'files', '-P', 'research');
+    expect(await tested({ ...result, ok: true, server_info: info })).toMatchObject({
+      code: 0,
+      stdout: 'files answers: 3 tools, 0 resources, 0 prompts (files-server 1.0, 12 ms)\n',
+    });
+    expect(await tested({ ...result, ok: false, server_info: null, error: 'it exited' })).toMatchObject({
+      code: 1,
+      stderr: 'files cannot be used: it exited\n',
+    });
+  });
+
+  it('passes on what the API says', async () => {
+    expect(await runWith({}, 'server', 'show', 'nobody')).toMatchObject({
+      code: 1,
+      stderr: 'error: There is nothing at /projects/default/servers/nobody.\n',
+    });
+    const { stdout } = await runWith({}, 'server', 'show', 'nobody', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'not_found' } });
+  });
+});
+
+describe('switchboard secret', () => {
+  const path = '/projects/default/secrets';
+  const secret = { name: 'TOKEN', updated_at: project.created_at, used_by: ['files', 'github'] };
+
+  it('takes a value from a variable or a file, without the line break at its end', async () => {
+    vi.stubEnv('SWITCHBOARD_TEST_TOKEN', 'hunter2');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const answers = { [`PUT ${path}/TOKEN`]: secret };
+    const fromEnv = await runWith(
+      answers,
+      ...['secret', 'set', 'TOKEN', '--from-env', 'SWITCHBOARD_TEST_TOKEN'],
+    );
+    expect(fromEnv.requests).toEqual([`PUT ${path}/TOKEN {"value":"hunter2"}`]);
+    expect(fromEnv.stdout).toBe('secret TOKEN is set, used by files, github\n');
+    const fromFile = await runWith(answers, 'secrets', 'set', 'TOKEN', '--from-file', fileWith('a\nb\r\n'));
+    expect(fromFile.requests).toEqual([`PUT ${path}/TOKEN {"value":"a\\nb"}`]);
+  });
+
+  it.each([
+    [['TOKEN', 'hunter2'], 'in the list of processes'],
+    [['TOKEN=hunter2'], 'in the list of processes'],
+    [['TOKEN', '--from-env', 'NO_SUCH_VARIABLE'], 'NO_SUCH_VARIABLE is not set'],
+    [['TOKEN', '--from-env', 'A', '--from-file', 'b'], 'cannot go together'],
+    [['TOKEN', '--from-file', '/no/such/file'], 'Cannot read /no/such/file'],
+    [['TOKEN', '--from-file', '/dev/null'], 'is empty'],
+  ])('refuses %j', async (words, reason) => {
+    const { code, stderr, requests } = await runWith({}, 'secret', 'set', ...words);
+    expect({ code, requests }).toEqual({ code: 2, requests: [] });
+    expect(stderr).toContain(reason);
+    expect(stderr).not.toContain('hunter2');
+  });
+
+  it('lists, removes and rotates', async () => {
+    const list = await runWith({ [`GET ${path}`]: { secrets: [secret] } }, 'secret', 'ls');
+    expect(list.stdout).toMatch(/^TOKEN {2}2030-01-01 \d\d:\d\d:\d\d {2}used by files, github\n$/);
+    expect(await runWith({ [`DELETE ${path}/TOKEN`]: null }, 'secret', 'rm', 'TOKEN')).toMatchObject({
+      code: 0,
+      stdout: 'removed secret TOKEN\n',
+    });
+    const rotated = await runWith(
+      { 'POST /secrets/rotate': { rotated: 1, key_id: 'k2' } },
+      'secrets',
+      'rotate',
+    );
+    expect(rotated.stdout).toBe('1 secret sealed again, with the key k2\n');
+  });
+});
+
+describe('switchboard product', () => {
+  const path = '/projects/default/products';
+  const product = { name: 'acme', version: '2', servers: ['a', 'b'], updated_at: project.created_at };
+
+  it('installs a manifest and shows what that changes', async () => {
+    const manifest = { name: 'acme', version: '2', mcp: { servers: [] } };
+    const done = { product, added: ['a'], changed: ['b'], removed: ['c'], unchanged: ['d', 'e'] };
+    const { stdout, requests } = await runWith(
+      { [`POST ${path}`]: done },
+      ...['product', 'install', fileWith(JSON.stringify(manifest))],
+    );
+    expect(stdout).toBe('product acme 2: 2 servers as before\n  + a\n  ~ b\n  - c\n');
+    expect(requests).toEqual([`POST ${path} ${JSON.stringify(manifest)}`]);
+    const same = { product, added: [], changed: [], removed: [], unchanged: ['a'] };
+    const again = await runWith({ [`POST ${path}`]: same }, 'product', 'install', fileWith('{}'));
+    expect(again.stdout).toBe('product acme 2: nothing changed, 1 server as before\n');
+  });
+
+  it.each([
+    ['{', 'is not valid JSON'],
+    ['[]', 'is not a manifest'],
+  ])('refuses the manifest %s', async (contents, reason) => {
+    const { code, stderr } = await runWith({}, 'product', 'install', fileWith(contents));
+    expect(code).toBe(2);
+    expect(stderr).toContain(reason);
+  });
+
+  it('lists and removes', async () => {
+    const list = await runWith({ [`GET ${path}`]: { products: [product] } }, 'product', 'ls');
+    expect(list.stdout).toMatch(/^acme {2}2 {2}2030-01-01 \S+ {2}a, b\n$/);
+    expect(await runWith({ [`DELETE ${path}/acme`]: null }, 'product', 'rm', 'acme')).toMatchObject({
+      code: 0,
+    });
+  });
+});
+
+describe('switchboard tool', () => {
+  const path = '/projects/default/tools';
+  const tools = [
+    {
+      name: 'read',
+      qualified_name: 'files__read',
+      server: 'files',
+      description: 'Reads\u0007',
+      enabled: true,
+    },
+    { name: 'drop', qualified_name: 'files__drop', server: 'files', description: null, enabled: false },
+  ];
+
+  it('lists what clients see, or all', async () => {
+    const answers = { [`GET ${path}`]: { tools } };
+    expect((await runWith(answers, 'tool', 'ls')).stdout).toBe('read  files  Reads\n');
+    expect((await runWith(answers, 'tool', 'ls', '--all')).stdout).toBe(
+      'read  files  on   Reads\ndrop  files  off\n',
+    );
+  });
+
+  it('switches one', async () => {
+    const answers = { [`PATCH ${path}/files__drop`]: { ...tools[1], enabled: true } };
+    const { stdout, requests } = await runWith(answers, 'tool', 'enable', 'files__drop');
+    expect(stdout).toBe('drop of files is on\n');
+    expect(requests).toEqual([`PATCH ${path}/files__drop {"enabled":true}`]);
+  });
+});
+
+describe('switchboard calls', () => {
+  const callOf = (id: number) => ({
+    id: String(id),
+    client: null,
+    method: 'tools/call',
+    server: 'files',
+    replica: null,
+    tool: `tool${id}`,
+    status: 'ok',
+    duration_ms: 1,
+    input_bytes: 2,
+    output_bytes: 3,
+    error: null,
+    created_at: project.created_at,
+  });
+  const path = '/projects/default/calls';
+
+  it('shows as many as asked for, page by page, the newest last', async () => {
+    const answers = {
+      [`GET ${path}?server=files&status=ok&limit=3`]: {
+        calls: [callOf(3), callOf(2)],
+        next_cursor: 'c',
+        dropped: 0,
+      },
+      [`GET ${path}?server=files&status=ok&limit=1&cursor=c`]: {
+        calls: [callOf(1)],
+        next_cursor: 'd',
+        dropped: 5,
+      },
+    };
+    const words = ['calls', '--server', 'files', '--status', 'ok', '--limit', '3'];
+    const { stdout, stderr } = await runWith(answers, ...words);
+    expect(stdout.match(/tool\d/g)).toEqual(['tool1', 'tool2', 'tool3']);
+    expect(stderr).toBe('note: the records of 5 calls were lost since Switchboard was started\n');
+    const json = JSON.parse((await runWith(answers, ...words, '--json')).stdout);
+    expect(json.map(({ id }: { id: string }) => id)).toEqual(['3', '2', '1']);
+  });
+
+  it('says that there are none', async () => {
+    const answers = { [`GET ${path}?limit=50`]: { calls: [], next_cursor: null, dropped: 0 } };
+    expect((await runWith(answers, 'calls')).stdout).toBe('no calls\n');
+  });
+});
+
+describe('switchboard import --project', () => {
+  const path = '/projects/research/import';
+
+  it('sends the servers with what they need, and tells what is to do', async () => {
+    const file = fileWith(
+      JSON.stringify({
+        servers: { files: { command: './run', description: 'Reads', env: { A: `\${input:api-key}` } } },
+      }),
+    );
+    const { code, stdout, stderr, requests } = await runWith(
+      { [`POST ${path}?replace=true`]: { imported: ['files'], notes: ['files: from there'] } },
+      ...['import', file, '--project', 'research', '--force'],
+    );
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '1 server added to project research: files\n' });
+    expect(stderr.split('\n').filter((line) => line !== '')).toEqual([
+      expect.stringContaining('note: files: "command" was relative'),
+      'note: files: set the secret api_key: inputs cannot be asked for here',
+      'note: files: from there',
+    ]);
+    const body = requests[0]!.slice(requests[0]!.indexOf('{'));
+    expect(JSON.parse(body)).toEqual({
+      mcpServers: {
+        files: { command: join(file, '../run'), description: 'Reads', env: { A: `\${api_key}` } },
+      },
+    });
+  });
+
+  it('refuses what has nothing in it, and two places at once', async () => {
+    const empty = await runWith({}, 'import', fileWith('{"mcpServers": {"a": {}}}'), '--project', 'research');
+    expect(empty).toMatchObject({ code: 2, requests: [] });
+    expect(empty.stderr).toContain('left out: a: has neither');
+    const both = await runWith({}, 'import', 'x', '--project', 'research', '--config', 'y');
+    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('either into a file') });
+  });
+});
