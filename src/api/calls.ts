@@ -1,5 +1,5 @@
 import type { Backend } from './backend.ts';
-import { callQuery } from './inputs.ts';
+import { callFilterOf, callQuery } from './inputs.ts';
 import { ok } from './reply.ts';
 import { type Route, route } from './route.ts';
 import { callList } from './views.ts';
@@ -13,7 +13,7 @@ export function callRoutes({ calls }: Backend): Route[] {
       summary: 'The records of calls, the newest first',
       query: callQuery,
       answers: { 200: callList },
-      handle: async ({ params, query }) => ok(await calls.list(params.project, query)),
+      handle: async ({ params, query }) => ok(await calls.list(params.project, callFilterOf(query))),
     }),
   ];
 }

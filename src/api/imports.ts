@@ -14,7 +14,7 @@ export function importRoutes({ imports }: Backend): Route[] {
       text: importedFile,
       answers: { 201: importResult },
       async handle({ params, query, text }) {
-        const result = await imports.import(params.project, text, query.replace === 'true');
+        const result = await imports.import(params.project, text, query.replace);
         return { status: 201 as const, body: result };
       },
     }),

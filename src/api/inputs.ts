@@ -66,9 +66,7 @@ export function newProductOf(manifest: z.infer<typeof productManifest>): NewProd
   return { name, version, manifest, servers: mcp.servers.map(productServerOf) };
 }
 
-const moment = z.iso
-  .datetime({ offset: true, error: 'must be a time such as 2030-01-31T12:00:00Z' })
-  .transform((value) => new Date(value));
+const moment = z.iso.datetime({ offset: true, error: 'must be a time such as 2030-01-31T12:00:00Z' });
 
 /** Of a query, where everything is text. */
 export const callQuery = fields({
@@ -86,11 +84,24 @@ export const callQuery = fields({
   cursor: text(1_024, 1).optional(),
 });
 
-export type CallFilter = z.infer<typeof callQuery>;
+/** Which records of calls are asked for. */
+export interface CallFilter extends Omit<z.infer<typeof callQuery>, 'since' | 'until'> {
+  since?: Date;
+  until?: Date;
+}
+
+export function callFilterOf({ since, until, ...query }: z.infer<typeof callQuery>): CallFilter {
+  return {
+    ...query,
+    ...(since === undefined ? {} : { since: new Date(since) }),
+    ...(until === undefined ? {} : { until: new Date(until) }),
+  };
+}
 
 export const importQuery = fields({
-  replace: oneOf(['true', 'false'])
-    .default('false')
+  replace: z
+    .stringbool({ truthy: ['true'], falsy: ['false'], case: 'sensitive', error: 'must be true or false' })
+    .default(false)
     .describe('Whether servers of the same names are replaced'),
 });
 

@@ -129,7 +129,7 @@ function parametersOf({ path, query, isConditional }: Route): Json[] {
     schema: { type: 'string', minLength: 1 },
   }));
   const inQuery = Object.entries(query?.shape ?? {}).map(([name, schema]) => {
-    const { description, ...rest } = jsonSchema(schema as z.ZodType, 'input');
+    const { description, ...rest } = jsonSchema(schema as z.ZodType, 'output');
     return {
       name,
       in: 'query',
@@ -169,7 +169,7 @@ function content(schema: z.ZodType, isStream: boolean): Json {
 
 function headersOf(status: string, schema: z.ZodType | null): Json {
   const headers: Json = {};
-  if (status === '201') headers.Location = { schema: { type: 'string' } };
+  if (status === '201' && schema !== importResult) headers.Location = { schema: { type: 'string' } };
   if (schema === projectView || schema === serverView) {
     headers.ETag = { description: 'The version, for If-Match', schema: { type: 'string' } };
   }

@@ -16,7 +16,7 @@ type ParameterOf<Path extends string> = Path extends `${infer Head}/${infer Tail
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 
 /** What a handler is given: everything has been checked. */
-export interface Context<Parameter extends string, Query, Body> {
+interface Context<Parameter extends string, Query, Body> {
   params: Record<Parameter, string>;
   query: Query;
   body: Body;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** What the API answers with. These describe it, in TypeScript and in the OpenAPI document; nothing is checked while it runs. */
 
-const time = z.iso.datetime().describe('When, in UTC');
+const time = z.iso.datetime();
 const id = z.uuid();
 const version = z.int().min(1).describe('Changes with every change; it is also the ETag');
 const names = z.array(z.string());
@@ -22,7 +22,7 @@ export const projectView = z.object({
 
 export const projectList = z.object({ projects: z.array(projectView) });
 
-export const serverState = z.enum([
+const serverState = z.enum([
   'idle',
   'starting',
   'ready',
@@ -53,14 +53,14 @@ export const replicaView = z
   .object({ replica: z.int().min(1).describe('Counted from 1'), ...condition, ...load })
   .describe('One running instance of a server');
 
-export const stdioConfigView = z.object({
+const stdioConfigView = z.object({
   command: z.string(),
   args: z.array(z.string()).optional(),
   env: z.record(z.string(), z.string()).optional(),
   cwd: z.string().optional(),
 });
 
-export const remoteConfigView = z.object({
+const remoteConfigView = z.object({
   url: z.string(),
   headers: z.record(z.string(), z.string()).optional(),
 });
@@ -169,7 +169,7 @@ export const installation = z.object({
   unchanged: names,
 });
 
-export const callStatus = z.enum(['ok', 'tool_error', 'error', 'timeout', 'cancelled']);
+const callStatus = z.enum(['ok', 'tool_error', 'error', 'timeout', 'cancelled']);
 
 export const callView = z.object({
   id,

@@ -46,6 +46,7 @@ export class MemoryBackend implements Backend {
     remove: async (project, ifVersion) => {
       const { view } = this.find(project);
       expectVersion(view.version, ifVersion);
+      if (view.name === 'default') throw new SwitchboardError('read_only', 'It is always there.');
       this.all.delete(view.id);
       for (const [listener, id] of this.listeners) if (id === view.id) listener.projectRemoved();
     },

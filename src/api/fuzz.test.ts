@@ -1,0 +1,96 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { serveApi } from '../../test/helpers/api-client.ts';
+import { MemoryBackend } from '../../test/helpers/memory-backend.ts';
+import type { Route } from './route.ts';
+import { Router } from './router.ts';
+
+const { routes } = new Router(new MemoryBackend(), () => {});
+
+const anyText = fc.oneof(
+  fc.constantFrom('..', '__proto__', '\0', 'a/b', '%', ''),
+  fc.string({ unit: 'binary', maxLength: 20 }),
+);
+const anything = fc.oneof(fc.jsonValue({ maxDepth: 3 }), anyText, fc.integer(), fc.constant(null));
+
+/** Most often something that fits, so that what comes later is reached too. */
+function mostly<Value>(...fitting: Value[]): fc.Arbitrary<unknown> {
+  return fc.oneof({ weight: 8, arbitrary: fc.constantFrom(...fitting) }, anything);
+}
+
+const server = {
+  name: mostly('github', 'files'),
+  transport: mostly('stdio'),
+  config: mostly({ command: 'x' }, { command: 'x', args: ['y'], env: { A: 'b' } }, { url: 'http://x' }),
+  enabled: mostly(true),
+  replicas: mostly(2),
+  labels: mostly({ a: 'b' }),
+  timeout_ms: mostly(5),
+  max_timeout_ms: mostly(7, 3),
+  group: mostly('code'),
+};
+const product = { name: 'files', transport: 'stdio', command: 'x' };
+const shapes: Record<string, Record<string, fc.Arbitrary<unknown>>> = {
+  createProject: { name: mostly('web', 'default'), description: mostly('x'), retention_days: mostly(1) },
+  changeProject: { description: mostly('x', null), record_payloads: mostly(true) },
+  createServer: server,
+  changeServer: server,
+  switchTool: { enabled: mostly(true) },
+  putSecret: { value: mostly('s3cret') },
+  installProduct: { name: mostly('kit'), version: mostly('1'), mcp: mostly({ servers: [product] }) },
+};
+
+function bodyOf({ operationId }: Route): fc.Arbitrary<string> {
+  const shape = shapes[operationId] ?? {};
+  const record = fc.record(shape, { noNullPrototype: true });
+  const partial = fc.record({ ...shape, extra: anything }, { requiredKeys: [], noNullPrototype: true });
+  const asText = fc
+    .oneof({ weight: 3, arbitrary: record }, partial, anything)
+    .map((some) => JSON.stringify(some));
+  return fc.oneof({ weight: 8, arbitrary: asText }, anyText);
+}
+
+const request = fc.constantFrom(...routes.filter(({ isStream }) => !isStream)).chain((route) =>
+  fc.record({
+    route: fc.constant(route),
+    project: mostly('default'),
+    name: mostly('github', 'TOKEN', 'kit'),
+    query: fc.oneof(
+      { weight: 3, arbitrary: fc.constant({}) },
+      fc.dictionary(fc.constantFrom('limit', 'since', 'status', 'replace', 'cursor', 'x'), anyText),
+    ),
+    body: bodyOf(route),
+  }),
+);
+
+it('answers whatever is sent, and never with a fault of its own', { timeout: 60_000 }, async () => {
+  const faults: unknown[] = [];
+  const { ask } = await serveApi((thrown) => faults.push(thrown));
+  const done = new Set<string>();
+  await fc.assert(
+    fc.asyncProperty(request, async ({ route, project, name, query, body }) => {
+      const path = route.path
+        .split('/')
+        .map((step) => (step.startsWith(':') ? encoded(step === ':project' ? project : name) : step))
+        .join('/');
+      const search = new URLSearchParams(query as Record<string, string>).toString();
+      const takesBody = route.body !== undefined || route.text !== undefined;
+      const answer = await ask(`${route.method} ${path}?${search}`, takesBody ? body : undefined);
+      expect(faults).toEqual([]);
+      if (answer.status < 400) {
+        done.add(route.operationId);
+        expect(route.answers[answer.status]?.safeParse(answer.body).error).toBe(undefined);
+      } else {
+        expect(answer.status).toBeLessThan(500);
+        expect(answer.error).toMatchObject({ code: expect.any(String), message: expect.any(String) });
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+  // What is made here proves little unless it comes through.
+  expect(done.size).toBeGreaterThan(15);
+});
+
+function encoded(part: unknown): string {
+  return encodeURIComponent(String(part).toWellFormed());
+}
