@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { SwitchboardError } from '../errors.ts';
 import { check } from './check.ts';
 import { callQuery, newProject, productManifest, projectChanges, secretValue } from './inputs.ts';
-import { mergeServer, type NewServer, newServer, serverChanges } from './server-input.ts';
+import { mergeServer } from './merge-server.ts';
+import { type NewServer, newServer, serverChanges } from './server-input.ts';
 
 const good = { name: 'github', transport: 'stdio', config: { command: 'github-mcp' } };
 

@@ -14,7 +14,8 @@ import {
   text,
   timeout,
 } from './fields.ts';
-import { invalidInput } from './problems.ts';
+
+export { mergeServer } from './merge-server.ts';
 
 /** Servers as requests describe them, and as the rest of the program is told of them. */
 
@@ -150,20 +151,6 @@ export function serverChangesOf(body: z.infer<typeof serverChanges>): ServerChan
     ...(defined({ name, description, transport, config, enabled }) as Partial<NewServer>),
     settings,
   };
-}
-
-/** A server after changes. Throws where its parts do not fit each other then. */
-export function mergeServer(server: NewServer, { settings, ...changes }: ServerChanges): NewServer {
-  const kept = Object.entries({ ...server.settings, ...settings }).filter(
-    ([, setting]) => setting !== null && setting !== undefined,
-  );
-  const merged = { ...server, ...changes, settings: Object.fromEntries(kept) as ServerSettings };
-  const wrong = [
-    ...misfits(merged.transport, merged.config, ['config']),
-    ...contradictions({ transport: merged.transport, ...merged.settings }),
-  ];
-  if (wrong.length > 0) throw invalidInput(wrong);
-  return merged;
 }
 
 /** The two kinds of servers, for readers of the schema. */

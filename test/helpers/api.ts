@@ -1,4 +1,4 @@
-import type { ServerView } from '../../src/api/servers.ts';
+import type { ServerView } from '../../src/api/views.ts';
 import { exchange } from './raw-http.ts';
 import type { RunningSwitchboard } from './switchboard.ts';
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Backend, ProjectListener } from '../../src/api/backend.ts';
 import type { CallFilter, NewProduct } from '../../src/api/inputs.ts';
-import { mergeServer, type NewServer } from '../../src/api/server-input.ts';
+import { mergeServer } from '../../src/api/merge-server.ts';
+import type { NewServer } from '../../src/api/server-input.ts';
 import type { ProductView, ProjectView, SecretView, ServerView } from '../../src/api/views.ts';
 import { SwitchboardError } from '../../src/errors.ts';
 import { Inbox } from './inbox.ts';

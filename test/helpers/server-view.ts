@@ -1,4 +1,4 @@
-import type { ServerView } from '../../src/api/servers.ts';
+import type { ServerView } from '../../src/api/views.ts';
 
 type Replica = ServerView['replicas'][number];
 
