@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SwitchboardError } from '../errors.ts';
+import { codeOf } from './failure.ts';
 import { KEY_BYTES, type Key, keyOf, parseKey } from './keys.ts';
 
 /** The keys of secrets. The first one seals; the others only open what was sealed before. */
@@ -108,7 +109,7 @@ class KeyFile implements Keyring {
       text = readFileSync(this.path, 'utf8');
       this.checkMode();
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw this.failure(error as Error);
+      if (!['ENOENT', 'ENOTDIR'].includes(String(codeOf(error)))) throw this.failure(error as Error);
       this.keys = [];
       return;
     }
@@ -141,7 +142,7 @@ class KeyFile implements Keyring {
     try {
       linkSync(draft, this.path);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw this.failure(error as Error);
+      if (codeOf(error) !== 'EEXIST') throw this.failure(error as Error);
     } finally {
       rmSync(draft, { force: true });
     }

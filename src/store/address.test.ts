@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest';
+import { addressOf } from './address.ts';
+
+describe('the address of a database', () => {
+  it.each([
+    ['postgres://user:hunter2@db.example:6543/main', 'db.example:6543/main'],
+    ['postgresql://user:hunter2@db.example/main', 'db.example:5432/main'],
+    ['postgres://user:hunter2@[::1]:5432/main', '[::1]:5432/main'],
+    ['postgres://user@%2Fvar%2Frun%2Fpostgresql/main', '/var/run/postgresql/main'],
+    ['postgres:///main?host=/tmp', '/tmp/main'],
+    ['postgres://user:hunter2@db.example/main?sslmode=require', 'db.example:5432/main'],
+  ])('%s is called %s', (url, label) => {
+    expect(addressOf(url).label).toBe(label);
+  });
+
+  it.each(['', 'hunter2', 'mysql://root:hunter2@db/main', 'postgres://user:hunter2@db:port/main'])(
+    'is refused where it is none, without the password: %j',
+    (url) => {
+      expect(() => addressOf(url)).toThrow(/^DATABASE_URL is not an address of a PostgreSQL database/);
+      expect(() => addressOf(url)).not.toThrow(/hunter2/);
+    },
+  );
+});

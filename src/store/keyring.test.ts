@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openKeyring } from './keyring.ts';
+import { keyOf } from './keys.ts';
+
+const silent = () => {};
+
+describe('keys that are given', () => {
+  const [first, second] = [randomBytes(32), randomBytes(32)];
+
+  it('seal with the first one, and open with all', () => {
+    const keyring = openKeyring('/', `${first.toString('base64')}, ${second.toString('hex')}`, silent);
+    expect(keyring.current()).toEqual(keyOf(first));
+    expect(keyring.find(keyOf(second).id)).toEqual(keyOf(second));
+    expect(keyring.find('unknown')).toBe(undefined);
+    expect(keyring.renew()).toEqual(keyOf(first));
+  });
+
+  it.each(['hunter2', '', `${first.toString('base64')},hunter2`])(
+    'are refused with a word on how to make one, and without showing them: %j',
+    (text) => {
+      const open = () => openKeyring('/', text, silent);
+      expect(open).toThrow(/SWITCHBOARD_SECRET_KEY is not a key.*openssl rand -base64 32/);
+      expect(open).not.toThrow(/hunter2/);
+    },
+  );
+});
+
+describe('a key file', () => {
+  let home: string;
+  const path = () => join(home, 'secret.key');
+  const open = () => openKeyring(home, undefined, silent);
+
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), 'switchboard-keys-'));
+  });
+  afterEach(() => rmSync(home, { recursive: true }));
+
+  it('is made when a key is first needed, for its owner only', () => {
+    const keyring = open();
+    expect(readdirSync(home)).toEqual([]);
+    keyring.current();
+    expect(readdirSync(home)).toEqual(['secret.key']);
+    expect(statSync(path()).mode & 0o777).toBe(0o600);
+  });
+
+  it('is made once, whoever comes first', () => {
+    const keyrings = [open(), open(), open()];
+    const keys = keyrings.map((keyring) => keyring.current());
+    expect(new Set(keys.map(({ id }) => id)).size).toBe(1);
+  });
+
+  it('keeps old keys when a new one is made, until they are forgotten', () => {
+    const keyring = open();
+    const old = keyring.current();
+    const key = keyring.renew();
+    expect(key.id).not.toBe(old.id);
+    expect(open().current()).toEqual(key);
+    expect(open().find(old.id)).toEqual(old);
+    keyring.prune();
+    expect(open().find(old.id)).toBe(undefined);
+    expect(open().current()).toEqual(key);
+    expect(readdirSync(home)).toEqual(['secret.key']);
+  });
+
+  it('is read again when another process has changed it', () => {
+    const [one, other] = [open(), open()];
+    one.current();
+    const key = other.renew();
+    expect(one.find(key.id)).toEqual(key);
+    expect(one.current()).toEqual(key);
+  });
+
+  it.each([
+    ['another text', 'hunter2\n', /Line 1 of .*secret.key is not a key/],
+    ['nothing', '', /secret.key is empty/],
+  ])('with %s in it is refused, and stays as it is', (_what, text, message) => {
+    writeFileSync(path(), text, { mode: 0o600 });
+    expect(open).toThrow(message);
+    expect(open).not.toThrow(/hunter2/);
+    expect(readFileSync(path(), 'utf8')).toBe(text);
+  });
+
+  it('that others can read is warned of', () => {
+    open().current();
+    chmodSync(path(), 0o644);
+    const warnings: string[] = [];
+    openKeyring(home, undefined, (warning) => warnings.push(warning)).current();
+    expect(warnings).toEqual([`Others than you can read the key of all secrets: run chmod 600 ${path()}`]);
+  });
+
+  it('that cannot be made is an error that says what else to do', () => {
+    const keyring = openKeyring(join(path(), 'file', 'below'), undefined, silent);
+    writeFileSync(path(), 'a file where a folder should be');
+    expect(() => keyring.current()).toThrow(/key file of secrets cannot be used: .*SWITCHBOARD_SECRET_KEY/);
+  });
+});

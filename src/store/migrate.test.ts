@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { administer, connectTo, freshDatabase } from '../../test/helpers/database.ts';
+import { openTestStore } from '../../test/helpers/store.ts';
+import { migrate } from './migrate.ts';
+import { type Migration, migrations } from './migrations.ts';
+
+function migration(number: number, sql: string): Migration {
+  return { number, name: `step ${number}`, sql, checksum: createHash('sha256').update(sql).digest('hex') };
+}
+
+const steps = [migration(1, 'CREATE TABLE kb.one ()'), migration(2, 'CREATE TABLE kb.two ()')];
+
+describe('migrations', () => {
+  it('are applied once each, in their order', async () => {
+    await using database = await freshDatabase('empty');
+    await using client = await connectTo(database.name);
+    await migrate(client, steps.slice(0, 1));
+    await migrate(client, steps);
+    await migrate(client, steps);
+    const { rows } = await client.query('SELECT number, name FROM kb.migrations ORDER BY number');
+    expect(rows).toEqual([
+      { number: 1, name: 'step 1' },
+      { number: 2, name: 'step 2' },
+    ]);
+  });
+
+  it('are applied all or not at all', async () => {
+    await using database = await freshDatabase('empty');
+    await using client = await connectTo(database.name);
+    await expect(migrate(client, [...steps, migration(3, 'CREATE nonsense')])).rejects.toThrow('nonsense');
+    const { rows } = await client.query("SELECT to_regnamespace('kb') AS found");
+    expect(rows).toEqual([{ found: null }]);
+  });
+
+  it('are refused where one has changed', async () => {
+    await using database = await freshDatabase('empty');
+    await using client = await connectTo(database.name);
+    await migrate(client, steps);
+    const changed = [steps[0]!, migration(2, 'CREATE TABLE kb.another ()')];
+    await expect(migrate(client, changed)).rejects.toMatchObject({
+      code: 'invalid_config',
+      message: expect.stringContaining('Migration 2 (step 2) of the database is not the one'),
+    });
+  });
+
+  it('are refused by a program that is older than the database', async () => {
+    await using database = await freshDatabase('empty');
+    await using client = await connectTo(database.name);
+    await migrate(client, steps);
+    await expect(migrate(client, steps.slice(0, 1))).rejects.toMatchObject({
+      code: 'invalid_config',
+      message: expect.stringContaining('it has migration 2 (step 2), and this one knows 1'),
+    });
+  });
+
+  it('succeed for all who start at once on an empty database', async () => {
+    await using database = await freshDatabase('empty');
+    const stores = await Promise.all([1, 2, 3, 4].map(() => openTestStore({ url: database.url })));
+    for (const store of stores) {
+      expect((await store.projects()).map(({ project }) => project.name)).toEqual(['default']);
+      await store[Symbol.asyncDispose]();
+    }
+  });
+
+  it('need the right to make a schema, and say so; whoever made it before, others may use it', async () => {
+    await using database = await freshDatabase('empty');
+    const role = `role_${database.name}`;
+    await administer(`CREATE ROLE ${role} LOGIN PASSWORD 'hunter2'`);
+    try {
+      const url = new URL(database.url);
+      url.username = role;
+      url.password = 'hunter2';
+      await expect(openTestStore({ url: url.href })).rejects.toMatchObject({
+        code: 'invalid_config',
+        message: expect.stringContaining(`GRANT CREATE ON DATABASE ${database.name} TO ${role}`),
+      });
+      await administer(`CREATE SCHEMA kb AUTHORIZATION ${role}`, database.name);
+      await using store = await openTestStore({ url: url.href });
+      expect(await store.projects()).toHaveLength(1);
+    } finally {
+      await administer(`DROP OWNED BY ${role}`, database.name);
+      await administer(`DROP ROLE ${role}`);
+    }
+  });
+
+  it('are numbered from 1 without gaps', () => {
+    expect(migrations.map(({ number }) => number)).toEqual(migrations.map((_, index) => index + 1));
+  });
+});

@@ -1,0 +1,58 @@
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+
+interface DatabaseProxy extends AsyncDisposable {
+  /** The address of the database by way of the proxy. */
+  url: string;
+  /** Ends all connections, and takes no new ones. */
+  cut(): void;
+  /** Lets nothing through any more, without a word to anybody. */
+  freeze(): void;
+  /** Takes connections again. */
+  restore(): void;
+}
+
+/** Stands between a program and its database, whose address is over TCP, and breaks when a test says so. */
+export async function proxyDatabase(url: string): Promise<DatabaseProxy> {
+  const target = new URL(url);
+  const sockets = new Set<Socket>();
+  let state: 'open' | 'cut' | 'frozen' = 'open';
+  const server = createServer((near) => {
+    sockets.add(near);
+    near.on('error', () => {});
+    if (state === 'cut') near.destroy();
+    if (state !== 'open') return;
+    const far = connect(Number(target.port), target.hostname);
+    sockets.add(far);
+    far.on('error', () => near.destroy());
+    near.on('close', () => far.destroy());
+    far.on('close', () => near.destroy());
+    near.on('data', (chunk) => state === 'open' && far.write(chunk));
+    far.on('data', (chunk) => state === 'open' && near.write(chunk));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const through = new URL(url);
+  through.port = String((server.address() as { port: number }).port);
+  const end = () => {
+    for (const socket of sockets) socket.destroy();
+    sockets.clear();
+  };
+  return {
+    url: through.href,
+    cut() {
+      state = 'cut';
+      end();
+    },
+    freeze() {
+      state = 'frozen';
+    },
+    restore() {
+      state = 'open';
+      end();
+    },
+    async [Symbol.asyncDispose]() {
+      end();
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openStore, type Store, type StoreOptions } from '../../src/store/store.ts';
+import { removeHome } from './postgres.ts';
+
+interface TestStore extends Store, AsyncDisposable {
+  /** What it has told, in words. */
+  told: string[];
+  home: string;
+}
+
+/** A store in a home of its own, or in one that is given. */
+export async function openTestStore(options: Partial<StoreOptions> = {}): Promise<TestStore> {
+  const home = options.home ?? (await temporaryHome()).path;
+  const told: string[] = [];
+  const store = await openStore({
+    url: undefined,
+    secretKey: undefined,
+    events: {
+      progress: (message) => told.push(`progress: ${message}`),
+      warned: (message) => told.push(`warned: ${message}`),
+      connectionChanged: (isConnected, reason) => told.push(isConnected ? 'connected' : `lost: ${reason}`),
+    },
+    ...options,
+    home,
+  });
+  const dispose = async () => {
+    await store.close();
+    if (options.home === undefined) await removeHome(home);
+  };
+  return Object.defineProperties(store, {
+    told: { value: told },
+    home: { value: home },
+    [Symbol.asyncDispose]: { value: dispose },
+  }) as TestStore;
+}
+
+export async function temporaryHome(): Promise<{ path: string } & AsyncDisposable> {
+  const path = await mkdtemp(join(tmpdir(), 'switchboard-home-'));
+  return { path, [Symbol.asyncDispose]: () => removeHome(path) };
+}
+
+/** The project that is always there. */
+export async function defaultProjectOf(store: Store): Promise<string> {
+  return (await store.projects()).find(({ project }) => project.name === 'default')!.project.id;
+}
