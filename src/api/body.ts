@@ -1,13 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { JsonSyntaxError, parseJson } from '../config/json.ts';
 import { SwitchboardError } from '../errors.ts';
-import { invalidInput, type Problem } from './problems.ts';
+import { checkStorable } from './storable.ts';
 
 const MAX_BYTES = 4 * 1024 * 1024;
 /** Many clients read an answer only when they have sent everything: so much too much is read and thrown away. */
 const DISCARD_BYTES = 64 * 1024 * 1024;
-/** Nothing that we take is nested deeper, and what reads it later may not take more. */
-const MAX_DEPTH = 64;
 /** Finding the place of an error takes longer than finding the error. */
 const MAX_EXPLAINED_LENGTH = 16 * 1024;
 
@@ -29,8 +27,7 @@ export function parseBody(text: string): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new SwitchboardError('invalid_input', 'The body must be a JSON object.');
   }
-  const problems = unstorable(value, []);
-  if (problems.length > 0) throw invalidInput(problems);
+  checkStorable(value);
   return value as Record<string, unknown>;
 }
 
@@ -89,25 +86,4 @@ function explained(text: string): string {
     const { line, column } = error.place;
     return ` (line ${line}, column ${column}): ${error.message}`;
   }
-}
-
-/** PostgreSQL has no NUL in texts, and Unicode no halves of characters. */
-function unstorable(value: unknown, path: PropertyKey[]): Problem[] {
-  if (typeof value === 'string') return textProblems(value, path);
-  if (typeof value !== 'object' || value === null) return [];
-  if (path.length === MAX_DEPTH) {
-    return [{ path: [], message: `The body is nested deeper than ${MAX_DEPTH} levels` }];
-  }
-  if (Array.isArray(value)) return value.flatMap((item, index) => unstorable(item, [...path, index]));
-  return Object.entries(value).flatMap(([key, part]) => {
-    const inKey = textProblems(key, path);
-    return inKey.length > 0 ? inKey : unstorable(part, [...path, key]);
-  });
-}
-
-function textProblems(text: string, path: PropertyKey[]): Problem[] {
-  const problems: Problem[] = [];
-  if (text.includes('\0')) problems.push({ path, message: 'must not have a NUL character in it' });
-  if (!text.isWellFormed()) problems.push({ path, message: 'must not have half of a surrogate pair in it' });
-  return problems;
 }
