@@ -42,7 +42,11 @@ export class Database {
     });
     // The connection leaves the pool by itself. Without a listener the process would end.
     this.pool.on('error', () => this.events.suspected());
-    this.pool.on('connect', (client) => this.clients.add(client));
+    this.pool.on('connect', (client) => {
+      this.clients.add(client);
+      // The pool listens only to those that nobody uses.
+      client.on('error', () => {});
+    });
     this.pool.on('remove', (client) => this.clients.delete(client));
     const dialect = new PostgresDialect({ pool: this.pool });
     this.kysely = new Kysely<DB>({ dialect }).withSchema('kb');

@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectTo, freshDatabase, type TestDatabase } from '../../test/helpers/database.ts';
+import { openTestStore } from '../../test/helpers/store.ts';
+import type { CallFilter, CallRecord } from './types.ts';
+
+let database: TestDatabase;
+let store: Awaited<ReturnType<typeof openTestStore>>;
+let count = 0;
+
+beforeAll(async () => {
+  database = await freshDatabase();
+  store = await openTestStore({ url: database.url });
+});
+afterAll(async () => {
+  await store[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+const newProject = async () => (await store.createProject({ name: `project-${++count}` })).id;
+
+function call(projectId: string, more: Partial<CallRecord> = {}): CallRecord {
+  return {
+    id: randomUUID(),
+    projectId,
+    client: 'a test 1.0',
+    method: 'tools/call',
+    server: 'time',
+    replica: 1,
+    tool: 'now',
+    status: 'ok',
+    durationMs: 1.25,
+    inputBytes: 10,
+    outputBytes: 3_000_000_000,
+    error: null,
+    input: null,
+    output: null,
+    startedAt: new Date(),
+    ...more,
+  };
+}
+
+describe('records of calls', () => {
+  it('have what was recorded', async () => {
+    const id = await newProject();
+    const record = call(id, {
+      ...{ status: 'error', error: { code: 'call_timeout', message: 'Too late.' } },
+      ...{ input: '{"zone":"UTC"}', output: '[1,2.5,"ü"]' },
+    });
+    await store.recordCalls([record]);
+    const { calls, nextCursor } = await store.calls(id, { limit: 10 });
+    expect(nextCursor).toBe(undefined);
+    expect(calls).toEqual([
+      {
+        ...{ id: record.id, project_id: id, run_id: null, message_id: null, step: null },
+        ...{ client: 'a test 1.0', method: 'tools/call', server_name: 'time', replica: 1, tool_name: 'now' },
+        ...{ status: 'error', duration_ms: 1.25, input_bytes: 10, output_bytes: 3_000_000_000 },
+        ...{ error_code: 'call_timeout', error: 'Too late.' },
+        ...{ input: { zone: 'UTC' }, output: [1, 2.5, 'ü'], created_at: record.startedAt },
+      },
+    ]);
+  });
+
+  it('are kept once, also when they are written twice', async () => {
+    const id = await newProject();
+    const records = [call(id), call(id)];
+    await store.recordCalls(records);
+    await store.recordCalls([...records, call(id)]);
+    expect((await store.calls(id, { limit: 10 })).calls).toHaveLength(3);
+    await store.recordCalls([]);
+  });
+
+  it('of a project that is gone, or with what cannot be kept, do not take the others along', async () => {
+    const id = await newProject();
+    const gone = await newProject();
+    await store.deleteProject(gone, undefined);
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    await store.recordCalls([
+      call(gone),
+      call(id, { input: '"\\u0000a\\ud800"', client: 'NUL \0', tool: 'half \ud800' }),
+      call(id, { input: 'not JSON', output: '1e999999' }),
+      call(id, { input: deep, error: { code: 'internal', message: '\0' } }),
+      call(id, { runId: randomUUID(), messageId: randomUUID(), step: 2 }),
+    ]);
+    const { calls } = await store.calls(id, { limit: 10 });
+    expect(calls).toHaveLength(4);
+    expect(calls).toContainEqual(
+      expect.objectContaining({ input: 'a\ufffd', client: 'NUL ', tool_name: 'half \ufffd' }),
+    );
+    expect(calls).toContainEqual(expect.objectContaining({ run_id: null, step: 2 }));
+  });
+
+  it('are written while projects go', async () => {
+    const kept = await newProject();
+    const ids = await Promise.all(Array.from({ length: 10 }, newProject));
+    await Promise.all([
+      ...ids.map((id) => store.deleteProject(id, undefined)),
+      ...ids.map((id) => store.recordCalls([call(id), call(kept), call(id)])),
+    ]);
+    expect((await store.calls(kept, { limit: 100 })).calls).toHaveLength(10);
+  });
+
+  it('are written fast', async () => {
+    const id = await newProject();
+    const records = Array.from({ length: 1_000 }, () => call(id, { input: '{"a":1}' }));
+    const before = performance.now();
+    await store.recordCalls(records);
+    expect(performance.now() - before).toBeLessThan(2_000);
+  });
+
+  it('come in pages, newest first, each once, also where many have one time', async () => {
+    const id = await newProject();
+    const times = [0, 0, 0, 1, 1, 2, 3, 3, 3, 3].map(
+      (second) => new Date(1_700_000_000_123 + second * 1_000),
+    );
+    const records = times.map((startedAt) => call(id, { startedAt }));
+    await store.recordCalls(records);
+    const seen = [];
+    let cursor: string | undefined;
+    do {
+      const page = await store.calls(id, { limit: 3, cursor });
+      seen.push(...page.calls);
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    expect(new Set(seen.map((each) => each.id)).size).toBe(10);
+    expect(seen.map(({ created_at }) => created_at)).toEqual(times.toReversed());
+  });
+
+  it('are found by server, tool, status and time', async () => {
+    const id = await newProject();
+    const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 12, minute));
+    await store.recordCalls([
+      call(id, { server: 'a', tool: 'x', startedAt: at(1) }),
+      call(id, { server: 'a', tool: 'y', status: 'timeout', startedAt: at(2) }),
+      call(id, { server: 'b', tool: 'x', status: 'tool_error', startedAt: at(3) }),
+      call(id, { server: null, tool: null, method: 'resources/read', startedAt: at(4) }),
+    ]);
+    const minutes = async (filter: Omit<CallFilter, 'limit'>) =>
+      (await store.calls(id, { limit: 10, ...filter })).calls.map(({ created_at }) =>
+        created_at.getUTCMinutes(),
+      );
+    expect(await minutes({})).toEqual([4, 3, 2, 1]);
+    expect(await minutes({ server: 'a' })).toEqual([2, 1]);
+    expect(await minutes({ tool: 'x' })).toEqual([3, 1]);
+    expect(await minutes({ status: 'ok' })).toEqual([4, 1]);
+    expect(await minutes({ status: 'timeout' })).toEqual([2]);
+    expect(await minutes({ since: at(2), until: at(4) })).toEqual([3, 2]);
+    expect(await minutes({ server: 'a', tool: 'x', status: 'ok', since: at(1) })).toEqual([1]);
+  });
+
+  it.each(['', 'nonsense', Buffer.from('2026-99-01T00:00:00.000Z x').toString('base64url')])(
+    'are not found with a cursor that is none: %j',
+    async (cursor) => {
+      const list = async () => store.calls(await newProject(), { limit: 1, cursor });
+      await expect(list()).rejects.toMatchObject({
+        code: 'invalid_input',
+        data: { problems: [{ path: 'cursor' }] },
+      });
+    },
+  );
+
+  it('are looked up by indexes', async () => {
+    await using client = await connectTo(database.name);
+    await client.query('SET enable_seqscan = off');
+    await client.query('SET enable_sort = off');
+    for (const [condition, index] of [
+      ['true', 'newest'],
+      ["server_name = 'a'", 'of_server'],
+      ["tool_name = 'a'", 'of_tool'],
+      ["status = 'error' AND status <> 'ok'", 'not_ok'],
+    ]) {
+      const { rows } = await client.query(
+        `EXPLAIN SELECT * FROM kb.agent_run_tool_calls WHERE project_id = '${randomUUID()}' AND ${condition}
+         ORDER BY created_at DESC, id DESC LIMIT 10`,
+      );
+      expect(JSON.stringify(rows)).toContain(`agent_run_tool_calls_${index}`);
+    }
+  });
+
+  it('are deleted when they are older than their project keeps them', async () => {
+    const [month, forever] = await Promise.all([newProject(), newProject()]);
+    await store.changeProject(forever, { retention_days: null }, undefined);
+    const old = new Date(Date.now() - 31 * 24 * 3_600_000);
+    const batch = (id: string) => Array.from({ length: 5_001 }, () => call(id, { startedAt: old }));
+    await store.recordCalls([...batch(month), call(month), call(forever, { startedAt: old })]);
+    await store.deleteOldCalls();
+    expect((await store.calls(month, { limit: 10 })).calls).toHaveLength(1);
+    expect((await store.calls(forever, { limit: 10 })).calls).toHaveLength(1);
+    expect(await store.deleteOldCalls()).toBe(0);
+  });
+});

@@ -1,0 +1,191 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { administer, connectTo, freshDatabase } from '../../test/helpers/database.ts';
+import { proxyDatabase } from '../../test/helpers/database-proxy.ts';
+import { defaultProjectOf, openTestStore } from '../../test/helpers/store.ts';
+import { addressOf } from './address.ts';
+import { Listener } from './listener.ts';
+import type { Store } from './types.ts';
+
+function follow(store: Store): (string | undefined)[] {
+  const heard: (string | undefined)[] = [];
+  store.follow((projectId) => heard.push(projectId));
+  return heard;
+}
+
+describe('followers', () => {
+  it('hear of changes of another process, and of plain SQL, also when a project is deleted', async () => {
+    await using database = await freshDatabase();
+    await using store = await openTestStore({ url: database.url });
+    await using other = await openTestStore({ url: database.socketUrl });
+    const heard = follow(store);
+    const { id } = await other.createProject({ name: 'followed' });
+    await expect.poll(() => heard).toEqual([id]);
+    await other.putSecret(id, 'TOKEN', 'value');
+    await expect.poll(() => heard.length).toBe(2);
+    await using client = await connectTo(database.name);
+    await client.query("INSERT INTO kb.switches (project_id, server_name) VALUES ($1, 'time')", [id]);
+    await expect.poll(() => heard.length).toBe(3);
+    await client.query('DELETE FROM kb.projects WHERE id = $1', [id]);
+    await expect.poll(() => heard).toEqual([id, id, id, id]);
+  });
+
+  it('hear of one transaction once, and of none that was undone', async () => {
+    await using database = await freshDatabase();
+    await using store = await openTestStore({ url: database.url });
+    const id = await defaultProjectOf(store);
+    const heard = follow(store);
+    const server = { description: '', transport: 'stdio' as const, config: {}, settings: {}, enabled: true };
+    const servers = ['a', 'b', 'c'].map((name) => ({ ...server, name }));
+    await store.createServers(id, servers, false);
+    await expect(store.createServers(id, [{ ...server, name: 'd' }, ...servers], false)).rejects.toThrow();
+    await store.setSwitch(id, 'a', 'tool', false);
+    await expect.poll(() => heard).toEqual([id, id]);
+  });
+
+  it('that do not follow any more hear nothing', async () => {
+    await using database = await freshDatabase();
+    await using store = await openTestStore({ url: database.url });
+    const [gone, stays]: [unknown[], unknown[]] = [[], []];
+    store.follow((id) => gone.push(id))();
+    store.follow((id) => stays.push(id));
+    await store.createProject({ name: 'followed' });
+    await expect.poll(() => stays).toHaveLength(1);
+    expect(gone).toEqual([]);
+  });
+});
+
+describe('when the database goes away', () => {
+  it('changes fail at once, and it connects by itself; followers look at everything then', async () => {
+    await using database = await freshDatabase();
+    await using proxy = await proxyDatabase(database.url);
+    await using store = await openTestStore({ url: proxy.url });
+    await store.createProject({ name: 'before' });
+    const heard = follow(store);
+    await expect.poll(() => store.isConnected).toBe(true);
+    proxy.cut();
+    await expect.poll(() => store.isConnected).toBe(false);
+    const failures = await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const before = performance.now();
+        await expect(store.createProject({ name: 'during' })).rejects.toMatchObject({
+          code: 'database_unavailable',
+          message: expect.stringMatching(
+            /^The database at 127.0.0.1:\d+\/\w+ cannot be reached: .* again by itself\.$/,
+          ),
+        });
+        return performance.now() - before;
+      }),
+    );
+    expect(Math.max(...failures)).toBeLessThan(200);
+    await using other = await openTestStore({ url: database.url });
+    await other.createProject({ name: 'missed' });
+    proxy.restore();
+    await expect.poll(() => store.isConnected, { timeout: 10_000 }).toBe(true);
+    expect(heard.filter((id) => id === undefined)).toEqual([undefined]);
+    expect(store.told).toEqual([expect.stringMatching(/^lost: /), 'connected']);
+    const names = (await store.projects()).map(({ project }) => project.name);
+    expect(names).toEqual(['default', 'before', 'missed']);
+    await store.createProject({ name: 'after' });
+  });
+
+  it('also where it goes without a word', async () => {
+    await using database = await freshDatabase();
+    await using proxy = await proxyDatabase(database.url);
+    const told: string[] = [];
+    const listener = new Listener(
+      addressOf(proxy.url),
+      {
+        changed: () => told.push('changed'),
+        connectionChanged: (isConnected, reason) => told.push(isConnected ? 'connected' : `${reason}`),
+        silent: () => told.push('silent'),
+      },
+      100,
+    );
+    await listener.start();
+    await delay(300);
+    expect(told).toEqual([]);
+    proxy.freeze();
+    await expect.poll(() => told, { timeout: 15_000 }).toEqual(['silent', 'it does not answer']);
+    proxy.restore();
+    await expect.poll(() => told.slice(2), { timeout: 15_000 }).toEqual(['connected', 'changed']);
+    await listener.close();
+  });
+
+  it('and only the connections are ended, it is back at once', async () => {
+    await using database = await freshDatabase();
+    await using store = await openTestStore({ url: database.url });
+    await store.projects();
+    await administer(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database.name}'`,
+    );
+    await expect.poll(() => store.told).toEqual([expect.stringContaining('lost: terminating'), 'connected']);
+    expect(await store.projects()).toHaveLength(1);
+  });
+
+  it('a change whose connection breaks in the middle is undone, and says that it failed', async () => {
+    await using database = await freshDatabase();
+    await using proxy = await proxyDatabase(database.url);
+    await using store = await openTestStore({ url: proxy.url });
+    const id = await defaultProjectOf(store);
+    await using client = await connectTo(database.name);
+    await client.query('BEGIN; LOCK TABLE kb.switches');
+    const change = store.setSwitch(id, 'time', null, false);
+    change.catch(() => {});
+    await delay(200);
+    proxy.cut();
+    await expect(change).rejects.toMatchObject({ code: 'database_unavailable' });
+    await client.query('COMMIT');
+  });
+
+  it('closing does not wait for it', async () => {
+    await using database = await freshDatabase();
+    await using proxy = await proxyDatabase(database.url);
+    const store = await openTestStore({ url: proxy.url });
+    await store.projects();
+    proxy.freeze();
+    const before = performance.now();
+    await store[Symbol.asyncDispose]();
+    expect(performance.now() - before).toBeLessThan(4_000);
+  });
+});
+
+describe('opening', () => {
+  it('waits for a database that is not there yet', async () => {
+    await using database = await freshDatabase();
+    await using proxy = await proxyDatabase(database.url);
+    proxy.cut();
+    const told: string[] = [];
+    const opening = openTestStore({
+      url: proxy.url,
+      events: { progress: (text) => told.push(text), warned() {}, connectionChanged() {} },
+    });
+    await expect
+      .poll(() => told)
+      .toEqual([expect.stringContaining('waiting for the database at 127.0.0.1:')]);
+    proxy.restore();
+    await using store = await opening;
+    expect(await store.projects()).toHaveLength(1);
+  });
+
+  it('ends when it is told to', async () => {
+    const aborting = new AbortController();
+    const opening = openTestStore({ url: 'postgres://user@127.0.0.1:1/none', signal: aborting.signal });
+    setTimeout(() => aborting.abort(), 100);
+    await expect(opening).rejects.toMatchObject({ name: 'AbortError' });
+  });
+
+  it.each([
+    ['password', (url: URL) => (url.password = 'hunter2'), 'password authentication failed'],
+    ['database', (url: URL) => (url.pathname = '/nowhere'), 'database "nowhere" does not exist'],
+  ])('does not wait where the %s is wrong', async (_what, spoil, reason) => {
+    await using database = await freshDatabase();
+    const url = new URL(database.url);
+    spoil(url);
+    await expect(openTestStore({ url: url.href })).rejects.toMatchObject({
+      code: 'invalid_config',
+      message: expect.stringContaining(reason),
+    });
+    await expect(openTestStore({ url: url.href })).rejects.not.toThrow(/hunter2/);
+  });
+});

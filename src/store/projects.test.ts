@@ -1,0 +1,282 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectTo, freshDatabase, type TestDatabase } from '../../test/helpers/database.ts';
+import { defaultProjectOf, openTestStore } from '../../test/helpers/store.ts';
+import type { NewServer } from './types.ts';
+
+const stdio: NewServer = {
+  name: 'time',
+  description: 'Tells the time',
+  transport: 'stdio',
+  config: { command: 'uvx', args: ['mcp-server-time'], env: { ZONE: 'UTC' } },
+  settings: { concurrency: 2 },
+  enabled: true,
+};
+
+let database: TestDatabase;
+let store: Awaited<ReturnType<typeof openTestStore>>;
+let count = 0;
+
+beforeAll(async () => {
+  database = await freshDatabase();
+  store = await openTestStore({ url: database.url });
+});
+afterAll(async () => {
+  await store[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+const newProject = () => store.createProject({ name: `project-${++count}` });
+const named = (...names: string[]) => names.map((name) => ({ ...stdio, name }));
+const namesIn = async (id: string) => (await store.project(id))!.servers.map(({ name }) => name);
+
+describe('a project', () => {
+  it('has what it was made with, and defaults', async () => {
+    const project = await store.createProject({
+      name: 'made',
+      description: 'For a test',
+      retention_days: null,
+    });
+    expect(project).toEqual({
+      id: expect.any(String),
+      name: 'made',
+      description: 'For a test',
+      record_payloads: false,
+      retention_days: null,
+      version: 1,
+      created_at: expect.any(Date),
+      updated_at: expect.any(Date),
+    });
+    expect(await store.project(project.id)).toEqual({
+      ...{ project, servers: [], products: [], switches: [], secrets: [] },
+    });
+  });
+
+  it('has a name of its own', async () => {
+    const { name } = await newProject();
+    const other = await newProject();
+    const taken = {
+      code: 'conflict',
+      message: `There is a project "${name}" already.`,
+      data: { names: [name] },
+    };
+    await expect(store.createProject({ name })).rejects.toMatchObject(taken);
+    await expect(store.changeProject(other.id, { name }, undefined)).rejects.toMatchObject(taken);
+  });
+
+  it('changes only in the version that was expected', async () => {
+    const { id, name } = await newProject();
+    const changed = await store.changeProject(id, { record_payloads: true }, 1);
+    expect(changed).toMatchObject({ name, record_payloads: true, retention_days: 30, version: 2 });
+    const stale = { code: 'version_conflict', data: { version: 2 } };
+    await expect(store.changeProject(id, { description: 'late' }, 1)).rejects.toMatchObject(stale);
+    await expect(store.deleteProject(id, 1)).rejects.toMatchObject(stale);
+    expect(await store.changeProject(id, {}, 2)).toEqual(changed);
+    await store.deleteProject(id, 2);
+    expect(await store.project(id)).toBe(undefined);
+  });
+
+  it('takes everything along when it is deleted', async () => {
+    const { id } = await newProject();
+    await store.createServers(id, [stdio], false);
+    await store.putSecret(id, 'ZONE', 'UTC');
+    await store.setSwitch(id, 'time', 'now', false);
+    await store.installProduct(id, { name: 'p', version: '1', manifest: {}, servers: named('other') }, []);
+    await store.deleteProject(id, undefined);
+    await using client = await connectTo(database.name);
+    for (const table of ['project_mcp_servers', 'secrets', 'switches', 'products']) {
+      const { rows } = await client.query(`SELECT 1 FROM kb.${table} WHERE project_id = $1`, [id]);
+      expect(rows).toEqual([]);
+    }
+  });
+
+  it('that is called default stays, also for plain SQL', async () => {
+    const id = await defaultProjectOf(store);
+    const kept = { code: 'read_only' };
+    await expect(store.deleteProject(id, undefined)).rejects.toMatchObject(kept);
+    await expect(store.changeProject(id, { name: 'another' }, undefined)).rejects.toMatchObject(kept);
+    await using client = await connectTo(database.name);
+    await expect(client.query('DELETE FROM kb.projects')).rejects.toThrow('cannot be deleted or renamed');
+    await expect(client.query("UPDATE kb.projects SET name = 'x'")).rejects.toThrow('cannot be deleted');
+    expect(
+      await store.changeProject(id, { name: 'default', description: 'changed' }, undefined),
+    ).toMatchObject({
+      description: 'changed',
+    });
+  });
+
+  it.each([randomUUID(), 'no uuid', ''])('that does not exist is an error: %j', async (id) => {
+    const unknown = { code: 'unknown_project' };
+    expect(await store.project(id)).toBe(undefined);
+    await expect(store.changeProject(id, {}, undefined)).rejects.toMatchObject(unknown);
+    await expect(store.deleteProject(id, undefined)).rejects.toMatchObject(unknown);
+    await expect(store.createServers(id, [stdio], false)).rejects.toMatchObject(unknown);
+    await expect(store.setSwitch(id, 'time', null, false)).rejects.toMatchObject(unknown);
+    await expect(store.putSecret(id, 'NAME', 'value')).rejects.toMatchObject(unknown);
+  });
+});
+
+describe('servers of a project', () => {
+  it('have what they were made with', async () => {
+    const { id } = await newProject();
+    const [row] = await store.createServers(id, [stdio], false);
+    expect(row).toMatchObject({ ...stdio, project_id: id, product_id: null, version: 1 });
+    expect((await store.project(id))!.servers).toEqual([row]);
+  });
+
+  it('are made all or none', async () => {
+    const { id, name } = await newProject();
+    await store.createServers(id, named('one', 'two'), false);
+    await expect(store.createServers(id, named('zero', 'one', 'two'), false)).rejects.toMatchObject({
+      code: 'conflict',
+      message: `There are servers "one", "two" in project "${name}" already.`,
+      data: { names: ['one', 'two'] },
+    });
+    expect(await namesIn(id)).toEqual(['one', 'two']);
+    await expect(store.createServers(id, named('same', 'same'), false)).rejects.toMatchObject({
+      code: 'invalid_input',
+    });
+  });
+
+  it('are replaced where that is asked for, but not those of a product', async () => {
+    const { id } = await newProject();
+    const [before] = await store.createServers(id, named('one'), false);
+    const [after] = await store.createServers(id, [{ ...stdio, name: 'one', description: 'new' }], true);
+    expect(after).toMatchObject({ id: before!.id, description: 'new', version: 2 });
+    await store.installProduct(id, { name: 'p', version: '1', manifest: {}, servers: named('bought') }, []);
+    await expect(store.createServers(id, named('one', 'bought'), true)).rejects.toMatchObject({
+      data: { names: ['bought'] },
+    });
+  });
+
+  it('change only in the version that was expected', async () => {
+    const { id, name } = await newProject();
+    await store.createServers(id, named('one', 'two'), false);
+    expect(await store.changeServer(id, 'one', { enabled: false }, 1)).toMatchObject({
+      enabled: false,
+      version: 2,
+    });
+    await expect(store.changeServer(id, 'one', { enabled: true }, 1)).rejects.toMatchObject({
+      code: 'version_conflict',
+      message: `The server "one" in project "${name}" was changed meanwhile: it has version 2, not 1.`,
+      data: { version: 2 },
+    });
+    await expect(store.deleteServer(id, 'one', 1)).rejects.toMatchObject({ code: 'version_conflict' });
+    await expect(store.changeServer(id, 'one', { name: 'two' }, undefined)).rejects.toMatchObject({
+      code: 'conflict',
+      data: { names: ['two'] },
+    });
+    await expect(store.changeServer(id, 'three', {}, undefined)).rejects.toMatchObject({
+      code: 'not_found',
+      message: `There is no server "three" in project "${name}".`,
+    });
+    await store.deleteServer(id, 'one', 2);
+    await expect(store.deleteServer(id, 'one', undefined)).rejects.toMatchObject({ code: 'not_found' });
+    expect(await namesIn(id)).toEqual(['two']);
+  });
+
+  it('let only one of several changes at once win', async () => {
+    const { id } = await newProject();
+    await store.createServers(id, [stdio], false);
+    const changes = await Promise.allSettled(
+      Array.from({ length: 8 }, (_, index) =>
+        store.changeServer(id, 'time', { description: `change ${index}` }, 1),
+      ),
+    );
+    expect(changes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  });
+
+  it('take their switches along to a new name, and away', async () => {
+    const { id } = await newProject();
+    await store.createServers(id, named('one'), false);
+    await store.setSwitch(id, 'one', 'tool', false);
+    await store.setSwitch(id, 'one', 'tool', false);
+    await store.setSwitch(id, 'file', null, false);
+    await store.changeServer(id, 'one', { name: 'two' }, undefined);
+    expect((await store.project(id))!.switches).toEqual(
+      expect.arrayContaining([
+        { server_name: 'two', tool_name: 'tool' },
+        { server_name: 'file', tool_name: null },
+      ]),
+    );
+    await store.deleteServer(id, 'two', undefined);
+    await store.setSwitch(id, 'file', null, true);
+    expect((await store.project(id))!.switches).toEqual([]);
+  });
+
+  it('refuse characters that the database cannot keep', async () => {
+    const { id } = await newProject();
+    for (const text of ['NUL \0', 'half \ud800']) {
+      const bad = { code: 'invalid_input' };
+      const config = { command: text };
+      await expect(store.createServers(id, [{ ...stdio, config }], false)).rejects.toMatchObject(bad);
+    }
+    await expect(store.createProject({ name: 'NUL \0' })).rejects.toMatchObject({ code: 'invalid_input' });
+  });
+
+  it('are dated and counted when plain SQL changes them', async () => {
+    const { id } = await newProject();
+    const [row] = await store.createServers(id, [stdio], false);
+    await using client = await connectTo(database.name);
+    await client.query('UPDATE kb.project_mcp_servers SET enabled = false WHERE id = $1', [row!.id]);
+    await client.query('UPDATE kb.project_mcp_servers SET enabled = false WHERE id = $1', [row!.id]);
+    const [after] = (await store.project(id))!.servers;
+    expect(after!.version).toBe(2);
+    expect(after!.updated_at > row!.updated_at).toBe(true);
+  });
+});
+
+describe('a product', () => {
+  const product = (version: string, servers: NewServer[]) => ({
+    ...{ name: 'weather', version, servers },
+    manifest: { name: 'weather', version, mcp: { servers: [] } },
+  });
+
+  it('brings servers, and an upgrade changes only what is different', async () => {
+    const { id } = await newProject();
+    const first = await store.installProduct(id, product('1', named('a', 'b', 'c')), []);
+    expect(first).toMatchObject({
+      isNew: true,
+      added: ['a', 'b', 'c'],
+      changed: [],
+      removed: [],
+      unchanged: [],
+    });
+    await store.changeServer(id, 'b', { enabled: false }, undefined);
+    const [, , c] = (await store.project(id))!.servers;
+    const next = [{ ...stdio, name: 'b', description: 'new' }, ...named('c', 'd')];
+    const second = await store.installProduct(id, product('2', next), []);
+    expect(second).toMatchObject({
+      product: { id: first.product.id, version: '2' },
+      ...{ isNew: false, added: ['d'], changed: ['b'], removed: ['a'], unchanged: ['c'] },
+    });
+    const { servers, products } = (await store.project(id))!;
+    expect(servers.find(({ name }) => name === 'b')).toMatchObject({ description: 'new', enabled: false });
+    expect(servers.find(({ name }) => name === 'c')).toEqual(c);
+    expect(servers.every(({ product_id }) => product_id === first.product.id)).toBe(true);
+    expect(products).toEqual([{ id: first.product.id, name: 'weather', version: '2' }]);
+  });
+
+  it('that clashes changes nothing', async () => {
+    const { id } = await newProject();
+    await store.createServers(id, named('a'), false);
+    await expect(store.installProduct(id, product('1', named('a', 'b', 'c')), ['c'])).rejects.toMatchObject({
+      code: 'conflict',
+      data: { names: ['a', 'c'] },
+    });
+    expect(await store.products(id)).toEqual([]);
+    expect(await namesIn(id)).toEqual(['a']);
+  });
+
+  it('takes only its own servers along when it is removed', async () => {
+    const { id, name } = await newProject();
+    await store.createServers(id, named('mine'), false);
+    await store.installProduct(id, product('1', named('a', 'b')), []);
+    expect(await store.removeProduct(id, 'weather')).toEqual(['a', 'b']);
+    expect(await namesIn(id)).toEqual(['mine']);
+    await expect(store.removeProduct(id, 'weather')).rejects.toMatchObject({
+      code: 'not_found',
+      message: `There is no product "weather" in project "${name}".`,
+    });
+  });
+});
