@@ -40,7 +40,7 @@ export interface ProjectListener {
 }
 
 /** Whether something was there before. */
-export interface Written<View> {
+interface Written<View> {
   isNew: boolean;
   view: View;
 }

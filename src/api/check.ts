@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { invalidInput, type Problem } from './problems.ts';
+import { invalidInput, MAX_PROBLEMS, type Problem } from './problems.ts';
 import { similarTo } from './similar.ts';
 
 /** What other programs, and people, call our keys. */
@@ -20,13 +20,15 @@ const synonyms: Record<string, string> = {
 export function check<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw invalidInput(parsed.error.issues.flatMap((issue) => problemsOf(issue, schema)));
+  const issues = parsed.error.issues.slice(0, MAX_PROBLEMS);
+  throw invalidInput(issues.flatMap((issue) => problemsOf(issue, schema)));
 }
 
 function problemsOf(issue: z.core.$ZodIssue, schema: z.ZodType): Problem[] {
   if (issue.code !== 'unrecognized_keys') return [{ path: issue.path, message: issue.message }];
   const known = shapeOf(issue.path.reduce(inside, schema));
-  return issue.keys.map((key) => ({ path: [...issue.path, key], message: unknownKey(key, known) }));
+  const keys = issue.keys.slice(0, MAX_PROBLEMS);
+  return keys.map((key) => ({ path: [...issue.path, key], message: unknownKey(key, known) }));
 }
 
 function unknownKey(key: string, known: z.ZodRawShape): string {

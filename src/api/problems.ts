@@ -6,9 +6,15 @@ export interface Problem {
   message: string;
 }
 
+/** More than anybody would mend in one go. */
+export const MAX_PROBLEMS = 100;
+const MAX_KEY_LENGTH = 100;
+
 /** One error for all problems of a request, so that they can be mended in one go. */
 export function invalidInput(problems: readonly Problem[]): SwitchboardError {
-  const shown = problems.map(({ path, message }) => ({ path: describePath(path), message }));
+  const shown = problems
+    .slice(0, MAX_PROBLEMS)
+    .map(({ path, message }) => ({ path: describePath(path), message }));
   const sentences = shown.map(({ path, message }) => (path === '' ? message : `${path} ${message}`));
   return new SwitchboardError('invalid_input', `${sentences.join('; ')}.`, { data: { problems: shown } });
 }
@@ -18,7 +24,7 @@ function describePath(path: readonly PropertyKey[]): string {
   return path
     .map((step, index) => {
       if (typeof step === 'number') return `[${step}]`;
-      const key = String(step);
+      const key = String(step).slice(0, MAX_KEY_LENGTH);
       if (!/^[A-Za-z_$][\w$-]*$/.test(key)) return `[${JSON.stringify(key)}]`;
       return index === 0 ? key : `.${key}`;
     })

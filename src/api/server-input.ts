@@ -119,7 +119,7 @@ export interface NewServer {
   enabled: boolean;
 }
 
-export type ServerConfig =
+type ServerConfig =
   | {
       command: string;
       args?: string[] | undefined;

@@ -5,26 +5,32 @@ const MAX_DEPTH = 64;
 
 /** Refuses data that JSON can say and the database cannot keep: it has no NUL in texts, and no halves of characters. */
 export function checkStorable(value: unknown): void {
-  const problems = unstorable(value, []);
+  const problems: Problem[] = [];
+  collect(value, [], problems);
   if (problems.length > 0) throw invalidInput(problems);
 }
 
-function unstorable(value: unknown, path: PropertyKey[]): Problem[] {
-  if (typeof value === 'string') return textProblems(value, path);
-  if (typeof value !== 'object' || value === null) return [];
-  if (path.length === MAX_DEPTH) {
-    return [{ path: [], message: `The body is nested deeper than ${MAX_DEPTH} levels` }];
+/** `path` is the way to the value, and the same list for all of them: most bodies are fine, and some are large. */
+function collect(value: unknown, path: PropertyKey[], problems: Problem[]): void {
+  if (typeof value === 'string') {
+    judge(value, path, problems);
+  } else if (typeof value === 'object' && value !== null) {
+    if (path.length === MAX_DEPTH) {
+      problems.push({ path: [], message: `The body is nested deeper than ${MAX_DEPTH} levels` });
+      return;
+    }
+    for (const [key, part] of Object.entries(value)) {
+      judge(key, path, problems);
+      path.push(Array.isArray(value) ? Number(key) : key);
+      collect(part, path, problems);
+      path.pop();
+    }
   }
-  if (Array.isArray(value)) return value.flatMap((item, index) => unstorable(item, [...path, index]));
-  return Object.entries(value).flatMap(([key, part]) => {
-    const inKey = textProblems(key, path);
-    return inKey.length > 0 ? inKey : unstorable(part, [...path, key]);
-  });
 }
 
-function textProblems(text: string, path: PropertyKey[]): Problem[] {
-  const problems: Problem[] = [];
-  if (text.includes('\0')) problems.push({ path, message: 'must not have a NUL character in it' });
-  if (!text.isWellFormed()) problems.push({ path, message: 'must not have half of a surrogate pair in it' });
-  return problems;
+function judge(text: string, path: PropertyKey[], problems: Problem[]): void {
+  if (text.includes('\0')) problems.push({ path: [...path], message: 'must not have a NUL character in it' });
+  if (!text.isWellFormed()) {
+    problems.push({ path: [...path], message: 'must not have half of a surrogate pair in it' });
+  }
 }
