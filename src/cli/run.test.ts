@@ -291,14 +291,14 @@ describe('switchboard tool', () => {
       description: 'Reads\u0007',
       enabled: true,
     },
-    { name: 'drop', qualified_name: 'files__drop', server: 'files', description: null, enabled: false },
+    { name: 'files__drop', server: 'files', tool: 'drop', description: null, enabled: false },
   ];
 
   it('lists what clients see, or all', async () => {
     const answers = { [`GET ${path}`]: { tools } };
     expect((await runWith(answers, 'tool', 'ls')).stdout).toBe('read  files  Reads\n');
     expect((await runWith(answers, 'tool', 'ls', '--all')).stdout).toBe(
-      'read  files  on   Reads\ndrop  files  off\n',
+      'read         files  on   Reads\nfiles__drop  files  off\n',
     );
   });
 

@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import type { ServerEvent, ServerView } from '../app.ts';
 import { oneLine } from './output.ts';
 
-type State = ServerView['state'] | 'disabled';
+type State = ServerView['state'];
 type Change = Omit<ServerEvent, 'from'>;
 type Condition = Pick<ServerView, 'state' | 'since' | 'error' | 'next_try'>;
 

@@ -21,7 +21,7 @@ export async function switchTool(tool: string, enabled: boolean, flags: Flags): 
   const path = projectPath(flags.project, 'tools', tool);
   const view = await callApi<ToolView>(flags.url, 'PATCH', path, { body: { enabled } });
   if (flags.json) printJson(view);
-  else print(`${view.name} of ${view.server} is ${view.enabled ? 'on' : 'off'}`);
+  else print(`${view.tool} of ${view.server} is ${view.enabled ? 'on' : 'off'}`);
 }
 
 function toolRow({ name, server, enabled, description }: ToolView, withSwitch: boolean): string[] {

@@ -23,22 +23,8 @@ export interface ReachView {
   headers?: Record<string, string>;
 }
 
-export type ServerDetails = ServerView & {
-  project: string;
-  source: 'file' | 'api' | 'product';
-  product: string | null;
-  description: string | null;
-  config: ReachView;
-  enabled: boolean;
-  replica_count: number;
-  concurrency: number;
-  isolation: string;
-  timeout_ms: number;
-  max_timeout_ms: number;
-  idle_stop_ms: number;
-  prefix: string | null;
-  version: number | null;
-};
+/** Of either kind: what the other kind has is not there. */
+export type ServerDetails = ServerView & { config: ReachView };
 
 export interface ServerTest {
   ok: boolean;
@@ -52,8 +38,9 @@ export interface ServerTest {
 
 export interface ToolView {
   name: string;
-  qualified_name: string;
   server: string;
+  /** The server's own name for it. */
+  tool: string;
   description: string | null;
   enabled: boolean;
 }
