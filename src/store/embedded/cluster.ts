@@ -1,5 +1,6 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import {
   chownSync,
   existsSync,
@@ -11,6 +12,7 @@ import {
   rmSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { SwitchboardError } from '../../errors.ts';
 import type { Account } from './account.ts';
@@ -18,7 +20,6 @@ import type { Binaries } from './binaries.ts';
 import { cleanEnvironment, isRunning } from './processes.ts';
 
 export const USER = 'switchboard';
-const run = promisify(execFile);
 
 /** Makes the data folder if there is none. Whoever has half of one after a crash begins anew. */
 export async function prepareCluster(
@@ -53,12 +54,7 @@ async function create(
   try {
     mkdirSync(draft, { mode: 0o700 });
     if (account.owner !== undefined) giveTo(draft, account.owner);
-    await run(command!, args, {
-      ...account.owner,
-      ...(signal && { signal }),
-      cwd: '/',
-      env: cleanEnvironment(),
-    });
+    await runInitdb(command!, args, account, signal);
     renameSync(draft, data);
   } catch (error) {
     rmSync(draft, { recursive: true, force: true });
@@ -71,17 +67,38 @@ async function create(
   }
 }
 
-function whyNot(error: unknown): string {
-  const { code, stderr, message } = error as NodeJS.ErrnoException & { stderr?: string };
-  if (code === 'ENOTEMPTY' || code === 'EEXIST') {
-    return 'there are other files in that folder. Move them away, or set SWITCHBOARD_HOME to another folder.';
+/** In a process group of its own, because it starts others, and all of them have to be gone when it has failed. */
+async function runInitdb(
+  command: string,
+  args: string[],
+  { owner }: Account,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  signal?.throwIfAborted();
+  const child = spawn(command, args, {
+    ...owner,
+    cwd: '/',
+    env: cleanEnvironment(),
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+  });
+  const kill = () => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL');
+  signal?.addEventListener('abort', kill);
+  const ended = once(child, 'close');
+  try {
+    const [said, [code]] = await Promise.all([text(child.stderr), ended]);
+    signal?.throwIfAborted();
+    if (code !== 0) throw new Error(said.trim().replaceAll(/^initdb: removing.*\n?/gm, ''));
+  } finally {
+    signal?.removeEventListener('abort', kill);
   }
-  const said = stderr
-    ?.trim()
-    .split('\n')
-    .filter((line) => !line.startsWith('initdb: removing'))
-    .join(' ');
-  return said || message;
+}
+
+function whyNot(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code === 'ENOTEMPTY' || code === 'EEXIST'
+    ? 'there are other files in that folder. Move them away, or set SWITCHBOARD_HOME to another folder.'
+    : message;
 }
 
 /** What those left behind who were ended in the middle of it. */
@@ -95,7 +112,7 @@ function removeDrafts(data: string): void {
 
 async function requireVersion(data: string, { postgres }: Binaries): Promise<void> {
   const found = readFileSync(join(data, 'PG_VERSION'), 'utf8').trim();
-  const { stdout } = await run(postgres, ['--version'], { env: cleanEnvironment() });
+  const { stdout } = await promisify(execFile)(postgres, ['--version'], { env: cleanEnvironment() });
   const ours = /\d+/.exec(stdout)?.[0];
   if (found === ours) return;
   throw new SwitchboardError(

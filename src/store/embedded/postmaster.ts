@@ -2,8 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Account } from './account.ts';
-import { findPostmaster } from './pid-file.ts';
-import { cleanEnvironment } from './processes.ts';
+import { cleanEnvironment, isStartedWith } from './processes.ts';
 
 const settings = {
   listen_addresses: '',
@@ -66,7 +65,7 @@ export async function stopPostmaster(
   child: ChildProcess | undefined,
   data: string,
 ): Promise<void> {
-  const isGone = () => (child === undefined ? findPostmaster(data) !== pid : hasExited(child));
+  const isGone = () => (child === undefined ? !isStartedWith(pid, data) : hasExited(child));
   for (const [signal, patienceMs] of [
     ['SIGINT', FAST_STOP_MS],
     ['SIGQUIT', STOP_AT_ONCE_MS],

@@ -1,0 +1,35 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+
+interface StoreOwner extends AsyncDisposable {
+  pid: number;
+  /** `open`, or why not. */
+  said: string;
+  kill(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const program = join(import.meta.dirname, '../fixtures/store-owner.ts');
+
+/** Another process that has a store open in a home. */
+export async function startStoreOwner(home: string): Promise<StoreOwner> {
+  const child: ChildProcessByStdio<null, Readable, null> = spawn(process.execPath, [program, home], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exited = once(child, 'exit');
+  const [said] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+  const end = async (signal: NodeJS.Signals) => {
+    child.kill(signal);
+    await exited;
+  };
+  return {
+    pid: child.pid!,
+    said,
+    kill: () => end('SIGKILL'),
+    stop: () => end('SIGTERM'),
+    [Symbol.asyncDispose]: () => end('SIGKILL'),
+  };
+}

@@ -1,0 +1,63 @@
+import { chmodSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { describe, expect, it } from 'vitest';
+import { findAccount } from '../../src/store/embedded/account.ts';
+import { startEmbedded } from '../../src/store/embedded.ts';
+import { postgresIn } from '../helpers/postgres.ts';
+import { temporaryHome } from '../helpers/store.ts';
+
+const isRoot = process.getuid?.() === 0;
+const events = { progress() {}, warned() {}, connectionChanged() {} };
+
+async function start(home: string, unshareWorks: boolean) {
+  const postgres = await startEmbedded({ home, events }, (...where: Parameters<typeof findAccount>) =>
+    findAccount(where[0], where[1], where[2], { isRoot, unshareWorks: () => unshareWorks }),
+  );
+  const client = new pg.Client(postgres.address.config);
+  await client.connect();
+  const { rows } = await client.query('SELECT 1 AS one');
+  expect(rows).toEqual([{ one: 1 }]);
+  await client.end();
+  const { uid } = statSync(`/proc/${postgresIn(home)}`);
+  await postgres.stop();
+  expect(postgresIn(home)).toBe(undefined);
+  return { uid };
+}
+
+describe.runIf(isRoot)('run as root, PostgreSQL', () => {
+  it('runs as root by another name, whose files stay root’s', async (test) => {
+    await using home = await temporaryHome();
+    const outcome = await start(home.path, true).catch((error: Error) => error);
+    if (outcome instanceof Error && /unshare/.test(outcome.message)) test.skip('unshare does not work here');
+    expect(outcome).toEqual({ uid: 0 });
+    expect(statSync(join(home.path, 'postgres', 'PG_VERSION')).uid).toBe(0);
+  });
+
+  it('runs as the user nobody where that does not work, and goes on so', async () => {
+    await using home = await temporaryHome();
+    chmodSync(home.path, 0o711);
+    const { uid } = await start(home.path, false);
+    expect(uid).not.toBe(0);
+    expect(statSync(join(home.path, 'postgres', 'PG_VERSION')).uid).toBe(uid);
+    expect(await start(home.path, true)).toEqual({ uid });
+  });
+
+  it('gets the files that root had before', async () => {
+    await using home = await temporaryHome();
+    chmodSync(home.path, 0o711);
+    await start(home.path, true);
+    const { uid } = await start(home.path, false);
+    expect(uid).not.toBe(0);
+  });
+
+  it('is refused where nobody cannot reach its home', async () => {
+    await using home = await temporaryHome();
+    await expect(start(home.path, false)).rejects.toMatchObject({
+      code: 'invalid_config',
+      message: expect.stringMatching(
+        /the user nobody cannot reach .*Run Switchboard as another user, set SWITCHBOARD_HOME/,
+      ),
+    });
+  });
+});
