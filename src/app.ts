@@ -7,7 +7,7 @@ import { Followers } from './app/followers.ts';
 import { watchIdleness } from './app/idleness.ts';
 import { type LiveProject, unstoredProject } from './app/live-project.ts';
 import { Projects } from './app/projects.ts';
-import { eventOf, unchangedEvent, viewsOf } from './app/server-views.ts';
+import { eventOf, startEvent, unchangedEvent, viewsOf } from './app/server-views.ts';
 import { noStorage, Storage } from './app/storage.ts';
 import { endLeftovers } from './channels/leftovers.ts';
 import { ProcessRecord } from './channels/process-record.ts';
@@ -201,6 +201,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         return;
       }
       gateway.regrouped(project.servers);
+      for (const server of changes.started) followers.changed(project, startEvent(project, server));
       void startServers(changes.started, false);
       const nameOf = ({ name }: Server) => (project.isDefault ? name : `${project.name}/${name}`);
       const { started, changed, stopped } = changes;

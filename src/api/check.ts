@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { similarTo } from '../config/similar.ts';
 import { invalidInput, MAX_PROBLEMS, type Problem } from './problems.ts';
-import { similarTo } from './similar.ts';
 
 /** What other programs, and people, call our keys. */
 const synonyms: Record<string, string> = {

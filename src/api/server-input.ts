@@ -15,8 +15,6 @@ import {
   timeout,
 } from './fields.ts';
 
-export { mergeServer } from './merge-server.ts';
-
 /** Servers as requests describe them, and as the rest of the program is told of them. */
 
 const longText = text(128 * 1024);

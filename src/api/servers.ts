@@ -5,8 +5,6 @@ import { type Route, route } from './route.ts';
 import { newServer, newServerOf, serverChanges, serverChangesOf } from './server-input.ts';
 import { serverEvent, serverList, serverLog, serverTest, serverView } from './views.ts';
 
-export type { ServerView } from './views.ts';
-
 export function serverRoutes({ servers }: Backend, feed: EventFeed): Route[] {
   return [
     route({

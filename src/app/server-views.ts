@@ -63,6 +63,11 @@ export function unchangedEvent(project: LiveProject, server: Server): ServerEven
   return { time: new Date().toISOString(), server: view, replica: null, from: view.state };
 }
 
+/** The same for a server that was not there before, or not so. */
+export function startEvent(project: LiveProject, server: Server): ServerEvent {
+  return { ...unchangedEvent(project, server), from: 'disabled' };
+}
+
 /** Also of one that is no longer written down, while it stops. */
 function viewOfServer(project: LiveProject, server: Server): ServerView {
   const { name, config } = server;

@@ -21,6 +21,8 @@ interface ParsedJson {
 }
 
 const maxDepth = 100;
+/** Nobody reads more of them, and to find a place takes time in proportion to the text. */
+const maxRepeated = 100;
 const blank = /(?:\s|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y;
 const stringToken = /"(?:[^"\\\n]|\\.)*"/y;
 const wordToken = /[-+.\w]+/y;
@@ -52,10 +54,12 @@ export function parseJson(text: string): ParsedJson {
     const entries = new Map<string, unknown>();
     position += 1;
     while (!atEnd('}')) {
-      const place = placeAt(text, position);
+      const start = position;
       if (text[position] !== '"') fail(expected('a key in double quotes or "}"'));
       const key = readString();
-      if (entries.has(key)) repeated.push({ path: [...path, key], place });
+      if (entries.has(key) && repeated.length < maxRepeated) {
+        repeated.push({ path: [...path, key], place: placeAt(text, start) });
+      }
       skipBlank();
       if (text[position] !== ':') fail(expected(`":" after the key ${JSON.stringify(key)}`));
       position += 1;

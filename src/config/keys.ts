@@ -1,4 +1,5 @@
 import { type ServerEntry, serverSchema, settingsSchema } from './schema.ts';
+import { similarTo } from './similar.ts';
 
 const serverKeys = Object.keys(serverSchema.shape);
 const settingKeys = Object.keys(settingsSchema.shape);
@@ -79,29 +80,7 @@ function unknownAmong(keys: string[], known: string[]): UnknownKey[] {
   return keys
     .filter((key) => !known.includes(key))
     .map((key) => {
-      const match = closest(key, candidates);
+      const match = similarTo(key, candidates);
       return match === undefined ? { key } : { key, meant: synonymOf(match) ?? match };
     });
-}
-
-function closest(key: string, candidates: string[]): string | undefined {
-  const ranked = candidates
-    .map((candidate) => ({ candidate, distance: editDistance(key.toLowerCase(), candidate.toLowerCase()) }))
-    .filter(({ candidate, distance }) => distance <= Math.max(1, Math.floor(candidate.length / 3)))
-    .toSorted((left, right) => left.distance - right.distance);
-  return ranked[0]?.candidate;
-}
-
-/** Levenshtein's: how many characters must be added, removed or replaced. */
-function editDistance(left: string, right: string): number {
-  let row = Array.from({ length: right.length + 1 }, (_, index) => index);
-  for (const [index, character] of [...left].entries()) {
-    const next = [index + 1];
-    for (let column = 1; column <= right.length; column += 1) {
-      const replaced = (row[column - 1] ?? 0) + (right[column - 1] === character ? 0 : 1);
-      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
 }

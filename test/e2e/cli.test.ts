@@ -148,7 +148,7 @@ describe('switchboard logs', () => {
   it('says that there is no such server', async () => {
     expect(await run('logs', 'nobody')).toMatchObject({
       code: 1,
-      stderr: 'error: There is no server "nobody".\n',
+      stderr: 'error: There is no server "nobody" in project "default".\n',
     });
   });
 });

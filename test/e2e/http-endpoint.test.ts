@@ -270,7 +270,7 @@ describe('other paths', () => {
     ['/sse', 'POST', 'GET'],
     ['/messages?sessionId=x', 'GET', 'POST'],
     ['/healthz', 'POST', 'GET, HEAD'],
-    ['/api/v1/projects/default/servers', 'POST', 'GET'],
+    ['/api/v1/status', 'POST', 'GET, HEAD'],
   ])('%s refuses %s and says what it takes', async (path, method, allowed) => {
     const answer = await exchange(switchboard.baseUrl + path, { method });
     expect(answer.status).toBe(405);

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { ServerView } from '../../src/api/servers.ts';
+import type { ServerView } from '../../src/api/views.ts';
 import { type EventStream, exchange, type RpcMessage } from '../helpers/raw-http.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';

@@ -1,5 +1,6 @@
 import type { Backend } from '../../api/backend.ts';
 import type { NewServer } from '../../api/server-input.ts';
+import { checkStorable } from '../../api/storable.ts';
 import { importText, isEnabled, type ServerEntry } from '../../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import { defined } from './defined.ts';
@@ -21,6 +22,7 @@ export function importsBackend(parts: Parts): Backend['imports'] {
           data: { problems: notes.map((message) => ({ path: '', message })) },
         });
       }
+      checkStorable(servers);
       checkPlaces(
         live,
         servers.map(({ name, settings }) => ({ name, group: settings.group })),

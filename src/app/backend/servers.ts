@@ -1,5 +1,6 @@
 import type { Backend } from '../../api/backend.ts';
-import { mergeServer, type NewServer, type ServerChanges } from '../../api/server-input.ts';
+import { mergeServer } from '../../api/merge-server.ts';
+import type { NewServer, ServerChanges } from '../../api/server-input.ts';
 import type { ServerView } from '../../api/views.ts';
 import { SwitchboardError } from '../../errors.ts';
 import type { NewServer as StoredServer } from '../../store/types.ts';
