@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { describe, expect, it } from 'vitest';
 import { addressOf } from './address.ts';
 
@@ -11,6 +12,15 @@ describe('the address of a database', () => {
     ['postgres://user:hunter2@db.example/main?sslmode=require', 'db.example:5432/main'],
   ])('%s is called %s', (url, label) => {
     expect(addressOf(url).label).toBe(label);
+  });
+
+  it('takes sslmode for what it means to other programs', () => {
+    const ssl = (mode: string) =>
+      new pg.Client(addressOf(`postgres://user@db.example/main?sslmode=${mode}`).config as pg.ClientConfig)
+        .ssl;
+    expect(ssl('disable')).toBe(false);
+    expect(ssl('require')).toEqual({ rejectUnauthorized: false });
+    expect(ssl('verify-full')).toEqual({});
   });
 
   it.each(['', 'hunter2', 'mysql://root:hunter2@db/main', 'postgres://user:hunter2@db:port/main'])(

@@ -52,7 +52,7 @@ export class Calls {
     });
     const projects = [...new Set(calls.map(({ projectId }) => projectId))];
     // The lock keeps projects from going between the look at them and the end of the statement.
-    await this.database.read((queries) =>
+    await this.database.run((queries) =>
       sql`
         WITH present AS MATERIALIZED (
           SELECT id FROM kb.projects WHERE id = ANY(${sql.val(projects)}::uuid[]) FOR KEY SHARE
@@ -69,7 +69,7 @@ export class Calls {
   list(projectId: string, filter: CallFilter): Promise<CallPage> {
     const { server, tool, status, since, until, limit } = filter;
     const after = filter.cursor === undefined ? undefined : parseCursor(filter.cursor);
-    return this.database.read(async (queries) => {
+    return this.database.run(async (queries) => {
       let query = queries.selectFrom('agent_run_tool_calls').selectAll().where('project_id', '=', projectId);
       if (server !== undefined) query = query.where('server_name', '=', server);
       if (tool !== undefined) query = query.where('tool_name', '=', tool);
@@ -92,7 +92,7 @@ export class Calls {
   }
 
   async deleteOld(): Promise<number> {
-    const projects = await this.database.read((queries) =>
+    const projects = await this.database.run((queries) =>
       queries
         .selectFrom('projects')
         .select(['id', 'retention_days'])
@@ -109,7 +109,7 @@ export class Calls {
   }
 
   private async deleteBatch(projectId: string, days: number): Promise<number> {
-    const { numAffectedRows } = await this.database.read((queries) =>
+    const { numAffectedRows } = await this.database.run((queries) =>
       sql`
         DELETE FROM kb.agent_run_tool_calls WHERE id IN (
           SELECT id FROM kb.agent_run_tool_calls

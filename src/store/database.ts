@@ -52,7 +52,8 @@ export class Database {
     this.kysely = new Kysely<DB>({ dialect }).withSchema('kb');
   }
 
-  read<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
+  /** One statement, which is a transaction of its own. */
+  run<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
     return this.attempt(() => work(this.kysely));
   }
 

@@ -131,6 +131,7 @@ export class EmbeddedPostgres {
     if (child?.pid === undefined || hasExited(child)) return;
     const holder = await this.takeLock();
     if (holder === 'taken' || holder === 'away') await stopPostmaster(child.pid, child, this.data);
+    else child.unref();
     if (this.owning !== undefined) await endClient(this.owning);
   }
 

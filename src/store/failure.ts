@@ -1,7 +1,7 @@
 import { SwitchboardError } from '../errors.ts';
 
-/** Of PostgreSQL: connection, resources, intervention of an operator, trouble of its system, a standby. */
-const unavailableCodes = /^(08|53|57P|58|25006$)/;
+/** Of PostgreSQL: connection, resources, ended by an operator or by its time limit, trouble of its system, a standby. */
+const unavailableCodes = /^(08|53|57|58|25006$)/;
 const systemCodes = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'ENOTFOUND', 'EAI_AGAIN', 'EPIPE', 'ETIMEDOUT'],
   ...['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'EACCES'],

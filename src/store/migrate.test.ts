@@ -84,6 +84,17 @@ describe('migrations', () => {
     }
   });
 
+  it('are refused by a server that is too old', async () => {
+    await using database = await freshDatabase('empty');
+    await using client = await connectTo(database.name);
+    await expect(migrate(client, steps, 99)).rejects.toMatchObject({
+      code: 'invalid_config',
+      message: expect.stringMatching(
+        /^The database server is PostgreSQL \d+.*; Switchboard needs 99 or newer\.$/,
+      ),
+    });
+  });
+
   it('are numbered from 1 without gaps', () => {
     expect(migrations.map(({ number }) => number)).toEqual(migrations.map((_, index) => index + 1));
   });

@@ -10,8 +10,12 @@ const OLDEST_SERVER = 15;
  * Brings the database to the schema of this program, in one transaction. Of several processes that start at once, one
  * does the work and the others wait for it.
  */
-export async function migrate(client: ClientBase, migrations: readonly Migration[] = ours): Promise<void> {
-  await requireServer(client);
+export async function migrate(
+  client: ClientBase,
+  migrations: readonly Migration[] = ours,
+  oldestServer = OLDEST_SERVER,
+): Promise<void> {
+  await requireServer(client, oldestServer);
   await client.query('BEGIN');
   try {
     // Whoever is first may take longer than a statement has otherwise.
@@ -36,15 +40,15 @@ export async function migrate(client: ClientBase, migrations: readonly Migration
 
 type Applied = Omit<Migration, 'sql'>;
 
-async function requireServer(client: ClientBase): Promise<void> {
+async function requireServer(client: ClientBase, oldest: number): Promise<void> {
   const { rows } = await client.query<{ number: string; name: string }>(
     "SELECT current_setting('server_version_num') AS number, current_setting('server_version') AS name",
   );
   const { number, name } = rows[0]!;
-  if (Number(number) >= OLDEST_SERVER * 10_000) return;
+  if (Number(number) >= oldest * 10_000) return;
   throw new SwitchboardError(
     'invalid_config',
-    `The database server is PostgreSQL ${name}; Switchboard needs ${OLDEST_SERVER} or newer.`,
+    `The database server is PostgreSQL ${name}; Switchboard needs ${oldest} or newer.`,
   );
 }
 

@@ -12,7 +12,7 @@ export class Products {
   }
 
   list(projectId: string): Promise<ProductRow[]> {
-    return this.database.read((queries) =>
+    return this.database.run((queries) =>
       queries
         .selectFrom('products')
         .selectAll()

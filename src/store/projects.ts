@@ -3,7 +3,7 @@ import type { Database, Queries } from './database.ts';
 import { codeOf } from './failure.ts';
 import type { NewProject, ProjectRow, ProjectState } from './types.ts';
 
-export const DEFAULT_PROJECT = 'default';
+const DEFAULT_PROJECT = 'default';
 const UNIQUE_VIOLATION = '23505';
 
 export class Projects {

@@ -14,7 +14,7 @@ export interface StoreOptions {
   events: StoreEvents;
 }
 
-export interface StoreEvents {
+interface StoreEvents {
   progress(message: string): void;
   warned(message: string): void;
   /** The database went away, and why, or is back. */
@@ -28,7 +28,7 @@ export type CallRow = Selectable<DB['agent_run_tool_calls']>;
 /** A secret as it is kept. `version` is another one after each change of the value, not after one of the key. */
 export type SealedSecret = Selectable<DB['secrets']>;
 /** Something that was switched off: a tool, or the whole server where `tool_name` is null. */
-export type Switch = Pick<Selectable<DB['switches']>, 'server_name' | 'tool_name'>;
+type Switch = Pick<Selectable<DB['switches']>, 'server_name' | 'tool_name'>;
 
 /** Everything of a project that the program runs by, as it was at one moment. */
 export interface ProjectState {

@@ -44,6 +44,7 @@ async function create(
   account: Account,
   signal: AbortSignal | undefined,
 ): Promise<void> {
+  if (existsSync(data) && readdirSync(data).length > 0) throw foreignFiles(data);
   const draft = `${data}.new-${process.pid}-${randomUUID()}`;
   const [command, ...args] = [
     ...account.prefix,
@@ -61,10 +62,19 @@ async function create(
     signal?.throwIfAborted();
     // Another process was faster.
     if (existsSync(join(data, 'PG_VERSION'))) return;
-    throw new SwitchboardError('invalid_config', `No database can be made in ${data}: ${whyNot(error)}`, {
-      cause: error,
-    });
+    throw new SwitchboardError(
+      'invalid_config',
+      `No database can be made in ${data}: ${(error as Error).message}`,
+      { cause: error },
+    );
   }
+}
+
+function foreignFiles(data: string): SwitchboardError {
+  return new SwitchboardError(
+    'invalid_config',
+    `No database can be made in ${data}: there are other files in that folder. Move them away, or set SWITCHBOARD_HOME to another folder.`,
+  );
 }
 
 /** In a process group of its own, because it starts others, and all of them have to be gone when it has failed. */
@@ -92,13 +102,6 @@ async function runInitdb(
   } finally {
     signal?.removeEventListener('abort', kill);
   }
-}
-
-function whyNot(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return code === 'ENOTEMPTY' || code === 'EEXIST'
-    ? 'there are other files in that folder. Move them away, or set SWITCHBOARD_HOME to another folder.'
-    : message;
 }
 
 /** What those left behind who were ended in the middle of it. */

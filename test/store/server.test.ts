@@ -1,0 +1,19 @@
+import { describe, expect, inject, it } from 'vitest';
+import { freshDatabase } from '../helpers/database.ts';
+import { requirePart } from '../helpers/parts.ts';
+import { openTestStore } from '../helpers/store.ts';
+
+describe('the PostgreSQL of a distribution', () => {
+  it.each(['url', 'socketUrl'] as const)('serves as a database, reached by its %s', async (way) => {
+    await using database = await freshDatabase('empty');
+    await using store = await openTestStore({ url: database[way] });
+    const { id } = await store.createProject({ name: 'kept' });
+    await using again = await openTestStore({ url: database[way] });
+    expect((await again.project(id))?.project.name).toBe('kept');
+  });
+
+  it('is the one of the tests', (test) => {
+    requirePart('postgres', test);
+    expect(inject('postgres').isDebian).toBe(true);
+  });
+});
