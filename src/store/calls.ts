@@ -1,35 +1,43 @@
 import { sql } from 'kysely';
 import { SwitchboardError } from '../errors.ts';
 import type { Database } from './database.ts';
-import { storableJson, storableText } from './text.ts';
+import { storableJson } from './text.ts';
 import type { CallFilter, CallPage, CallRecord, CallRow } from './types.ts';
 
 const DELETE_BATCH = 5_000;
 
-/** Each column of the records, with its type, as one array of values. */
-const recordColumns: [name: string, type: string, value: (call: CallRecord) => unknown][] = [
-  ['id', 'uuid', (call) => call.id],
-  ['project_id', 'uuid', (call) => call.projectId],
-  ['run_id', 'uuid', (call) => call.runId ?? null],
-  ['message_id', 'uuid', (call) => call.messageId ?? null],
-  ['step', 'integer', (call) => call.step ?? null],
-  ['client', 'text', (call) => storableText(call.client)],
-  ['method', 'text', (call) => storableText(call.method)],
-  ['server_name', 'text', (call) => call.server && storableText(call.server)],
-  ['replica', 'integer', (call) => call.replica],
-  ['tool_name', 'text', (call) => call.tool && storableText(call.tool)],
-  ['input', 'text', (call) => call.input && storableJson(call.input)],
-  ['output', 'text', (call) => call.output && storableJson(call.output)],
-  ['status', 'text', (call) => call.status],
-  ['duration_ms', 'double precision', (call) => call.durationMs],
-  ['input_bytes', 'bigint', (call) => call.inputBytes],
-  ['output_bytes', 'bigint', (call) => call.outputBytes],
-  ['error_code', 'text', (call) => call.error && storableText(call.error.code)],
-  ['error', 'text', (call) => call.error && storableText(call.error.message)],
-  ['created_at', 'timestamptz', (call) => call.startedAt.toISOString()],
-];
+/** The columns of a record, with their types. */
+const columns = {
+  ...{ id: 'uuid', project_id: 'uuid', run_id: 'uuid', message_id: 'uuid', step: 'integer' },
+  ...{ client: 'text', method: 'text', server_name: 'text', replica: 'integer', tool_name: 'text' },
+  ...{ input: 'text', output: 'text', status: 'text', duration_ms: 'double precision' },
+  ...{ input_bytes: 'bigint', output_bytes: 'bigint', error_code: 'text', error: 'text' },
+  created_at: 'timestamptz',
+};
+const names = Object.keys(columns);
+/** Runs and payloads that cannot be kept are left out, and not the call. */
+const expressions: Record<string, string> = {
+  run_id: '(SELECT id FROM kb.agent_runs WHERE id = call.run_id)',
+  message_id: '(SELECT id FROM kb.agent_run_messages WHERE id = call.message_id)',
+  input: 'kb.jsonb_or_null(call.input)',
+  output: 'kb.jsonb_or_null(call.output)',
+};
 
-const columnList = sql.join(recordColumns.map(([name]) => sql.ref(name)));
+/**
+ * One text for all: it is made by the engine itself, so it costs this process least. The lock keeps projects from going
+ * between the look at them and the end of the statement.
+ */
+const insertion = sql.raw(`
+  INSERT INTO kb.agent_run_tool_calls (${names.join(', ')})
+  SELECT ${names.map((name) => expressions[name] ?? `call.${name}`).join(', ')}
+  FROM records AS call JOIN present ON present.id = call.project_id
+  ON CONFLICT (id) DO NOTHING
+`);
+const recordType = sql.raw(
+  Object.entries(columns)
+    .map((column) => column.join(' '))
+    .join(', '),
+);
 
 export class Calls {
   private readonly database: Database;
@@ -40,28 +48,14 @@ export class Calls {
 
   async record(calls: readonly CallRecord[]): Promise<void> {
     if (calls.length === 0) return;
-    const arrays = recordColumns.map(
-      ([, type, value]) => sql`${sql.val(calls.map(value))}::${sql.raw(type)}[]`,
-    );
-    const values = recordColumns.map(([name]) => {
-      if (name === 'input' || name === 'output') return sql`kb.jsonb_or_null(call.${sql.ref(name)})`;
-      if (name === 'run_id') return sql`(SELECT id FROM kb.agent_runs WHERE id = call.run_id)`;
-      if (name === 'message_id')
-        return sql`(SELECT id FROM kb.agent_run_messages WHERE id = call.message_id)`;
-      return sql`call.${sql.ref(name)}`;
-    });
-    const projects = [...new Set(calls.map(({ projectId }) => projectId))];
-    // The lock keeps projects from going between the look at them and the end of the statement.
+    const records = storableJson(JSON.stringify(calls.map(rowOf)));
     await this.database.run((queries) =>
       sql`
-        WITH present AS MATERIALIZED (
-          SELECT id FROM kb.projects WHERE id = ANY(${sql.val(projects)}::uuid[]) FOR KEY SHARE
+        WITH records AS MATERIALIZED (SELECT * FROM json_to_recordset(${records}::json) AS record (${recordType})),
+        present AS MATERIALIZED (
+          SELECT id FROM kb.projects WHERE id IN (SELECT project_id FROM records) FOR KEY SHARE
         )
-        INSERT INTO kb.agent_run_tool_calls (${columnList})
-        SELECT ${sql.join(values)}
-        FROM unnest(${sql.join(arrays)}) AS call (${columnList})
-        JOIN present ON present.id = call.project_id
-        ON CONFLICT (id) DO NOTHING
+        ${insertion}
       `.execute(queries),
     );
   }
@@ -120,6 +114,30 @@ export class Calls {
     );
     return Number(numAffectedRows);
   }
+}
+
+function rowOf(call: CallRecord): Record<keyof typeof columns, unknown> {
+  return {
+    id: call.id,
+    project_id: call.projectId,
+    run_id: call.runId,
+    message_id: call.messageId,
+    step: call.step,
+    client: call.client,
+    method: call.method,
+    server_name: call.server,
+    replica: call.replica,
+    tool_name: call.tool,
+    input: call.input && storableJson(call.input),
+    output: call.output && storableJson(call.output),
+    status: call.status,
+    duration_ms: call.durationMs,
+    input_bytes: call.inputBytes,
+    output_bytes: call.outputBytes,
+    error_code: call.error?.code,
+    error: call.error?.message,
+    created_at: call.startedAt,
+  };
 }
 
 function cursorOf({ created_at, id }: CallRow): string {
