@@ -29,6 +29,11 @@ export function judge(results: Results): Verdict[] {
     ratioAtLeast('less than mcp-proxy', 8, ratio(small, 'mcp-proxy', 'switchboard-stdio')),
     ratioAtLeast("less than mcp-hub's REST call", 2, ratio(small, 'mcp-hub', 'switchboard-stdio')),
     ratioAtMost('list of 10,000 tools', 1.5, ratio(largestList, 'switchboard-http', 'direct')),
+    ratioAtMost(
+      'what records of calls cost, 200 B',
+      1.05,
+      ratio(small, 'switchboard-stdio', 'switchboard-no-database'),
+    ),
     amountAtMost('open idle session with its stream', 30, 'kB', perSession && perSession / 1e3),
     amountAtMost('idle process', 90, 'MB', sessions && sessions.idleBytes / 1e6),
   ];

@@ -80,22 +80,28 @@ function kilobytesIn(path: string, pattern: RegExp): number {
 export interface Placement {
   measured(command: string[]): string[];
   other(command: string[]): string[];
+  /** For what was started by what is measured. */
+  moveToOther(pids: number[]): void;
   description: string;
 }
 
 export function placeProcesses(): Placement {
   const cpus = allowedCpus();
   const [first, second] = cpus;
-  if (first === undefined || second === undefined || !pinThisProcess(second)) {
+  if (first === undefined || second === undefined || !pin(process.pid, second)) {
     return {
       measured: (command) => command,
       other: (command) => command,
+      moveToOther() {},
       description: 'not pinned (needs taskset and two CPUs)',
     };
   }
   return {
     measured: (command) => [PIN_COMMAND, '-c', String(first), ...command],
     other: (command) => [PIN_COMMAND, '-c', String(second), ...command],
+    moveToOther: (pids) => {
+      for (const pid of pids) pin(pid, second);
+    },
     description: 'what is measured on one CPU, load and servers behind gateways on another',
   };
 }
@@ -108,9 +114,9 @@ function allowedCpus(): number[] {
   });
 }
 
-function pinThisProcess(cpu: number): boolean {
+function pin(pid: number, cpu: number): boolean {
   try {
-    execFileSync(PIN_COMMAND, ['-a', '-c', '-p', String(cpu), String(process.pid)], { stdio: 'ignore' });
+    execFileSync(PIN_COMMAND, ['-a', '-c', '-p', String(cpu), String(pid)], { stdio: 'ignore' });
     return true;
   } catch {
     return false;

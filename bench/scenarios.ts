@@ -17,11 +17,19 @@ const LIST_SIZES = [10, 1_000, 10_000];
 const SESSION_STEPS: Partial<Record<VariantName, number[]>> = {
   direct: [1, 100, 1_000],
   'switchboard-stdio': [1, 100, 1_000],
+  'switchboard-no-database': [1],
   'mcp-proxy': [1, 100],
   // It starts a process for every session.
   supergateway: [1, 32],
 };
-const START_VARIANTS: VariantName[] = ['direct', 'switchboard-stdio', 'supergateway', 'mcp-proxy', 'mcp-hub'];
+const START_VARIANTS: VariantName[] = [
+  'direct',
+  'switchboard-stdio',
+  'switchboard-no-database',
+  'supergateway',
+  'mcp-proxy',
+  'mcp-hub',
+];
 const FIRST_LIST_TIMEOUT_MS = 20_000;
 
 export interface CallResult {

@@ -11,6 +11,7 @@ export const variantNames = [
   'direct',
   'switchboard-http',
   'switchboard-stdio',
+  'switchboard-no-database',
   'supergateway',
   'mcp-proxy',
   'mcp-hub',
@@ -61,6 +62,9 @@ export class Lab {
         return this.#startSwitchboardOverHttp(settings);
       case 'switchboard-stdio':
         return this.#startSwitchboard(name, settings, this.#stdioServer(settings));
+      // The same without records of the calls.
+      case 'switchboard-no-database':
+        return this.#startSwitchboard(name, settings, this.#stdioServer(settings), '--no-database');
       case 'supergateway':
         return this.#startSupergateway(settings);
       case 'mcp-proxy':
@@ -100,18 +104,26 @@ export class Lab {
     };
   }
 
-  async #startSwitchboard(name: VariantName, settings: StartSettings, server: object): Promise<Running> {
+  async #startSwitchboard(
+    name: VariantName,
+    settings: StartSettings,
+    server: object,
+    ...flags: string[]
+  ): Promise<Running> {
     if (!existsSync(this.#program)) throw new Unavailable(`${this.#program} is not there`);
     const config = this.writeFile(
       JSON.stringify({ mcpServers: { echo: server }, switchboard: { pageSize: 0 } }),
     );
     const child = this.#spawn(
       this.#placement.measured(
-        this.#node(settings, this.#program, 'up', '--config', config, '--port', '0', '--json'),
+        this.#node(settings, this.#program, 'up', '--config', config, '--port', '0', '--json', ...flags),
       ),
-      { SWITCHBOARD_HOME: join(this.#folder, 'switchboard') },
+      { SWITCHBOARD_HOME: join(this.#folder, name), DATABASE_URL: '' },
     );
-    return this.#running(name, child, new URL(await listeningUrl(child)));
+    const url = await listeningUrl(child);
+    // Its PostgreSQL is a server behind it, as the others are.
+    this.#placement.moveToOther(descendants(pidOf(child)));
+    return this.#running(name, child, new URL(url));
   }
 
   async #startSupergateway(settings: StartSettings): Promise<Running> {

@@ -13,9 +13,11 @@ import { isProtocolVersion } from '../protocol/versions.ts';
 import { checkReachable } from './client.ts';
 import { complain } from './output.ts';
 import { findConfig, home } from './paths.ts';
+import { endpointOf } from './words.ts';
 
 export interface BridgeFlags {
   url: string;
+  project?: string;
   config?: string;
 }
 
@@ -28,7 +30,7 @@ const IDLE_EXIT_SECONDS = 300;
 /** Speaks MCP on stdin and stdout, and passes everything to the running Switchboard. Ends with stdin. */
 export async function bridge(flags: BridgeFlags): Promise<void> {
   await ensureRunning(flags);
-  const session = new BridgedSession(flags.url, () => ensureRunning(flags));
+  const session = new BridgedSession(endpointOf(flags), () => ensureRunning(flags));
   const isOver = await new Promise<boolean>((resolve) => {
     const lines = new LineSplitter(MAX_BYTES, {
       line: (chunks) => {
@@ -69,7 +71,7 @@ const listNotifications = ['tools', 'resources', 'prompts'].map((list) =>
  * requests go there that have certainly not reached the old one.
  */
 class BridgedSession implements Receiver {
-  private readonly url: string;
+  private readonly endpoint: string;
   private readonly ensureRunning: () => Promise<void>;
   private channel: HttpChannel;
   private nextRequest = 1;
@@ -88,8 +90,8 @@ class BridgedSession implements Receiver {
   private isClosed = false;
   private whenAnswered: (() => void) | undefined;
 
-  constructor(url: string, ensureRunning: () => Promise<void>) {
-    this.url = url;
+  constructor(endpoint: string, ensureRunning: () => Promise<void>) {
+    this.endpoint = endpoint;
     this.ensureRunning = ensureRunning;
     this.channel = this.open();
   }
@@ -189,7 +191,7 @@ class BridgedSession implements Receiver {
   }
 
   private open(): HttpChannel {
-    return new HttpChannel({ url: `${this.url}/mcp`, headers: {} }, MAX_BYTES, this);
+    return new HttpChannel({ url: this.endpoint, headers: {} }, MAX_BYTES, this);
   }
 
   private send(message: Message): void {

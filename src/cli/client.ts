@@ -10,9 +10,10 @@ import {
   requestMessage,
 } from '../protocol/jsonrpc.ts';
 import { newestVersion } from '../protocol/versions.ts';
-import { apiPath, callApi, noSwitchboard, projectPath } from './api.ts';
+import { callApi, noSwitchboard, projectPath } from './api.ts';
 import { RpcFailure } from './exit.ts';
 import { request } from './request.ts';
+import { endpointOf } from './words.ts';
 
 const MAX_BYTES = 256 * 1024 * 1024;
 const HEALTH_MS = 5_000;
@@ -37,7 +38,7 @@ export class Client implements Receiver {
     if (project === undefined) await checkReachable(url);
     // The API says better than the endpoint that there is no such project.
     else await callApi(url, 'GET', projectPath(project));
-    const client = new Client(project === undefined ? `${url}/mcp` : url + apiPath('mcp', project));
+    const client = new Client(endpointOf({ url, project }));
     await client.request('initialize', {
       protocolVersion: newestVersion,
       capabilities: {},

@@ -3,6 +3,7 @@ import { exitCodes, usageError } from './exit.ts';
 import { complain, counted, localTime, oneLine, print, printJson, summary, table } from './output.ts';
 import { isConfirmed } from './prompt.ts';
 import type { ProjectView } from './views.ts';
+import { endpointOf } from './words.ts';
 
 interface Flags {
   url: string;
@@ -34,7 +35,7 @@ export async function addProject(name: string, flags: ProjectFlags): Promise<voi
   if (flags.json) printJson(view);
   else
     print(
-      `added project ${view.name}, which clients reach at ${flags.url}/mcp/${encodeURIComponent(view.name)}`,
+      `added project ${view.name}, which clients reach at ${endpointOf({ url: flags.url, project: view.name })}`,
     );
 }
 

@@ -9,3 +9,8 @@ export const DEFAULT_PROJECT = 'default';
 
 /** How a command says with what the program ends. */
 export type SetExitCode = (code: number) => void;
+
+/** Where clients find everything, or one project. */
+export function endpointOf({ url, project }: { url: string; project?: string | undefined }): string {
+  return project === undefined ? `${url}/mcp` : `${url}/mcp/${encodeURIComponent(project)}`;
+}

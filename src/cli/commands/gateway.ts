@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { jsonOption, port, seconds, urlOption } from '../options.ts';
+import { anyProjectOption, jsonOption, port, seconds, urlOption } from '../options.ts';
 import { DEFAULT_PORT } from '../words.ts';
 
 /** Commands that are the gateway, or stand in for it. */
@@ -42,5 +42,6 @@ export function addGatewayCommands(program: Command): void {
     )
     .option('-c, --config <file>', 'configuration to start with when there is no Switchboard yet')
     .addOption(urlOption())
+    .addOption(anyProjectOption())
     .action(async (flags) => (await import('../bridge.ts')).bridge(flags));
 }
