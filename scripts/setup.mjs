@@ -8,6 +8,7 @@ import { withLock } from './setup/lock.mjs';
 import { installPackages, packagesAreCurrent } from './setup/packages.mjs';
 import { installPostgres, postgresIsCurrent } from './setup/postgres.mjs';
 import { SetupError } from './setup/run.mjs';
+import { installSchemathesis, schemathesisIsCurrent } from './setup/schemathesis.mjs';
 import { installUv, uvIsCurrent } from './setup/uv.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -43,6 +44,7 @@ function missingSteps() {
   if (flags.includes('--test')) {
     steps.push({ done: uvIsCurrent(cache), run: () => installUv(cache) });
     steps.push({ done: postgresIsCurrent(cache), run: () => installPostgres(cache) });
+    steps.push({ done: schemathesisIsCurrent(cache), run: () => installSchemathesis(cache) });
   }
   if (flags.includes('--build')) steps.push({ done: distIsCurrent(root), run: () => buildDist(root) });
   return steps.filter((step) => !step.done);

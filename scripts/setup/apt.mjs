@@ -9,7 +9,9 @@ export async function installDebian(packages, what) {
   console.log(`setup: ${what} is missing; installing it with apt-get`);
   const update = await run('apt-get', ['update', '-qq']);
   if (update.code === undefined) return 'there is no apt-get to install it with';
-  const install = await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages], {
+  // Settings that are there already stay, without a question.
+  const options = ['-y', '-qq', '--no-install-recommends', '-o', 'Dpkg::Options::=--force-confold'];
+  const install = await run('apt-get', ['install', ...options, ...packages], {
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     label: `apt-get install ${packages.join(' ')}`,
   });

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { installDebian } from './apt.mjs';
 import { partIsCurrent, recordPart } from './record.mjs';
 
@@ -35,10 +35,10 @@ function findPostgres() {
 
 /** Only the programs: the package would make and start a database of its own otherwise. */
 async function installServer() {
-  const settings = '/etc/postgresql-common';
+  const settings = '/etc/postgresql-common/createcluster.conf';
   if (process.getuid?.() === 0 && !existsSync(settings)) {
-    mkdirSync(settings, { recursive: true });
-    writeFileSync(join(settings, 'createcluster.conf'), 'create_main_cluster = false\n');
+    mkdirSync(dirname(settings), { recursive: true });
+    writeFileSync(settings, 'create_main_cluster = false\n');
   }
   return installDebian(['postgresql'], 'PostgreSQL');
 }

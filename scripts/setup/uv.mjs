@@ -1,8 +1,7 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { installDebian, lastLine } from './apt.mjs';
+import { explain, makeVenv } from './python.mjs';
 import { partIsCurrent, recordPart } from './record.mjs';
-import { looksLikeNetworkTrouble, run } from './run.mjs';
+import { run } from './run.mjs';
 
 // What is installed; a change here makes every clone install anew.
 const requirement = 'uv>=0.9,<1';
@@ -21,7 +20,7 @@ export async function installUv(cache) {
     UV_PYTHON: join(venv, 'bin', 'python'),
     UV_PYTHON_DOWNLOADS: 'never',
   };
-  const missing = (await makeVenv(venv)) ?? (await fillVenv(venv, environment));
+  const missing = (await makeVenv(venv, [requirement])) ?? (await warm(venv, environment));
   const uvx = join(venv, 'bin', 'uvx');
   const part =
     missing === undefined
@@ -37,26 +36,7 @@ export function uvIsCurrent(cache) {
   return partIsCurrent(cache, 'uvx', recipe);
 }
 
-async function makeVenv(venv) {
-  rmSync(venv, { recursive: true, force: true });
-  let made = await run('python3', ['-m', 'venv', venv]);
-  if (made.code !== 0 && (await installPython())) made = await run('python3', ['-m', 'venv', venv]);
-  if (made.code === undefined) return 'python3 is not installed';
-  return made.code === 0 ? undefined : `python3 -m venv failed: ${lastLine(made.output)}`;
-}
-
-/** Debian's python3 comes without venv. */
-async function installPython() {
-  const missing = await installDebian(['python3', 'python3-venv'], 'python3 or its venv module');
-  if (missing?.startsWith('apt-get')) console.warn(`setup: ${missing}`);
-  return missing === undefined;
-}
-
-async function fillVenv(venv, environment) {
-  const pip = await run(join(venv, 'bin', 'python'), ['-m', 'pip', 'install', '--quiet', requirement], {
-    label: 'pip install uv',
-  });
-  if (pip.code !== 0) return explain('pip could not install uv', pip.output);
+async function warm(venv, environment) {
   for (const name of warmed) {
     const result = await run(join(venv, 'bin', 'uvx'), [name, '--help'], {
       env: { ...process.env, ...environment },
@@ -65,8 +45,4 @@ async function fillVenv(venv, environment) {
     if (result.code !== 0) return explain(`uvx could not install ${name}`, result.output);
   }
   return undefined;
-}
-
-function explain(what, output) {
-  return `${what}: ${looksLikeNetworkTrouble(output) ? 'PyPI cannot be reached' : lastLine(output)}`;
 }

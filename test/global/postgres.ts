@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -44,7 +44,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const part = findPart('postgres');
   const isDebian = 'command' in part;
   const binaries = isDebian ? siblings(part.command) : await findBinaries();
+  // As far as a user needs who runs it in the place of root.
+  await chmod(folder, 0o711);
   const account = findAccount(folder, data, binaries);
+  if (account.owner !== undefined) await chown(data, account.owner.uid, account.owner.gid);
   const password = randomBytes(12).toString('hex');
   const port = await freePort();
   await create(data, password, binaries, account);
