@@ -15,7 +15,7 @@ const record = z.union([
   z.object({ missing: z.string() }),
 ]);
 
-type PartName = 'uvx' | 'postgres';
+type PartName = 'uvx' | 'postgres' | 'schemathesis';
 
 const cache = fileURLToPath(new URL('../../.cache', import.meta.url));
 
