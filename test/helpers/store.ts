@@ -14,6 +14,9 @@ interface TestStore extends Store, AsyncDisposable {
 export async function openTestStore(options: Partial<StoreOptions> = {}): Promise<TestStore> {
   const home = options.home ?? (await temporaryHome()).path;
   const told: string[] = [];
+  const forgetHome = async () => {
+    if (options.home === undefined) await removeHome(home);
+  };
   const store = await openStore({
     url: undefined,
     secretKey: undefined,
@@ -24,10 +27,13 @@ export async function openTestStore(options: Partial<StoreOptions> = {}): Promis
     },
     ...options,
     home,
+  }).catch(async (error: unknown) => {
+    await forgetHome();
+    throw error;
   });
   const dispose = async () => {
     await store.close();
-    if (options.home === undefined) await removeHome(home);
+    await forgetHome();
   };
   return Object.defineProperties(store, {
     told: { value: told },
