@@ -1,0 +1,288 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import pg from 'pg';
+import { inject, onTestFinished } from 'vitest';
+import type { ProjectView, ServerView } from '../../src/api/views.ts';
+import { freshDatabase, type TestDatabase } from '../helpers/database.ts';
+import { EventStream, exchange, openExchange } from '../helpers/raw-http.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { temporaryHome } from '../helpers/store.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+import { TestClient } from './test-client.ts';
+
+/** What every suite runs over: the PostgreSQL that Switchboard brings, and one that DATABASE_URL names. */
+export const databases = ['embedded', 'server'] as const;
+type DatabaseKind = (typeof databases)[number];
+
+interface ApiError {
+  code: string;
+  message: string;
+  details: Record<string, unknown> & { problems?: { path: string; message: string }[] };
+}
+
+/** An answer of the API. */
+interface ApiAnswer<Body> {
+  status: number;
+  headers: Record<string, unknown>;
+  text: string;
+  body: Body & { error?: ApiError };
+}
+
+interface SiteOptions {
+  env?: Record<string, string>;
+  /** In place of a database of its own. */
+  url?: string;
+}
+
+const { CI } = process.env;
+
+/** A running Switchboard with its database, its API, and a witness of what reaches its servers. */
+export class Site implements AsyncDisposable {
+  readonly witness: Witness;
+  readonly home: string;
+  switchboard: RunningSwitchboard;
+  private readonly database: { variable: 'embedded' | { url: string }; fresh: TestDatabase | undefined };
+  private readonly options: SiteOptions;
+  private config: object;
+  private readonly closeHome: () => Promise<void>;
+
+  private constructor(parts: {
+    witness: Witness;
+    home: Awaited<ReturnType<typeof temporaryHome>>;
+    switchboard: RunningSwitchboard;
+    database: Site['database'];
+    options: SiteOptions;
+    config: object;
+  }) {
+    this.witness = parts.witness;
+    this.home = parts.home.path;
+    this.closeHome = async () => parts.home[Symbol.asyncDispose]();
+    this.switchboard = parts.switchboard;
+    this.database = parts.database;
+    this.options = parts.options;
+    this.config = parts.config;
+  }
+
+  static async start(
+    kind: DatabaseKind,
+    config: object | ((witness: Witness) => object) = { mcpServers: {} },
+    options: SiteOptions = {},
+  ): Promise<Site> {
+    const witness = await Witness.open();
+    const home = await temporaryHome();
+    const database = await databaseFor(kind, options.url);
+    const known = typeof config === 'function' ? config(witness) : config;
+    const switchboard = await startSwitchboard(known, {
+      database: database.variable,
+      home: home.path,
+      ...(options.env === undefined ? {} : { env: options.env }),
+    });
+    return new Site({ witness, home, switchboard, database, options, config: known });
+  }
+
+  get baseUrl(): string {
+    return this.switchboard.baseUrl;
+  }
+
+  /** Asks the API: `GET /projects`. */
+  async ask<Body = Record<string, unknown>>(
+    what: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<ApiAnswer<Body>> {
+    const [method = '', path = ''] = what.split(' ');
+    const type = body === undefined ? {} : { 'content-type': 'application/json' };
+    const answer = await exchange(`${this.baseUrl}/api/v1${path}`, {
+      method,
+      headers: { ...type, ...headers },
+      body,
+    });
+    return { ...answer, body: (answer.json ?? {}) as unknown as ApiAnswer<Body>['body'] };
+  }
+
+  /** Asks the API for something that has to succeed. */
+  async done<Body = Record<string, unknown>>(what: string, body?: unknown): Promise<Body> {
+    const answer = await this.ask<Body>(what, body);
+    if (answer.status >= 300) throw new Error(`${what}: HTTP ${answer.status} ${answer.text}`);
+    return answer.body;
+  }
+
+  /** A project of its own for a test, which goes with it. */
+  async project(input: object = {}): Promise<TestProject> {
+    const name = `project-${randomUUID().slice(0, 8)}`;
+    const { id } = await this.done<ProjectView>('POST /projects', { name, ...input });
+    onTestFinished(async () => {
+      await this.ask(`DELETE /projects/${id}`);
+    });
+    return new TestProject(this, id, name);
+  }
+
+  /** The one that is always there. */
+  async defaultProject(): Promise<TestProject> {
+    const { id, name } = await this.done<ProjectView>('GET /projects/default');
+    return new TestProject(this, id, name);
+  }
+
+  /** A statement for the database, past Switchboard. */
+  async query<Row extends pg.QueryResultRow>(statement: string, values: unknown[] = []): Promise<Row[]> {
+    await using client = await this.connect();
+    return (await client.query<Row>(statement, values)).rows;
+  }
+
+  async connect(): Promise<pg.Client & AsyncDisposable> {
+    const { variable } = this.database;
+    const client = new pg.Client(
+      variable === 'embedded'
+        ? { host: join(this.home, 'postgres'), user: 'switchboard', database: 'postgres' }
+        : { connectionString: this.database.fresh?.url ?? variable.url },
+    );
+    // A database that is stopped ends it.
+    client.on('error', () => {});
+    await client.connect();
+    return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
+  }
+
+  /** Replaces the configuration file while it runs. */
+  async configure(config: object): Promise<void> {
+    this.config = config;
+    await this.switchboard.configure(config);
+  }
+
+  /** Replaces it, and comes back when that was noticed. */
+  async configured(config: object): Promise<void> {
+    const past = new Set(this.switchboard.events);
+    await this.configure(config);
+    await this.switchboard.event((candidate) => candidate.event === 'configuration' && !past.has(candidate));
+  }
+
+  /** A warning that fits, of the past or the future. */
+  async warning(fits: RegExp): Promise<string> {
+    const isIt = ({ event, message }: Record<string, unknown>) =>
+      event === 'warning' && fits.test(String(message));
+    return String((await this.switchboard.event(isIt)).message);
+  }
+
+  /** Stops Switchboard, and starts it again with all that it keeps. */
+  async restart(meanwhile: () => Promise<unknown> = async () => {}): Promise<void> {
+    await this.switchboard.stop();
+    await meanwhile();
+    const { env } = this.options;
+    this.switchboard = await startSwitchboard(this.config, {
+      database: this.database.variable,
+      home: this.home,
+      ...(env === undefined ? {} : { env }),
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.switchboard.stop();
+    await this.witness[Symbol.asyncDispose]();
+    await this.database.fresh?.[Symbol.asyncDispose]();
+    await this.closeHome();
+  }
+}
+
+async function databaseFor(kind: DatabaseKind, url: string | undefined): Promise<Site['database']> {
+  if (kind === 'embedded') return { variable: 'embedded', fresh: undefined };
+  if (url !== undefined) return { variable: { url }, fresh: undefined };
+  if (CI !== undefined && CI !== '' && CI !== 'false' && !inject('postgres').isDebian) {
+    throw new Error("CI tests with Debian's postgresql, which is not here");
+  }
+  const fresh = await freshDatabase();
+  return { variable: { url: fresh.url }, fresh };
+}
+
+/** A project of a test, as its users see it. */
+export class TestProject {
+  readonly site: Site;
+  readonly id: string;
+  readonly name: string;
+
+  constructor(site: Site, id: string, name: string) {
+    this.site = site;
+    this.id = id;
+    this.name = name;
+  }
+
+  /** Where its clients connect to. */
+  get url(): string {
+    return `${this.site.baseUrl}/mcp/${this.name}`;
+  }
+
+  /** `GET /servers` of this project. */
+  ask<Body = Record<string, unknown>>(what: string, body?: unknown, headers?: Record<string, string>) {
+    return this.site.ask<Body>(this.within(what), body, headers);
+  }
+
+  done<Body = Record<string, unknown>>(what: string, body?: unknown): Promise<Body> {
+    return this.site.done<Body>(this.within(what), body);
+  }
+
+  /** Adds a server of test/fixtures, whose witness knows it as `project/server`, or as `who`. */
+  add(
+    name: string,
+    { fixture = 'toolbox', who = this.who(name), env = {}, ...more }: NewFixture = {},
+  ): Promise<ServerView> {
+    const config = fixtureServer(fixture, { ...this.site.witness.env(who), ...env });
+    return this.done<ServerView>('POST /servers', { name, transport: 'stdio', config, ...more });
+  }
+
+  change(name: string, changes: object): Promise<ServerView> {
+    return this.done<ServerView>(`PATCH /servers/${name}`, changes);
+  }
+
+  server(name: string): Promise<ServerView> {
+    return this.done<ServerView>(`GET /servers/${name}`);
+  }
+
+  async logOf(name: string): Promise<string> {
+    return (await this.done<{ lines: string[] }>(`GET /servers/${name}/logs`)).lines.join('\n');
+  }
+
+  /** How the witness knows its servers. */
+  who(server: string): string {
+    return `${this.name}/${server}`;
+  }
+
+  session(): Promise<RawSession> {
+    return RawSession.open(this.url);
+  }
+
+  client(): Promise<TestClient> {
+    return TestClient.open(this.url);
+  }
+
+  /** Every change of state of its servers, and at first how they are. */
+  async events(): Promise<EventStream> {
+    const url = `${this.site.baseUrl}/api/v1/projects/${this.name}/events`;
+    const stream = new EventStream(await openExchange(url, { method: 'GET' }));
+    await stream.events.first(({ event }) => event === 'servers');
+    return stream;
+  }
+
+  /** Settles when this server is in this state, now or later. */
+  async reaches(name: string, state: ServerView['state']): Promise<ServerView> {
+    const stream = await this.events();
+    const serversIn = ({ event, data = '{}' }: { event?: string; data?: string }) => {
+      const told = JSON.parse(data) as { servers: ServerView[]; server: ServerView };
+      return event === 'servers' ? told.servers : event === 'server' ? [told.server] : [];
+    };
+    const isThere = (server: ServerView) => server.name === name && server.state === state;
+    const event = await stream.events.first((candidate) => serversIn(candidate).some(isThere));
+    await stream.cut();
+    return serversIn(event).find(isThere)!;
+  }
+
+  private within(what: string): string {
+    return what.replace(' ', ` /projects/${this.name}`);
+  }
+}
+
+interface NewFixture {
+  fixture?: string;
+  who?: string;
+  env?: Record<string, string>;
+  [setting: string]: unknown;
+}
