@@ -65,11 +65,11 @@ export const requirements: Requirement[] = [
     'Resource URIs have the form `resource://server/…` and tell both the server and the resource.',
   ),
   row('A7', due, 'Resources, templates and prompts of all servers are one list each, URIs in our form.'),
-  row('A8', later, 'A project id in the metadata of a request limits tools and resources to that project.'),
-  row('A9', later, 'Without a project id, every enabled server that the caller may see is in scope.'),
-  row('A10', later, 'Enabling a server adds its tools at once, and clients are told.'),
-  row('A11', later, 'Disabling a server removes its tools at once; calls in flight still finish.'),
-  row('A12', later, 'A single tool is switched on or off without any restart.'),
+  row('A8', due, 'A project id in the metadata of a request limits tools and resources to that project.'),
+  row('A9', due, 'Without a project id, every enabled server that the caller may see is in scope.'),
+  row('A10', due, 'Enabling a server adds its tools at once, and clients are told.'),
+  row('A11', due, 'Disabling a server removes its tools at once; calls in flight still finish.'),
+  row('A12', due, 'A single tool is switched on or off without any restart.'),
   row(
     'A13',
     due,
@@ -82,16 +82,12 @@ export const requirements: Requirement[] = [
   ),
 
   // Servers of a project
-  row('P1', later, 'The servers of a project are rows of `kb.project_mcp_servers` with the agreed columns.'),
-  row(
-    'P2',
-    later,
-    'The servers in a product manifest become rows, and go with the product that brought them.',
-  ),
+  row('P1', due, 'The servers of a project are rows of `kb.project_mcp_servers` with the agreed columns.'),
+  row('P2', due, 'The servers in a product manifest become rows, and go with the product that brought them.'),
   row('P3', due, 'A stdio server is started as a child process with its environment and speaks MCP.'),
   row(
     'P4',
-    later,
+    due,
     'Variables are filled from the secrets of the project; a missing one fails the connection and is named.',
   ),
   row('P5', due, 'A child process that is not needed any more gets SIGTERM, and after a while SIGKILL.'),
@@ -102,7 +98,7 @@ export const requirements: Requirement[] = [
     'A dropped SSE connection is opened again with growing pauses; calls meanwhile fail at once.',
   ),
   row('P8', later, 'The tools of a server become ADK tools under their own names.'),
-  row('P9', later, 'An agent gets the answer of a server to its call, and the call is recorded.'),
+  row('P9', due, 'An agent gets the answer of a server to its call, and the call is recorded.'),
   row('P10', due, 'A server is connected when it is first needed and then kept.'),
   row('P11', due, 'All agents of a project share one connection to each server.'),
   row(

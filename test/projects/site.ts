@@ -111,11 +111,16 @@ export class Site implements AsyncDisposable {
 
   /** A project of its own for a test, which goes with it. */
   async project(input: object = {}): Promise<TestProject> {
-    const name = `project-${randomUUID().slice(0, 8)}`;
-    const { id } = await this.done<ProjectView>('POST /projects', { name, ...input });
+    const project = await this.createProject(`project-${randomUUID().slice(0, 8)}`, input);
     onTestFinished(async () => {
-      await this.ask(`DELETE /projects/${id}`);
+      await this.ask(`DELETE /projects/${project.id}`);
     });
+    return project;
+  }
+
+  /** One that stays. */
+  async createProject(name: string, input: object = {}): Promise<TestProject> {
+    const { id } = await this.done<ProjectView>('POST /projects', { name, ...input });
     return new TestProject(this, id, name);
   }
 
