@@ -17,7 +17,7 @@ export interface RecorderSettings {
 
 /** So many calls wait at most; while the database is away, later ones are dropped, and counted. */
 const MAX_QUEUED = 10_000;
-const BATCH = 500;
+const BATCH = 2_000;
 const FLUSH_MS = 250;
 const RETRY_MS = 1_000;
 /** What is larger is not kept: records are for looking into, not for storing results. */

@@ -1,43 +1,10 @@
 import { sql } from 'kysely';
 import { SwitchboardError } from '../errors.ts';
+import { writeCalls } from './call-records.ts';
 import type { Database } from './database.ts';
-import { storableJson } from './text.ts';
 import type { CallFilter, CallPage, CallRecord, CallRow } from './types.ts';
 
 const DELETE_BATCH = 5_000;
-
-/** The columns of a record, with their types. */
-const columns = {
-  ...{ id: 'uuid', project_id: 'uuid', run_id: 'uuid', message_id: 'uuid', step: 'integer' },
-  ...{ client: 'text', method: 'text', server_name: 'text', replica: 'integer', tool_name: 'text' },
-  ...{ input: 'text', output: 'text', status: 'text', duration_ms: 'double precision' },
-  ...{ input_bytes: 'bigint', output_bytes: 'bigint', error_code: 'text', error: 'text' },
-  created_at: 'timestamptz',
-};
-const names = Object.keys(columns);
-/** Runs and payloads that cannot be kept are left out, and not the call. */
-const expressions: Record<string, string> = {
-  run_id: '(SELECT id FROM kb.agent_runs WHERE id = call.run_id)',
-  message_id: '(SELECT id FROM kb.agent_run_messages WHERE id = call.message_id)',
-  input: 'kb.jsonb_or_null(call.input)',
-  output: 'kb.jsonb_or_null(call.output)',
-};
-
-/**
- * One text for all: it is made by the engine itself, so it costs this process least. The lock keeps projects from going
- * between the look at them and the end of the statement.
- */
-const insertion = sql.raw(`
-  INSERT INTO kb.agent_run_tool_calls (${names.join(', ')})
-  SELECT ${names.map((name) => expressions[name] ?? `call.${name}`).join(', ')}
-  FROM records AS call JOIN present ON present.id = call.project_id
-  ON CONFLICT (id) DO NOTHING
-`);
-const recordType = sql.raw(
-  Object.entries(columns)
-    .map((column) => column.join(' '))
-    .join(', '),
-);
 
 export class Calls {
   private readonly database: Database;
@@ -46,18 +13,8 @@ export class Calls {
     this.database = database;
   }
 
-  async record(calls: readonly CallRecord[]): Promise<void> {
-    if (calls.length === 0) return;
-    const records = storableJson(JSON.stringify(calls.map(rowOf)));
-    await this.database.run((queries) =>
-      sql`
-        WITH records AS MATERIALIZED (SELECT * FROM json_to_recordset(${records}::json) AS record (${recordType})),
-        present AS MATERIALIZED (
-          SELECT id FROM kb.projects WHERE id IN (SELECT project_id FROM records) FOR KEY SHARE
-        )
-        ${insertion}
-      `.execute(queries),
-    );
+  record(calls: readonly CallRecord[]): Promise<void> {
+    return writeCalls(this.database, calls);
   }
 
   list(projectId: string, filter: CallFilter): Promise<CallPage> {
@@ -114,30 +71,6 @@ export class Calls {
     );
     return Number(numAffectedRows);
   }
-}
-
-function rowOf(call: CallRecord): Record<keyof typeof columns, unknown> {
-  return {
-    id: call.id,
-    project_id: call.projectId,
-    run_id: call.runId,
-    message_id: call.messageId,
-    step: call.step,
-    client: call.client,
-    method: call.method,
-    server_name: call.server,
-    replica: call.replica,
-    tool_name: call.tool,
-    input: call.input && storableJson(call.input),
-    output: call.output && storableJson(call.output),
-    status: call.status,
-    duration_ms: call.durationMs,
-    input_bytes: call.inputBytes,
-    output_bytes: call.outputBytes,
-    error_code: call.error?.code,
-    error: call.error?.message,
-    created_at: call.startedAt,
-  };
 }
 
 function cursorOf({ created_at, id }: CallRow): string {
