@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { asSwitchboardError } from '../errors.ts';
 import type { CallRecorder, FinishedCall } from '../gateway/records.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
 import type { Span } from '../protocol/json-scanner.ts';
@@ -17,6 +18,8 @@ export interface RecorderSettings {
 
 /** So many calls wait at most; while the database is away, later ones are dropped, and counted. */
 const MAX_QUEUED = 10_000;
+/** And so much of their arguments and results; what is more is left out of the records. */
+const MAX_QUEUED_CHARACTERS = 64 * 1024 * 1024;
 const BATCH = 2_000;
 const FLUSH_MS = 250;
 const RETRY_MS = 1_000;
@@ -28,6 +31,7 @@ const SWEEP_MS = 60 * 60 * 1_000;
 export class Recorder implements CallRecorder {
   private readonly settings: RecorderSettings;
   private queue: Waiting[] = [];
+  private queuedCharacters = 0;
   private timer: NodeJS.Timeout | undefined;
   private readonly sweeper: NodeJS.Timeout;
   private writing: Promise<void> | undefined;
@@ -55,7 +59,10 @@ export class Recorder implements CallRecorder {
       this.dropped++;
       return;
     }
-    this.queue.push({ call, endedAt: Date.now() });
+    const endedAt = Date.now();
+    // With bytes in it, it is made now: they are parts of larger ones, which would be kept as long.
+    const hasBytes = call.request !== undefined || call.answer !== undefined;
+    this.queue.push(hasBytes ? { record: this.bounded(this.recordOf(call, endedAt)) } : { call, endedAt });
     if (this.timer === undefined && this.writing === undefined) this.schedule(FLUSH_MS);
   }
 
@@ -87,17 +94,13 @@ export class Recorder implements CallRecorder {
     });
   }
 
-  /** False where it failed; what was not written stays in the queue. */
+  /** False where the database is away; what was not written stays in the queue. */
   private async writeBatch(): Promise<boolean> {
-    const batch = this.queue.slice(0, BATCH);
+    const records = this.queue.slice(0, BATCH).map((waiting) => this.complete(waiting));
     try {
-      const records = batch.map((waiting) => {
-        // The same id when it is tried again: what was written and not acknowledged is not there twice.
-        waiting.record ??= this.recordOf(waiting);
-        return waiting.record;
-      });
-      await this.settings.write(records);
-      this.queue.splice(0, batch.length);
+      await this.write(records);
+      for (const { input, output } of records) this.queuedCharacters -= lengthOf(input) + lengthOf(output);
+      this.queue.splice(0, records.length);
       this.isFailing = false;
       return true;
     } catch (error) {
@@ -108,7 +111,38 @@ export class Recorder implements CallRecorder {
     }
   }
 
-  private recordOf({ call, endedAt }: Waiting): CallRecord {
+  /** Where the database takes the others but not one of them, that one is dropped. */
+  private async write(records: readonly CallRecord[]): Promise<void> {
+    try {
+      await this.settings.write(records);
+    } catch (error) {
+      if (asSwitchboardError(error).kind.retryable) throw error;
+      if (records.length === 1) {
+        this.dropped++;
+        return;
+      }
+      const half = Math.ceil(records.length / 2);
+      await this.write(records.slice(0, half));
+      await this.write(records.slice(half));
+    }
+  }
+
+  /** The same record, with the same id, each time: what was written and not acknowledged is not there twice. */
+  private complete(waiting: Waiting): CallRecord {
+    waiting.record ??= this.recordOf(waiting.call!, waiting.endedAt!);
+    return waiting.record;
+  }
+
+  private bounded(record: CallRecord): CallRecord {
+    const characters = lengthOf(record.input) + lengthOf(record.output);
+    if (this.queuedCharacters + characters > MAX_QUEUED_CHARACTERS) {
+      return { ...record, input: null, output: null };
+    }
+    this.queuedCharacters += characters;
+    return record;
+  }
+
+  private recordOf(call: FinishedCall, endedAt: number): CallRecord {
     const { project, request, answer, isRpcError } = call;
     const clean = (text: string) => this.settings.redact(project.id, text);
     const keeps = request !== undefined;
@@ -121,7 +155,7 @@ export class Recorder implements CallRecorder {
       replica: call.replica ?? null,
       tool: clean(call.own),
       status: statusOf(call),
-      durationMs: call.durationMs,
+      durationMs: Math.round(call.durationMs * 1_000) / 1_000,
       inputBytes: call.inputBytes,
       outputBytes: call.outputBytes,
       error: cleanError(errorOf(call), clean),
@@ -138,9 +172,10 @@ export class Recorder implements CallRecorder {
   }
 }
 
+/** A call whose record is still to be made, or its record. */
 interface Waiting {
-  call: FinishedCall;
-  endedAt: number;
+  call?: FinishedCall;
+  endedAt?: number;
   record?: CallRecord;
 }
 
@@ -187,6 +222,14 @@ function payload(
 ): string {
   const bytes = byteLength(chunks);
   if (bytes > MAX_PAYLOAD_BYTES) return JSON.stringify({ omitted: `${bytes} bytes are too many to be kept` });
-  const value = JSON.parse(join(chunks).toString()) as Record<string, unknown>;
-  return clean(JSON.stringify(part(value) ?? null));
+  try {
+    const value = JSON.parse(join(chunks).toString()) as Record<string, unknown>;
+    return clean(JSON.stringify(part(value) ?? null));
+  } catch {
+    return JSON.stringify({ omitted: 'it is not valid JSON' });
+  }
+}
+
+function lengthOf(text: string | null): number {
+  return text === null ? 0 : text.length;
 }
