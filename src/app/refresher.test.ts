@@ -69,7 +69,7 @@ it('never puts an older state behind a newer one', async () => {
 });
 
 it('reads once for all who ask while one waits its turn, and again for those who ask later', async () => {
-  const { source, refresher: made } = refresher();
+  const { refresher: made } = refresher();
   const begun = made.refresh('a');
   await turn();
   expect(made.refresh('a')).toBe(made.refresh('a'));
