@@ -9,7 +9,7 @@ import { type Changes, Servers } from '../upstreams/servers.ts';
 import { configOf } from './server-rows.ts';
 import { Vault } from './vault.ts';
 
-export const DEFAULT_PROJECT = 'default';
+const DEFAULT_PROJECT = 'default';
 
 /** Without a database there is this project and no other. */
 const unstoredDefault: ProjectRow = {

@@ -93,13 +93,18 @@ export async function startSwitchboard(
       void exited.then(() => reject(new Error(`Switchboard ended before that event: ${complaints}`)));
     });
   };
-  const stop = async () => {
+  const end = async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM');
     await exited;
     // Where it was killed.
     await endPostgresIn(home);
     await database.fresh?.[Symbol.asyncDispose]();
     await removeHome(folder);
+  };
+  let ended: Promise<void> | undefined;
+  const stop = () => {
+    ended ??= end();
+    return ended;
   };
   const listening = await event(({ event: name }) => name === 'listening').catch(async (error: unknown) => {
     await stop();

@@ -2,13 +2,16 @@ import type { Backend } from '../../api/backend.ts';
 import { mergeServer } from '../../api/merge-server.ts';
 import type { NewServer, ServerChanges } from '../../api/server-input.ts';
 import type { ServerView } from '../../api/views.ts';
-import { SwitchboardError } from '../../errors.ts';
-import type { NewServer as StoredServer } from '../../store/types.ts';
+import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
+import type { ServerRow, NewServer as StoredServer } from '../../store/types.ts';
 import type { ListedServer, LiveProject } from '../live-project.ts';
 import { viewOf, viewsOf } from '../server-views.ts';
 import { change, needStored, type Parts } from './parts.ts';
 import { checkPlaces, type Placed } from './places.ts';
 import { tryOut } from './try-out.ts';
+
+/** How often a change is tried that others keep getting ahead of. */
+const ATTEMPTS = 5;
 
 export function serversBackend(parts: Parts): Backend['servers'] {
   const { projects } = parts;
@@ -23,32 +26,24 @@ export function serversBackend(parts: Parts): Backend['servers'] {
     },
     async change(project, name, changes, ifVersion) {
       const live = projects.get(project);
-      const listed = find(live, name);
-      if (listed.row === undefined) return switchFileServer(parts, live, listed, changes);
-      const { row } = listed;
-      const isBrought = row.product_id !== null;
-      if (isBrought && !isSwitch(changes)) throw brought(live, listed);
-      const before: NewServer = { ...row, config: row.config as NewServer['config'] };
-      const merged = mergeServer(before, changes);
-      if (!isBrought) checkPlaces(live, [placeOf(merged)], name);
-      // A change is made to what was looked at here: somebody else's in between is not undone by it.
-      const { description, ...rest } = merged;
-      const written = isBrought ? { enabled: merged.enabled } : stored({ ...rest, description });
-      await change(parts, live, (store) =>
-        store.changeServer(
-          live.id,
-          name,
-          written,
-          ifVersion ?? (isSwitch(changes) ? undefined : row.version),
-        ),
-      );
-      return shown(live, merged.name);
+      for (let attempt = 1; ; attempt++) {
+        const listed = find(live, name);
+        if (listed.row === undefined) return switchFileServer(parts, live, listed, changes);
+        try {
+          return await changeStored(parts, live, listed.row, changes, ifVersion);
+        } catch (error) {
+          // Somebody else was faster, perhaps through another process: the change is made to what is there now.
+          const isOutdated = asSwitchboardError(error).code === 'version_conflict';
+          if (!isOutdated || ifVersion !== undefined || attempt === ATTEMPTS) throw error;
+          await needStored(parts).refresher.refresh(live.id);
+        }
+      }
     },
     async remove(project, name, ifVersion) {
       const live = projects.get(project);
       const listed = find(live, name);
       if (listed.row === undefined) throw fromFile(listed, 'remove it there');
-      if (listed.row.product_id !== null) throw brought(live, listed);
+      if (listed.row.product_id !== null) throw brought(live, listed.row);
       await change(parts, live, (store) => store.deleteServer(live.id, name, ifVersion));
     },
     async test(project, name) {
@@ -61,6 +56,24 @@ export function serversBackend(parts: Parts): Backend['servers'] {
       return live.servers.get(name)?.log.lines ?? [];
     },
   };
+}
+
+async function changeStored(
+  parts: Parts,
+  live: LiveProject,
+  row: ServerRow,
+  changes: ServerChanges,
+  ifVersion: number | undefined,
+): Promise<ServerView> {
+  const isBrought = row.product_id !== null;
+  if (isBrought && !isSwitch(changes)) throw brought(live, row);
+  const merged = mergeServer({ ...row, config: row.config as NewServer['config'] }, changes);
+  if (!isBrought) checkPlaces(live, [placeOf(merged)], row.name);
+  const written = isSwitch(changes) ? { enabled: merged.enabled } : stored(merged);
+  // What was merged is right for that version only.
+  const version = ifVersion ?? (isSwitch(changes) ? undefined : row.version);
+  await change(parts, live, (store) => store.changeServer(live.id, row.name, written, version));
+  return shown(live, merged.name);
 }
 
 /** A server of the configuration file can only be switched on and off: the rest stands in the file. */
@@ -122,8 +135,9 @@ function fromFile({ name }: ListedServer, what: string): SwitchboardError {
   );
 }
 
-function brought(live: LiveProject, { name, row }: ListedServer): SwitchboardError {
-  const product = row === undefined ? undefined : live.productOf(row);
+function brought(live: LiveProject, row: ServerRow): SwitchboardError {
+  const { name } = row;
+  const product = live.productOf(row);
   return new SwitchboardError(
     'read_only',
     `The server "${name}" comes with the product "${product}": it can be enabled and disabled here; for all else install another version of the product, or remove it.`,
