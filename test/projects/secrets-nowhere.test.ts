@@ -1,0 +1,242 @@
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { CallList, CallView } from '../../src/api/views.ts';
+import { answerJson, goodResult, HttpPeer, type PeerExchange } from '../helpers/http-peer.ts';
+import { EventStream, openExchange, type RpcMessage } from '../helpers/raw-http.ts';
+import { fixtureServer, freePort } from '../helpers/servers.ts';
+import { databases, Site, type TestProject } from './site.ts';
+
+const variable = (name: string) => `\${${name}}`;
+
+/** Each secret has a part that nothing else has, in letters that stay as they are however the rest is written. */
+function makeSecrets() {
+  const needle = () => `Needle${randomBytes(9).toString('hex')}`;
+  const needles = Array.from({ length: 4 }, needle);
+  const [env = '', url = '', header = '', odd = ''] = needles;
+  const values: Record<string, string> = {
+    ENV_SECRET: `sk-${env}`,
+    URL_SECRET: `${url}/with?signs&and spaces`,
+    HEADER_SECRET: `${header}; with=signs, and spaces`,
+    ODD_SECRET: `first line\n"${odd}" ü`,
+  };
+  return { values, needles };
+}
+
+/** Tells on stderr what it was given, and then is a good server. */
+function telling(env: Record<string, string>) {
+  const { command, args } = fixtureServer('toolbox');
+  const script = 'echo "given: $A $B" >&2; echo "not a message: $A"; exec "$0" "$@"';
+  return { command: 'sh', args: ['-c', script, command, ...args], env };
+}
+
+/** Tells what it was given, and dies of it. */
+function dying(env: Record<string, string>) {
+  return { command: 'sh', args: ['-c', 'echo "FATAL: bad token $A" >&2; exit 3'], env };
+}
+
+/** Servers over HTTP that tell everybody what they were given. */
+function tellingPeer(): Promise<HttpPeer> {
+  const given = ({ path, headers }: PeerExchange) => JSON.stringify({ path, token: headers['x-token'] });
+  return HttpPeer.start({
+    refusing(exchange) {
+      exchange.response.writeHead(401, { 'content-type': 'text/plain' }).end(`no: ${given(exchange)}`);
+      return true;
+    },
+    declining(exchange) {
+      const { message, response } = exchange;
+      if (message?.method !== 'initialize') return false;
+      answerJson(response, { id: message.id, error: { code: -32000, message: `no: ${given(exchange)}` } });
+      return true;
+    },
+    babbling({ message, response, ...rest }) {
+      if (message?.method !== 'tools/call') return false;
+      response.writeHead(200, { 'content-type': 'text/plain' }).end(given({ message, response, ...rest }));
+      return true;
+    },
+    open(exchange) {
+      const { message, response } = exchange;
+      if (message?.method === 'tools/list') {
+        const tools = ['result', 'failure', 'error'].map((name) => ({ ...tool, name }));
+        answerJson(response, { id: message.id, result: { tools } });
+        return true;
+      }
+      if (message?.method !== 'tools/call') return false;
+      const text = given(exchange);
+      const name = String(message.params?.name);
+      if (name === 'error') answerJson(response, { id: message.id, error: { code: -1, message: text } });
+      else {
+        const result = { content: [{ type: 'text', text }], isError: name === 'failure' };
+        answerJson(response, { id: message.id, result });
+      }
+      return true;
+    },
+  });
+}
+
+const tool = (goodResult({ method: 'tools/list' }) as { tools: object[] }).tools[0]!;
+
+/** Every file below a folder, but for the keys. */
+async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && entry.name !== 'secret.key')
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+/** The words with which every process was started. */
+async function commandLines(): Promise<string> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const lines = pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''));
+  return (await Promise.all(lines)).join('\n');
+}
+
+/** Everything that the API shows of a project: each GET of its own description. */
+async function apiAnswers(project: TestProject, servers: string[]): Promise<Record<string, string>> {
+  const { site } = project;
+  const document = await site.ask<{ paths: Record<string, object> }>('GET /openapi.json');
+  const answers: Record<string, string> = { openapi: document.text };
+  for (const [path, methods] of Object.entries(document.body.paths)) {
+    if (!('get' in methods) || path.endsWith('/events')) continue;
+    const names = path.includes('{name}') ? servers : [''];
+    for (const name of names) {
+      const filled = path
+        .replace('/api/v1', '')
+        .replace('{project}', project.name)
+        .replace('{name}', encodeURIComponent(name));
+      expect(filled).not.toContain('{');
+      answers[filled] = (await site.ask(`GET ${filled}`)).text;
+    }
+  }
+  return answers;
+}
+
+describe.each(databases)('a secret (%s database)', (kind) => {
+  it('[P4] is seen by the servers that it is for, and by nobody else', async () => {
+    const { values, needles } = makeSecrets();
+    await using peer = await tellingPeer();
+    await using site = await Site.start(kind);
+    const printed: string[] = [];
+    for (const output of [site.switchboard.process.stdout, site.switchboard.process.stderr]) {
+      output?.on('data', (chunk: Buffer) => printed.push(chunk.toString()));
+    }
+    const project = await site.createProject('vault', { record_payloads: true });
+    const events = new EventStream(
+      await openExchange(`${site.baseUrl}/api/v1/projects/vault/events`, { method: 'GET' }),
+    );
+    const answers: string[] = [];
+    for (const [name, value] of Object.entries(values)) {
+      answers.push((await project.ask(`PUT /secrets/${name}`, { value })).text);
+    }
+
+    const env = { A: variable('ENV_SECRET'), B: variable('ODD_SECRET') };
+    const stdio = { telling: telling(env), dying: dying(env) };
+    const port = await freePort();
+    const remote = {
+      ...Object.fromEntries(
+        ['refusing', 'declining', 'babbling', 'open'].map((name) => [name, `${peer.origin}/${name}`]),
+      ),
+      unreachable: `http://127.0.0.1:${port}/mcp`,
+      named: `http://user:${variable('ENV_SECRET')}@127.0.0.1:${port}/mcp`,
+      malformed: `http://127.0.0.1:${variable('URL_SECRET')}/mcp`,
+    };
+    for (const [name, config] of Object.entries(stdio)) {
+      await project.done('POST /servers', { name, transport: 'stdio', config });
+    }
+    for (const [name, base] of Object.entries(remote)) {
+      const url = `${base}?key=${variable('URL_SECRET')}`;
+      const config = { url, headers: { 'x-token': variable('HEADER_SECRET') } };
+      await project.done('POST /servers', { name, transport: 'http', config });
+    }
+    const servers = [...Object.keys(stdio), ...Object.keys(remote)];
+
+    // Everything happens that may show one.
+    const session = await project.session();
+    await session.toolNames();
+    const calls: [tool: string, given?: object][] = [
+      ['telling__environment', { name: 'A' }],
+      ['telling__environment', { name: 'B' }],
+      ['telling__echo', { text: Object.values(values).join(' and ') }],
+      ['telling__log', { level: 'info', text: values.ENV_SECRET }],
+      ['open__result'],
+      ['open__failure'],
+      ['open__error'],
+      ['babbling__greet'],
+      ...servers.map((server): [string] => [`${server}__any`]),
+    ];
+    const results: RpcMessage[] = [];
+    for (const [name, given] of calls) results.push(await session.call(name, given));
+    await session.request('resources/read', { uri: `resource://telling/${values.ENV_SECRET}` });
+    const pid = await session.callText('telling__pid');
+    const waiting = await session.openCall('telling__wait', {}, 'token');
+    await waiting.message(({ method }) => method === 'notifications/progress');
+    process.kill(Number(pid), 'SIGKILL');
+    results.push(await waiting.message(({ id }) => id !== undefined));
+    for (const server of servers) answers.push((await project.ask(`POST /servers/${server}/test`)).text);
+    const before = await apiAnswers(project, servers);
+    expect(before['/projects/vault/servers/telling/logs']).toContain('given: ***');
+    // A change is told of too.
+    answers.push((await project.ask('PUT /secrets/ENV_SECRET', { value: values.ENV_SECRET })).text);
+    answers.push((await site.ask('POST /secrets/rotate')).text);
+
+    // The servers have seen them, and what servers say themselves reaches the client that asked as it is.
+    expect(results[0]?.result?.content).toMatchObject([{ text: values.ENV_SECRET }]);
+    expect(results[1]?.result?.content).toMatchObject([{ text: values.ODD_SECRET }]);
+    expect(JSON.stringify(results[4])).toContain(needles[1]);
+    expect(JSON.stringify(results[4])).toContain(needles[2]);
+    const ours = results.filter(({ error }) => typeof error?.data?.code === 'string');
+    expect(ours.length).toBeGreaterThan(servers.length - 3);
+
+    // All records are there.
+    const routed = (calls: CallView[]) => calls.filter(({ tool: name }) => name === 'wait');
+    while (routed((await project.done<CallList>('GET /calls?limit=500')).calls).length === 0);
+    const shown: Record<string, string> = {
+      ...prefixed('before the change: ', before),
+      ...(await apiAnswers(project, servers)),
+      'answers to changes': answers.join('\n'),
+      'events of the API': JSON.stringify(events.events.items),
+      'what is printed': printed.join(''),
+      'errors for clients': JSON.stringify(ours.map(({ error }) => error)),
+      'command lines': await commandLines(),
+      database: await contentsOf(site),
+    };
+    expect(shown.database).toContain('telling');
+    expect(shown['what is printed']).toContain('bad token ***');
+
+    const found = Object.entries(shown).flatMap(([where, text]) => occurrences(text, needles, where));
+    for (const file of await filesIn(site.home)) {
+      found.push(...occurrences((await readFile(file)).toString('latin1'), needles, file));
+    }
+    expect(found).toEqual([]);
+    await events.cut();
+  });
+});
+
+function prefixed(prefix: string, texts: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [prefix + name, text]));
+}
+
+/** All rows of all tables as text, bytes as hexadecimal digits. */
+async function contentsOf(site: Site): Promise<string> {
+  await using client = await site.connect();
+  const { rows: tables } = await client.query<{ name: string }>(
+    `SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'kb'`,
+  );
+  const texts: string[] = [];
+  for (const { name } of tables) {
+    const { rows } = await client.query<{ text: string }>(`SELECT t::text AS text FROM kb.${name} t`);
+    texts.push(name, ...rows.map(({ text }) => text));
+  }
+  return texts.join('\n');
+}
+
+/** Where a needle is in a text, in any letters, and also as digits; with what stands around it. */
+function occurrences(text: string, needles: string[], where: string): string[] {
+  return needles.flatMap((needle) =>
+    [needle, Buffer.from(needle).toString('hex')].flatMap((form) => {
+      const at = text.toLowerCase().indexOf(form.toLowerCase());
+      return at === -1 ? [] : [`${where}: …${text.slice(Math.max(0, at - 120), at + 60)}…`];
+    }),
+  );
+}
