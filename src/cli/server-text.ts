@@ -1,7 +1,6 @@
 import { styleText } from 'node:util';
 import type { ServerEvent, ServerView } from '../app.ts';
 import { oneLine } from './output.ts';
-import { DEFAULT_PROJECT } from './words.ts';
 
 type State = ServerView['state'];
 type Change = Omit<ServerEvent, 'from'>;
@@ -9,7 +8,7 @@ type Condition = Pick<ServerView, 'state' | 'since' | 'error' | 'next_try'>;
 
 /** What an event is about: a server, or one replica of several. */
 interface Subject extends Condition {
-  /** The server's name, in front of it that of a project other than the default one, and behind it the replica's number. */
+  /** The server's name, and behind a slash the replica's number. */
   label: string;
 }
 
@@ -52,8 +51,9 @@ export function stateColumn(state: State, isColoured: boolean): string {
 
 export function subjectOf({ server, replica }: Change): Subject {
   const changed = server.replicas.find((candidate) => candidate.replica === replica);
-  const name = server.project === DEFAULT_PROJECT ? server.name : `${server.project}/${server.name}`;
-  return changed === undefined ? { ...server, label: name } : { ...changed, label: `${name}/${replica}` };
+  return changed === undefined
+    ? { ...server, label: server.name }
+    : { ...changed, label: `${server.name}/${replica}` };
 }
 
 /** What an event has to say beside the new state. */

@@ -6,6 +6,7 @@ import { complain, print } from './output.ts';
 import { findConfig, home } from './paths.ts';
 import { eventNotes, marks, stateColumn, subjectOf } from './server-text.ts';
 import { onStopSignals } from './signals.ts';
+import { DEFAULT_PROJECT } from './words.ts';
 
 export interface UpFlags {
   config?: string;
@@ -125,6 +126,7 @@ function serverEvent(event: ServerEvent): object {
   const { state, since, error, next_try } = subjectOf(event);
   return {
     event: 'server',
+    project: server.project,
     name: server.name,
     replica,
     from,
@@ -142,7 +144,8 @@ function textReporter(): Reporter {
   const shown = new Map<string, string>();
   let isStopping = false;
   const server = (event: ServerEvent) => {
-    const { label, state, error } = subjectOf(event);
+    const { state, error } = subjectOf(event);
+    const label = labelOf(event);
     // A server that is started says in a moment how that went.
     if (isStopping || state === 'starting' || (state === 'stopped' && event.from === 'idle')) return;
     const text = serverText(event);
@@ -173,8 +176,15 @@ function textReporter(): Reporter {
 }
 
 function serverText(event: ServerEvent): string {
-  const { label, state } = subjectOf(event);
-  return `  ${marks[state]} ${label.padEnd(20)} ${stateColumn(state, false)} ${eventNotes(event)}`.trimEnd();
+  const { state } = subjectOf(event);
+  return `  ${marks[state]} ${labelOf(event).padEnd(20)} ${stateColumn(state, false)} ${eventNotes(event)}`.trimEnd();
+}
+
+/** With the project in front, where it is another than that of the file. */
+function labelOf(event: ServerEvent): string {
+  const { label } = subjectOf(event);
+  const { project } = event.server;
+  return project === DEFAULT_PROJECT ? label : `${project}/${label}`;
 }
 
 function banner(endpoint: string, config: string): string {
