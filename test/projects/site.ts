@@ -267,14 +267,14 @@ export class TestProject {
     return stream;
   }
 
-  /** Settles when this server is in this state, now or later. */
-  async reaches(name: string, state: ServerView['state']): Promise<ServerView> {
+  /** Settles when this server is so, now or later. */
+  async reaches(name: string, fits: (server: ServerView) => boolean): Promise<ServerView> {
     const stream = await this.events();
     const serversIn = ({ event, data = '{}' }: { event?: string; data?: string }) => {
       const told = JSON.parse(data) as { servers: ServerView[]; server: ServerView };
       return event === 'servers' ? told.servers : event === 'server' ? [told.server] : [];
     };
-    const isThere = (server: ServerView) => server.name === name && server.state === state;
+    const isThere = (server: ServerView) => server.name === name && fits(server);
     const event = await stream.events.first((candidate) => serversIn(candidate).some(isThere));
     await stream.cut();
     return serversIn(event).find(isThere)!;
