@@ -27,9 +27,8 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
 
     it('[A10] [A11] a server is disabled and enabled again, and its tools go and come', async () => {
       const project = await site.project();
-      await project.add('box');
       const client = await project.client();
-      await client.toolsOnce((names) => names.includes('echo'));
+      await client.settled(() => project.add('box'));
       const pid = await client.session.callText('pid');
 
       expect(await client.toolsAfter(() => project.change('box', { enabled: false }))).toEqual([]);
@@ -120,9 +119,8 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
 
     it('a server that is renamed keeps what was switched off of it', async () => {
       const project = await site.project();
-      await project.add('box');
       const client = await project.client();
-      await client.toolsOnce((names) => names.includes('echo'));
+      await client.settled(() => project.add('box'));
       await project.done('PATCH /tools/echo', { enabled: false });
       await client.toolsAfter(() => project.change('box', { name: 'chest' }));
       expect(await client.toolsOnce((names) => names.includes('pid'))).not.toContain('echo');
@@ -132,9 +130,8 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
 
     it('[A12] a tool is switched off and on, announced each time, without a restart', async () => {
       const project = await site.project();
-      await project.add('box');
       const client = await project.client();
-      await client.toolsOnce((names) => names.includes('echo'));
+      await client.settled(() => project.add('box'));
       const pid = await client.session.callText('pid');
 
       const off = () => project.done<ToolView>('PATCH /tools/echo', { enabled: false });
@@ -260,9 +257,8 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
   describe('a project that is removed', () => {
     it('ends the sessions of its clients, and lets nobody in any more', async () => {
       const project = await site.project();
-      await project.add('box');
       const client = await project.client();
-      await client.toolsOnce((names) => names.includes('echo'));
+      await client.settled(() => project.add('box'));
       const events = await project.events();
       await site.done(`DELETE /projects/${project.name}`);
 

@@ -65,6 +65,20 @@ export class TestClient {
     return this.toolsOnce(fits);
   }
 
+  /**
+   * Adds a server, and comes back when everything that follows from that has been told: that it is there, and what it
+   * offers, which becomes known with the first list after that. The next notice is one of another change.
+   */
+  async settled(add: () => Promise<unknown>): Promise<string[]> {
+    const isThere = this.announced('tools');
+    await add();
+    await isThere;
+    const isKnown = this.announced('tools');
+    const names = await this.tools();
+    await isKnown;
+    return names;
+  }
+
   /** The next notice that this list has changed. */
   announced(kind: Kind): Promise<RawEvent> {
     return this.stream.events.next(({ message }) => message?.method === `notifications/${kind}/list_changed`);
