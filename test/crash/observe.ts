@@ -1,0 +1,77 @@
+import type { ProductView, ProjectView, SecretView, ServerView, ToolView } from '../../src/api/views.ts';
+import { exchange } from '../helpers/raw-http.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import type { RunningSwitchboard } from '../helpers/switchboard.ts';
+import { keptSecrets, type ServerValue, switchedTools, type Value } from './units.ts';
+
+/** What is there, unit by unit, as clients see it: through the API, and through a tool that shows secrets. */
+export async function observe({ baseUrl, url }: RunningSwitchboard): Promise<Map<string, Value>> {
+  const get = async <Body>(path: string): Promise<Body> => {
+    const { status, text } = await exchange(`${baseUrl}/api/v1${path}`, { method: 'GET' });
+    if (status !== 200) throw new Error(`GET ${path}: HTTP ${status} ${text}`);
+    return JSON.parse(text) as Body;
+  };
+  const { projects } = await get<{ projects: ProjectView[] }>('/projects');
+  const found = new Map<string, Value>();
+  for (const project of projects) {
+    const place = `/projects/${project.id}`;
+    const { servers } = await get<{ servers: ServerView[] }>(`${place}/servers`);
+    const { products } = await get<{ products: ProductView[] }>(`${place}/products`);
+    if (project.name === 'default') {
+      const { secrets } = await get<{ secrets: SecretView[] }>(`${place}/secrets`);
+      const { tools } = await get<{ tools: ToolView[] }>(`${place}/tools`);
+      noteSwitches(found, servers, tools);
+      await noteSecrets(found, url, secrets);
+    } else if (project.name === 'work') {
+      noteServers(found, servers, products);
+    } else {
+      found.set(`project ${project.name}`, {
+        description: project.description,
+        retentionDays: project.retention_days,
+        servers: servers.map(({ name }) => name),
+      });
+    }
+  }
+  return found;
+}
+
+function noteServers(found: Map<string, Value>, servers: ServerView[], products: ProductView[]): void {
+  for (const { name, version, servers: names } of products) {
+    const own = servers.filter(({ product }) => product === name);
+    if (own.length !== names.length) throw new Error(`${name} says that it has ${names}, not ${own.length}`);
+    found.set(`product ${name}`, { version, servers: valuesOfServers(own) });
+  }
+  const others = servers.filter(({ product_id }) => product_id === null);
+  for (const [name, batch] of Map.groupBy(others, (server) => /^batch-\d+/.exec(server.name)?.[0])) {
+    if (name !== undefined) found.set(`batch ${name}`, valuesOfServers(batch));
+    else for (const server of batch) found.set(`server ${server.name}`, valueOfServer(server));
+  }
+}
+
+function noteSwitches(found: Map<string, Value>, servers: ServerView[], tools: ToolView[]): void {
+  for (const name of switchedTools) {
+    found.set(`tool ${name}`, tools.find(({ qualified_name }) => qualified_name === name)?.enabled);
+  }
+  found.set('file spare', servers.find(({ name }) => name === 'spare')?.enabled);
+}
+
+/** The values are never shown by the API: the server `reader` has them in its environment. */
+async function noteSecrets(found: Map<string, Value>, url: string, secrets: SecretView[]): Promise<void> {
+  const session = await RawSession.open(url);
+  for (const { name } of secrets) {
+    if (keptSecrets.includes(name)) {
+      found.set(`secret ${name}`, await session.callText('reader__environment', { name }));
+    } else {
+      found.set(`removable ${name}`, 'there');
+    }
+  }
+  await session.end();
+}
+
+function valuesOfServers(servers: ServerView[]): Record<string, ServerValue> {
+  return Object.fromEntries(servers.map((server) => [server.name, valueOfServer(server)]));
+}
+
+function valueOfServer({ description, config, enabled }: ServerView): ServerValue {
+  return { description, args: 'args' in config ? (config.args ?? []) : [], enabled };
+}

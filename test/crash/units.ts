@@ -1,0 +1,199 @@
+import type { Random } from '../soak/random.ts';
+
+/** What a unit is just now; undefined: it is not there. */
+export type Value = unknown;
+
+/** One change to one unit: all of it happens, or nothing. */
+export interface Change {
+  /** Such as 'product kit-2'. */
+  unit: string;
+  method: string;
+  /** Below /api/v1. */
+  path: string;
+  body?: object;
+  /** What the unit is when it has happened. */
+  after: Value;
+}
+
+type Step = Omit<Change, 'unit'>;
+
+/** Gives a change that is possible for a unit that is so. `mark` is new each time. */
+type Next = (name: string, before: Value, mark: string, random: Random) => Step;
+
+interface Kind {
+  names: string[];
+  next: Next;
+}
+
+export interface ServerValue {
+  description: string | null;
+  args: string[];
+  enabled: boolean;
+}
+
+export interface ProductValue {
+  version: string;
+  servers: Record<string, ServerValue>;
+}
+
+export interface ProjectValue {
+  description: string | null;
+  retentionDays: number | null;
+  servers: string[];
+}
+
+/** Never started: nobody asks the project `work` for anything. */
+const command = 'unused';
+
+/** The tools of the server `box` that are switched on and off. */
+export const switchedTools = ['box__echo', 'box__pid', 'box__progress'];
+
+/** The secrets that are always there. */
+export const keptSecrets = ['KEPT_1', 'KEPT_2', 'KEPT_3'];
+
+const kinds: Record<string, Kind> = {
+  server: { names: numbered('server', 6), next: nextServer },
+  product: { names: numbered('kit', 4), next: nextProduct },
+  batch: { names: numbered('batch', 3), next: nextBatch },
+  project: { names: numbered('project', 4), next: nextProject },
+  secret: { names: keptSecrets, next: nextSecret },
+  removable: { names: ['REMOVABLE_1', 'REMOVABLE_2'], next: nextRemovable },
+  rotation: {
+    names: ['of secrets'],
+    next: () => ({ method: 'POST', path: '/secrets/rotate', after: undefined }),
+  },
+  tool: { names: switchedTools, next: nextTool },
+  file: { names: ['spare'], next: nextFileServer },
+};
+
+export const units: { unit: string; kind: string; name: string }[] = Object.entries(kinds).flatMap(
+  ([kind, { names }]) => names.map((name) => ({ unit: `${kind} ${name}`, kind, name })),
+);
+
+/** The next change to one of the units, any of them. */
+export function nextChange(
+  free: typeof units,
+  valueNow: (unit: string) => Value,
+  mark: string,
+  random: Random,
+): Change {
+  const { unit, kind, name } = random.pick(free);
+  return { unit, ...kinds[kind]!.next(name, valueNow(unit), mark, random) };
+}
+
+function nextServer(name: string, before: Value, mark: string, random: Random): Step {
+  const place = `/projects/work/servers/${name}`;
+  const made = { description: `made by ${mark}`, config: { command, args: [mark] } };
+  const fresh: ServerValue = { description: made.description, args: [mark], enabled: true };
+  if (before === undefined) {
+    const body = { name, transport: 'stdio', ...made };
+    return { method: 'POST', path: '/projects/work/servers', body, after: fresh };
+  }
+  const { enabled } = before as ServerValue;
+  return random.pick<Step>([
+    { method: 'PATCH', path: place, body: made, after: { ...fresh, enabled } },
+    {
+      method: 'PATCH',
+      path: place,
+      body: { enabled: !enabled },
+      after: { ...(before as object), enabled: !enabled },
+    },
+    { method: 'DELETE', path: place, after: undefined },
+  ]);
+}
+
+/** Some servers of a product stay from version to version, some go. All of them show their version. */
+function nextProduct(name: string, before: Value, mark: string, random: Random): Step {
+  const { servers: present = {} } = (before ?? {}) as Partial<ProductValue>;
+  const names = [`${name}-a`, `${name}-b`, `${name}-${random.pick(['c', 'd', 'e'])}`];
+  const manifest = names.map((server) => ({ name: server, transport: 'stdio', command, args: [mark] }));
+  const servers = Object.fromEntries(
+    names.map((server) => [
+      server,
+      { description: null, args: [mark], enabled: present[server]?.enabled ?? true },
+    ]),
+  );
+  const install: Step = {
+    method: 'POST',
+    path: '/projects/work/products',
+    body: { name, version: mark, mcp: { servers: manifest } },
+    after: { version: mark, servers } satisfies ProductValue,
+  };
+  if (before === undefined) return install;
+  const [switched, value] = Object.entries(present)[0]!;
+  const enabled = !value.enabled;
+  return random.pick<Step>([
+    install,
+    install,
+    { method: 'DELETE', path: `/projects/work/products/${name}`, after: undefined },
+    {
+      method: 'PATCH',
+      path: `/projects/work/servers/${switched}`,
+      body: { enabled },
+      after: { ...(before as ProductValue), servers: { ...present, [switched]: { ...value, enabled } } },
+    },
+  ]);
+}
+
+function nextBatch(name: string, _before: Value, mark: string): Step {
+  const names = numbered(name, 4);
+  const entry = { command, args: [mark] };
+  const value: ServerValue = { description: null, args: [mark], enabled: true };
+  return {
+    method: 'POST',
+    path: '/projects/work/import?replace=true',
+    body: { mcpServers: Object.fromEntries(names.map((server) => [server, entry])) },
+    after: Object.fromEntries(names.map((server) => [server, value])),
+  };
+}
+
+function nextProject(name: string, before: Value, mark: string, random: Random): Step {
+  const place = `/projects/${name}`;
+  const description = `made by ${mark}`;
+  const retentionDays = 1 + random.below(100);
+  const body = { description, retention_days: retentionDays };
+  if (before === undefined) {
+    const after: ProjectValue = { description, retentionDays, servers: [] };
+    return { method: 'POST', path: '/projects', body: { name, ...body }, after };
+  }
+  const value = before as ProjectValue;
+  const server = { name: `in-${mark}`, transport: 'http', config: { url: 'http://127.0.0.1:1/' } };
+  return random.pick<Step>([
+    { method: 'PATCH', path: place, body, after: { ...value, description, retentionDays } },
+    {
+      method: 'POST',
+      path: `${place}/servers`,
+      body: server,
+      after: { ...value, servers: [...value.servers, server.name] },
+    },
+    { method: 'DELETE', path: place, after: undefined },
+  ]);
+}
+
+function nextSecret(name: string, _before: Value, mark: string): Step {
+  const value = `value of ${mark}`;
+  return { method: 'PUT', path: `/projects/default/secrets/${name}`, body: { value }, after: value };
+}
+
+/** Its value cannot be seen. */
+function nextRemovable(name: string, before: Value, mark: string): Step {
+  const path = `/projects/default/secrets/${name}`;
+  return before === undefined
+    ? { method: 'PUT', path, body: { value: mark }, after: 'there' }
+    : { method: 'DELETE', path, after: undefined };
+}
+
+function nextTool(name: string, before: Value): Step {
+  const enabled = !before;
+  return { method: 'PATCH', path: `/projects/default/tools/${name}`, body: { enabled }, after: enabled };
+}
+
+/** A server of the configuration file can only be switched. */
+function nextFileServer(name: string, before: Value): Step {
+  const enabled = !before;
+  return { method: 'PATCH', path: `/projects/default/servers/${name}`, body: { enabled }, after: enabled };
+}
+
+function numbered(name: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${name}-${index + 1}`);
+}
