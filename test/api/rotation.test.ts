@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest';
+import type { ServerTest } from '../../src/api/views.ts';
+import { exchange } from '../helpers/raw-http.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+
+const rotations = 20;
+const headers = { 'content-type': 'application/json' };
+
+it('has the secrets at hand for servers that connect while they are rotated', async () => {
+  await using switchboard = await startSwitchboard({ mcpServers: {} });
+  const ask = (method: string, path: string, body?: object) =>
+    exchange(`${switchboard.baseUrl}/api/v1${path}`, { method, headers, body });
+  await ask('PUT', '/projects/default/secrets/TOKEN', { value: 'a secret' });
+  // Nobody listens there: that it was tried tells that the secret was there.
+  const config = { url: 'http://127.0.0.1:1/', headers: { authorization: `\${TOKEN}` } };
+  await ask('POST', '/projects/default/servers', { name: 'remote', transport: 'http', config });
+
+  let isOver = false;
+  const connect = async () => {
+    const errors = new Set<string | null>();
+    while (!isOver) {
+      const { text } = await ask('POST', '/projects/default/servers/remote/test');
+      errors.add((JSON.parse(text) as ServerTest).error);
+    }
+    return errors;
+  };
+  const connecting = Promise.all([connect(), connect()]);
+  for (let count = 0; count < rotations; count++) {
+    expect((await ask('POST', '/secrets/rotate')).status).toBe(200);
+  }
+  isOver = true;
+  const [first, second] = await connecting;
+  const others = [...first.union(second)].filter((error) => !error?.includes('ECONNREFUSED'));
+  expect(others).toEqual([]);
+});
