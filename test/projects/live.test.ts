@@ -176,6 +176,19 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await client.tools()).not.toContain('echo');
     });
 
+    // BUG: what is switched off is known by the name of the group, and the server has another one now.
+    it('[A12] a tool that is switched off stays so when its server joins a group', async () => {
+      const project = await site.project();
+      const client = await project.client();
+      await client.settled(() => project.add('box'));
+      await client.toolsAfter(() => project.done('PATCH /tools/echo', { enabled: false }));
+      await client.toolsAfter(() => project.change('box', { group: 'boxes' }));
+      expect(await client.tools()).not.toContain('echo');
+      expect(await client.errorOf('boxes__echo')).toMatchObject({ code: -32602 });
+      await client.toolsAfter(() => project.change('box', { group: null, prefix: 'b' }));
+      expect(await client.tools()).not.toContain('echo');
+    });
+
     it('resources, templates and prompts are announced too', async () => {
       const project = await site.project();
       const client = await project.client();
@@ -225,7 +238,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await client.toolsAfter(insert, (names) => names.length > 0)).toEqual(toolsOfBox);
       const disable = () =>
         site.query('UPDATE kb.project_mcp_servers SET enabled = false WHERE project_id = $1', [project.id]);
-      expect(await client.toolsAfter(disable)).toEqual([]);
+      await client.toolsAfter(disable, (names) => names.length === 0);
       expect(await project.server('box')).toMatchObject({ enabled: false, version: 2 });
     });
 

@@ -504,7 +504,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
     });
   });
 
-  describe('that is renamed while clients are connected', () => {
+  describe('that is renamed or removed while clients are connected', () => {
     it('goes on under its id, and is known by its new name alone', async () => {
       const project = await site.project();
       await project.add('box');
@@ -531,6 +531,27 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
         code: 'unknown_project',
       });
       expect(await site.done(`GET /projects/${project.id}`)).toMatchObject({ name: renamed });
+    });
+
+    // BUG: what a session follows outlives the project, and leads to a server that was stopped.
+    it('and is made anew, has resources that can be followed again', async () => {
+      const client = await everything();
+      const name = 'made-anew';
+      const uri = `resource://${name}%2Fnotes/note://todo`;
+      for (const time of ['first', 'second']) {
+        const project = await site.createProject(name);
+        onTestFinished(async () => void (await site.ask(`DELETE /projects/${project.id}`)));
+        await client.toolsAfter(
+          () => project.add('notes', { fixture: 'notes', who: time }),
+          (names) => names.includes(`${name}__notes__touch`),
+        );
+        expect(await client.session.request('resources/subscribe', { uri })).toMatchObject({ result: {} });
+        const updated = client.stream.events.next(({ message }) => message?.method === UPDATED);
+        await client.session.call(`${name}__notes__touch`, { uri: 'note://todo' });
+        expect((await updated).message?.params).toEqual({ uri });
+        await client.toolsAfter(() => site.done(`DELETE /projects/${name}`));
+        await site.witness.sees(time, 'end');
+      }
     });
 
     it('leaves its old name to another one', async () => {
