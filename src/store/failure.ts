@@ -9,6 +9,7 @@ const systemCodes = new Set([
 /** `pg` gives these no code. */
 const lossMessages =
   /Connection terminated|timeout expired|timeout exceeded when trying to connect|Query read timeout|not queryable|Client was closed|Cannot use a pool after/;
+const UNIQUE_VIOLATION = '23505';
 /** Characters that JSON may have and the database cannot keep: NUL, half a surrogate pair. */
 const badTextCodes = new Set(['22P05', '22P02', '22021']);
 
@@ -39,6 +40,11 @@ export function translate(error: unknown, label: string): unknown {
     );
   }
   return error;
+}
+
+/** Whether a row was refused because of this unique constraint. */
+export function violates(error: unknown, constraint: string): boolean {
+  return codeOf(error) === UNIQUE_VIOLATION && (error as { constraint?: string }).constraint === constraint;
 }
 
 export function codeOf(error: unknown): string | undefined {

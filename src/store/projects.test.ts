@@ -186,24 +186,6 @@ describe('servers of a project', () => {
     expect(changes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
-  it('take their switches along to a new name, and away', async () => {
-    const { id } = await newProject();
-    await store.createServers(id, named('one'), false);
-    await store.setSwitch(id, 'one', 'tool', false);
-    await store.setSwitch(id, 'one', 'tool', false);
-    await store.setSwitch(id, 'file', null, false);
-    await store.changeServer(id, 'one', { name: 'two' }, undefined);
-    expect((await store.project(id))!.switches).toEqual(
-      expect.arrayContaining([
-        { server_name: 'two', tool_name: 'tool' },
-        { server_name: 'file', tool_name: null },
-      ]),
-    );
-    await store.deleteServer(id, 'two', undefined);
-    await store.setSwitch(id, 'file', null, true);
-    expect((await store.project(id))!.switches).toEqual([]);
-  });
-
   it('refuse characters that the database cannot keep', async () => {
     const { id } = await newProject();
     for (const text of ['NUL \0', 'half \ud800']) {

@@ -1,10 +1,11 @@
 import { SwitchboardError } from '../errors.ts';
 import type { Database, Queries } from './database.ts';
-import { codeOf } from './failure.ts';
+import { violates } from './failure.ts';
 import type { NewProject, ProjectRow, ProjectState } from './types.ts';
 
 const DEFAULT_PROJECT = 'default';
-const UNIQUE_VIOLATION = '23505';
+/** The constraint that keeps their names apart. */
+const NAMES = 'projects_name_key';
 
 export class Projects {
   private readonly database: Database;
@@ -88,10 +89,6 @@ export function notFound(kind: string, name: string, project: string): Switchboa
   return new SwitchboardError('not_found', `There is no ${kind} "${name}" in project "${project}".`);
 }
 
-export function isUniqueViolation(error: unknown): boolean {
-  return codeOf(error) === UNIQUE_VIOLATION;
-}
-
 async function readStates(queries: Queries, id: string | undefined): Promise<ProjectState[]> {
   const projects = await queries
     .selectFrom('projects')
@@ -163,7 +160,7 @@ async function nameTaken<Result>(name: string | undefined, work: () => Promise<R
   try {
     return await work();
   } catch (error) {
-    if (!isUniqueViolation(error) || name === undefined) throw error;
+    if (!violates(error, NAMES) || name === undefined) throw error;
     throw new SwitchboardError('conflict', `There is a project "${name}" already.`, {
       cause: error,
       data: { names: [name] },

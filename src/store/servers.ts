@@ -1,8 +1,11 @@
 import { SwitchboardError } from '../errors.ts';
 import type { Changes, Database } from './database.ts';
-import { isUniqueViolation, notFound, requireProject, requireVersion } from './projects.ts';
+import { violates } from './failure.ts';
+import { notFound, requireProject, requireVersion } from './projects.ts';
 import type { NewServer, ProjectRow, ServerRow } from './types.ts';
 
+/** The constraint that keeps their names apart. */
+const NAMES = 'project_mcp_servers_project_id_name_key';
 const columns = ['name', 'description', 'transport', 'config', 'settings', 'enabled'] as const;
 
 export class ServerRows {
@@ -44,7 +47,7 @@ export class ServerRows {
       try {
         return await updateServer(changes, server, input);
       } catch (error) {
-        if (isUniqueViolation(error) && input.name !== undefined) throw namesTaken([input.name], project);
+        if (violates(error, NAMES) && input.name !== undefined) throw namesTaken([input.name], project);
         throw error;
       }
     });

@@ -172,20 +172,38 @@ CREATE TRIGGER keep_default BEFORE DELETE ON kb.projects
 CREATE TRIGGER keep_default_name BEFORE UPDATE OF name ON kb.projects
   FOR EACH ROW WHEN (OLD.name = 'default' AND NEW.name <> 'default') EXECUTE FUNCTION kb.keep_default_project();
 
--- A switch belongs to a server's name: servers of the configuration file have no row.
+-- A switch of a tool belongs to a name, that of a group or of a server without one, and stays when the server goes: it may
+-- come back. A server that gets another such name takes what was switched off along. Switches of whole servers are for
+-- those of the configuration file, which have no row.
+CREATE FUNCTION kb.switch_owner(name text, settings jsonb) RETURNS text LANGUAGE sql IMMUTABLE
+  RETURN coalesce(settings ->> 'group', name);
+
 CREATE FUNCTION kb.move_switches() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF TG_OP = 'DELETE' THEN
-    DELETE FROM kb.switches WHERE project_id = OLD.project_id AND server_name = OLD.name;
-  ELSE
-    UPDATE kb.switches SET server_name = NEW.name WHERE project_id = OLD.project_id AND server_name = OLD.name;
-  END IF;
+  -- All that the statement changed is looked at together: several may leave one group for different names.
+  INSERT INTO kb.switches (project_id, server_name, tool_name)
+    SELECT after.project_id, kb.switch_owner(after.name, after.settings), switches.tool_name
+    FROM before JOIN after USING (id)
+    JOIN kb.switches ON switches.project_id = before.project_id
+      AND switches.server_name = kb.switch_owner(before.name, before.settings)
+    WHERE switches.tool_name IS NOT NULL
+      AND (before.project_id, kb.switch_owner(before.name, before.settings))
+        <> (after.project_id, kb.switch_owner(after.name, after.settings))
+    ON CONFLICT DO NOTHING;
+  DELETE FROM kb.switches USING before
+    WHERE switches.project_id = before.project_id
+      AND switches.server_name = kb.switch_owner(before.name, before.settings)
+      AND switches.tool_name IS NOT NULL
+      AND NOT EXISTS (
+        SELECT FROM kb.project_mcp_servers AS server
+        WHERE server.project_id = before.project_id
+          AND kb.switch_owner(server.name, server.settings) = switches.server_name
+      );
   RETURN NULL;
 END $$;
-CREATE TRIGGER delete_switches AFTER DELETE ON kb.project_mcp_servers
-  FOR EACH ROW EXECUTE FUNCTION kb.move_switches();
-CREATE TRIGGER rename_switches AFTER UPDATE OF name ON kb.project_mcp_servers
-  FOR EACH ROW WHEN (OLD.name <> NEW.name) EXECUTE FUNCTION kb.move_switches();
+CREATE TRIGGER move_switches AFTER UPDATE ON kb.project_mcp_servers
+  REFERENCING OLD TABLE AS before NEW TABLE AS after
+  FOR EACH STATEMENT EXECUTE FUNCTION kb.move_switches();
 
 -- Every process on this database follows the projects by these.
 CREATE FUNCTION kb.announce_project() RETURNS trigger LANGUAGE plpgsql AS $$
