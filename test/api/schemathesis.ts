@@ -40,7 +40,6 @@ const checks = [
   'unsupported_method',
   'allow_header_conformance',
   'use_after_free',
-  'ensure_resource_availability',
 ];
 
 /** Tries an API by its OpenAPI document, as schemathesis.toml says. What it leaves behind goes into the folder. */

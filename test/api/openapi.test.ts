@@ -1,0 +1,278 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EventStream, exchange, openExchange } from '../helpers/raw-http.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { Contract } from './contract.ts';
+
+const box = fixtureServer('toolbox');
+const stdio = { name: 'made', transport: 'stdio', config: { command: box.command, args: box.args } };
+const missing = { transport: 'stdio', config: { command: 'switchboard-has-no-such-command' } };
+const manifest = (version: string, ...names: string[]) => ({
+  name: 'kit',
+  version,
+  mcp: { servers: names.map((name) => ({ name, transport: 'http', url: `http://127.0.0.1:1/${version}` })) },
+});
+
+describe('the document of the API, held against its answers', () => {
+  let switchboard: RunningSwitchboard;
+  let contract: Contract;
+
+  beforeAll(async () => {
+    switchboard = await startSwitchboard({ mcpServers: { box } });
+    contract = await Contract.read(`${switchboard.baseUrl}/api/v1`);
+  });
+  afterAll(() => switchboard.stop());
+
+  const ask: Contract['ask'] = (...question) => contract.ask(...question);
+  /** The answer, which has to have this status; an error has to have this code too. */
+  const gets = async (status: number, ...[operation, question]: Parameters<Contract['ask']>) => {
+    const answer = await ask(operation, question);
+    expect(answer.status, JSON.stringify(answer.body)).toBe(status);
+    return answer;
+  };
+  const fails = async (code: string, ...question: Parameters<Contract['ask']>) => {
+    const { body } = await ask(...question);
+    expect(body).toMatchObject({ error: { code } });
+    return (body as { error: unknown }).error as {
+      message: string;
+      details: { problems?: { path: string }[] };
+    };
+  };
+
+  it('has them right for Switchboard itself', async () => {
+    const { body } = await gets(200, 'getStatus');
+    expect(body.database).toEqual({ mode: 'server', connected: true, error: null });
+    await gets(200, 'getOpenapi');
+    await fails('invalid_input', 'getStatus', { query: '?verbose=1' });
+    await fails('invalid_input', 'getOpenapi', { query: '?x' });
+  });
+
+  it('has them right for projects', async () => {
+    const at = { project: 'web' };
+    const { headers, body: made } = await gets(201, 'createProject', { body: { name: 'web' } });
+    expect(headers.location).toBe(`/api/v1/projects/${made.id}`);
+    expect(headers.etag).toBe(`"${made.version}"`);
+    await fails('conflict', 'createProject', { body: { name: 'web' } });
+    await fails('invalid_input', 'createProject', { body: { name: '' } });
+    const { body: list } = await gets(200, 'listProjects');
+    expect(list.projects).toContainEqual(made);
+    await fails('invalid_input', 'listProjects', { query: '?limit=1' });
+    expect((await gets(200, 'getProject', { at })).body).toEqual(made);
+    expect((await gets(200, 'getProject', { at: { project: String(made.id) } })).body).toEqual(made);
+    await fails('unknown_project', 'getProject', { at: { project: 'nowhere' } });
+
+    const ifMatch = { 'if-match': headers.etag! };
+    const { body: changed } = await gets(200, 'changeProject', {
+      ...{ at, headers: ifMatch },
+      body: { description: 'Ours', record_payloads: true, retention_days: null },
+    });
+    expect(changed).toMatchObject({ description: 'Ours', record_payloads: true, retention_days: null });
+    expect(changed.version).toBeGreaterThan(Number(made.version));
+    await fails('version_conflict', 'changeProject', { at, headers: ifMatch, body: { description: 'Mine' } });
+    await fails('version_conflict', 'removeProject', { at, headers: ifMatch });
+    await fails('invalid_input', 'removeProject', { at, headers: { 'if-match': 'W/"1"' } });
+    await fails('read_only', 'removeProject');
+    await gets(204, 'removeProject', { at, headers: { 'if-match': `"${changed.version}"` } });
+    await fails('unknown_project', 'changeProject', { at, body: { description: 'Gone' } });
+  });
+
+  it('has them right for servers', async () => {
+    const at = { name: 'made' };
+    const { headers, body: made } = await gets(201, 'createServer', { body: stdio });
+    expect(headers.location).toBe('/api/v1/projects/default/servers/made');
+    expect(headers.etag).toBe(`"${made.version}"`);
+    await fails('conflict', 'createServer', { body: stdio });
+    const { details } = await fails('invalid_input', 'createServer', {
+      body: { ...stdio, name: 'wrong', replicas: 0 },
+    });
+    expect(details.problems).toMatchObject([{ path: 'replicas' }]);
+    const { body: list } = await gets(200, 'listServers');
+    expect(list.servers).toMatchObject([{ name: 'box' }, { name: 'made' }]);
+    await fails('unknown_project', 'listServers', { at: { project: 'nowhere' } });
+    expect((await gets(200, 'getServer', { at })).body).toEqual(made);
+    await fails('not_found', 'getServer', { at: { name: 'nobody' } });
+
+    const ifMatch = { 'if-match': headers.etag! };
+    const settings = {
+      group: 'makers',
+      replicas: 2,
+      labels: { tier: 'fast' },
+      prefix: 'm',
+      timeout_ms: 9_000,
+    };
+    const { body: changed } = await gets(200, 'changeServer', { at, headers: ifMatch, body: settings });
+    expect(changed).toMatchObject({ group: 'makers', replica_count: 2, prefix: 'm', timeout_ms: 9_000 });
+    await fails('version_conflict', 'changeServer', { at, headers: ifMatch, body: { replicas: 3 } });
+    await fails('version_conflict', 'removeServer', { at, headers: ifMatch });
+    await fails('read_only', 'changeServer', { at: { name: 'box' }, body: { replicas: 2 } });
+    await fails('read_only', 'removeServer', { at: { name: 'box' } });
+    const { body: disabled } = await gets(200, 'changeServer', { at, body: { enabled: false } });
+    expect(disabled.state).toBe('disabled');
+    await gets(200, 'changeServer', {
+      at,
+      body: { enabled: true, group: null, replicas: null, prefix: null },
+    });
+
+    expect((await gets(200, 'testServer', { at })).body).toMatchObject({ ok: true, error: null });
+    await gets(201, 'createServer', { body: { name: 'missing', ...missing } });
+    const { body: failure } = await gets(200, 'testServer', { at: { name: 'missing' } });
+    expect(failure).toMatchObject({ ok: false, error: expect.stringContaining('was not found') });
+    await fails('not_found', 'testServer', { at: { name: 'nobody' } });
+    await gets(200, 'getServerLog', { at: { name: 'box' } });
+    await fails('not_found', 'getServerLog', { at: { name: 'nobody' } });
+    await gets(204, 'removeServer', { at });
+    await gets(204, 'removeServer', { at: { name: 'missing' } });
+    await fails('not_found', 'removeServer', { at });
+  });
+
+  it('has them right for the events of servers', async () => {
+    const response = await openExchange(contract.urlOf('followServers'), { method: 'GET' });
+    expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'text/event-stream']);
+    const stream = new EventStream(response);
+    const first = await stream.events.first(({ event }) => event === 'servers');
+    contract.checkValue('ServerList', JSON.parse(first.data!));
+    await gets(200, 'changeServer', { at: { name: 'box' }, body: { enabled: false } });
+    await gets(200, 'changeServer', { at: { name: 'box' }, body: { enabled: true } });
+    await gets(200, 'listTools');
+    const events = await stream.events.several(3, ({ event }) => event === 'server');
+    for (const { data } of events) contract.checkValue('ServerEvent', JSON.parse(data!));
+    await stream.cut();
+    contract.seen.add('followServers 200');
+    await fails('unknown_project', 'followServers', { at: { project: 'nowhere' } });
+  });
+
+  it('has them right for tools', async () => {
+    const { body } = await gets(200, 'listTools');
+    expect(body.tools).toContainEqual(
+      expect.objectContaining({ qualified_name: 'box__echo', server: 'box' }),
+    );
+    const at = { tool: 'box__echo' };
+    const { body: off } = await gets(200, 'switchTool', { at, body: { enabled: false } });
+    expect(off).toMatchObject({ qualified_name: 'box__echo', enabled: false });
+    expect((await gets(200, 'listTools')).body.tools).toContainEqual(off);
+    await gets(200, 'switchTool', { at, body: { enabled: true } });
+    await fails('unknown_tool', 'switchTool', { at: { tool: 'nothing' }, body: { enabled: true } });
+    await fails('invalid_input', 'switchTool', { at, body: { enabled: 'no' } });
+    await fails('unknown_project', 'listTools', { at: { project: 'nowhere' } });
+  });
+
+  it('has them right for secrets', async () => {
+    const at = { secret: 'TOKEN' };
+    const { headers } = await gets(201, 'putSecret', { at, body: { value: 'open sesame' } });
+    expect(headers.location).toBe('/api/v1/projects/default/secrets/TOKEN');
+    await gets(200, 'putSecret', { at, body: { value: 'close sesame' } });
+    await fails('invalid_input', 'putSecret', { at, body: { value: '' } });
+    await fails('invalid_input', 'putSecret', { at: { secret: 'not-a-name' }, body: { value: 'x' } });
+    const { body } = await gets(200, 'listSecrets');
+    expect(body.secrets).toMatchObject([{ name: 'TOKEN', used_by: [] }]);
+    expect(JSON.stringify(body)).not.toContain('sesame');
+    await fails('unknown_project', 'listSecrets', { at: { project: 'nowhere' } });
+    expect((await gets(200, 'rotateSecrets')).body).toMatchObject({ rotated: 1 });
+    await fails('invalid_input', 'rotateSecrets', { query: '?now' });
+    await gets(204, 'removeSecret', { at });
+    await fails('not_found', 'removeSecret', { at });
+  });
+
+  it('has them right for products', async () => {
+    const { headers, body } = await gets(201, 'installProduct', { body: manifest('1', 'one', 'two') });
+    expect(headers.location).toBe('/api/v1/projects/default/products/kit');
+    expect(body).toMatchObject({ added: ['one', 'two'], changed: [], removed: [], unchanged: [] });
+    const upgrade = await gets(200, 'installProduct', { body: manifest('2', 'two', 'three') });
+    expect(upgrade.body).toMatchObject({ added: ['three'], changed: ['two'], removed: ['one'] });
+    await fails('conflict', 'installProduct', { body: { ...manifest('1', 'two'), name: 'other' } });
+    const { details } = await fails('invalid_input', 'installProduct', { body: manifest('3', 'a', 'a') });
+    expect(details.problems).toMatchObject([{ path: 'mcp.servers[1].name' }]);
+    const { body: list } = await gets(200, 'listProducts');
+    expect(list.products).toMatchObject([{ name: 'kit', version: '2', servers: ['two', 'three'] }]);
+    await fails('unknown_project', 'listProducts', { at: { project: 'nowhere' } });
+    await fails('read_only', 'removeServer', { at: { name: 'two' } });
+    await gets(204, 'removeProduct', { at: { product: 'kit' } });
+    await fails('not_found', 'removeProduct', { at: { product: 'kit' } });
+  });
+
+  it('has them right for imports', async () => {
+    const body = { mcpServers: { one: missing.config, two: { url: 'http://127.0.0.1:1/' } } };
+    expect((await gets(201, 'importServers', { body })).body).toMatchObject({ imported: ['one', 'two'] });
+    await fails('conflict', 'importServers', { body });
+    await gets(201, 'importServers', { query: '?replace=true', body });
+    await fails('invalid_input', 'importServers', { body: {} });
+    await fails('invalid_input', 'importServers', { query: '?replace=perhaps', body });
+    for (const name of ['one', 'two']) await gets(204, 'removeServer', { at: { name } });
+  });
+
+  it('has them right for records of calls', async () => {
+    await gets(200, 'changeProject', { body: { record_payloads: true } });
+    const session = await RawSession.open(switchboard.url);
+    for (const text of ['first', 'second']) await session.callText('box__echo', { text });
+    await session.end();
+    const calls = async (query: string) =>
+      (await gets(200, 'listCalls', { query: `?tool=echo${query}` })).body;
+    await expect.poll(async () => (await calls('')).calls, { timeout: 10_000 }).toHaveLength(2);
+    const { next_cursor: cursor, ...page } = await calls('&limit=1');
+    expect(page.calls).toMatchObject([{ server: 'box', tool: 'echo', status: 'ok', replica: 1 }]);
+    expect(JSON.stringify(page.calls)).toContain('second');
+    const rest = await calls(`&limit=1&cursor=${cursor}`);
+    expect(JSON.stringify(rest.calls)).toContain('first');
+    const { details } = await fails('invalid_input', 'listCalls', { query: '?limit=501&since=never' });
+    expect(details.problems?.map(({ path }) => path).toSorted()).toEqual(['limit', 'since']);
+    await fails('invalid_input', 'listCalls', { query: '?cursor=made-up' });
+  });
+
+  it('has them right for what is refused at the door', async () => {
+    const url = contract.urlOf('createProject');
+    const send = async (path: string, request: object) => {
+      const { status, headers, json } = await exchange(path, request);
+      contract.checkValue('Failure', json);
+      return { status, allow: headers.allow };
+    };
+    expect(await send(`${url}/default/nowhere`, { method: 'GET' })).toMatchObject({ status: 404 });
+    expect(await send(url, { method: 'PUT', body: {} })).toEqual({ status: 405, allow: 'GET, HEAD, POST' });
+    const type = { 'content-type': 'text/plain' };
+    expect(await send(url, { headers: type, body: '{}' })).toMatchObject({ status: 415 });
+    const large = JSON.stringify({ name: 'x', description: 'x'.repeat(5 * 1024 * 1024) });
+    const json = { 'content-type': 'application/json' };
+    expect(await send(url, { headers: json, body: large })).toMatchObject({ status: 413 });
+    expect(await send(url, { headers: json, body: '{"name": "x",}' })).toMatchObject({ status: 400 });
+  });
+
+  it('was held against every answer that it has', () => {
+    expect(contract.promised.filter((answer) => !contract.seen.has(answer))).toEqual([]);
+    const failures = contract.promised.map((answer) => `${answer.split(' ')[0]} failure`);
+    expect(failures.filter((answer) => !contract.seen.has(answer))).toEqual([]);
+  });
+});
+
+it('holds where there is no database', async () => {
+  await using switchboard = await startSwitchboard({ mcpServers: { box } }, { database: 'none' });
+  const contract = await Contract.read(`${switchboard.baseUrl}/api/v1`);
+  const { body } = await contract.ask('getStatus');
+  expect(body.database).toEqual({ mode: 'none', connected: false, error: null });
+  for (const operation of ['listProjects', 'getProject', 'listServers', 'listTools']) {
+    expect((await contract.ask(operation)).status, operation).toBe(200);
+  }
+  const refused: [string, object][] = [
+    ['createProject', { body: { name: 'web' } }],
+    ['changeProject', { body: { description: 'x' } }],
+    ['createServer', { body: stdio }],
+    ['changeServer', { at: { name: 'box' }, body: { enabled: false } }],
+    ['switchTool', { at: { tool: 'box__echo' }, body: { enabled: false } }],
+    ['listSecrets', {}],
+    ['putSecret', { at: { secret: 'TOKEN' }, body: { value: 'x' } }],
+    ['removeSecret', { at: { secret: 'TOKEN' } }],
+    ['rotateSecrets', {}],
+    ['listProducts', {}],
+    ['installProduct', { body: manifest('1', 'one') }],
+    ['removeProduct', { at: { product: 'kit' } }],
+    ['listCalls', {}],
+    ['importServers', { body: { mcpServers: { one: missing.config } } }],
+  ];
+  for (const [operation, question] of refused) {
+    const answer = await contract.ask(operation, question);
+    expect([operation, answer.status, answer.body]).toMatchObject([
+      operation,
+      503,
+      { error: { code: 'no_database' } },
+    ]);
+  }
+});
