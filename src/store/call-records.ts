@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
-import { storableJson } from './text.ts';
+import { storableJson, storableName } from './text.ts';
 import type { CallRecord } from './types.ts';
 
 /**
@@ -79,7 +79,16 @@ function keyOf({ projectId, client, method, server, replica, tool }: Kind): stri
 }
 
 function kindOf({ projectId, client, method, server, replica, tool }: Kind, number: number): object {
-  return { number, project_id: projectId, client, method, server_name: server, replica, tool_name: tool };
+  return { number, project_id: projectId, replica, ...namesOf({ client, method, server, tool }) };
+}
+
+function namesOf({ client, method, server, tool }: Pick<Kind, 'client' | 'method' | 'server' | 'tool'>) {
+  return {
+    client: storableName(client),
+    method: storableName(method),
+    server_name: server && storableName(server),
+    tool_name: tool && storableName(tool),
+  };
 }
 
 /** The lock keeps projects from going between the look at them and the end of the statement. */
@@ -136,11 +145,8 @@ function rowOf(call: CallRecord): Record<keyof typeof columns, unknown> {
     run_id: call.runId,
     message_id: call.messageId,
     step: call.step,
-    client: call.client,
-    method: call.method,
-    server_name: call.server,
+    ...namesOf(call),
     replica: call.replica,
-    tool_name: call.tool,
     input: call.input && storableJson(call.input),
     output: call.output && storableJson(call.output),
     status: call.status,

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectTo, freshDatabase, type TestDatabase } from '../../test/helpers/database.ts';
 import { openTestStore } from '../../test/helpers/store.ts';
@@ -39,6 +39,8 @@ function call(projectId: string, more: Partial<CallRecord> = {}): CallRecord {
     ...more,
   };
 }
+
+const chinese = (length: number) => Array.from({ length }, () => randomInt(0x4e00, 0x9fa5));
 
 describe('records of calls', () => {
   it('have what was recorded', async () => {
@@ -88,6 +90,44 @@ describe('records of calls', () => {
       expect.objectContaining({ input: 'a\ufffd', client: 'NUL ', tool_name: 'half \ufffd' }),
     );
     expect(calls).toContainEqual(expect.objectContaining({ run_id: null, step: 2 }));
+  });
+
+  it.each([
+    ['Latin', (length: number) => randomBytes(length).toString('base64').slice(0, length), 1_024],
+    // Three bytes each, and nothing that repeats: what is compressed has more room.
+    ['Chinese', (length: number) => String.fromCodePoint(...chinese(length)), 682],
+  ])('have names that are cut where they are too long: %s', async (_script, make, kept) => {
+    const id = await newProject();
+    const [client, method, server, tool] = [make(9_000), make(9_000), make(9_000), make(9_000)];
+    const long = { client, method, server, tool };
+    await store.recordCalls([call(id, long), call(id), call(id, { ...long, input: '{}' })]);
+    const { calls } = await store.calls(id, { limit: 10, server, tool });
+    const row = {
+      client: client.slice(0, kept),
+      method: method.slice(0, kept),
+      server_name: server.slice(0, kept),
+      tool_name: tool.slice(0, kept),
+    };
+    expect(calls).toEqual([expect.objectContaining(row), expect.objectContaining(row)]);
+    expect((await store.calls(id, { limit: 10 })).calls).toHaveLength(3);
+  });
+
+  it('that take too long to write are not a reason to think that the database is away', async () => {
+    const id = await newProject();
+    await using client = await connectTo(database.name);
+    await client.query('BEGIN; LOCK TABLE kb.agent_run_tool_calls');
+    const recording = store.recordCalls([call(id)]);
+    recording.catch(() => {});
+    const cancel = `SELECT pg_cancel_backend(pid) AS done FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    await expect.poll(async () => (await client.query(cancel)).rows).toEqual([{ done: true }]);
+    await expect(recording).rejects.toMatchObject({
+      code: 'internal',
+      kind: { retryable: false },
+      message: expect.stringContaining('did not finish in time: canceling statement'),
+    });
+    await client.query('ROLLBACK');
+    expect(store.told).toEqual([]);
   });
 
   it('are written while projects go', async () => {

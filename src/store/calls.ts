@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { SwitchboardError } from '../errors.ts';
 import { writeCalls } from './call-records.ts';
 import type { Database } from './database.ts';
+import { storableName } from './text.ts';
 import type { CallFilter, CallPage, CallRecord, CallRow } from './types.ts';
 
 const DELETE_BATCH = 5_000;
@@ -22,8 +23,8 @@ export class Calls {
     const after = filter.cursor === undefined ? undefined : parseCursor(filter.cursor);
     return this.database.run(async (queries) => {
       let query = queries.selectFrom('agent_run_tool_calls').selectAll().where('project_id', '=', projectId);
-      if (server !== undefined) query = query.where('server_name', '=', server);
-      if (tool !== undefined) query = query.where('tool_name', '=', tool);
+      if (server !== undefined) query = query.where('server_name', '=', storableName(server));
+      if (tool !== undefined) query = query.where('tool_name', '=', storableName(tool));
       // Said twice where it is so, because the index of those that failed has no others.
       if (status !== undefined) query = query.where('status', '=', status);
       if (status !== undefined && status !== 'ok') query = query.where('status', '!=', 'ok');

@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { administer, connectTo, freshDatabase } from '../../test/helpers/database.ts';
 import { proxyDatabase } from '../../test/helpers/database-proxy.ts';
 import { defaultProjectOf, openTestStore } from '../../test/helpers/store.ts';
 import { addressOf } from './address.ts';
+import { Database } from './database.ts';
 import { Listener } from './listener.ts';
 import type { Store } from './types.ts';
 
@@ -148,6 +150,25 @@ describe('when the database goes away', () => {
     await store[Symbol.asyncDispose]();
     expect(performance.now() - before).toBeLessThan(4_000);
   });
+});
+
+it('a statement that takes too long does not make the database suspected', async () => {
+  await using fresh = await freshDatabase();
+  let suspicions = 0;
+  const database = new Database(addressOf(fresh.url), {
+    outage: () => undefined,
+    suspected: () => suspicions++,
+  });
+  try {
+    const late = database.write(async (changes) => {
+      await sql`SET LOCAL statement_timeout = 50`.execute(changes);
+      await sql`SELECT pg_sleep(10)`.execute(changes);
+    });
+    await expect(late).rejects.toMatchObject({ code: 'internal' });
+    expect(suspicions).toBe(0);
+  } finally {
+    await database.close();
+  }
 });
 
 describe('opening', () => {

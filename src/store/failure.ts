@@ -1,7 +1,9 @@
 import { SwitchboardError } from '../errors.ts';
 
-/** Of PostgreSQL: connection, resources, ended by an operator or by its time limit, trouble of its system, a standby. */
-const unavailableCodes = /^(08|53|57|58|25006$)/;
+/** Of PostgreSQL: connection, resources, ended by an operator, trouble of its system, a standby. */
+const unavailableCodes = /^(08|53|57(?!014)|58|25006$)/;
+/** One statement was ended, nearly always by its time limit: the database is there. */
+const CANCELLED = '57014';
 const systemCodes = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'ENOTFOUND', 'EAI_AGAIN', 'EPIPE', 'ETIMEDOUT'],
   ...['EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'EACCES'],
@@ -32,6 +34,13 @@ export function unavailable(label: string, reason: string, cause?: unknown): Swi
 export function translate(error: unknown, label: string): unknown {
   if (error instanceof SwitchboardError) return error;
   if (isUnavailable(error)) return unavailable(label, reasonOf(error), error);
+  if (codeOf(error) === CANCELLED) {
+    return new SwitchboardError(
+      'internal',
+      `The database at ${label} did not finish in time: ${reasonOf(error)}.`,
+      { cause: error },
+    );
+  }
   if (badTextCodes.has(codeOf(error) ?? '')) {
     return new SwitchboardError(
       'invalid_input',
