@@ -2,26 +2,26 @@ import { describe, expect, it } from 'vitest';
 import type { SealedSecret } from '../store/types.ts';
 import { Vault } from './vault.ts';
 
-/** A vault whose seals are transparent. */
-function vaultOf(values: Record<string, string>): Vault {
+/** Secrets whose seals are transparent. */
+function sealed(values: Record<string, string>): SealedSecret[] {
+  return Object.entries(values).map(([name, value]) => ({
+    project_id: 'project',
+    name,
+    key_id: 'key',
+    nonce: Buffer.alloc(12),
+    ciphertext: Buffer.from(value),
+    version: `version of ${value}`,
+    created_at: new Date(0),
+    updated_at: new Date(0),
+  }));
+}
+
+function vaultOf(values: Record<string, string>, alwaysMasked?: string[]): Vault {
   const vault = new Vault(({ ciphertext }) => {
     if (ciphertext.length === 0) throw new Error('no key opens it');
     return ciphertext.toString();
-  });
-  vault.replace(
-    Object.entries(values).map(
-      ([name, value]): SealedSecret => ({
-        project_id: 'project',
-        name,
-        key_id: 'key',
-        nonce: Buffer.alloc(12),
-        ciphertext: Buffer.from(value),
-        version: `version of ${value}`,
-        created_at: new Date(0),
-        updated_at: new Date(0),
-      }),
-    ),
-  );
+  }, alwaysMasked);
+  vault.replace(sealed(values));
   return vault;
 }
 
@@ -54,5 +54,62 @@ describe('a vault', () => {
     const vault = vaultOf({ LOST: '', FOUND: 'sesame' });
     expect(() => vault.value('LOST')).toThrow('no key opens it');
     expect(vault.redact('open sesame')).toBe('open ***');
+  });
+
+  it.each([0, 1, 2, 3, 4, 5])('masks a value in base64 with %i bytes before it', (before) => {
+    const value = 'sk-?>?>~~ü-abc';
+    const vault = vaultOf({ TOKEN: value });
+    for (const after of ['', '!', '!!']) {
+      const bytes = Buffer.from(`${'u'.repeat(before)}${value}${after}`);
+      for (const encoding of ['base64', 'base64url'] as const) {
+        const shown = vault.redact(`Basic ${bytes.toString(encoding)}`);
+        expect(shown).toMatch(/^Basic [\w+/-]{0,7}\*\*\*[\w+/-]{0,4}={0,2}$/);
+      }
+    }
+  });
+
+  it('masks what a URL makes of a value', () => {
+    const value = `a|b c^d'"\`{é}`;
+    const vault = vaultOf({ TOKEN: value });
+    const url = new URL(`http://host/${value}/mcp?key=${value}&more#${value}`);
+    url.password = value;
+    url.username = value;
+    expect(vault.redact(url.href)).toBe('http://***:***@host/***/mcp?key=***&more#***');
+    expect(vault.redact(new URLSearchParams({ key: value }).toString())).toBe('key=***');
+  });
+
+  it('leaves nothing of values that overlap', () => {
+    expect(vaultOf({ A: 'abcdef', B: 'defghi' }).redact('abcdefghi')).toBe('***');
+  });
+
+  it('goes on masking values that were changed or deleted, where they had been opened', () => {
+    const vault = vaultOf({ CHANGED: 'old value', DELETED: 'gone value', UNUSED: 'never opened' });
+    vault.value('CHANGED');
+    vault.value('DELETED');
+    vault.replace(sealed({ CHANGED: 'new value' }));
+    expect(vault.redact('old value, gone value, new value')).toBe('***, ***, ***');
+    expect(vault.redact('never opened')).toBe('never opened');
+    vault.replace([]);
+    expect(vault.redact('old value, gone value, new value')).toBe('***, ***, ***');
+  });
+
+  it('forgets the oldest of very many former values, and none that is in use', () => {
+    const vault = vaultOf({ KEPT: 'kept value' });
+    vault.value('KEPT');
+    for (let index = 0; index <= 1_001; index++) {
+      vault.replace(sealed({ KEPT: 'kept value', CHANGING: `<value ${index}>` }));
+      vault.value('CHANGING');
+    }
+    expect(vault.redact('<value 0> <value 1> <value 1001> kept value')).toBe('<value 0> *** *** ***');
+  });
+
+  it('masks what it is told to besides the secrets', () => {
+    expect(vaultOf({}, ['own key']).redact('my own key')).toBe('my ***');
+  });
+
+  it('masks secrets of any size', () => {
+    const values = Array.from({ length: 20 }, (_, index) => `${index}-${'x"'.repeat(30_000)}`);
+    const vault = vaultOf(Object.fromEntries(values.map((value, index) => [`S${index}`, value])));
+    expect(vault.redact(`<${values[7]}>`)).toBe('<***>');
   });
 });

@@ -1,22 +1,30 @@
 import type { SealedSecret } from '../store/types.ts';
+import { Mask } from './mask.ts';
+import { spellingsOf } from './spellings.ts';
 
-/** Shorter values would stand in too many words that are no secrets. */
-const SHORTEST_REDACTED = 4;
-const MASK = '***';
+/** So many values are masked on after they were changed or deleted, */
+const MAX_FORMER = 1_000;
+/** and so much of them. */
+const MAX_FORMER_CHARACTERS = 1_000_000;
 
 /** The secrets of one project. They stay sealed until a server needs one, or a text might show one. */
 export class Vault {
   private readonly open: (sealed: SealedSecret) => string;
+  private readonly alwaysMasked: readonly string[];
   private sealed = new Map<string, SealedSecret>();
-  private pattern: RegExp | undefined;
+  /** Every value that was opened, the latest last: what was started with an old one may live on, and speak of it. */
+  private readonly opened = new Set<string>();
+  private mask: Mask | undefined;
 
-  constructor(open: (sealed: SealedSecret) => string) {
+  /** `alwaysMasked`: what no text may show either, though it is no secret of the project. */
+  constructor(open: (sealed: SealedSecret) => string, alwaysMasked: readonly string[] = []) {
     this.open = open;
+    this.alwaysMasked = alwaysMasked;
   }
 
   replace(secrets: readonly SealedSecret[]): void {
     this.sealed = new Map(secrets.map((secret) => [secret.name, secret]));
-    this.pattern = undefined;
+    this.mask = undefined;
   }
 
   secrets(): SealedSecret[] {
@@ -25,7 +33,7 @@ export class Vault {
 
   value(name: string): string | undefined {
     const sealed = this.sealed.get(name);
-    return sealed && this.open(sealed);
+    return sealed && this.opening(sealed);
   }
 
   /** Those of the names that are secrets, and which version each is of. */
@@ -36,37 +44,38 @@ export class Vault {
 
   /** The text with every secret in it masked, however it is written there. */
   redact(text: string): string {
-    if (this.sealed.size === 0) return text;
-    this.pattern ??= this.anySecret();
-    return text.replace(this.pattern, MASK);
+    this.mask ??= this.maskOfAll();
+    return this.mask.apply(text);
   }
 
-  private anySecret(): RegExp {
-    const spellings = new Set(this.secrets().flatMap((secret) => this.spellings(secret)));
-    // Of two that begin alike the longer one is to go as a whole.
-    const longestFirst = [...spellings].toSorted((left, right) => right.length - left.length);
-    return new RegExp(longestFirst.map((value) => RegExp.escape(value)).join('|') || '(?!)', 'g');
+  private maskOfAll(): Mask {
+    const current = new Set(this.secrets().map((secret) => this.valueOrNothing(secret)));
+    this.forgetOldest(current);
+    return new Mask([...this.alwaysMasked, ...this.opened].flatMap(spellingsOf));
   }
 
-  /** As it is, and as it stands in JSON, in URLs and in a Basic header. */
-  private spellings(secret: SealedSecret): string[] {
-    const value = this.valueOrNothing(secret);
-    if (value.length < SHORTEST_REDACTED) return [];
-    return [
-      value,
-      JSON.stringify(value).slice(1, -1),
-      encodeURI(value.toWellFormed()),
-      encodeURIComponent(value.toWellFormed()),
-      ...value.split(/\r?\n/).filter((line) => line.length >= 2 * SHORTEST_REDACTED),
-    ];
+  private forgetOldest(current: ReadonlySet<string>): void {
+    const former = [...this.opened].filter((value) => !current.has(value)).reverse();
+    let characters = 0;
+    for (const [index, value] of former.entries()) {
+      characters += value.length;
+      if (index >= MAX_FORMER || characters > MAX_FORMER_CHARACTERS) this.opened.delete(value);
+    }
   }
 
   /** What cannot be opened cannot have been given to anybody. */
   private valueOrNothing(secret: SealedSecret): string {
     try {
-      return this.open(secret);
+      return this.opening(secret);
     } catch {
       return '';
     }
+  }
+
+  private opening(sealed: SealedSecret): string {
+    const value = this.open(sealed);
+    this.opened.delete(value);
+    this.opened.add(value);
+    return value;
   }
 }

@@ -1,0 +1,46 @@
+const MASK = '***';
+/** By so many characters a text is found; the rest is compared. Keeps the pattern small, however long the texts are. */
+const BEGINNING = 4;
+
+/** Masks the texts of a list wherever they stand in others. Shorter ones than are found by are left alone. */
+export class Mask {
+  private readonly beginning: RegExp;
+  /** Those that begin alike, the longest first. */
+  private readonly byBeginning: Map<string, string[]>;
+
+  constructor(texts: Iterable<string>) {
+    const longestFirst = [...new Set(texts)]
+      .filter((text) => text.length >= BEGINNING)
+      .toSorted((left, right) => right.length - left.length);
+    this.byBeginning = Map.groupBy(longestFirst, (text) => text.slice(0, BEGINNING));
+    const beginnings = [...this.byBeginning.keys()].map((text) => RegExp.escape(text));
+    this.beginning = new RegExp(beginnings.join('|') || '(?!)', 'g');
+  }
+
+  apply(text: string): string {
+    let clean = '';
+    let cleanTo = 0;
+    for (const { start, end } of this.places(text)) {
+      clean += `${text.slice(cleanTo, start)}${MASK}`;
+      cleanTo = end;
+    }
+    return clean + text.slice(cleanTo);
+  }
+
+  /** Where they stand. Of some that overlap nothing is to be left, so they are one place. */
+  private places(text: string): { start: number; end: number }[] {
+    const places: { start: number; end: number }[] = [];
+    this.beginning.lastIndex = 0;
+    for (let hit = this.beginning.exec(text); hit !== null; hit = this.beginning.exec(text)) {
+      const start = hit.index;
+      this.beginning.lastIndex = start + 1;
+      const found = this.byBeginning.get(hit[0])!.find((candidate) => text.startsWith(candidate, start));
+      if (found === undefined) continue;
+      const end = start + found.length;
+      const before = places.at(-1);
+      if (before !== undefined && start < before.end) before.end = Math.max(before.end, end);
+      else places.push({ start, end });
+    }
+    return places;
+  }
+}

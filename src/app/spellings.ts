@@ -1,0 +1,48 @@
+/** Shorter values would stand in too many words that are no secrets. */
+const SHORTEST = 4;
+/** And what is not the value as it is, but a part or an encoding of it, is to be longer than that. */
+const SHORTEST_DERIVED = 8;
+
+/** How a value may be written in a text: as it is, in JSON, in URLs, and in base64, as in a Basic header. */
+export function spellingsOf(value: string): string[] {
+  if (value.length < SHORTEST) return [];
+  const wellFormed = value.toWellFormed();
+  const spellings = [
+    value,
+    JSON.stringify(value).slice(1, -1),
+    encodeURI(wellFormed),
+    encodeURIComponent(wellFormed),
+  ];
+  if (value.length < SHORTEST_DERIVED) return spellings;
+  const derived = [...value.split(/\r?\n/), ...inUrls(value), ...inBase64(value)];
+  return [...spellings, ...derived.filter((text) => text.length >= SHORTEST_DERIVED)];
+}
+
+/** A URL escapes other characters than `encodeURI` does, and others in each of its parts. */
+function inUrls(value: string): string[] {
+  const inUserInfo = new URL('http://host/');
+  inUserInfo.password = value;
+  return [
+    ...['', '?=', '#'].map((before) => afterHost(`${before}${value}`).slice(before.length)),
+    // Of a value with a question mark in it, the path is a part.
+    afterHost(value).split('?')[0]!,
+    inUserInfo.password,
+    new URLSearchParams([['', value]]).toString().slice(1),
+  ];
+}
+
+function afterHost(rest: string): string {
+  return new URL(`http://host/${rest}`).href.slice('http://host/'.length);
+}
+
+/** Three bytes are four characters, so how it looks depends on how many bytes stand before it. */
+function inBase64(value: string): string[] {
+  const bytes = Buffer.from(value);
+  return [0, 1, 2].flatMap((before) => {
+    const padded = Buffer.concat([Buffer.alloc(before), bytes]);
+    // The characters at its edges hold bits of its neighbours too.
+    const start = Math.ceil((before * 8) / 6);
+    const end = Math.floor((padded.length * 8) / 6);
+    return [padded.toString('base64').slice(start, end), padded.toString('base64url').slice(start, end)];
+  });
+}
