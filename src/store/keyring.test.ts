@@ -74,6 +74,36 @@ describe('a key file', () => {
     expect(one.current()).toEqual(key);
   });
 
+  it('that is gone is written again with the keys that were in it, and told of', () => {
+    const warnings: string[] = [];
+    const keyring = openKeyring(home, undefined, (warning) => warnings.push(warning));
+    expect(keyring.isEmpty()).toBe(true);
+    const old = keyring.current();
+    const key = keyring.renew();
+    const text = readFileSync(path(), 'utf8');
+    for (const use of [() => keyring.current(), () => keyring.find('unknown'), () => keyring.isEmpty()]) {
+      rmSync(path());
+      use();
+      expect(readFileSync(path(), 'utf8')).toBe(text);
+      expect(statSync(path()).mode & 0o777).toBe(0o600);
+    }
+    expect(keyring.current()).toEqual(key);
+    expect(keyring.find(old.id)).toEqual(old);
+    expect(keyring.isEmpty()).toBe(false);
+    expect(readdirSync(home)).toEqual(['secret.key']);
+    expect(warnings).toHaveLength(3);
+    expect(warnings[0]).toBe(`The key file of secrets was gone, and was written again: ${path()}`);
+  });
+
+  it('that was replaced by another one does not make the keys forgotten that were in it', () => {
+    const keyring = open();
+    const old = keyring.current();
+    rmSync(path());
+    const other = open().current();
+    expect(keyring.current()).toEqual(other);
+    expect(keyring.find(old.id)).toEqual(old);
+  });
+
   it.each([
     ['another text', 'hunter2\n', /Line 1 of .*secret.key is not a key/],
     ['nothing', '', /secret.key is empty/],

@@ -10,8 +10,12 @@ export interface Keyring {
   /** The key that seals, read again where another process may have changed it. */
   current(): Key;
   find(id: string): Key | undefined;
+  /** Whether there is no key yet, so that `current` would make the first one. */
+  isEmpty(): boolean;
   /** What to do about a key that is not there. */
   readonly advice: string;
+  /** The same where more than one secret is without its key. */
+  readonly generalAdvice: string;
   /** Puts a new key first, where the keys are ours to make, and gives the one that seals now. */
   renew(): Key;
   /** Forgets all keys but the first one. */
@@ -31,6 +35,8 @@ export function openKeyring(
 class GivenKeys implements Keyring {
   readonly advice =
     'Add the key that sealed it to SWITCHBOARD_SECRET_KEY, after a comma, or set the secret again.';
+  readonly generalAdvice =
+    'Add the keys that sealed them to SWITCHBOARD_SECRET_KEY, after a comma, or delete those secrets.';
   private readonly keys: [Key, ...Key[]];
 
   constructor(text: string) {
@@ -54,6 +60,10 @@ class GivenKeys implements Keyring {
     return this.keys.find((key) => key.id === id);
   }
 
+  isEmpty(): boolean {
+    return false;
+  }
+
   renew(): Key {
     return this.current();
   }
@@ -61,30 +71,43 @@ class GivenKeys implements Keyring {
   prune(): void {}
 }
 
-/** One key a line. Several processes may share the file, so it is read again whenever a key is missing. */
+/**
+ * One key a line. Several processes may share the file, so it is read again whenever a key is missing. What was read once
+ * is not forgotten: a file that is gone is written again, and what its keys sealed can still be opened.
+ */
 class KeyFile implements Keyring {
   readonly advice: string;
+  readonly generalAdvice: string;
   private readonly path: string;
   private readonly warn: (message: string) => void;
+  /** Those of the file. */
   private keys: Key[] = [];
+  /** All that were ever in it, by id. */
+  private readonly seen = new Map<string, Key>();
   private hasWarned = false;
 
   constructor(path: string, warn: (message: string) => void) {
     this.path = path;
     this.warn = warn;
-    this.advice = `Add the key that sealed it to ${path}, as a line of its own, or set the secret again.`;
+    this.advice = `Add the key that sealed it to ${path}, as a line of its own, or delete the secret and set it again.`;
+    this.generalAdvice = `Restore ${path} as it was, set SWITCHBOARD_SECRET_KEY to the key of the other Switchboards on this database, or delete those secrets.`;
     this.read();
   }
 
   current(): Key {
     this.read();
-    if (this.keys.length === 0) this.create();
+    if (this.keys.length === 0) this.create([newKey()]);
     return this.keys[0]!;
   }
 
   find(id: string): Key | undefined {
-    if (this.known(id) === undefined) this.read();
-    return this.known(id);
+    if (!this.seen.has(id)) this.read();
+    return this.seen.get(id);
+  }
+
+  isEmpty(): boolean {
+    this.read();
+    return this.keys.length === 0;
   }
 
   renew(): Key {
@@ -99,10 +122,6 @@ class KeyFile implements Keyring {
     this.replace(this.keys.slice(0, 1));
   }
 
-  private known(id: string): Key | undefined {
-    return this.keys.find((key) => key.id === id);
-  }
-
   private read(): void {
     let text: string;
     try {
@@ -110,11 +129,11 @@ class KeyFile implements Keyring {
       this.checkMode();
     } catch (error) {
       if (!['ENOENT', 'ENOTDIR'].includes(String(codeOf(error)))) throw this.failure(error as Error);
-      this.keys = [];
+      if (this.keys.length > 0) this.restore();
       return;
     }
     const lines = text.split('\n').map((line) => line.trim());
-    this.keys = lines.flatMap((line, index) => {
+    const keys = lines.flatMap((line, index) => {
       if (line === '') return [];
       const key = parseKey(line);
       if (key !== undefined) return [key];
@@ -123,11 +142,25 @@ class KeyFile implements Keyring {
         `Line ${index + 1} of ${this.path} is not a key: 32 bytes in base64 or hex are. Put back the file as it was; without its keys, secrets are lost.`,
       );
     });
-    if (this.keys.length > 0) return;
+    if (keys.length > 0) {
+      this.keep(keys);
+      return;
+    }
     throw new SwitchboardError(
       'invalid_config',
       `${this.path} is empty. Put back the file as it was; without its keys, secrets are lost. If there are none, delete it.`,
     );
+  }
+
+  private keep(keys: Key[]): void {
+    this.keys = keys;
+    for (const key of keys) this.seen.set(key.id, key);
+  }
+
+  /** Without the keys nobody could open the secrets after this process. */
+  private restore(): void {
+    this.create(this.keys);
+    this.warn(`The key file of secrets was gone, and was written again: ${this.path}`);
   }
 
   private checkMode(): void {
@@ -137,8 +170,8 @@ class KeyFile implements Keyring {
   }
 
   /** A link and not a rename: of two processes that do this at once, the second one takes the key of the first. */
-  private create(): void {
-    const draft = this.write([newKey()]);
+  private create(keys: Key[]): void {
+    const draft = this.write(keys);
     try {
       linkSync(draft, this.path);
     } catch (error) {
@@ -156,7 +189,7 @@ class KeyFile implements Keyring {
     } catch (error) {
       throw this.failure(error as Error);
     }
-    this.keys = keys;
+    this.keep(keys);
   }
 
   private write(keys: Key[]): string {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { connectTo, freshDatabase } from '../../test/helpers/database.ts';
@@ -26,6 +26,30 @@ describe('a secret', () => {
     const { rows } = await client.query('SELECT secrets::text AS row FROM kb.secrets');
     expect(rows[0].row).not.toContain('hunter');
     expect(rows[0].row).not.toContain(Buffer.from('hunter').toString('hex'));
+  });
+
+  it('that is set to the value that it has stays as it is', async () => {
+    await using database = await freshDatabase();
+    await using store = await openTestStore({ url: database.url });
+    const id = await defaultProjectOf(store);
+    await store.putSecret(id, 'TOKEN', 'hunter2');
+    const before = await sealedIn(store, id);
+    expect(await store.putSecret(id, 'TOKEN', 'hunter2')).toEqual({ created: false });
+    expect(await sealedIn(store, id)).toEqual(before);
+  });
+
+  it('that cannot be opened is changed by any value', async () => {
+    await using database = await freshDatabase();
+    await using store = await openTestStore({ url: database.url });
+    const id = await defaultProjectOf(store);
+    await store.putSecret(id, 'TOKEN', 'hunter2');
+    const [before] = await sealedIn(store, id);
+    const secretKey = randomBytes(32).toString('base64');
+    await using stranger = await openTestStore({ url: database.url, secretKey });
+    expect(await stranger.putSecret(id, 'TOKEN', 'hunter2')).toEqual({ created: false });
+    const [after] = await sealedIn(stranger, id);
+    expect(after!.version).not.toBe(before!.version);
+    expect(stranger.openSecret(after!)).toBe('hunter2');
   });
 
   it('cannot be moved to another project or name', async () => {
@@ -80,6 +104,58 @@ describe('a secret', () => {
     );
     await expect(stranger.rotateSecrets()).rejects.toMatchObject({ code: 'invalid_config' });
     expect(store.openSecret((await sealedIn(store, id))[0]!)).toBe('hunter2');
+  });
+});
+
+describe('a key file that is gone', () => {
+  it('is written again while somebody knows its keys', async () => {
+    await using database = await freshDatabase();
+    await using store = await openTestStore({ url: database.url });
+    const id = await defaultProjectOf(store);
+    await store.putSecret(id, 'ONE', 'first value');
+    rmSync(join(store.home, 'secret.key'));
+    await store.putSecret(id, 'TWO', 'second value');
+    expect(store.told).toEqual([expect.stringContaining('was gone, and was written again')]);
+    await using again = await openTestStore({ url: database.url, home: store.home });
+    expect((await sealedIn(again, id)).map((sealed) => again.openSecret(sealed))).toEqual([
+      'first value',
+      'second value',
+    ]);
+    expect(again.told).toEqual([]);
+  });
+
+  it('is warned of, and not replaced by one with another key as long as there are secrets of the old one', async () => {
+    await using database = await freshDatabase();
+    await using store = await openTestStore({ url: database.url });
+    const id = await defaultProjectOf(store);
+    await store.putSecret(id, 'ONE', 'first value');
+    const [{ key_id } = { key_id: '' }] = await sealedIn(store, id);
+    await using stranger = await openTestStore({ url: database.url });
+    const file = join(stranger.home, 'secret.key');
+    const found = `There are secrets that were sealed with keys that are not here (${key_id}): "ONE" of project "default".`;
+    const advice = `Restore ${file} as it was, set SWITCHBOARD_SECRET_KEY to the key of the other Switchboards on this database, or delete those secrets.`;
+    expect(stranger.told).toEqual([`warned: ${found} ${advice}`]);
+    for (const name of ['ONE', 'TWO']) {
+      await expect(stranger.putSecret(id, name, 'value')).rejects.toMatchObject({
+        code: 'conflict',
+        message: `${found} So no new key is made, and nothing is sealed. ${advice}`,
+        data: { key_ids: [key_id] },
+      });
+    }
+    expect(existsSync(file)).toBe(false);
+    await stranger.deleteSecret(id, 'ONE');
+    expect(await stranger.putSecret(id, 'ONE', 'value')).toEqual({ created: true });
+    expect(existsSync(file)).toBe(true);
+  });
+
+  it('is made by only one of several that have none and share a database', async () => {
+    await using database = await freshDatabase();
+    await using one = await openTestStore({ url: database.url });
+    await using other = await openTestStore({ url: database.url });
+    const id = await defaultProjectOf(one);
+    const { id: second } = await one.createProject({ name: 'second' });
+    const puts = await Promise.allSettled([one.putSecret(id, 'A', 'a'), other.putSecret(second, 'B', 'b')]);
+    expect(puts.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
   });
 });
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { SwitchboardError } from '../errors.ts';
-import type { Changes, Database } from './database.ts';
+import type { Changes, Database, Queries } from './database.ts';
 import type { Keyring } from './keyring.ts';
 import { type Key, seal, unseal } from './keys.ts';
 import { notFound, requireProject } from './projects.ts';
@@ -10,6 +10,8 @@ import type { SealedSecret } from './types.ts';
 const KEYS_LOCK = 7_400_002;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const MAX_VALUE_BYTES = 65_536;
+/** How many secrets a message names. */
+const MAX_NAMED = 10;
 
 type Placed = Pick<SealedSecret, 'project_id' | 'name'>;
 
@@ -26,7 +28,13 @@ export class Secrets {
     checkSecret(name, value);
     return this.database.write(async (changes) => {
       await requireProject(changes, projectId);
-      await sql`SELECT pg_advisory_xact_lock_shared(${KEYS_LOCK})`.execute(changes);
+      if (this.keyring.isEmpty()) {
+        await sql`SELECT pg_advisory_xact_lock(${KEYS_LOCK})`.execute(changes);
+        await this.requireNoOtherKeys(changes);
+      } else {
+        await sql`SELECT pg_advisory_xact_lock_shared(${KEYS_LOCK})`.execute(changes);
+      }
+      if (await this.isKept(changes, projectId, name, value)) return { created: false };
       const sealed = seal(value, this.keyring.current(), placeOf({ project_id: projectId, name }));
       const row = await changes
         .insertInto('secrets')
@@ -74,6 +82,12 @@ export class Secrets {
     }
   }
 
+  /** Tells of secrets that cannot be opened before anything needs them. */
+  async warnOfMissingKeys(warn: (message: string) => void): Promise<void> {
+    const missing = await this.database.run((queries) => this.findMissing(queries));
+    if (missing !== undefined) warn(`${missing.message} ${this.keyring.generalAdvice}`);
+  }
+
   async rotate(): Promise<{ rotated: number; keyId: string }> {
     const done = await this.database.write(async (changes) => {
       await sql`SELECT pg_advisory_xact_lock(${KEYS_LOCK})`.execute(changes);
@@ -86,6 +100,52 @@ export class Secrets {
     });
     await this.pruneKeys(done.keyId);
     return done;
+  }
+
+  /** Whoever makes a first key beside those of others has most likely lost theirs, or not been given them. */
+  private async requireNoOtherKeys(changes: Changes): Promise<void> {
+    const missing = await this.findMissing(changes);
+    if (missing === undefined) return;
+    throw new SwitchboardError(
+      'conflict',
+      `${missing.message} So no new key is made, and nothing is sealed. ${this.keyring.generalAdvice}`,
+      { data: { key_ids: missing.keyIds } },
+    );
+  }
+
+  private async findMissing(queries: Queries): Promise<{ message: string; keyIds: string[] } | undefined> {
+    const rows = await queries
+      .selectFrom('secrets')
+      .innerJoin('projects', 'projects.id', 'secrets.project_id')
+      .select(['secrets.key_id', 'secrets.name', 'projects.name as project'])
+      .orderBy('projects.name')
+      .orderBy('secrets.name')
+      .execute();
+    const keyIds = [...new Set(rows.map(({ key_id }) => key_id))].filter(
+      (id) => this.keyring.find(id) === undefined,
+    );
+    if (keyIds.length === 0) return undefined;
+    const sealed = rows.filter(({ key_id }) => keyIds.includes(key_id));
+    const names = sealed.slice(0, MAX_NAMED).map(({ name, project }) => `"${name}" of project "${project}"`);
+    if (sealed.length > MAX_NAMED) names.push(`${sealed.length - MAX_NAMED} more`);
+    const message = `There are secrets that were sealed with keys that are not here (${keyIds.join(', ')}): ${names.join(', ')}.`;
+    return { message, keyIds };
+  }
+
+  /** Whether it has this value already: nothing has to be restarted then. */
+  private async isKept(changes: Changes, projectId: string, name: string, value: string): Promise<boolean> {
+    const row = await changes
+      .selectFrom('secrets')
+      .selectAll()
+      .where('project_id', '=', projectId)
+      .where('name', '=', name)
+      .forUpdate()
+      .executeTakeFirst();
+    try {
+      return row !== undefined && this.open(row) === value;
+    } catch {
+      return false;
+    }
   }
 
   /** Old keys go only when nothing is left that they open, also nothing of before a restored backup. */

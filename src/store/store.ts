@@ -61,6 +61,12 @@ async function connect(
   const products = new Products(database);
   const secrets = new Secrets(database, keyring);
   const calls = new Calls(database);
+  try {
+    await secrets.warnOfMissingKeys(events.warned);
+  } catch (error) {
+    await Promise.all([listener.close(), database.close()]);
+    throw error;
+  }
 
   return {
     projects: () => projects.states(),

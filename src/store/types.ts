@@ -150,6 +150,7 @@ export interface Store {
 
   setSwitch(projectId: string, serverName: string, toolName: string | null, enabled: boolean): Promise<void>;
 
+  /** The value that it has already changes nothing. No first key is made beside secrets of others (`conflict`). */
   putSecret(projectId: string, name: string, value: string): Promise<{ created: boolean }>;
   deleteSecret(projectId: string, name: string): Promise<void>;
   /** The value; throws where no known key opens it. */
