@@ -41,7 +41,7 @@ function recorder(write: (records: readonly CallRecord[]) => Promise<void> = asy
     },
     deleteOld: async () => 0,
     keepsPayloads: () => true,
-    redact: (_project, text) => text.replaceAll('hunter2', '***'),
+    redact: (_project, text) => text.replaceAll(/hunter2|12345|true/g, '***'),
     warned: (message) => warnings.push(message),
   });
   return { made, written, warnings };
@@ -104,6 +104,79 @@ it('drops the one record that the database does not take, and no other', async (
   await vi.advanceTimersByTimeAsync(250);
   expect(written.flat()).toHaveLength(8);
   expect([made.queued, made.dropped]).toEqual([0, 1]);
+});
+
+it('tells once why records are dropped, and again after a batch that was taken', async () => {
+  let reason: string | undefined = 'check "nope" is violated';
+  const { made, warnings } = recorder(async () => {
+    if (reason !== undefined) throw new Error(reason);
+  });
+  const flushed = async () => {
+    for (let index = 0; index < 5; index++) made.record(call());
+    await vi.advanceTimersByTimeAsync(250);
+  };
+  await flushed();
+  await flushed();
+  expect(warnings).toEqual([expect.stringContaining('check "nope" is violated')]);
+  reason = 'column "gone" does not exist';
+  await flushed();
+  expect(warnings).toHaveLength(2);
+  reason = undefined;
+  await flushed();
+  reason = 'check "nope" is violated';
+  await flushed();
+  expect(warnings).toHaveLength(3);
+  expect(made.dropped).toBe(20);
+});
+
+it('gives up a batch of which too much is refused, and counts all of it', async () => {
+  let statements = 0;
+  const { made, written } = recorder(async () => {
+    statements++;
+    throw new Error('cannot be stored');
+  });
+  for (let index = 0; index < 2_000; index++) made.record(call());
+  await vi.advanceTimersByTimeAsync(250);
+  expect(statements).toBe(40);
+  expect([written.length, made.queued, made.dropped]).toEqual([0, 0, 2_000]);
+});
+
+it('counts a record that is refused once, though the database went away in the middle of its batch', async () => {
+  let isAway = true;
+  const { made } = recorder(async (records) => {
+    if (records.some(({ client }) => client === 'poison')) throw new Error('cannot be stored');
+    if (isAway) throw away();
+  });
+  for (const client of ['poison', 'test 1']) made.record(call({ client }));
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect([made.queued, made.dropped]).toEqual([2, 0]);
+  isAway = false;
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect([made.queued, made.dropped]).toEqual([0, 1]);
+});
+
+it('writes large records in small batches, one right after the other', async () => {
+  const { made, written } = recorder();
+  const request = readMessage(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}'));
+  const answer = [Buffer.from(`{"jsonrpc":"2.0","id":1,"result":"${'x'.repeat(250_000)}"}`)];
+  for (let index = 0; index < 40; index++) made.record(call({ answer, request }));
+  await vi.advanceTimersByTimeAsync(510);
+  expect(written.map(({ length }) => length)).toEqual([8, 8, 8, 8, 8]);
+});
+
+it('leaves numbers and the like alone that look like a secret, so that it stays JSON', async () => {
+  const { made, written } = recorder();
+  const sent = '{"port":12345,"isOn":true,"key 12345":["12345 is true",null],"__proto__":"hunter2"}';
+  const request = readMessage(
+    Buffer.from(
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":${sent}}}`,
+    ),
+  );
+  made.record(call({ request }));
+  await made.close();
+  expect(written[0]![0]!.input).toBe(
+    '{"port":12345,"isOn":true,"key ***":["*** is ***",null],"__proto__":"***"}',
+  );
 });
 
 it('keeps arguments and results without secrets, and not those that are too large', async () => {

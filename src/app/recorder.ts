@@ -21,6 +21,12 @@ const MAX_QUEUED = 10_000;
 /** And so much of their arguments and results; what is more is left out of the records. */
 const MAX_QUEUED_CHARACTERS = 64 * 1024 * 1024;
 const BATCH = 2_000;
+/** A batch ends here too: one statement with more in it would hold up everything else. */
+const BATCH_CHARACTERS = 2 * 1024 * 1024;
+/** Finding the records that the database does not take ends here: each that fails is a statement more. */
+const MAX_FAILED_STATEMENTS = 40;
+/** So many different reasons are told. */
+const MAX_REASONS = 10;
 const FLUSH_MS = 250;
 const RETRY_MS = 1_000;
 /** What is larger is not kept: records are for looking into, not for storing results. */
@@ -36,6 +42,8 @@ export class Recorder implements CallRecorder {
   private readonly sweeper: NodeJS.Timeout;
   private writing: Promise<void> | undefined;
   private isFailing = false;
+  /** Why records were dropped since all of a batch were taken. */
+  private readonly reasons = new Set<string>();
   private isClosed = false;
   dropped = 0;
 
@@ -90,17 +98,24 @@ export class Recorder implements CallRecorder {
     this.writing = this.writeBatch().then((isDone) => {
       this.writing = undefined;
       if (this.queue.length === 0 || this.isClosed) return;
-      this.schedule(isDone ? (this.queue.length >= BATCH ? 0 : FLUSH_MS) : RETRY_MS);
+      this.schedule(isDone ? (this.isBehind ? 0 : FLUSH_MS) : RETRY_MS);
     });
+  }
+
+  private get isBehind(): boolean {
+    return this.queue.length >= BATCH || this.queuedCharacters >= BATCH_CHARACTERS;
   }
 
   /** False where the database is away; what was not written stays in the queue. */
   private async writeBatch(): Promise<boolean> {
-    const records = this.queue.slice(0, BATCH).map((waiting) => this.complete(waiting));
+    const records = this.nextBatch();
+    const refusals: Refusals = { statements: 0, records: 0 };
     try {
-      await this.write(records);
-      for (const { input, output } of records) this.queuedCharacters -= lengthOf(input) + lengthOf(output);
+      await this.write(records, refusals);
+      for (const record of records) this.queuedCharacters -= charactersOf(record);
       this.queue.splice(0, records.length);
+      this.dropped += refusals.records;
+      if (refusals.records === 0) this.reasons.clear();
       this.isFailing = false;
       return true;
     } catch (error) {
@@ -111,20 +126,44 @@ export class Recorder implements CallRecorder {
     }
   }
 
+  private nextBatch(): CallRecord[] {
+    const records: CallRecord[] = [];
+    let characters = 0;
+    for (const waiting of this.queue.slice(0, BATCH)) {
+      const record = this.complete(waiting);
+      characters += charactersOf(record);
+      if (characters > BATCH_CHARACTERS && records.length > 0) break;
+      records.push(record);
+    }
+    return records;
+  }
+
   /** Where the database takes the others but not one of them, that one is dropped. */
-  private async write(records: readonly CallRecord[]): Promise<void> {
+  private async write(records: readonly CallRecord[], refusals: Refusals): Promise<void> {
+    if (refusals.statements >= MAX_FAILED_STATEMENTS) {
+      refusals.records += records.length;
+      return;
+    }
     try {
       await this.settings.write(records);
     } catch (error) {
       if (asSwitchboardError(error).kind.retryable) throw error;
+      refusals.statements++;
       if (records.length === 1) {
-        this.dropped++;
+        refusals.records++;
+        this.tellOnce((error as Error).message);
         return;
       }
       const half = Math.ceil(records.length / 2);
-      await this.write(records.slice(0, half));
-      await this.write(records.slice(half));
+      await this.write(records.slice(0, half), refusals);
+      await this.write(records.slice(half), refusals);
     }
+  }
+
+  private tellOnce(reason: string): void {
+    if (this.reasons.has(reason) || this.reasons.size >= MAX_REASONS) return;
+    this.reasons.add(reason);
+    this.settings.warned(`Records of calls are dropped, because the database does not take them: ${reason}`);
   }
 
   /** The same record, with the same id, each time: what was written and not acknowledged is not there twice. */
@@ -134,7 +173,7 @@ export class Recorder implements CallRecorder {
   }
 
   private bounded(record: CallRecord): CallRecord {
-    const characters = lengthOf(record.input) + lengthOf(record.output);
+    const characters = charactersOf(record);
     if (this.queuedCharacters + characters > MAX_QUEUED_CHARACTERS) {
       return { ...record, input: null, output: null };
     }
@@ -177,6 +216,12 @@ interface Waiting {
   call?: FinishedCall;
   endedAt?: number;
   record?: CallRecord;
+}
+
+/** What the database did not take of a batch. */
+interface Refusals {
+  statements: number;
+  records: number;
 }
 
 function statusOf({ outcome, error, isRpcError, isToolError }: FinishedCall): CallRecord['status'] {
@@ -224,12 +269,22 @@ function payload(
   if (bytes > MAX_PAYLOAD_BYTES) return JSON.stringify({ omitted: `${bytes} bytes are too many to be kept` });
   try {
     const value = JSON.parse(join(chunks).toString()) as Record<string, unknown>;
-    return clean(JSON.stringify(part(value) ?? null));
+    return JSON.stringify(cleanValue(part(value) ?? null, clean));
   } catch {
     return JSON.stringify({ omitted: 'it is not valid JSON' });
   }
 }
 
-function lengthOf(text: string | null): number {
-  return text === null ? 0 : text.length;
+/** Of strings and keys only: numbers that look like a secret are none, and without them it would not be JSON. */
+function cleanValue(value: unknown, clean: (text: string) => string): unknown {
+  if (typeof value === 'string') return clean(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => cleanValue(item, clean));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [clean(key), cleanValue(item, clean)]),
+  );
+}
+
+function charactersOf({ input, output }: CallRecord): number {
+  return (input?.length ?? 0) + (output?.length ?? 0);
 }
