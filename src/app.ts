@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { createApi } from './api/api.ts';
 import type { ServerEvent, ServerView } from './api/views.ts';
-import type { Stored } from './app/backend/parts.ts';
 import { createBackend } from './app/backend.ts';
 import { Followers } from './app/followers.ts';
 import { watchIdleness } from './app/idleness.ts';
@@ -157,7 +156,8 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       identity: self,
       ...settings,
     });
-    const parts = { projects, stored, servers: serverSettings };
+    const trials = new Set<Server>();
+    const parts = { projects, stored, servers: serverSettings, trials };
     const api = createApi(
       createBackend(parts, followers, () => ({
         version: self.version,
@@ -223,17 +223,14 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     async function stop(): Promise<void> {
       clearInterval(idleness);
       watch.close();
+      if (stored !== undefined) storage?.leave(stored);
       gateway.close();
       api.close();
-      await Promise.all([front.close(), projects.stop()]);
-      await closeStorage(storage, stored);
+      await Promise.all([front.close(), projects.stop(), ...[...trials].map((server) => server.stop())]);
+      if (stored !== undefined) await storage?.close(stored);
       record.close();
     }
   }
-}
-
-async function closeStorage(storage: Storage | undefined, stored: Stored | undefined): Promise<void> {
-  if (storage !== undefined && stored !== undefined) await storage.close(stored);
 }
 
 const noRecorder: CallRecorder = { keepsPayloads: () => false, record() {} };

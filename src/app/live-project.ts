@@ -1,3 +1,5 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { type ServerConfig, type ServerDefaults, variablesOf } from '../config.ts';
 import { asSwitchboardError } from '../errors.ts';
@@ -6,7 +8,7 @@ import type { ProjectRow, ProjectState, SealedSecret, ServerRow } from '../store
 import type { ReplicaSettings } from '../upstreams/replica.ts';
 import type { ServerEvents } from '../upstreams/server.ts';
 import { type Changes, Servers } from '../upstreams/servers.ts';
-import { configOf } from './server-rows.ts';
+import { configOf, unusable } from './server-rows.ts';
 import { Vault } from './vault.ts';
 
 const DEFAULT_PROJECT = 'default';
@@ -38,6 +40,8 @@ export interface ListedServer {
   /** Undefined where it stands in the configuration file. */
   row: ServerRow | undefined;
   isEnabled: boolean;
+  /** Why it cannot be used. */
+  problem?: string;
 }
 
 export interface LiveProjectSettings {
@@ -79,8 +83,8 @@ export class LiveProject implements ScopedProject {
     this.vault = new Vault(settings.openSecret);
     this.access = {
       // Whoever may change a project must not be able to read what Switchboard was started with.
-      variable: (name, { secretsOnly }) =>
-        this.vault.value(name) ?? (secretsOnly ? undefined : process.env[name]),
+      variable: (name, { project }) =>
+        this.vault.value(name) ?? (project === undefined ? process.env[name] : undefined),
       redact: (text) => this.vault.redact(text),
     };
     this.servers = new Servers({ ...settings.servers, ...this.access, project: this }, settings.events);
@@ -120,7 +124,7 @@ export class LiveProject implements ScopedProject {
       state.switches.map(({ server_name, tool_name }) => switchKey(server_name, tool_name)),
     );
     this.listedServers = this.list(file, defaults);
-    const enabled = this.listedServers.filter(({ isEnabled }) => isEnabled);
+    const enabled = this.listedServers.filter(({ isEnabled, problem }) => isEnabled && problem === undefined);
     const changes = this.servers.apply(enabled.map(({ config }) => config));
     const isSame =
       Object.values(changes).every((servers) => servers.length === 0) &&
@@ -134,7 +138,7 @@ export class LiveProject implements ScopedProject {
   }
 
   private list(file: readonly ServerConfig[], defaults: ServerDefaults): ListedServer[] {
-    const stored = this.state.servers.flatMap((row) => this.listRow(row, defaults));
+    const stored = this.state.servers.map((row) => this.listRow(row, defaults));
     const fromFile = file
       .filter((config) => !this.isTaken(config, stored))
       .map((config) => ({
@@ -146,14 +150,22 @@ export class LiveProject implements ScopedProject {
     return [...fromFile, ...stored];
   }
 
-  private listRow(row: ServerRow, defaults: ServerDefaults): ListedServer[] {
+  private listRow(row: ServerRow, defaults: ServerDefaults): ListedServer {
+    const listed = { name: row.name, row, isEnabled: row.enabled };
     try {
-      const config = this.complete(configOf(row, defaults, this.settings.home));
-      return [{ name: row.name, config, row, isEnabled: row.enabled }];
+      return { ...listed, config: this.complete(configOf(row, this.name, defaults, this.folder())) };
     } catch (error) {
-      this.tellOnce(`Project "${this.name}": ${asSwitchboardError(error).message}. It is left out.`);
-      return [];
+      const problem = asSwitchboardError(error).message;
+      this.tellOnce(`Project "${this.name}": ${problem}. It cannot be used.`);
+      return { ...listed, config: unusable(row, defaults), problem };
     }
+  }
+
+  /** Where its servers run that do not say. Not where the database and the keys are. */
+  private folder(): string {
+    const folder = join(this.settings.home, 'servers', this.id);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return folder;
   }
 
   /** What was written into the database must not vanish because of an edit of a file. */

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Configuration, ServerConfig, Settings } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import { Scope, type ScopeSettings, type Scopes } from '../gateway/scope.ts';
@@ -25,6 +26,7 @@ export class Projects implements Scopes {
   private readonly states = new Map<string, ProjectState>();
   /** The servers of projects that are gone, while their last calls are under way. */
   private readonly leaving = new Set<Servers>();
+  private isStopped = false;
 
   constructor(configuration: Configuration, settings: LiveProjectSettings, events: ProjectsEvents) {
     this.configuration = configuration;
@@ -65,12 +67,14 @@ export class Projects implements Scopes {
 
   /** The configuration file was edited. Tells whether that changed any server. */
   configure(configuration: Configuration): boolean {
-    this.configuration = configuration;
     const settings = scopeSettings(configuration.settings);
+    const isSame = isDeepStrictEqual(settings, scopeSettings(this.configuration.settings));
+    this.configuration = configuration;
     this.all.configure(settings);
     const changed = this.list().filter((project) => {
       project.scope.configure(settings);
-      this.changed(project, offerKinds);
+      // Other names, perhaps.
+      if (!isSame) this.changed(project, offerKinds);
       return this.apply(this.states.get(project.id)!);
     });
     return changed.length > 0;
@@ -78,6 +82,8 @@ export class Projects implements Scopes {
 
   /** Brings a project to what is written down of it. Tells whether that changed any server. */
   apply(state: ProjectState): boolean {
+    // Nobody would stop what is started then.
+    if (this.isStopped) return false;
     const { id } = state.project;
     const project = this.byId.get(id) ?? this.add(state);
     this.states.set(id, state);
@@ -86,7 +92,7 @@ export class Projects implements Scopes {
       this.fileServers(project),
       this.configuration.defaults,
     );
-    this.byName = new Map(this.list().map((each) => [each.name, each]));
+    this.nameAll();
     if (isVisible) this.changed(project, offerKinds);
     const isChanged = Object.values(changes).some((servers) => servers.length > 0);
     if (isChanged) this.events.applied(project, changes);
@@ -97,7 +103,7 @@ export class Projects implements Scopes {
     const project = this.byId.get(id);
     if (project === undefined) return;
     this.byId.delete(id);
-    this.byName.delete(project.name);
+    this.nameAll();
     this.states.delete(id);
     project.scope.close();
     this.all.changes(offerKinds);
@@ -115,10 +121,15 @@ export class Projects implements Scopes {
   }
 
   async stop(): Promise<void> {
+    this.isStopped = true;
     this.all.close();
     for (const { scope } of this.list()) scope.close();
     const all = [...this.list().map(({ servers }) => servers), ...this.leaving];
     await Promise.all(all.map((servers) => servers.stop()));
+  }
+
+  private nameAll(): void {
+    this.byName = new Map(this.list().map((project) => [project.name, project]));
   }
 
   private add(state: ProjectState): LiveProject {

@@ -13,6 +13,8 @@ interface Target {
   remove(id: string): void;
 }
 
+const RETRY_MS = 1_000;
+
 /**
  * Brings projects up to what is written down. One read after the other, so that what was read earlier never takes the
  * place of what was read later; those who ask while one waits its turn share it.
@@ -22,10 +24,28 @@ export class Refresher {
   private readonly target: Target;
   private readonly waiting = new Map<string | undefined, Promise<void>>();
   private last: Promise<void> = Promise.resolve();
+  /** What was not read although something has changed. */
+  private readonly missed = new Set<string | undefined>();
+  private retry: NodeJS.Timeout | undefined;
+  private isClosed = false;
 
   constructor(source: Source, target: Target) {
     this.source = source;
     this.target = target;
+  }
+
+  /** Something has changed. Where it cannot be read now, it is read later. */
+  follow(id: string | undefined): void {
+    this.missed.add(id);
+    this.refresh(id).then(
+      () => this.missed.delete(id),
+      () => this.schedule(),
+    );
+  }
+
+  close(): void {
+    this.isClosed = true;
+    clearTimeout(this.retry);
   }
 
   /** Settles when everything is seen that was written before this was asked for. Without an id it is about all projects. */
@@ -39,6 +59,15 @@ export class Refresher {
     this.waiting.set(id, turn);
     this.last = turn.catch(() => {});
     return turn;
+  }
+
+  private schedule(): void {
+    if (this.isClosed || this.retry !== undefined) return;
+    this.retry = setTimeout(() => {
+      this.retry = undefined;
+      for (const id of this.missed) this.follow(id);
+    }, RETRY_MS);
+    this.retry.unref();
   }
 
   private async read(id: string): Promise<void> {

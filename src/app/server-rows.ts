@@ -17,7 +17,12 @@ const settingKeys: Record<string, string> = {
 };
 
 /** The configuration of a server that is kept in a project. Throws where somebody has written a wrong one into the table. */
-export function configOf(row: ServerRow, defaults: ServerDefaults, home: string): ServerConfig {
+export function configOf(
+  row: ServerRow,
+  project: string,
+  defaults: ServerDefaults,
+  folder: string,
+): ServerConfig {
   const settings = Object.entries(row.settings).map(([key, value]) => [settingKeys[key] ?? key, value]);
   const entry = {
     type: row.transport,
@@ -26,6 +31,11 @@ export function configOf(row: ServerRow, defaults: ServerDefaults, home: string)
     enabled: row.enabled,
   };
   // Relative paths have no file that they could be relative to.
-  const config = checkStored(row.name, entry, defaults, join(home, 'servers'));
-  return { ...config, secretsOnly: true };
+  const config = checkStored(row.name, entry, defaults, join(folder, 'none'));
+  return { ...config, project };
+}
+
+/** What stands for a configuration that cannot be used. */
+export function unusable({ name, enabled }: ServerRow, defaults: ServerDefaults): ServerConfig {
+  return checkStored(name, { command: name, enabled }, defaults, '/none');
 }

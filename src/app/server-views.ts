@@ -94,11 +94,11 @@ function running({ condition, offer, replicas }: Server) {
   };
 }
 
-function notRunning({ row: project }: LiveProject, { row }: ListedServer) {
+function notRunning({ row: project }: LiveProject, { row, isEnabled, problem }: ListedServer) {
   return {
-    state: 'disabled' as const,
+    state: isEnabled ? ('failed' as const) : ('disabled' as const),
     since: (row?.updated_at ?? project.updated_at).toISOString(),
-    error: null,
+    error: problem ?? null,
     next_try: null,
     tool_count: null,
     resource_count: null,

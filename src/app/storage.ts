@@ -64,10 +64,7 @@ export class Storage {
       redact: (id, text) => projects.lookUp(id)?.vault.redact(text) ?? text,
       warned: events.warned,
     });
-    this.unfollow = store.follow((id) => {
-      // A read that fails because the database is away is made up for when it is back.
-      refresher.refresh(id).catch(() => {});
-    });
+    this.unfollow = store.follow((id) => refresher.follow(id));
     return { store, refresher, recorder };
   }
 
@@ -75,8 +72,13 @@ export class Storage {
     return { mode: this.mode, connected: this.store.isConnected, error: this.trouble ?? null };
   }
 
-  async close({ recorder }: Stored): Promise<void> {
+  /** Nothing that others change is of interest any more. */
+  leave({ refresher }: Stored): void {
     this.unfollow();
+    refresher.close();
+  }
+
+  async close({ recorder }: Stored): Promise<void> {
     await recorder.close();
     await this.store.close();
   }

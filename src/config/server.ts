@@ -35,9 +35,10 @@ export function checkStored(
   place: string,
 ): ServerConfig {
   const { entry, problems } = checkServer(name, value, []);
-  const wrong = entry === undefined ? problems : timeoutProblems(entry, defaults, []);
-  if (entry === undefined || wrong.length > 0) throw invalidConfiguration(`the server "${name}"`, wrong);
-  return serverOf(name, entry, defaults, place);
+  if (entry === undefined) throw invalidConfiguration(`the server "${name}"`, problems);
+  const { maxTimeoutMs, timeoutMs = Math.min(defaults.timeoutMs, maxTimeoutMs ?? Infinity) } = entry;
+  // It was right when it was stored, and an edit of what holds for others must not make it wrong.
+  return serverOf(name, { ...entry, timeoutMs }, defaults, place);
 }
 
 /** A checked server, with what it does not say filled in. */

@@ -26,8 +26,8 @@ export interface ServerConfig {
   maxTimeoutMs: number;
   /** After how long without a call it is stopped; 0 is never. */
   idleStopMs: number;
-  /** Set where it is kept in a project: what `${VAR}` stands for is then never taken from our own environment. */
-  secretsOnly?: true;
+  /** The project that it is kept in: what `${VAR}` stands for is then never taken from our own environment. */
+  project?: string;
   /** The secrets of its project that it refers to, and which version of each; it is started anew for another one. */
   secrets?: Record<string, string>;
 }

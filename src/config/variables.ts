@@ -21,7 +21,7 @@ export function resolveVariables(
   transport: ServerTransport,
   serverName: string,
   lookup: (name: string) => string | undefined,
-  secretsOnly = false,
+  project?: string,
 ): ServerTransport {
   const missing: MissingVariable[] = [];
   const fill = (text: string, place: string): string =>
@@ -48,7 +48,7 @@ export function resolveVariables(
           cwd: fill(transport.cwd, 'cwd'),
         }
       : { ...transport, url: fill(transport.url, 'url'), headers: fillAll(transport.headers, 'headers') };
-  if (missing.length > 0) throw missingVariables(serverName, missing, secretsOnly);
+  if (missing.length > 0) throw missingVariables(serverName, missing, project);
   checkResolved(resolved, serverName);
   return resolved;
 }
@@ -81,11 +81,11 @@ export function variableForInput(id: string): string {
 function missingVariables(
   serverName: string,
   missing: MissingVariable[],
-  secretsOnly: boolean,
+  project: string | undefined,
 ): SwitchboardError {
   const lines = missing.map(({ name, place, prompted }) => {
-    if (secretsOnly) {
-      return `the variable ${name} (in ${place}), which is no secret of its project: set it with: switchboard secret set ${variableForInput(name)}`;
+    if (project !== undefined) {
+      return `the variable ${name} (in ${place}), which is no secret of its project: set it with: switchboard secret set ${variableForInput(name)} -P ${project}`;
     }
     return prompted
       ? `the input ${name} (in ${place}), which cannot be asked for here: set the variable ${variableForInput(name)}`

@@ -28,14 +28,15 @@ export function follow(scope: Scope, incoming: Incoming): void {
 function followKnown(scope: Scope, incoming: Incoming): void {
   const { session, message, outlet, prefer } = incoming;
   const uri = message.uri!.value;
+  const key = followedKey(scope, session, uri);
   const begins = message.method === 'resources/subscribe';
   const followed =
-    session.followed.get(uri) ?? (begins ? choose(scope, session, message, prefer) : undefined);
+    session.followed.get(key) ?? (begins ? choose(scope, session, message, prefer) : undefined);
   if (followed === undefined && (begins || scope.catalog.resource(uri) === undefined)) {
     refuse(incoming, unknownTarget(message, scope));
     return;
   }
-  const done = followed === undefined ? Promise.resolve() : (begins ? begin : end)(session, uri, followed);
+  const done = followed === undefined ? Promise.resolve() : (begins ? begin : end)(session, key, followed);
   hold(incoming, done, () => outlet.answer(resultMessage(idBytes(message), emptyResult)));
 }
 
@@ -58,33 +59,39 @@ function choose(
       other.group === group.name &&
       (server === undefined || other.replica.server === server),
   );
-  if (known !== undefined) return { ...known, server };
+  const uri = message.uri!.value;
+  if (known !== undefined) return { ...known, uri, server };
   const { labels } = readWishes(message, prefer);
   const errand: Errand = { client: session, kind: 'resources', own, server, among, labels, only: undefined };
   const replica = group.pick(errand, undefined);
   if (replica === undefined) throw group.unavailable(errand, undefined);
-  return { project, group: group.name, own, server, among, replica };
+  return { uri, project, group: group.name, own, server, among, replica };
 }
 
 function errandOf(session: Session, { own, server, among }: Followed): Errand {
   return { client: session, kind: 'resources', own, server, among, labels: undefined, only: undefined };
 }
 
-async function begin(session: Session, uri: string, followed: Followed): Promise<void> {
+/** The same URI may stand for two things in two projects. */
+function followedKey(scope: Scope, session: Session, uri: string): string {
+  return scope === session.scope ? uri : `${scope.project?.id}\n${uri}`;
+}
+
+async function begin(session: Session, key: string, followed: Followed): Promise<void> {
   const connection = followed.replica.connectionFor(session, session.facts.capabilities);
-  session.followed.set(uri, followed);
+  session.followed.set(key, followed);
   try {
     await subscribe(connection, session, followed.own);
   } catch (error) {
-    if (session.followed.get(uri) === followed) session.followed.delete(uri);
+    if (session.followed.get(key) === followed) session.followed.delete(key);
     throw error;
   }
   // The client may have changed its mind while the server was told.
-  if (session.followed.get(uri) !== followed) await leave(session, followed.own, followed.replica);
+  if (session.followed.get(key) !== followed) await leave(session, followed.own, followed.replica);
 }
 
-async function end(session: Session, uri: string, followed: Followed): Promise<void> {
-  session.followed.delete(uri);
+async function end(session: Session, key: string, followed: Followed): Promise<void> {
+  session.followed.delete(key);
   await leave(session, followed.own, followed.replica);
 }
 
@@ -175,10 +182,10 @@ export function passUpdate(replica: Replica, connection: Connection, message: Me
   if (updated === undefined) return;
   for (const [client, own] of connection.subscriptions.followers(updated.value)) {
     const session = client as Session;
-    for (const [given, followed] of session.followed) {
+    for (const followed of session.followed.values()) {
       // One that it has moved away from may still tell of it.
       if (followed.replica !== replica || followed.own !== own) continue;
-      const uri = bytesOf(given + updated.value.slice(own.length));
+      const uri = bytesOf(followed.uri + updated.value.slice(own.length));
       session.stream.send([splice(message.bytes, [{ start: updated.start, end: updated.end, bytes: uri }])]);
     }
   }

@@ -65,7 +65,7 @@ export class Gateway {
   /** The session of that id. One that was opened for a project is not there for requests that name another. */
   session(id: string, projects: Incoming['projects']): Session | undefined {
     const session = this.sessions.get(id);
-    if (session === undefined) return undefined;
+    if (session === undefined || session.isLeaving) return undefined;
     const { scope } = session;
     const isElsewhere = (name: string) => scope.project !== undefined && this.scopes.of(name) !== scope;
     if (projects?.some(isElsewhere)) return undefined;
@@ -88,7 +88,7 @@ export class Gateway {
     this.makeRoom();
     const session = new Session(randomUUID(), facts, scope, openStream(facts));
     this.sessions.set(session.id, session);
-    const result = initializeResult(facts, this.settings.identity, scope.servers());
+    const result = initializeResult(facts, this.settings.identity, scope);
     return { session, answer: resultMessage(idBytes(message), bytesOf(result)) };
   }
 
@@ -128,9 +128,14 @@ export class Gateway {
     }
   }
 
-  /** A project is gone, and with it everything that its clients came for. */
+  /** A project is gone, and with it everything that its clients came for. What they have under way is finished. */
   endScope(scope: Scope): void {
-    for (const session of [...this.sessions.values()]) if (session.scope === scope) this.end(session);
+    for (const session of this.sessions.values()) {
+      for (const [key, { project }] of session.followed) {
+        if (project === scope.project?.id) session.followed.delete(key);
+      }
+      if (session.scope === scope) session.leave(() => this.end(session));
+    }
   }
 
   /** What clients have asked of a server is asked on its new connection too. */

@@ -2,7 +2,7 @@ import { SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
 import { isProtocolVersion, newestVersion } from '../protocol/versions.ts';
 import type { Identity } from '../upstreams/handshake.ts';
-import type { Server } from '../upstreams/server.ts';
+import type { Scope } from './scope.ts';
 import type { ClientFacts } from './session.ts';
 
 /** What we can do for every client, whatever the servers behind us can: they come and go. */
@@ -37,10 +37,11 @@ function nameOf(clientInfo: unknown): string {
   return words.join(' ').slice(0, LONGEST_NAME);
 }
 
-export function initializeResult(facts: ClientFacts, identity: Identity, servers: Server[]): object {
-  const instructions = servers
+export function initializeResult(facts: ClientFacts, identity: Identity, scope: Scope): object {
+  const instructions = scope
+    .servers()
     .filter(({ facts: known }) => known?.instructions !== undefined)
-    .map(({ name, facts: known }) => `## ${name}\n${known!.instructions}`)
+    .map((server) => `## ${scope.placeOf(server)}\n${server.facts!.instructions}`)
     .join('\n\n');
   return {
     protocolVersion: facts.version,

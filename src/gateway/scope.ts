@@ -75,6 +75,12 @@ export class Scope {
     return [...this.projects()].flatMap(({ servers }) => servers.all());
   }
 
+  /** What stands for a server here. */
+  placeOf({ name, project }: Server): string {
+    const owner = this.project ?? [...this.projects()].find(({ id }) => id === project.id);
+    return owner === undefined ? name : this.placeIn(owner, name);
+  }
+
   shows(project: Project): boolean {
     return this.project === undefined || this.project.id === project.id;
   }

@@ -60,6 +60,8 @@ export interface ClientFacts {
 
 /** A resource that the client follows. */
 export interface Followed {
+  /** As the client wrote it. */
+  uri: string;
   /** Its owner: the group of that name in this project. */
   project: string;
   group: string;
@@ -78,7 +80,7 @@ export class Session {
   /** What it sees, unless a request says otherwise. */
   readonly scope: Scope;
   readonly stream: ClientStream;
-  /** By the URI that the client gave. */
+  /** By the URI that the client gave, and the project where a request named one. */
   readonly followed = new Map<string, Followed>();
   private readonly inFlight = new Map<RequestId, InFlight>();
   /** How many requests await each group. */
@@ -87,6 +89,7 @@ export class Session {
   /** When the last question of each was answered, or taken back. */
   private settledAsks: WeakMap<Upstream, number> | undefined;
   private nextAsk = 1;
+  private whenIdle: (() => void) | undefined;
   /** What servers do for it; most clients never ask for that. */
   tasks: Tasks | undefined;
   logLevel: string | undefined;
@@ -121,6 +124,8 @@ export class Session {
     const left = this.awaited.get(request.group)! - 1;
     if (left === 0) this.awaited.delete(request.group);
     else this.awaited.set(request.group, left);
+    // The answer is still to be sent.
+    if (this.whenIdle !== undefined && !this.isBusy) setImmediate(this.whenIdle);
     return true;
   }
 
@@ -131,6 +136,16 @@ export class Session {
   /** Whether answers of other groups than this one are awaited. */
   awaitsOthersThan(group: Group): boolean {
     return this.awaited.size > (this.awaited.has(group) ? 1 : 0);
+  }
+
+  /** Takes nothing new, and ends as soon as nothing is under way. */
+  leave(end: () => void): void {
+    this.whenIdle = end;
+    if (!this.isBusy) end();
+  }
+
+  get isLeaving(): boolean {
+    return this.whenIdle !== undefined;
   }
 
   get isBusy(): boolean {

@@ -220,7 +220,7 @@ export class Connection {
       config.transport,
       config.name,
       (name) => settings.variable(name, config),
-      config.secretsOnly,
+      config.project,
     );
     // Two processes of one server at once could get in each other's way.
     if (transport.type === 'stdio') await Promise.all(this.closing);

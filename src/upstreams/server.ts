@@ -147,6 +147,6 @@ export class Server {
 }
 
 /** What cannot be changed while a server runs. */
-function whatItRunsBy({ transport, isolation, replicas, secrets, secretsOnly }: ServerConfig) {
-  return { transport, isolation, replicas, secrets, secretsOnly };
+function whatItRunsBy({ transport, isolation, replicas, secrets, project }: ServerConfig) {
+  return { transport, isolation, replicas, secrets, isInProject: project !== undefined };
 }

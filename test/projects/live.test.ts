@@ -242,14 +242,14 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await project.server('box')).toMatchObject({ enabled: false, version: 2 });
     });
 
-    it('a row that cannot be a server is left out with a warning, and takes no other with it', async () => {
+    it('a row that cannot be a server fails with a warning, and takes no other with it', async () => {
       const project = await site.project();
       await project.add('box');
       await site.query(
         `INSERT INTO kb.project_mcp_servers (project_id, name, transport, config) VALUES ($1, 'odd', 'stdio', '{}')`,
         [project.id],
       );
-      expect(await site.warning(new RegExp(`Project "${project.name}": .*odd`))).toContain('left out');
+      expect(await site.warning(new RegExp(`Project "${project.name}": .*odd`))).toContain('cannot be used');
       const client = await project.client();
       expect(await client.toolsOnce((names) => names.length > 0)).toEqual(toolsOfBox);
     });

@@ -1,8 +1,9 @@
 import type { Backend } from '../../api/backend.ts';
 import type { NewServer } from '../../api/server-input.ts';
 import { checkStorable } from '../../api/storable.ts';
-import { importText, isEnabled, type ServerEntry } from '../../config.ts';
+import { importText, isEnabled, type ServerEntry, variablesOf } from '../../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
+import type { LiveProject } from '../live-project.ts';
 import { defined } from './defined.ts';
 import { change, needStored, type Parts } from './parts.ts';
 import { checkPlaces } from './places.ts';
@@ -28,9 +29,31 @@ export function importsBackend(parts: Parts): Backend['imports'] {
         servers.map(({ name, settings }) => ({ name, group: settings.group })),
       );
       await change(parts, live, (store) => store.createServers(live.id, servers.map(stored), replace));
-      return { imported: servers.map(({ name }) => name), notes };
+      return {
+        imported: servers.map(({ name }) => name),
+        notes: [...notes, ...missingSecrets(live, servers, notes)],
+      };
     },
   };
+}
+
+/** What still has to be set, where no other note has said so. */
+function missingSecrets(
+  live: LiveProject,
+  servers: readonly NewServer[],
+  notes: readonly string[],
+): string[] {
+  const names = new Set(servers.map(({ name }) => name));
+  return live.listed
+    .filter(({ name }) => names.has(name))
+    .flatMap(({ name, config }) =>
+      [...variablesOf(config.transport)]
+        .filter(
+          (variable) =>
+            !(variable in live.vault.versions([variable])) && !notes.some((note) => note.includes(variable)),
+        )
+        .map((variable) => `${name}: set the secret ${variable}, unless it has a default`),
+    );
 }
 
 function read(text: string): ReturnType<typeof importText> {

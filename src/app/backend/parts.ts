@@ -1,6 +1,7 @@
 import { SwitchboardError } from '../../errors.ts';
 import type { Store } from '../../store/types.ts';
 import type { ReplicaSettings } from '../../upstreams/replica.ts';
+import type { Server } from '../../upstreams/server.ts';
 import type { Projects } from '../projects.ts';
 import type { Recorder } from '../recorder.ts';
 import type { Refresher } from '../refresher.ts';
@@ -12,6 +13,8 @@ export interface Parts {
   stored: Stored | undefined;
   /** For servers that are tried out. */
   servers: Omit<ReplicaSettings, 'project' | 'variable' | 'redact'>;
+  /** Those that are tried out just now. */
+  trials: Set<Server>;
 }
 
 export interface Stored {

@@ -28,7 +28,7 @@ export function serversBackend(parts: Parts): Backend['servers'] {
       const live = projects.get(project);
       for (let attempt = 1; ; attempt++) {
         const listed = find(live, name);
-        if (listed.row === undefined) return switchFileServer(parts, live, listed, changes);
+        if (listed.row === undefined) return switchFileServer(parts, live, listed, changes, ifVersion);
         try {
           return await changeStored(parts, live, listed.row, changes, ifVersion);
         } catch (error) {
@@ -48,7 +48,9 @@ export function serversBackend(parts: Parts): Backend['servers'] {
     },
     async test(project, name) {
       const live = projects.get(project);
-      return tryOut(live, find(live, name).config, parts.servers);
+      const { config, problem } = find(live, name);
+      if (problem !== undefined) throw new SwitchboardError('invalid_config', problem);
+      return tryOut(live, config, parts);
     },
     async log(project, name) {
       const live = projects.get(project);
@@ -68,7 +70,7 @@ async function changeStored(
   const isBrought = row.product_id !== null;
   if (isBrought && !isSwitch(changes)) throw brought(live, row);
   const merged = mergeServer({ ...row, config: row.config as NewServer['config'] }, changes);
-  if (!isBrought) checkPlaces(live, [placeOf(merged)], row.name);
+  if (!isBrought) checkPlaces(live, [placeOf(merged)]);
   const written = isSwitch(changes) ? { enabled: merged.enabled } : stored(merged);
   // What was merged is right for that version only.
   const version = ifVersion ?? (isSwitch(changes) ? undefined : row.version);
@@ -81,13 +83,21 @@ async function switchFileServer(
   parts: Parts,
   live: LiveProject,
   listed: ListedServer,
-  changes: ServerChanges,
+  { enabled, ...changes }: ServerChanges,
+  ifVersion: number | undefined,
 ): Promise<ServerView> {
   const { name, config } = listed;
   if (!isSwitch(changes)) throw fromFile(listed, 'change it there');
+  if (ifVersion !== undefined) {
+    throw new SwitchboardError(
+      'version_conflict',
+      `The server "${name}" stands in a file, and has no version.`,
+    );
+  }
+  if (enabled === undefined) return shown(live, name);
   needStored(parts);
-  if (changes.enabled && !config.enabled) throw fromFile(listed, 'it is disabled there');
-  await change(parts, live, (store) => store.setSwitch(live.id, name, null, changes.enabled ?? true));
+  if (enabled && !config.enabled) throw fromFile(listed, 'it is disabled there');
+  await change(parts, live, (store) => store.setSwitch(live.id, name, null, enabled));
   return shown(live, name);
 }
 

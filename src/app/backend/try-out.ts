@@ -1,14 +1,14 @@
 import type { ServerTest } from '../../api/views.ts';
 import type { ServerConfig } from '../../config.ts';
-import type { ReplicaSettings } from '../../upstreams/replica.ts';
 import { Server } from '../../upstreams/server.ts';
 import type { LiveProject } from '../live-project.ts';
+import type { Parts } from './parts.ts';
 
 /** Connects to a server apart from the one that runs, if it does, and asks what it offers. */
 export async function tryOut(
   live: LiveProject,
   config: ServerConfig,
-  settings: Omit<ReplicaSettings, 'project' | 'variable' | 'redact'>,
+  { servers: settings, trials }: Pick<Parts, 'servers' | 'trials'>,
 ): Promise<ServerTest> {
   const startedAt = performance.now();
   const server = new Server(
@@ -17,6 +17,7 @@ export async function tryOut(
     { stateChanged() {}, offerChanged() {}, connected() {}, disconnected() {}, notified() {}, asked() {} },
     undefined,
   );
+  trials.add(server);
   try {
     await server.discover();
     const { condition, offer, facts } = server;
@@ -31,6 +32,7 @@ export async function tryOut(
       server_info: facts?.serverInfo ?? null,
     };
   } finally {
+    trials.delete(server);
     await server.stop();
   }
 }

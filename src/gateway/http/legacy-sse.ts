@@ -58,7 +58,9 @@ export class LegacySseEndpoint {
       const { session, projects: usual } = client;
       const projects = projectsOf(request, undefined) ?? usual;
       if (session !== undefined) {
-        this.gateway.session(session.id, usual);
+        if (this.gateway.session(session.id, usual) === undefined) {
+          throw new SwitchboardError('unknown_session', 'The session has ended: open /sse again.');
+        }
         this.gateway.receive({ session, message, outlet: client, prefer: preferOf(request), projects });
       } else if (message.method === 'initialize' && message.kind === 'request') {
         const opened = this.gateway.open(message, projects, () => client);

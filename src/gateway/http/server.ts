@@ -69,7 +69,7 @@ export class HttpFront {
     const path = query === -1 ? url : url.slice(0, query);
     switch (path) {
       case '/mcp':
-        this.streamable.handle(request, response);
+        this.streamable.handle(request, response, undefined);
         return;
       case '/sse':
         if (takes(request, response, 'GET')) this.legacy.listen(request, response);
@@ -94,10 +94,10 @@ export class HttpFront {
   }
 }
 
-/** The project of /mcp/<project>. */
-function projectIn(path: string): string {
+/** The project of /mcp/<project>; many write a slash behind an address and mean nothing by it. */
+function projectIn(path: string): string | undefined {
   try {
-    return decodeURIComponent(path.slice('/mcp/'.length));
+    return decodeURIComponent(path.slice('/mcp/'.length).replace(/\/$/, '')) || undefined;
   } catch {
     throw new SwitchboardError('not_found', `There is nothing at ${path}.`);
   }

@@ -30,7 +30,7 @@ export class StreamableEndpoint {
     this.maxBytes = maxBytes;
   }
 
-  handle(request: IncomingMessage, response: ServerResponse, project?: string): void {
+  handle(request: IncomingMessage, response: ServerResponse, project: string | undefined): void {
     const projects = projectsOf(request, project);
     switch (request.method) {
       case 'POST':
