@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Changes, Database } from './database.ts';
+import { checkPlaces } from './places.ts';
 import { notFound, requireProject } from './projects.ts';
 import { findServers, insertServer, namesTaken, requireDistinct, updateServer } from './servers.ts';
 import type { InstalledProduct, NewProduct, NewServer, ProductRow, ServerRow } from './types.ts';
@@ -35,6 +36,7 @@ export class Products {
       if (taken.length > 0) throw namesTaken(taken, project);
       const product = await writeProduct(changes, projectId, input);
       const servers = await changeServers(changes, product, input.servers);
+      await checkPlaces(changes, projectId, [...servers.added, ...servers.changed]);
       return { product, isNew: installed === undefined, ...servers };
     });
   }

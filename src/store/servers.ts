@@ -1,6 +1,7 @@
 import { SwitchboardError } from '../errors.ts';
 import type { Changes, Database } from './database.ts';
 import { violates } from './failure.ts';
+import { checkPlaces } from './places.ts';
 import { notFound, requireProject, requireVersion } from './projects.ts';
 import type { NewServer, ProjectRow, ServerRow } from './types.ts';
 
@@ -31,6 +32,7 @@ export class ServerRows {
             : await updateServer(changes, before, server),
         );
       }
+      await checkPlaces(changes, projectId, servers.map(nameOf));
       return rows;
     });
   }
@@ -44,12 +46,14 @@ export class ServerRows {
     return this.database.write(async (changes) => {
       const project = await requireProject(changes, projectId);
       const server = await requireServer(changes, project, name, expectedVersion);
-      try {
-        return await updateServer(changes, server, input);
-      } catch (error) {
+      const changed = await updateServer(changes, server, input).catch((error: unknown) => {
         if (violates(error, NAMES) && input.name !== undefined) throw namesTaken([input.name], project);
         throw error;
-      }
+      });
+      // Whatever else is wrong with a server, it can be switched on and off.
+      const hasMoved = input.name !== undefined || input.settings !== undefined;
+      if (hasMoved) await checkPlaces(changes, projectId, [changed.name]);
+      return changed;
     });
   }
 

@@ -128,7 +128,10 @@ export interface Store {
   ): Promise<ProjectRow>;
   deleteProject(id: string, expectedVersion: number | undefined): Promise<void>;
 
-  /** All of them or none. `replace`: those that are there already become as given, unless a product brought them. */
+  /**
+   * All of them or none. In this and every other change of servers, a group that is called like a server that is not in
+   * it is a `conflict`. `replace`: those that are there already become as given, unless a product brought them.
+   */
   createServers(projectId: string, servers: readonly NewServer[], replace: boolean): Promise<ServerRow[]>;
   changeServer(
     projectId: string,

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectTo, freshDatabase, type TestDatabase } from '../../test/helpers/database.ts';
+import { openTestStore } from '../../test/helpers/store.ts';
+import type { NewServer } from './types.ts';
+
+let database: TestDatabase;
+let store: Awaited<ReturnType<typeof openTestStore>>;
+let count = 0;
+
+beforeAll(async () => {
+  database = await freshDatabase();
+  store = await openTestStore({ url: database.url });
+});
+afterAll(async () => {
+  await store[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+function server(name: string, group?: string): NewServer {
+  const settings = group === undefined ? {} : { group };
+  return { name, description: '', transport: 'stdio', config: { command: 'x' }, settings, enabled: true };
+}
+
+async function projectWith(...servers: NewServer[]): Promise<string> {
+  const { id } = await store.createProject({ name: `project-${++count}` });
+  await store.createServers(id, servers, false);
+  return id;
+}
+
+const create = (id: string, ...servers: NewServer[]) => store.createServers(id, servers, false);
+const change = (id: string, name: string, changes: Partial<NewServer>) =>
+  store.changeServer(id, name, changes, undefined);
+const install = (id: string, version: string, ...servers: NewServer[]) =>
+  store.installProduct(id, { name: 'p', version, manifest: {}, servers }, []);
+const namesIn = async (id: string) => (await store.project(id))!.servers.map(({ name }) => name).sort();
+
+function clash(name: string, group: string) {
+  const message = `The group "${group}" of server "${name}" has the name of a server that is not in it: rename one of them, or put that server into the group too.`;
+  return { code: 'conflict', message, data: { names: [name, group] } };
+}
+
+describe('a group', () => {
+  it('may be called like one of its own servers', async () => {
+    const id = await projectWith(server('g', 'g'), server('h', 'g'));
+    await create(id, server('i', 'g'));
+    await change(id, 'g', { name: 'other' });
+    await change(id, 'other', { name: 'g' });
+    expect(await namesIn(id)).toEqual(['g', 'h', 'i']);
+  });
+
+  it('may not be called like any other, however it comes to that', async () => {
+    const id = await projectWith(server('a'), server('b', 'team'));
+    await expect(create(id, server('c', 'a'))).rejects.toMatchObject(clash('c', 'a'));
+    await expect(create(id, server('d'), server('team'))).rejects.toMatchObject(clash('b', 'team'));
+    await expect(create(id, server('x', 'y'), server('y'))).rejects.toMatchObject(clash('x', 'y'));
+    await expect(change(id, 'a', { name: 'team' })).rejects.toMatchObject(clash('b', 'team'));
+    await expect(change(id, 'b', { settings: { group: 'a' } })).rejects.toMatchObject(clash('b', 'a'));
+    await expect(store.createServers(id, [server('b', 'a')], true)).rejects.toMatchObject(clash('b', 'a'));
+    await expect(install(id, '1', server('c', 'a'))).rejects.toMatchObject(clash('c', 'a'));
+    await expect(install(id, '1', server('team'))).rejects.toMatchObject(clash('b', 'team'));
+    expect(await namesIn(id)).toEqual(['a', 'b']);
+    expect(await store.products(id)).toEqual([]);
+  });
+
+  it('may be called like a server that goes with the same upgrade', async () => {
+    const id = await projectWith();
+    await install(id, '1', server('crm'));
+    await install(id, '2', server('crm-eu', 'crm'), server('crm-us', 'crm'));
+    expect(await namesIn(id)).toEqual(['crm-eu', 'crm-us']);
+    await install(id, '3', server('crm'), server('crm-us'));
+    expect(await namesIn(id)).toEqual(['crm', 'crm-us']);
+  });
+
+  it('and a server do not get the same name at the same time', async () => {
+    for (let round = 0; round < 5; round++) {
+      const id = await projectWith();
+      const both = await Promise.allSettled([create(id, server('a')), create(id, server('b', 'a'))]);
+      expect(both.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    }
+  });
+
+  it('that has the name of a server already is in the way of nothing else', async () => {
+    const id = await projectWith(server('a'), server('b'));
+    await using client = await connectTo(database.name);
+    await client.query(
+      `UPDATE kb.project_mcp_servers SET settings = '{"group": "a"}' WHERE project_id = $1 AND name = 'b'`,
+      [id],
+    );
+    await create(id, server('c'));
+    await change(id, 'c', { name: 'd', settings: { group: 'team' } });
+    await install(id, '1', server('e'));
+    for (const name of ['a', 'b']) expect(await change(id, name, { enabled: false })).toMatchObject({ name });
+    const settings = { group: 'a', concurrency: 2 };
+    await expect(change(id, 'b', { settings })).rejects.toMatchObject(clash('b', 'a'));
+    await change(id, 'b', { settings: {} });
+  });
+});
