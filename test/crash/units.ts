@@ -31,12 +31,12 @@ export interface ServerValue {
   enabled: boolean;
 }
 
-export interface ProductValue {
+interface ProductValue {
   version: string;
   servers: Record<string, ServerValue>;
 }
 
-export interface ProjectValue {
+interface ProjectValue {
   description: string | null;
   retentionDays: number | null;
   servers: string[];
