@@ -1,5 +1,9 @@
 import { SwitchboardError } from '../errors.ts';
 import { MalformedResponseError } from './http-client/response-head.ts';
+import { QuotingError } from './quoting-error.ts';
+
+/** Of what a server says with a refusal. */
+const SHOWN_CHARACTERS = 300;
 
 export interface HttpTarget {
   url: string;
@@ -31,13 +35,11 @@ export function statusError(status: number, url: URL, body: string, location?: s
       : location !== undefined
         ? ` It redirects to ${location}: configure that URL.`
         : '';
-  const said = body === '' ? '' : ` It said: ${body.slice(0, 300)}`;
-  return new SwitchboardError(
+  const statement = `${url.origin}${url.pathname} answered HTTP ${status}.${hint}${body === '' ? '' : ' It said: '}`;
+  return new QuotingError(
     'server_unavailable',
-    `${url.origin}${url.pathname} answered HTTP ${status}.${hint}${said}`,
-    {
-      data: { status },
-    },
+    { statement, quote: body, shown: SHOWN_CHARACTERS },
+    { status },
   );
 }
 

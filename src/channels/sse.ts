@@ -9,7 +9,7 @@ import type { ResponseHead } from './http-client/response-head.ts';
 import { type HttpTarget, networkError, statusError } from './http-target.ts';
 
 /** How much of a refusal's reason is kept, in characters. */
-const MAX_REFUSAL = 1_000;
+const MAX_REFUSAL = 8 * 1024;
 
 interface Waiting {
   message: Buffer;

@@ -104,3 +104,16 @@ it('a child carries the mark of its Switchboard, whatever is configured', async 
   await channel.close();
   expect(warnings).toEqual([]);
 });
+
+it('lines are logged far beyond what is shown of them, or not at all: nobody knows the half of a secret', async () => {
+  const { channel, log } = open(
+    "head -c 5000 /dev/zero | tr '\\0' x; echo; head -c 40000 /dev/zero | tr '\\0' y >&2; echo >&2; read line",
+  );
+  expect(await log.first((line) => line.startsWith('stdout'))).toBe(
+    `stdout: not a message, skipped: ${'x'.repeat(5_000)}`,
+  );
+  expect(await log.first((line) => line.startsWith('stderr'))).toBe(
+    'stderr: a line over 32768 bytes is skipped',
+  );
+  await channel.close();
+});

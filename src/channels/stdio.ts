@@ -9,6 +9,7 @@ import { type Channel, type Receiver, tooLarge } from './channel.ts';
 import { childEnvironment } from './environment.ts';
 import { LastWords } from './last-words.ts';
 import { DEADLINES, endGroup, stopGroup } from './process-group.ts';
+import { QuotingError } from './quoting-error.ts';
 
 export interface StdioTarget {
   command: string;
@@ -30,7 +31,10 @@ export interface ChildRecord {
 const NEWLINE = Buffer.from('\n');
 /** Writes up to this size are copied together into one; larger ones go out as they are. */
 const GATHER_BYTES = 64 * 1024;
-const MAX_LOG_LINE = 8 * 1024;
+/** Of a longer line nothing is told: secrets are masked later, and the half of one would not be known. */
+const MAX_LOG_LINE = 32 * 1024;
+/** Of what a process said last. */
+const SHOWN_CHARACTERS = 2_000;
 /** What a child wrote before it died is read by then, also where another process keeps its pipes open. */
 const DRAIN_MS = 1_000;
 
@@ -118,8 +122,7 @@ export class StdioChannel implements Channel {
   private readOutput(): void {
     const lines = new LineSplitter(this.maxBytes, {
       line: (chunks) => this.receiveLine(chunks),
-      tooLong: (head) =>
-        this.receiver.log(`stdout: a message over ${this.maxBytes} bytes is skipped: ${preview(head)}`),
+      tooLong: () => this.receiver.log(`stdout: a message over ${this.maxBytes} bytes is skipped`),
       skipped: (head, tail) => {
         const answer = findAnswerId([head, tail]);
         if (answer !== undefined) this.receiver.failed(answer.id, tooLarge(this.maxBytes), true);
@@ -138,13 +141,13 @@ export class StdioChannel implements Channel {
     let at = 0;
     while (first[at] === 0x20 || first[at] === 0x09) at++;
     if (first[at] === 0x7b || first[at] === 0x5b) this.receiver.message(chunks);
-    else this.receiver.log(`stdout: not a message, skipped: ${preview(join(chunks))}`);
+    else this.receiver.log(`stdout: not a message, skipped: ${beginning(join(chunks))}`);
   }
 
   private readErrors(): void {
     const lines = new LineSplitter(MAX_LOG_LINE, {
       line: (chunks) => this.logError(join(chunks).toString()),
-      tooLong: (head) => this.logError(`${preview(head)} …`),
+      tooLong: () => this.logError(`stderr: a line over ${MAX_LOG_LINE} bytes is skipped`),
     });
     this.child.stderr.on('data', (chunk: Buffer) => lines.push(chunk));
     this.child.stderr.on('end', () => lines.end());
@@ -191,11 +194,13 @@ export class StdioChannel implements Channel {
   private childClosed(code: number | null, signal: NodeJS.Signals | null): void {
     const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
     const { best } = this.lastWords;
-    const last = best === '' ? '' : `; its last words: ${best}`;
+    const statement = `The server's process ${how}${best === '' ? '' : '; its last words: '}`;
     this.end(
-      new SwitchboardError('server_unavailable', `The server's process ${how}${last}`, {
-        data: { exitCode: code, signal },
-      }),
+      new QuotingError(
+        'server_unavailable',
+        { statement, quote: best, shown: SHOWN_CHARACTERS },
+        { exitCode: code, signal },
+      ),
     );
   }
 
@@ -219,6 +224,7 @@ function describeSpawnError(error: NodeJS.ErrnoException, target: StdioTarget): 
   });
 }
 
-function preview(bytes: Buffer): string {
-  return bytes.toString('utf8', 0, 200);
+/** More than the log shows, which cuts it when its secrets are masked. */
+function beginning(bytes: Buffer): string {
+  return bytes.toString('utf8', 0, MAX_LOG_LINE);
 }
