@@ -7,7 +7,7 @@ import { watchIdleness } from './app/idleness.ts';
 import { type LiveProject, unstoredProject } from './app/live-project.ts';
 import { Projects } from './app/projects.ts';
 import { eventOf, startEvent, unchangedEvent, viewsOf } from './app/server-views.ts';
-import { noStorage, Storage } from './app/storage.ts';
+import { noStorage, ownSecretsIn, Storage } from './app/storage.ts';
 import { endLeftovers } from './channels/leftovers.ts';
 import { ProcessRecord } from './channels/process-record.ts';
 import {
@@ -135,6 +135,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         servers: serverSettings,
         events: serverEvents,
         openSecret: (sealed) => storage!.openSecret(sealed),
+        ownSecrets: ownSecretsIn(options.database),
         home: options.home,
         startup: options.startup,
         warned: events.warned,

@@ -49,6 +49,8 @@ export interface LiveProjectSettings {
   servers: Omit<ReplicaSettings, 'project' | 'variable' | 'redact'>;
   events: ServerEvents;
   openSecret(sealed: SealedSecret): string;
+  /** What Switchboard itself was started with, and no server may show. */
+  ownSecrets: readonly string[];
   home: string;
   /** How every server starts, whatever is written down. */
   startup: ServerConfig['startup'] | undefined;
@@ -80,7 +82,7 @@ export class LiveProject implements ScopedProject {
     this.isDefault = state.project.name === DEFAULT_PROJECT;
     this.state = state;
     this.settings = settings;
-    this.vault = new Vault(settings.openSecret);
+    this.vault = new Vault(settings.openSecret, settings.ownSecrets);
     this.access = {
       // Whoever may change a project must not be able to read what Switchboard was started with.
       variable: (name, { project }) =>

@@ -85,3 +85,11 @@ export class Storage {
 }
 
 export const noStorage: StatusView['database'] = { mode: 'none', connected: false, error: null };
+
+/** The keys of secrets, and the password of the database. */
+export function ownSecretsIn(database: AppOptions['database']): string[] {
+  if (database.mode === 'none') return [];
+  const keys = database.secretKey?.split(',').map((key) => key.trim()) ?? [];
+  const password = database.mode === 'server' ? URL.parse(database.url)?.password : undefined;
+  return [...keys, ...(password ? [decodeURIComponent(password)] : [])];
+}
