@@ -402,7 +402,6 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       ]);
     });
 
-    // BUG: what a session follows is known by its URI alone, whichever project it is about.
     it('updates that one client follows in two projects under the same URI [A8]', async () => {
       const client = await everything();
       const [inAlpha, inBeta] = [await alpha.session(), await beta.session()];
@@ -533,7 +532,6 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       expect(await site.done(`GET /projects/${project.id}`)).toMatchObject({ name: renamed });
     });
 
-    // BUG: what a session follows outlives the project, and leads to a server that was stopped.
     it('and is made anew, has resources that can be followed again', async () => {
       const client = await everything();
       const name = 'made-anew';

@@ -296,7 +296,6 @@ describe.each(databases)('secrets (%s database)', (kind) => {
   });
 
   describe('of before a change', () => {
-    // BUG: texts are cleaned of the values of now alone, and a call may bring one of before.
     it('[P4] are not in the records of calls that were under way', async () => {
       const project = await site.project({ record_payloads: true });
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
@@ -330,7 +329,6 @@ describe.each(databases)('secrets (%s database)', (kind) => {
       expect(await recordOf(project, 'environment')).not.toContain('the-old-value');
     });
 
-    // BUG: the same, in an error for clients.
     it('[P4] are not in what is said of a process that had them', async () => {
       const project = await site.project();
       await put(project, 'TOKEN', 'the-old-value');
@@ -348,7 +346,6 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     });
   });
 
-  // BUG: only what is quoted once is found.
   it('[P4] are not in records where a server puts JSON into a text', async () => {
     const project = await site.project({ record_payloads: true });
     await put(project, 'TOKEN', '"needle"');
@@ -371,7 +368,6 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     }
   });
 
-  // BUG: a line is cut before secrets are taken out of it.
   it('[P4] are not shown in part where a line is cut', async () => {
     const project = await site.project();
     const value = 'abcdefghijklmnopqrstuvwxyz';
