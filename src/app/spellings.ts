@@ -27,6 +27,8 @@ function inUrls(value: string): string[] {
     // Of a value with a question mark in it, the path is a part.
     afterHost(value).split('?')[0]!,
     inUserInfo.password,
+    // A host is written in small letters, and in ASCII.
+    URL.parse(`http://${value}/`)?.hostname ?? '',
     new URLSearchParams([['', value]]).toString().slice(1),
   ];
 }

@@ -78,6 +78,11 @@ describe('a vault', () => {
     expect(vault.redact(new URLSearchParams({ key: value }).toString())).toBe('key=***');
   });
 
+  it('masks a value in a host, which is written in small letters', () => {
+    const vault = vaultOf({ TENANT: 'TenantÜber' });
+    expect(vault.redact(new URL('https://TenantÜber.example/mcp').href)).toBe('https://***.example/mcp');
+  });
+
   it('leaves nothing of values that overlap', () => {
     expect(vaultOf({ A: 'abcdef', B: 'defghi' }).redact('abcdefghi')).toBe('***');
   });
