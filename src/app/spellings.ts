@@ -27,10 +27,15 @@ function inUrls(value: string): string[] {
     // Of a value with a question mark in it, the path is a part.
     afterHost(value).split('?')[0]!,
     inUserInfo.password,
-    // A host is written in small letters, and in ASCII.
-    URL.parse(`http://${value}/`)?.hostname ?? '',
+    asHost(value),
     new URLSearchParams([['', value]]).toString().slice(1),
   ];
+}
+
+/** In small letters and in ASCII; nothing where it is more than a host, since a part of it may be any word. */
+function asHost(value: string): string {
+  const url = URL.parse(`http://${value}/`);
+  return url?.href === `http://${url?.hostname}/` ? url.hostname : '';
 }
 
 function afterHost(rest: string): string {

@@ -81,6 +81,7 @@ describe('a vault', () => {
   it('masks a value in a host, which is written in small letters', () => {
     const vault = vaultOf({ TENANT: 'TenantÜber' });
     expect(vault.redact(new URL('https://TenantÜber.example/mcp').href)).toBe('https://***.example/mcp');
+    expect(vaultOf({ URL: 'postgres://user:word@host/' }).redact('postgres')).toBe('postgres');
   });
 
   it('leaves nothing of values that overlap', () => {
