@@ -1,3 +1,4 @@
+import querystring from 'node:querystring';
 import type { StatusView } from '../api/views.ts';
 import type { AppEvents, AppOptions } from '../app.ts';
 import type { SealedSecret, Store } from '../store/types.ts';
@@ -90,6 +91,11 @@ export const noStorage: StatusView['database'] = { mode: 'none', connected: fals
 export function ownSecretsIn(database: AppOptions['database']): string[] {
   if (database.mode === 'none') return [];
   const keys = database.secretKey?.split(',').map((key) => key.trim()) ?? [];
-  const password = database.mode === 'server' ? URL.parse(database.url)?.password : undefined;
-  return [...keys, ...(password ? [decodeURIComponent(password)] : [])];
+  return database.mode === 'server' ? [...keys, ...passwordIn(database.url)] : keys;
+}
+
+/** One that is as good as none, such as the user's name, stands in too many other texts. */
+function passwordIn(url: string): string[] {
+  const { username, password = '' } = URL.parse(url) ?? {};
+  return password.length < 8 || password === username ? [] : [password, querystring.unescape(password)];
 }
