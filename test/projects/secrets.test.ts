@@ -356,7 +356,6 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     expect(await recordOf(project, 'echo')).not.toContain('needle');
   });
 
-  // BUG: the host of an address is shown in small letters.
   it('[P4] are not shown where they are part of an address', async () => {
     const project = await site.project();
     await put(project, 'TENANT', 'NeedleInAHost');
