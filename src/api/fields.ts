@@ -7,7 +7,9 @@ const maxTimerMs = 2 ** 31 - 1;
 /** What a JSON Schema says of any text that we take. */
 const withoutNul = '^[^\\u0000]*$';
 
-const controlCharacter = /\p{Cc}/u;
+const controlCharacter = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
+/** The same for readers of the schema. */
+const controlCharacters = '\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069';
 /** Clients take the dots for steps of a path. */
 const unspeakable = ['__proto__', '.', '..'];
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -80,14 +82,14 @@ const pathName = text(128, 1)
   .refine((name) => !unspeakable.includes(name), 'cannot be this one');
 
 export const productName = pathName.meta({
-  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]+$',
+  pattern: `^[^${controlCharacters}]+$`,
   not: { enum: unspeakable },
 });
 
 /** Of servers and groups: it stands in tool names and in URIs too. */
 export const serverName = pathName
   .refine((name) => !name.includes('/'), 'must not have a slash in it')
-  .meta({ pattern: '^[^/\\u0000-\\u001f\\u007f-\\u009f]+$', not: { enum: unspeakable } });
+  .meta({ pattern: `^[^/${controlCharacters}]+$`, not: { enum: unspeakable } });
 
 /** What a configuration can refer to as ${NAME}. */
 export const secretName = text(128, 1)

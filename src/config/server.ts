@@ -103,7 +103,7 @@ function nameProblem(name: string): string | undefined {
   if (name === '') return 'is empty';
   if (name.length > 128) return 'is longer than 128 characters';
   if (name.includes('/')) return 'has a slash in it';
-  if (/\p{Cc}/u.test(name)) return 'has a control character in it';
+  if (/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(name)) return 'has a control character in it';
   if (!name.isWellFormed()) return 'has half of a surrogate pair in it';
   return name === '__proto__' ? 'cannot be this one' : undefined;
 }

@@ -1,6 +1,5 @@
 import type { Backend } from '../../api/backend.ts';
 import type { NewServer } from '../../api/server-input.ts';
-import { checkStorable } from '../../api/storable.ts';
 import { importText, isEnabled, type ServerEntry, variablesOf } from '../../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import type { LiveProject } from '../live-project.ts';
@@ -23,7 +22,9 @@ export function importsBackend(parts: Parts): Backend['imports'] {
           data: { problems: notes.map((message) => ({ path: '', message })) },
         });
       }
-      checkStorable(servers);
+      // With it come the schemas of all requests, which nobody else needs here.
+      const { checkImported } = await import('../../api/imported-servers.ts');
+      checkImported(servers);
       checkPlaces(
         live,
         servers.map(({ name, settings }) => ({ name, group: settings.group })),
