@@ -76,7 +76,9 @@ async function intoProject(imported: ImportedServers, project: string, flags: Im
       query: { replace: String(flags.force === true) },
     },
   ).catch(withAdvice);
-  const allNotes = [...new Set([...notes, ...done.notes])];
+  // What the file said of a secret tells more than that it is not set.
+  const isNews = (note: string) => !notes.some((known) => known.startsWith(note.replace(/, unless .*$/, '')));
+  const allNotes = [...notes, ...done.notes.filter(isNews)];
   if (flags.json) {
     printJson({ project, imported: done.imported, notes: allNotes });
     return;
