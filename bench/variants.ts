@@ -22,6 +22,8 @@ export const peerNames = ['supergateway', 'mcp-proxy', 'mcp-hub'] as const satis
 const httpEchoFile = fileURLToPath(new URL('./servers/http-echo.ts', import.meta.url));
 const stdioEchoFile = fileURLToPath(new URL('./servers/stdio-echo.ts', import.meta.url));
 const collectGarbageFile = new URL('./collect-garbage.mjs', import.meta.url).href;
+/** The flags that `npm start` gives. */
+const asNpmStart = ['--initial-heap-size=128'];
 const STOP_TIMEOUT_MS = 5_000;
 const DEFAULT_TOOL_COUNT = 3;
 
@@ -116,7 +118,18 @@ export class Lab {
     );
     const child = this.#spawn(
       this.#placement.measured(
-        this.#node(settings, this.#program, 'up', '--config', config, '--port', '0', '--json', ...flags),
+        this.#node(
+          settings,
+          ...asNpmStart,
+          this.#program,
+          'up',
+          '--config',
+          config,
+          '--port',
+          '0',
+          '--json',
+          ...flags,
+        ),
       ),
       { SWITCHBOARD_HOME: join(this.#folder, name), DATABASE_URL: '' },
     );

@@ -285,6 +285,9 @@ class BridgedSession implements Receiver {
   }
 }
 
+/** As `npm start` does it: a heap that begins small collects its garbage too often. */
+const HEAP_FLAG = '--initial-heap-size=128';
+
 async function ensureRunning({ url, config }: BridgeFlags): Promise<void> {
   if (await isRunning(url)) return;
   const { hostname, port } = new URL(url);
@@ -295,7 +298,7 @@ async function ensureRunning({ url, config }: BridgeFlags): Promise<void> {
   const words = ['up', '--config', findConfig(config), '--host', host, '--port', port || '80'];
   const child = spawn(
     process.execPath,
-    [process.argv[1]!, ...words, '--exit-when-idle', String(IDLE_EXIT_SECONDS)],
+    [HEAP_FLAG, process.argv[1]!, ...words, '--exit-when-idle', String(IDLE_EXIT_SECONDS)],
     {
       detached: true,
       stdio: ['ignore', log, log],
