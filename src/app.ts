@@ -218,6 +218,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       if (options.signal?.aborted) stopServers();
       if (settings.onStartFailure === 'abort') await startServers(waiting ?? [], true);
       options.signal?.removeEventListener('abort', stopServers);
+      projects.settle();
       return front.listen();
     }
 

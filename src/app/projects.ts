@@ -120,6 +120,12 @@ export class Projects implements Scopes {
     this.all.changes(kinds);
   }
 
+  /** Clients come from now on. */
+  settle(): void {
+    this.all.settle();
+    for (const { scope } of this.list()) scope.settle();
+  }
+
   async stop(): Promise<void> {
     this.isStopped = true;
     this.all.close();

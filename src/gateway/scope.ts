@@ -92,6 +92,13 @@ export class Scope {
     this.pending ??= setTimeout(() => this.tell(), COALESCE_MS);
   }
 
+  /** Tells now what would be told soon: nobody who comes later hears of what was there before. */
+  settle(): void {
+    if (this.pending === undefined) return;
+    clearTimeout(this.pending);
+    this.tell();
+  }
+
   configure(settings: ScopeSettings): void {
     this.settings = settings;
     this.snapshot = undefined;

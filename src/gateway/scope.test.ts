@@ -1,0 +1,39 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { Scope } from './scope.ts';
+
+const settings = { mode: 'on-conflict', separator: '__', pageSize: 100, discoveryWaitMs: 0 } as const;
+
+afterEach(() => vi.useRealTimers());
+
+function scopeThatTells() {
+  const told: string[][] = [];
+  vi.useFakeTimers();
+  return {
+    scope: new Scope(
+      () => [],
+      settings,
+      (lists) => told.push(lists),
+    ),
+    told,
+  };
+}
+
+it('tells once of changes that come close together', () => {
+  const { scope, told } = scopeThatTells();
+  scope.changes(['tools']);
+  scope.changes(['prompts', 'tools']);
+  expect(told).toEqual([]);
+  vi.runAllTimers();
+  expect(told).toEqual([['tools', 'prompts']]);
+});
+
+it('has nothing left to tell to those who come after it has settled', () => {
+  const { scope, told } = scopeThatTells();
+  scope.settle();
+  expect(told).toEqual([]);
+  scope.changes(['tools']);
+  scope.settle();
+  expect(told).toEqual([['tools']]);
+  vi.runAllTimers();
+  expect(told).toHaveLength(1);
+});
