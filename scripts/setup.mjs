@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildDist, distIsCurrent } from './setup/dist.mjs';
+import { dockerIsCurrent, installDocker } from './setup/docker.mjs';
 import { withLock } from './setup/lock.mjs';
 import { installPackages, packagesAreCurrent } from './setup/packages.mjs';
 import { installPostgres, postgresIsCurrent } from './setup/postgres.mjs';
@@ -44,6 +45,7 @@ function missingSteps() {
   if (flags.includes('--test')) {
     steps.push({ done: uvIsCurrent(cache), run: () => installUv(cache) });
     steps.push({ done: postgresIsCurrent(cache), run: () => installPostgres(cache) });
+    steps.push({ done: dockerIsCurrent(cache), run: () => installDocker(cache) });
     steps.push({ done: schemathesisIsCurrent(cache), run: () => installSchemathesis(cache) });
   }
   if (flags.includes('--build')) steps.push({ done: distIsCurrent(root), run: () => buildDist(root) });

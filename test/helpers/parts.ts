@@ -15,7 +15,7 @@ const record = z.union([
   z.object({ missing: z.string() }),
 ]);
 
-type PartName = 'uvx' | 'postgres' | 'schemathesis';
+type PartName = 'uvx' | 'postgres' | 'schemathesis' | 'docker' | 'runsc';
 
 const cache = fileURLToPath(new URL('../../.cache', import.meta.url));
 
