@@ -3,6 +3,7 @@ import { SwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
 import { readMessage } from '../protocol/envelope.ts';
 import type { CallRecord } from '../store/types.ts';
+import { recordsOf } from './call-block.ts';
 import { Recorder } from './recorder.ts';
 
 const project = { id: '11111111-1111-4111-8111-111111111111', name: 'default' };
@@ -34,11 +35,13 @@ function recorder(write: (records: readonly CallRecord[]) => Promise<void> = asy
   onTestFinished(() => void vi.useRealTimers());
   const written: CallRecord[][] = [];
   const warnings: string[] = [];
+  const note = async (records: readonly CallRecord[]) => {
+    await write(records);
+    written.push([...records]);
+  };
   const made = new Recorder({
-    async write(records) {
-      await write(records);
-      written.push([...records]);
-    },
+    write: note,
+    writePlain: (calls) => note(recordsOf(calls)),
     deleteOld: async () => 0,
     keepsPayloads: () => true,
     redact: (_project, text) => text.replaceAll(/hunter2|12345|true/g, '***'),

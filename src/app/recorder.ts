@@ -1,15 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import { asSwitchboardError } from '../errors.ts';
 import type { CallRecorder, FinishedCall } from '../gateway/records.ts';
-import { bytesAt, type Message } from '../protocol/envelope.ts';
-import type { Span } from '../protocol/json-scanner.ts';
-import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
-import type { CallRecord } from '../store/types.ts';
+import type { CallRecord, PlainCalls } from '../store/types.ts';
 import type { Project } from '../upstreams/replica.ts';
+import { CallBlock, recordsOf } from './call-block.ts';
+import { isPlain, recordOf } from './call-record.ts';
 
 /** What has to be known of the rest of the program to write records. */
 export interface RecorderSettings {
   write(records: readonly CallRecord[]): Promise<void>;
+  writePlain(calls: PlainCalls): Promise<void>;
   deleteOld(): Promise<number>;
   keepsPayloads(projectId: string): boolean;
   redact(projectId: string, text: string): string;
@@ -29,14 +28,16 @@ const MAX_FAILED_STATEMENTS = 40;
 const MAX_REASONS = 10;
 const FLUSH_MS = 250;
 const RETRY_MS = 1_000;
-/** What is larger is not kept: records are for looking into, not for storing results. */
-const MAX_PAYLOAD_BYTES = 256 * 1024;
 const SWEEP_MS = 60 * 60 * 1_000;
 
 /** Writes down what calls there were: many at a time, behind the back of the calls. */
 export class Recorder implements CallRecorder {
   private readonly settings: RecorderSettings;
-  private queue: Waiting[] = [];
+  /** Those of which there is nothing more to tell. Nothing is added to blocks but to the open one. */
+  private readonly blocks: CallBlock[] = [];
+  private openBlock: CallBlock | undefined;
+  private readonly spareBlocks: CallBlock[] = [];
+  private readonly others: CallRecord[] = [];
   private queuedCharacters = 0;
   private timer: NodeJS.Timeout | undefined;
   private readonly sweeper: NodeJS.Timeout;
@@ -45,6 +46,8 @@ export class Recorder implements CallRecorder {
   /** Why records were dropped since all of a batch were taken. */
   private readonly reasons = new Set<string>();
   private isClosed = false;
+  /** So many calls wait to be written. */
+  queued = 0;
   dropped = 0;
 
   constructor(settings: RecorderSettings) {
@@ -54,23 +57,20 @@ export class Recorder implements CallRecorder {
     this.sweep();
   }
 
-  get queued(): number {
-    return this.queue.length;
-  }
-
   keepsPayloads({ id }: Project): boolean {
     return this.settings.keepsPayloads(id);
   }
 
   record(call: FinishedCall): void {
-    if (this.queue.length >= MAX_QUEUED) {
+    if (this.queued >= MAX_QUEUED) {
       this.dropped++;
       return;
     }
+    this.queued++;
     const endedAt = Date.now();
-    // With bytes in it, it is made now: they are parts of larger ones, which would be kept as long.
-    const hasBytes = call.request !== undefined || call.answer !== undefined;
-    this.queue.push(hasBytes ? { record: this.bounded(this.recordOf(call, endedAt)) } : { call, endedAt });
+    if (isPlain(call)) this.addPlain(call, endedAt);
+    // Made now: the bytes in it are parts of larger ones, which would be kept as long.
+    else this.others.push(this.bounded(recordOf(call, endedAt, this.settings.redact)));
     if (this.timer === undefined && this.writing === undefined) this.schedule(FLUSH_MS);
   }
 
@@ -80,12 +80,23 @@ export class Recorder implements CallRecorder {
     clearInterval(this.sweeper);
     clearTimeout(this.timer);
     await this.writing;
-    while (this.queue.length > 0 && (await this.writeBatch())) {
+    while (this.queued > 0 && (await this.writeBatch())) {
       // Until nothing is left, or the database does not take it.
     }
-    if (this.queue.length > 0) {
-      this.settings.warned(`${this.queue.length} records of calls could not be written and are lost.`);
+    if (this.queued > 0) {
+      this.settings.warned(`${this.queued} records of calls could not be written and are lost.`);
     }
+  }
+
+  private addPlain(call: FinishedCall, endedAt: number): void {
+    this.openBlock ??= this.spareBlocks.pop() ?? new CallBlock();
+    this.openBlock.add(call, endedAt);
+    if (this.openBlock.isFull) this.closeBlock();
+  }
+
+  private closeBlock(): void {
+    if (this.openBlock !== undefined) this.blocks.push(this.openBlock);
+    this.openBlock = undefined;
   }
 
   private schedule(milliseconds: number): void {
@@ -97,24 +108,21 @@ export class Recorder implements CallRecorder {
     this.timer = undefined;
     this.writing = this.writeBatch().then((isDone) => {
       this.writing = undefined;
-      if (this.queue.length === 0 || this.isClosed) return;
+      if (this.queued === 0 || this.isClosed) return;
       this.schedule(isDone ? (this.isBehind ? 0 : FLUSH_MS) : RETRY_MS);
     });
   }
 
   private get isBehind(): boolean {
-    return this.queue.length >= BATCH || this.queuedCharacters >= BATCH_CHARACTERS;
+    return this.queued >= BATCH || this.queuedCharacters >= BATCH_CHARACTERS;
   }
 
   /** False where the database is away; what was not written stays in the queue. */
   private async writeBatch(): Promise<boolean> {
-    const records = this.nextBatch();
     const refusals: Refusals = { statements: 0, records: 0 };
     try {
-      await this.write(records, refusals);
-      for (const record of records) this.queuedCharacters -= charactersOf(record);
-      this.queue.splice(0, records.length);
-      this.dropped += refusals.records;
+      await this.writeBlock(refusals);
+      await this.writeOthers(refusals);
       if (refusals.records === 0) this.reasons.clear();
       this.isFailing = false;
       return true;
@@ -126,11 +134,48 @@ export class Recorder implements CallRecorder {
     }
   }
 
-  private nextBatch(): CallRecord[] {
+  private async writeBlock(refusals: Refusals): Promise<void> {
+    if (this.blocks.length === 0) this.closeBlock();
+    const [block] = this.blocks;
+    if (block === undefined) return;
+    const calls = block.plain(this.settings.redact);
+    try {
+      await this.settings.writePlain(calls);
+      this.written(block.count, 0);
+    } catch (error) {
+      if (asSwitchboardError(error).kind.retryable) throw error;
+      refusals.statements++;
+      // In parts, to lose only those that are not taken.
+      await this.writeAll(recordsOf(calls), refusals);
+    }
+    this.blocks.shift();
+    block.clear();
+    this.spareBlocks.push(block);
+  }
+
+  private async writeOthers(refusals: Refusals): Promise<void> {
+    const records = this.nextOthers();
+    await this.writeAll(records, refusals);
+    for (const record of records) this.queuedCharacters -= charactersOf(record);
+    this.others.splice(0, records.length);
+  }
+
+  private async writeAll(records: readonly CallRecord[], refusals: Refusals): Promise<void> {
+    const before = refusals.records;
+    if (records.length > 0) await this.write(records, refusals);
+    this.written(records.length, refusals.records - before);
+  }
+
+  /** These are no longer waiting. */
+  private written(count: number, refused: number): void {
+    this.queued -= count;
+    this.dropped += refused;
+  }
+
+  private nextOthers(): CallRecord[] {
     const records: CallRecord[] = [];
     let characters = 0;
-    for (const waiting of this.queue.slice(0, BATCH)) {
-      const record = this.complete(waiting);
+    for (const record of this.others.slice(0, BATCH)) {
       characters += charactersOf(record);
       if (characters > BATCH_CHARACTERS && records.length > 0) break;
       records.push(record);
@@ -166,12 +211,6 @@ export class Recorder implements CallRecorder {
     this.settings.warned(`Records of calls are dropped, because the database does not take them: ${reason}`);
   }
 
-  /** The same record, with the same id, each time: what was written and not acknowledged is not there twice. */
-  private complete(waiting: Waiting): CallRecord {
-    waiting.record ??= this.recordOf(waiting.call!, waiting.endedAt!);
-    return waiting.record;
-  }
-
   private bounded(record: CallRecord): CallRecord {
     const characters = charactersOf(record);
     if (this.queuedCharacters + characters > MAX_QUEUED_CHARACTERS) {
@@ -181,29 +220,6 @@ export class Recorder implements CallRecorder {
     return record;
   }
 
-  private recordOf(call: FinishedCall, endedAt: number): CallRecord {
-    const { project, request, answer, isRpcError } = call;
-    const clean = (text: string) => this.settings.redact(project.id, text);
-    const keeps = request !== undefined;
-    return {
-      id: randomUUID(),
-      projectId: project.id,
-      client: call.client,
-      method: call.method,
-      server: call.server,
-      replica: call.replica ?? null,
-      tool: clean(call.own),
-      status: statusOf(call),
-      durationMs: Math.round(call.durationMs * 1_000) / 1_000,
-      inputBytes: call.inputBytes,
-      outputBytes: call.outputBytes,
-      error: cleanError(errorOf(call), clean),
-      input: keeps && request.params !== undefined ? inputOf(request, request.params, clean) : null,
-      output: keeps && answer !== undefined && !isRpcError ? outputOf(answer, clean) : null,
-      startedAt: new Date(endedAt - call.durationMs),
-    };
-  }
-
   private sweep(): void {
     this.settings.deleteOld().catch((error: Error) => {
       this.settings.warned(`Old records of calls cannot be deleted just now: ${error.message}`);
@@ -211,78 +227,10 @@ export class Recorder implements CallRecorder {
   }
 }
 
-/** A call whose record is still to be made, or its record. */
-interface Waiting {
-  call?: FinishedCall;
-  endedAt?: number;
-  record?: CallRecord;
-}
-
 /** What the database did not take of a batch. */
 interface Refusals {
   statements: number;
   records: number;
-}
-
-function statusOf({ outcome, error, isRpcError, isToolError }: FinishedCall): CallRecord['status'] {
-  if (outcome === 'cancelled') return 'cancelled';
-  if (outcome === 'failed') return error?.code === 'call_timeout' ? 'timeout' : 'error';
-  if (isRpcError) return 'error';
-  return isToolError ? 'tool_error' : 'ok';
-}
-
-function errorOf({ error, isRpcError, answer }: FinishedCall): CallRecord['error'] {
-  if (error !== undefined) return { code: error.code, message: error.message };
-  if (!isRpcError || answer === undefined) return null;
-  if (byteLength(answer) > MAX_PAYLOAD_BYTES)
-    return { code: 'server_error', message: 'The error is too large.' };
-  try {
-    const { error: said } = JSON.parse(join(answer).toString()) as { error?: RpcError };
-    return { code: String(said?.code), message: String(said?.message) };
-  } catch {
-    return { code: 'server_error', message: 'The error is not valid JSON.' };
-  }
-}
-
-function cleanError(error: CallRecord['error'], clean: (text: string) => string): CallRecord['error'] {
-  return error && { code: error.code, message: clean(error.message) };
-}
-
-/** The arguments of a tool; of anything else all that was asked. */
-function inputOf(request: Message, params: Span, clean: (text: string) => string): string | null {
-  return payload([bytesAt(request.bytes, params)], clean, (asked) =>
-    request.method === 'tools/call' ? asked.arguments : asked,
-  );
-}
-
-function outputOf(answer: Chunks, clean: (text: string) => string): string | null {
-  return payload(answer, clean, ({ result }) => result);
-}
-
-/** As JSON text. */
-function payload(
-  chunks: Chunks,
-  clean: (text: string) => string,
-  part: (value: Record<string, unknown>) => unknown,
-): string {
-  const bytes = byteLength(chunks);
-  if (bytes > MAX_PAYLOAD_BYTES) return JSON.stringify({ omitted: `${bytes} bytes are too many to be kept` });
-  try {
-    const value = JSON.parse(join(chunks).toString()) as Record<string, unknown>;
-    return JSON.stringify(cleanValue(part(value) ?? null, clean));
-  } catch {
-    return JSON.stringify({ omitted: 'it is not valid JSON' });
-  }
-}
-
-/** Of strings and keys only: numbers that look like a secret are none, and without them it would not be JSON. */
-function cleanValue(value: unknown, clean: (text: string) => string): unknown {
-  if (typeof value === 'string') return clean(value);
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map((item) => cleanValue(item, clean));
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [clean(key), cleanValue(item, clean)]),
-  );
 }
 
 function charactersOf({ input, output }: CallRecord): number {

@@ -60,6 +60,7 @@ export class Storage {
     const refresher = new Refresher(store, projects);
     const recorder = new Recorder({
       write: (records) => store.recordCalls(records),
+      writePlain: (calls) => store.recordPlainCalls(calls),
       deleteOld: () => store.deleteOldCalls(),
       keepsPayloads: (id) => projects.lookUp(id)?.row.record_payloads ?? false,
       redact: (id, text) => projects.lookUp(id)?.vault.redact(text) ?? text,

@@ -1,55 +1,17 @@
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
+import { float8Array } from './float8-array.ts';
 import { storableJson, storableName } from './text.ts';
-import type { CallRecord } from './types.ts';
+import { type CallKind, type CallRecord, type PlainCalls, plainStatuses } from './types.ts';
 
-/**
- * Writes records of calls. What went well and has nothing more to tell, as nearly all do, is sent as a few lists of numbers, and
- * who called what only once: that is less than half of the work for this process. A record that is written twice is
- * kept once; those of projects that are gone are left out.
- */
-export async function writeCalls(database: Database, calls: readonly CallRecord[]): Promise<void> {
-  const plain: CallRecord[] = [];
-  const others: CallRecord[] = [];
-  for (const call of calls) (isPlain(call) ? plain : others).push(call);
-  if (plain.length > 0) await writePlain(database, plain);
-  if (others.length > 0) await writeWhole(database, others);
-}
-
-function isPlain({ error, input, output, runId, messageId, step }: CallRecord): boolean {
-  return error === null && input === null && output === null && (runId ?? messageId ?? step) === undefined;
-}
-
-/** What many calls have in common. */
-type Kind = Pick<CallRecord, 'projectId' | 'client' | 'method' | 'server' | 'replica' | 'tool'>;
-
-async function writePlain(database: Database, calls: readonly CallRecord[]): Promise<void> {
-  const numbers = new Map<string, number>();
-  const kinds: object[] = [];
-  const [ids, kindNumbers, statuses, durations, inputs, outputs, times] = Array.from({ length: 7 }, () => [
-    '',
-  ]) as [List, List, List, List, List, List, List];
-  for (const call of calls) {
-    const key = keyOf(call);
-    let number = numbers.get(key);
-    if (number === undefined) {
-      number = kinds.length;
-      numbers.set(key, number);
-      kinds.push(kindOf(call, number));
-    }
-    ids[0] += `,${call.id}`;
-    kindNumbers[0] += `,${number}`;
-    statuses[0] += `,${call.status}`;
-    durations[0] += `,${call.durationMs}`;
-    inputs[0] += `,${call.inputBytes}`;
-    outputs[0] += `,${call.outputBytes}`;
-    times[0] += `,${call.startedAt.getTime()}`;
-  }
-  const array = ([text]: List) => `{${text.slice(1)}}`;
+/** A record that is written twice is kept once; those of projects that are gone are left out. */
+export async function writePlainCalls(database: Database, calls: PlainCalls): Promise<void> {
+  const { kind, status, durationMs, inputBytes, outputBytes, startedAt } = calls.columns;
+  const kinds = storableJson(JSON.stringify(calls.kinds.map(kindOf)));
   await database.run((queries) =>
     sql`
       WITH kinds AS MATERIALIZED (
-        SELECT kind.* FROM json_to_recordset(${storableJson(JSON.stringify(kinds))}::json) AS kind (
+        SELECT kind.* FROM json_to_recordset(${kinds}::json) AS kind (
           number integer, project_id uuid, client text, method text, server_name text, replica integer, tool_name text
         )
       ), ${present('kinds')}
@@ -57,13 +19,14 @@ async function writePlain(database: Database, calls: readonly CallRecord[]): Pro
         id, project_id, client, method, server_name, replica, tool_name,
         status, duration_ms, input_bytes, output_bytes, created_at
       )
-      SELECT call.id, project_id, client, method, server_name, replica, tool_name,
-        call.status, call.duration_ms, call.input_bytes, call.output_bytes, to_timestamp(call.milliseconds / 1000.0)
+      SELECT (${calls.idPrefix} || lpad(to_hex(call.number), 3, '0'))::uuid,
+        project_id, client, method, server_name, replica, tool_name,
+        (${plainStatuses}::text[])[call.status::integer + 1], call.duration_ms,
+        call.input_bytes, call.output_bytes, to_timestamp(call.milliseconds / 1000)
       FROM unnest(
-        ${array(ids)}::uuid[], ${array(kindNumbers)}::integer[], ${array(statuses)}::text[],
-        ${array(durations)}::double precision[], ${array(inputs)}::bigint[], ${array(outputs)}::bigint[],
-        ${array(times)}::bigint[]
-      ) AS call (id, kind, status, duration_ms, input_bytes, output_bytes, milliseconds)
+        ${float8Array(kind)}::float8[], ${float8Array(status)}::float8[], ${float8Array(durationMs)}::float8[],
+        ${float8Array(inputBytes)}::float8[], ${float8Array(outputBytes)}::float8[], ${float8Array(startedAt)}::float8[]
+      ) WITH ORDINALITY AS call (kind, status, duration_ms, input_bytes, output_bytes, milliseconds, number)
       JOIN kinds ON kinds.number = call.kind
       JOIN present ON present.id = kinds.project_id
       ON CONFLICT (id) DO NOTHING
@@ -71,18 +34,11 @@ async function writePlain(database: Database, calls: readonly CallRecord[]): Pro
   );
 }
 
-/** One text that grows. */
-type List = [text: string];
-
-function keyOf({ projectId, client, method, server, replica, tool }: Kind): string {
-  return `${projectId}\n${client}\n${method}\n${server}\n${replica}\n${tool}`;
+function kindOf({ projectId, replica, ...names }: CallKind, number: number): object {
+  return { number, project_id: projectId, replica, ...namesOf(names) };
 }
 
-function kindOf({ projectId, client, method, server, replica, tool }: Kind, number: number): object {
-  return { number, project_id: projectId, replica, ...namesOf({ client, method, server, tool }) };
-}
-
-function namesOf({ client, method, server, tool }: Pick<Kind, 'client' | 'method' | 'server' | 'tool'>) {
+function namesOf({ client, method, server, tool }: Pick<CallKind, 'client' | 'method' | 'server' | 'tool'>) {
   return {
     client: storableName(client),
     method: storableName(method),
@@ -127,7 +83,9 @@ const recordType = sql.raw(
     .join(', '),
 );
 
-async function writeWhole(database: Database, calls: readonly CallRecord[]): Promise<void> {
+/** The same for calls of which there is more to tell. */
+export async function writeCalls(database: Database, calls: readonly CallRecord[]): Promise<void> {
+  if (calls.length === 0) return;
   const records = storableJson(JSON.stringify(calls.map(rowOf)));
   await database.run((queries) =>
     sql`

@@ -63,6 +63,56 @@ describe('records of calls', () => {
     ]);
   });
 
+  it('are the same where many are written as columns', async () => {
+    const [id, other, gone] = [await newProject(), await newProject(), await newProject()];
+    await store.deleteProject(gone, undefined);
+    const kind = { client: 'a\u0000 test', method: 'tools/call', server: 'time', replica: 1, tool: 'now' };
+    const startedAt = Date.now() - 1_000;
+    const calls = {
+      idPrefix: `${randomUUID().slice(0, -3)}`,
+      kinds: [
+        { ...kind, projectId: id },
+        { ...kind, projectId: other, tool: 'file:///"ü\'' },
+        { ...kind, projectId: gone },
+        { ...kind, projectId: id, server: 'zone', replica: null },
+      ],
+      columns: {
+        kind: Float64Array.of(0, 1, 2, 3),
+        status: Float64Array.of(0, 1, 0, 2),
+        durationMs: Float64Array.of(0.125, 1_234.5, 0, 0),
+        inputBytes: Float64Array.of(0, 200, 1, 2),
+        outputBytes: Float64Array.of(1, 3_000_000_000, 1, 0),
+        startedAt: Float64Array.of(startedAt, startedAt + 1, startedAt, startedAt + 2),
+      },
+    };
+    await store.recordPlainCalls(calls);
+    await store.recordPlainCalls(calls);
+    const rows = async (project: string) => (await store.calls(project, { limit: 10 })).calls;
+    const nothing = { error_code: null, error: null, input: null, output: null, run_id: null };
+    expect(await rows(id)).toMatchObject([
+      {
+        ...{
+          id: `${calls.idPrefix}004`,
+          server_name: 'zone',
+          replica: null,
+          status: 'cancelled',
+          ...nothing,
+        },
+        ...{ created_at: new Date(startedAt + 2) },
+      },
+      {
+        ...{ id: `${calls.idPrefix}001`, server_name: 'time', replica: 1, status: 'ok', duration_ms: 0.125 },
+        ...{ input_bytes: 0, output_bytes: 1, created_at: new Date(startedAt), ...nothing },
+      },
+    ]);
+    expect(await rows(other)).toMatchObject([
+      {
+        ...{ id: `${calls.idPrefix}002`, tool_name: 'file:///"ü\'', status: 'tool_error' },
+        ...{ duration_ms: 1_234.5, input_bytes: 200, output_bytes: 3_000_000_000 },
+      },
+    ]);
+  });
+
   it('are kept once, also when they are written twice', async () => {
     const id = await newProject();
     const records = [call(id), call(id)];

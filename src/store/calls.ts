@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import { SwitchboardError } from '../errors.ts';
-import { writeCalls } from './call-records.ts';
+import { writeCalls, writePlainCalls } from './call-records.ts';
 import type { Database } from './database.ts';
 import { storableName } from './text.ts';
-import type { CallFilter, CallPage, CallRecord, CallRow } from './types.ts';
+import type { CallFilter, CallPage, CallRecord, CallRow, PlainCalls } from './types.ts';
 
 const DELETE_BATCH = 5_000;
 
@@ -16,6 +16,10 @@ export class Calls {
 
   record(calls: readonly CallRecord[]): Promise<void> {
     return writeCalls(this.database, calls);
+  }
+
+  recordPlain(calls: PlainCalls): Promise<void> {
+    return writePlainCalls(this.database, calls);
   }
 
   list(projectId: string, filter: CallFilter): Promise<CallPage> {

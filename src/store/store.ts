@@ -93,6 +93,7 @@ async function connect(
     openSecret: (sealed) => secrets.open(sealed),
     rotateSecrets: () => secrets.rotate(),
     recordCalls: (records) => calls.record(records),
+    recordPlainCalls: (plain) => calls.recordPlain(plain),
     calls: (...question) => calls.list(...question),
     deleteOldCalls: () => calls.deleteOld(),
     async close() {

@@ -89,6 +89,30 @@ export interface CallRecord {
   startedAt: Date;
 }
 
+/** What many calls have in common. */
+export type CallKind = Pick<CallRecord, 'projectId' | 'client' | 'method' | 'server' | 'replica' | 'tool'>;
+
+/** How a call can end of which there is nothing more to tell. */
+export const plainStatuses = ['ok', 'tool_error', 'cancelled'] as const satisfies CallRow['status'][];
+
+/** Many calls of which there is nothing more to tell, as nearly all are: columns of numbers. */
+export interface PlainCalls {
+  /** The id of a call is this and its number, in three hexadecimal digits. */
+  idPrefix: string;
+  kinds: readonly CallKind[];
+  columns: {
+    /** Which of the kinds. */
+    kind: Float64Array;
+    /** Which of the plain statuses. */
+    status: Float64Array;
+    durationMs: Float64Array;
+    inputBytes: Float64Array;
+    outputBytes: Float64Array;
+    /** In milliseconds. */
+    startedAt: Float64Array;
+  };
+}
+
 export interface CallFilter {
   server?: string | undefined;
   tool?: string | undefined;
@@ -163,6 +187,7 @@ export interface Store {
 
   /** Records of projects that are gone are left out. */
   recordCalls(calls: readonly CallRecord[]): Promise<void>;
+  recordPlainCalls(calls: PlainCalls): Promise<void>;
   calls(projectId: string, filter: CallFilter): Promise<CallPage>;
   /** Deletes what is older than its project keeps it, and tells how many. */
   deleteOldCalls(): Promise<number>;
