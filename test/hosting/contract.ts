@@ -1,0 +1,463 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import type { Driver, Exit, Instance, InstanceSpec } from '../../src/hosting/driver.ts';
+import { Inbox } from '../helpers/inbox.ts';
+import { freePort } from '../helpers/servers.ts';
+
+/** A driver, as an installation of its own: none of the others is to see or touch what it runs. */
+export interface DriverUnderTest extends AsyncDisposable {
+  driver: Driver;
+  /** A driver of the same installation that knows nothing of the first one, as after a restart of ours. */
+  again(): Driver;
+  /** How a program of test/fixtures is run; `more.args` come after those that it takes to run it. */
+  spec(fixture: string, more?: Partial<InstanceSpec>): InstanceSpec;
+  /** What of this installation's runs now, or is left of what ran. */
+  running(): Promise<readonly string[]>;
+}
+
+/** Gives the driver, or skips the test and says why. */
+export type MakeDriver = (test: { skip(note: string): never }) => Promise<DriverUnderTest>;
+
+/** What not every driver can do. */
+export interface Abilities {
+  hasSurvivors: boolean;
+  hasVolumes: boolean;
+}
+
+/** A spec for tests, of a server of its own. */
+export function specOf(more: Partial<InstanceSpec>): InstanceSpec {
+  return {
+    id: randomUUID(),
+    name: `probe-${randomUUID().slice(0, 8)}`,
+    project: 'test',
+    image: undefined,
+    command: undefined,
+    args: [],
+    environment: {},
+    limits: { cpus: 1, memoryBytes: 512 * MEGABYTE, diskBytes: 1024 * MEGABYTE, pids: 128 },
+    hasStdio: true,
+    port: undefined,
+    hasNetwork: false,
+    volumes: [],
+    hasWritableRoot: false,
+    ...more,
+  };
+}
+
+const MEGABYTE = 1024 * 1024;
+/** Long enough for every polite process, also on a busy machine. */
+const PATIENCE_MS = 30_000;
+
+/** What every driver has to do, shown with test/fixtures/hosted-probe.ts. */
+export function driverContract(name: string, make: MakeDriver, abilities: Abilities): void {
+  describe(`the driver ${name}`, () => {
+    it('is available, and has what it is said to have', async (test) => {
+      await using made = await make(test);
+      const { driver } = made;
+      expect(await driver.unavailable()).toBe(undefined);
+      expect(driver.survivors !== undefined).toBe(abilities.hasSurvivors);
+      expect(driver.volumes !== undefined).toBe(abilities.hasVolumes);
+    });
+
+    speaking(make);
+    ending(make);
+    running(make);
+    if (abilities.hasVolumes) keeping(make);
+    if (abilities.hasSurvivors) surviving(make);
+  });
+}
+
+function speaking(make: MakeDriver): void {
+  it('carries bytes both ways exactly as they are', async (test) => {
+    await using made = await make(test);
+    await using probe = await start(made, made.spec('hosted-probe'));
+    const everyByte = Buffer.from(
+      Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => byte !== 10),
+    );
+    const samples = [
+      Buffer.from('{"jsonrpc":"2.0"}'),
+      everyByte,
+      Buffer.from('häßlich 🦜\r'),
+      Buffer.alloc(0),
+    ];
+    for (const sample of samples) expect(await probe.echo(sample)).toEqual(sample);
+  });
+
+  it('carries messages of 5 MB, several at once', async (test) => {
+    await using made = await make(test);
+    await using probe = await start(made, made.spec('hosted-probe'));
+    const messages = ['a', 'b', 'c'].map((letter) => Buffer.alloc(5 * MEGABYTE, `${letter}bcdefg 123456`));
+    const answers = messages.map((message) => probe.echo(message));
+    for (const [index, answer] of answers.entries())
+      expect((await answer).equals(messages[index]!)).toBe(true);
+  });
+
+  it('lets the server wait while nobody reads, and loses nothing of what it says', async (test) => {
+    await using made = await make(test);
+    await using probe = await start(made, made.spec('hosted-probe'), { isRead: false });
+    const total = 64 * MEGABYTE;
+    probe.send(`flood ${total}`);
+    await probe.log.first((line) => line.startsWith('flooded'));
+    // There is no event for a process that waits: it waits when it has said nothing for a while.
+    for (let seen = -1; seen < probe.log.items.length; await delay(500)) seen = probe.log.items.length;
+    expect(probe.log.items).not.toContain(`flooded ${total}`);
+    const flood = await probe.take(total);
+    expect(flood.equals(Buffer.alloc(total, '0123456789abcdef'))).toBe(true);
+    await probe.log.first((line) => line === `flooded ${total}`);
+  });
+
+  it('tells the lines of stderr, apart from stdout', async (test) => {
+    await using made = await make(test);
+    await using probe = await start(made, made.spec('hosted-probe'));
+    probe.send('stderr one');
+    expect((await probe.echo(Buffer.from('between'))).toString()).toBe('between');
+    probe.send('stderr zwölf 🦜');
+    await probe.log.first((line) => line === 'zwölf 🦜');
+    expect(probe.log.items).toContain('one');
+    expect(probe.log.items.join('\n')).not.toContain('between');
+  });
+
+  it('tells stdout and stderr as lines where it has no stdio', async (test) => {
+    await using made = await make(test);
+    const args = ['echo on stdout', 'stderr on stderr', 'stay'];
+    await using probe = await start(made, made.spec('hosted-probe', { args, hasStdio: false }));
+    expect(probe.instance.stdio).toBe(undefined);
+    await probe.log.first((line) => line === 'on stdout');
+    await probe.log.first((line) => line === 'on stderr');
+  });
+
+  it('publishes its port on loopback', async (test) => {
+    await using made = await make(test);
+    const port = await freePort();
+    const spec = made.spec('hosted-probe', { args: [`listen ${port}`], hasStdio: false, port });
+    await using probe = await start(made, spec);
+    await probe.log.first((line) => line === 'listening');
+    const answer = await fetch(`${probe.instance.url}/somewhere`);
+    expect(await answer.text()).toBe('served /somewhere');
+  });
+
+  it('has no address without a port', async (test) => {
+    await using made = await make(test);
+    await using probe = await start(made, made.spec('hosted-probe'));
+    expect(probe.instance.url).toBe(undefined);
+  });
+}
+
+function ending(make: MakeDriver): void {
+  it('tells the code of a crash, after all that was said before it', async (test) => {
+    await using made = await make(test);
+    await using probe = await start(made, made.spec('hosted-probe'));
+    const lastAnswer = probe.echo(Buffer.from('last answer'));
+    probe.send('stderr last words');
+    probe.send('exit 3');
+    const exit = await probe.instance.exited;
+    expect(exit).toEqual({ code: 3, signal: undefined, reason: undefined, isLost: false });
+    expect(probe.log.items).toContain('last words');
+    expect((await lastAnswer).toString()).toBe('last answer');
+    await probe.outputEnded;
+  });
+
+  it('tells an end without a fault', async (test) => {
+    await using made = await make(test);
+    await using probe = await start(made, made.spec('hosted-probe', { args: ['exit 0'] }));
+    expect(await probe.instance.exited).toMatchObject({ code: 0, signal: undefined, isLost: false });
+  });
+
+  it('tells an end by a signal', async (test) => {
+    await using made = await make(test);
+    await using probe = await start(made, made.spec('hosted-probe'));
+    probe.send('kill SIGKILL');
+    expectKilled(await probe.instance.exited);
+  });
+
+  it('takes what is written to one that is gone, and what is done to it', async (test) => {
+    await using made = await make(test);
+    await using probe = await start(made, made.spec('hosted-probe', { args: ['exit 0'] }));
+    await probe.instance.exited;
+    probe.send('echo nobody reads this');
+    await probe.instance.stop(PATIENCE_MS);
+    await probe.instance.stop(PATIENCE_MS);
+    expect(await made.running()).toEqual([]);
+  });
+
+  it('stops a polite one with SIGTERM', async (test) => {
+    await using made = await make(test);
+    await using probe = await start(made, made.spec('hosted-probe'));
+    await probe.echo(Buffer.from('ready'));
+    expect(await made.running()).toHaveLength(1);
+    await probe.instance.stop(PATIENCE_MS);
+    expect(await made.running()).toEqual([]);
+    expect(await probe.instance.exited).toMatchObject({ code: 0, signal: undefined, isLost: false });
+    expect(probe.log.items).toContain('ends on SIGTERM');
+    await probe.outputEnded;
+  });
+
+  it('stops one that ignores SIGTERM, and what it started', async (test) => {
+    await using made = await make(test);
+    await using probe = await start(made, made.spec('hosted-probe', { args: ['ignore-term', 'fork'] }));
+    expect(await probe.line()).toBe('ignoring');
+    expect(await probe.line()).toBe('forked');
+    await probe.instance.stop(500);
+    expect(await made.running()).toEqual([]);
+    expectKilled(await probe.instance.exited);
+    expect(probe.log.items).toContain('SIGTERM is ignored');
+  });
+
+  it('leaves nothing when its start is given up', async (test) => {
+    await using made = await make(test);
+    const before = AbortSignal.abort();
+    await expect(made.driver.start(made.spec('hosted-probe'), deaf, before)).rejects.toThrow();
+    const during = new AbortController();
+    const started = made.driver.start(made.spec('hosted-probe'), deaf, during.signal);
+    during.abort();
+    await expect(started).rejects.toThrow();
+    expect(await made.running()).toEqual([]);
+  });
+}
+
+function running(make: MakeDriver): void {
+  it('hands over the environment, and nothing of ours', async (test) => {
+    await using made = await make(test);
+    const environment = { PLAIN: 'text', EMPTY: '', ODD: 'a=b "c" $PLAIN\n  d\\', UMLAUT: 'süß 🦜' };
+    await using probe = await start(made, made.spec('hosted-probe', { environment }));
+    for (const [variable, value] of Object.entries(environment))
+      expect(JSON.parse(await probe.ask(`env ${variable}`))).toBe(value);
+    expect(process.env.VITEST).toBe('true');
+    expect(JSON.parse(await probe.ask('env VITEST'))).toBe(null);
+  });
+
+  it('knows what it uses, and since when', async (test) => {
+    await using made = await make(test);
+    await using probe = await start(made, made.spec('hosted-probe'));
+    expect(Math.abs(Date.now() - probe.instance.startedAt.getTime())).toBeLessThan(3_600_000);
+    const first = await probe.instance.usage();
+    expect(first.cpuPercent).toBe(undefined);
+    await probe.ask('burn 300');
+    const second = await probe.instance.usage();
+    expect(second.cpuPercent).toBeGreaterThan(0);
+    // No Node needs less.
+    expect(second.memoryBytes).toBeGreaterThan(4 * MEGABYTE);
+    expect(second.memoryBytes).toBeLessThan(1024 * MEGABYTE);
+  });
+
+  it('runs several at once, each with an id of its own', async (test) => {
+    await using made = await make(test);
+    await using one = await start(made, made.spec('hosted-probe'));
+    await using other = await start(made, made.spec('hosted-probe'));
+    expect(one.instance.id).not.toBe(other.instance.id);
+    expect((await one.echo(Buffer.from('one'))).toString()).toBe('one');
+    await one.instance.stop(PATIENCE_MS);
+    expect((await other.echo(Buffer.from('other'))).toString()).toBe('other');
+  });
+}
+
+function keeping(make: MakeDriver): void {
+  const volumes = ['/data', '/more/data'];
+
+  it('keeps volumes over a crash and a new registration of the same name', async (test) => {
+    await using made = await make(test);
+    const spec = made.spec('hosted-probe', { volumes });
+    await using first = await start(made, spec);
+    expect(await first.ask('write /data/note one')).toBe('written');
+    expect(await first.ask('write /more/data/note other')).toBe('written');
+    first.send('kill SIGKILL');
+    await first.instance.exited;
+    await first.instance.stop(0);
+    const registeredAnew = { ...spec, id: randomUUID() };
+    await using second = await start({ ...made, driver: made.again() }, registeredAnew);
+    expect(await second.ask('read /data/note')).toBe('"one"');
+    expect(await second.ask('read /more/data/note')).toBe('"other"');
+  });
+
+  it('shows the volumes of a server to no other', async (test) => {
+    await using made = await make(test);
+    const spec = made.spec('hosted-probe', { volumes });
+    await using probe = await start(made, spec);
+    await probe.ask('write /data/note own');
+    const sameNameElsewhere = { ...spec, id: randomUUID(), project: `${spec.project}-other` };
+    for (const other of [made.spec('hosted-probe', { volumes }), sameNameElsewhere]) {
+      await using stranger = await start(made, other);
+      expect(await stranger.ask('read /data/note')).toBe('null');
+    }
+  });
+
+  it('removes the volumes of a server when asked to, and no others', async (test) => {
+    await using made = await make(test);
+    const [spec, other] = [made.spec('hosted-probe', { volumes }), made.spec('hosted-probe', { volumes })];
+    for (const each of [spec, other]) {
+      await using probe = await start(made, each);
+      await probe.ask('write /data/note kept');
+    }
+    expect(await made.again().volumes!.remove(spec)).toHaveLength(2);
+    expect(await made.driver.volumes!.remove(spec)).toEqual([]);
+    await using emptied = await start(made, spec);
+    expect(await emptied.ask('read /data/note')).toBe('null');
+    await using untouched = await start(made, other);
+    expect(await untouched.ask('read /data/note')).toBe('"kept"');
+  });
+}
+
+function surviving(make: MakeDriver): void {
+  it('takes over one that runs, with all that it can do', async (test) => {
+    await using made = await make(test);
+    const spec = made.spec('hosted-probe', { environment: { MARK: 'the same' } });
+    const first = await start(made, spec);
+    await first.ask('write /tmp/mark here');
+    first.instance.release!();
+    const log = new Inbox<string>();
+    const adopted = await made.again().survivors!.adopt(spec, { log: (line) => log.add(line) });
+    expect(adopted?.id).toBe(first.instance.id);
+    await using second = new Conversation(adopted!, log);
+    expect(await second.ask('read /tmp/mark')).toBe('"here"');
+    const large = Buffer.alloc(MEGABYTE, 'abc');
+    expect((await second.echo(large)).equals(large)).toBe(true);
+    second.send('stderr still heard');
+    await log.first((line) => line === 'still heard');
+    await second.instance.usage();
+    second.send('exit 4');
+    expect(await second.instance.exited).toMatchObject({ code: 4, isLost: false });
+  });
+
+  it('takes over none that was started otherwise, nor one that is gone, and removes what is left', async (test) => {
+    await using made = await make(test);
+    const spec = made.spec('hosted-probe');
+    expect(await made.driver.survivors!.adopt(spec, deaf)).toBe(undefined);
+    const changed = await start(made, spec);
+    changed.instance.release!();
+    const other = { ...spec, environment: { MARK: 'another' } };
+    expect(await made.again().survivors!.adopt(other, deaf)).toBe(undefined);
+    expect(await made.running()).toEqual([]);
+  });
+
+  it('reaps what is ours and wanted no more, and nothing else', async (test) => {
+    await using made = await make(test);
+    await using foreign = await make(test);
+    await using stranger = await start(foreign, foreign.spec('hosted-probe'));
+    const [wanted, unwanted] = [made.spec('hosted-probe'), made.spec('hosted-probe')];
+    const instances = [await start(made, wanted), await start(made, unwanted)];
+    for (const { instance } of instances) instance.release!();
+    expect(await made.again().survivors!.reap([wanted.id])).toHaveLength(1);
+    expect(await made.running()).toHaveLength(1);
+    expect(await made.again().survivors!.reap([wanted.id])).toEqual([]);
+    const kept = await made.again().survivors!.adopt(wanted, deaf);
+    expect(kept).not.toBe(undefined);
+    kept!.release!();
+    expect(await made.again().survivors!.reap([])).toHaveLength(1);
+    expect(await made.running()).toEqual([]);
+    expect((await stranger.echo(Buffer.from('here'))).toString()).toBe('here');
+  });
+}
+
+const deaf = { log() {} };
+
+async function start(
+  { driver }: Pick<DriverUnderTest, 'driver'>,
+  spec: InstanceSpec,
+  options: { isRead: boolean } = { isRead: true },
+): Promise<Conversation> {
+  const log = new Inbox<string>();
+  const events = { log: (line: string) => log.add(line) };
+  const instance = await driver.start(spec, events, new AbortController().signal);
+  return new Conversation(instance, log, options);
+}
+
+/** Where a provider gives only a code, it is that of a shell: 128 and the signal's number. */
+function expectKilled({ code, signal, isLost }: Exit): void {
+  expect(signal ?? code).toBe(signal === undefined ? 137 : 'SIGKILL');
+  expect(isLost).toBe(false);
+}
+
+/** One that runs, as somebody who speaks with it. */
+class Conversation {
+  readonly instance: Instance;
+  readonly log: Inbox<string>;
+  /** Settles when its output is over. */
+  readonly outputEnded: Promise<unknown>;
+  private unread: Buffer[] = [];
+  private unreadBytes = 0;
+  private wake = () => {};
+  private turn: Promise<unknown> = Promise.resolve();
+
+  constructor(instance: Instance, log: Inbox<string>, options: { isRead: boolean } = { isRead: true }) {
+    this.instance = instance;
+    this.log = log;
+    const output = instance.stdio?.output;
+    this.outputEnded = output === undefined ? Promise.resolve() : once(output, 'end');
+    this.outputEnded.catch(() => {});
+    if (options.isRead) this.read();
+  }
+
+  send(line: string): void {
+    this.instance.stdio!.input.write(`${line}\n`);
+  }
+
+  async ask(line: string): Promise<string> {
+    this.send(line);
+    return this.line();
+  }
+
+  echo(bytes: Buffer): Promise<Buffer> {
+    this.instance.stdio!.input.write(Buffer.concat([Buffer.from('echo '), bytes, Buffer.from('\n')]));
+    return this.inTurn(() => this.nextLine());
+  }
+
+  async line(): Promise<string> {
+    return (await this.inTurn(() => this.nextLine())).toString();
+  }
+
+  /** So many bytes of what it says. */
+  take(length: number): Promise<Buffer> {
+    this.read();
+    return this.inTurn(async () => {
+      while (this.unreadBytes < length) await this.more();
+      return this.cut(length);
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.read();
+    await this.instance.stop(0);
+  }
+
+  private read(): void {
+    const output = this.instance.stdio?.output;
+    if (output === undefined || output.listenerCount('data') > 0) return;
+    output.on('data', (chunk: Buffer) => {
+      this.unread.push(chunk);
+      this.unreadBytes += chunk.length;
+      this.wake();
+    });
+  }
+
+  private async nextLine(): Promise<Buffer> {
+    for (let searched = 0, before = 0; ; await this.more()) {
+      for (; searched < this.unread.length; searched++) {
+        const at = this.unread[searched]!.indexOf('\n');
+        if (at !== -1) return this.cut(before + at + 1).subarray(0, -1);
+        before += this.unread[searched]!.length;
+      }
+    }
+  }
+
+  private cut(length: number): Buffer {
+    const all = Buffer.concat(this.unread);
+    this.unread = length < all.length ? [all.subarray(length)] : [];
+    this.unreadBytes = all.length - length;
+    return all.subarray(0, length);
+  }
+
+  private more(): Promise<void> {
+    return new Promise((resolve) => {
+      this.wake = resolve;
+    });
+  }
+
+  /** Answers come in the order of the questions. */
+  private inTurn<Value>(action: () => Promise<Value>): Promise<Value> {
+    const result = this.turn.then(action);
+    this.turn = result.catch(() => {});
+    return result;
+  }
+}
