@@ -32,6 +32,11 @@ const rules: Rule[] = [
     ['upstreams', 'catalog', 'protocol', 'errors', 'config'],
     'what clients see is built on servers and the catalog, never on how it is started or managed',
   ),
+  only(
+    'hosting',
+    ['channels', 'protocol', 'errors', 'config'],
+    'it runs servers, and does not know who speaks with them, nor where they are written down',
+  ),
   only('store', ['errors'], 'what is kept does not know who keeps it, nor what it is for'),
   only(
     'api',
@@ -65,6 +70,11 @@ const rules: Rule[] = [
     from: '*',
     mustNotImport: (target, found) => target === 'app' && !['main', 'cli'].includes(unitOf(found.file)),
     why: 'app.ts knows everyone, so nobody whom it knows may know it',
+  },
+  {
+    from: '*',
+    mustNotImport: (target, found) => target === 'hosting' && unitOf(found.file) !== 'app',
+    why: 'whoever hosts servers is handed over by app.ts',
   },
   {
     from: '*',

@@ -43,7 +43,8 @@ export function groupCarries(group: number, name: string, value: string): boolea
   return [...runningIn(group)].some((pid) => environmentOf(pid).includes(`${name}=${value}`));
 }
 
-function* runningIn(group: number): Generator<number> {
+/** The pids of a group, without those that have ended. Only Linux tells. */
+export function* runningIn(group: number): Generator<number> {
   for (const entry of attempt(() => readdirSync('/proc')) ?? []) {
     const pid = Number(entry);
     if (!Number.isInteger(pid)) continue;

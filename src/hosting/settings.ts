@@ -1,0 +1,14 @@
+/** What less isolation than a sandbox there may be for servers that name no provider. */
+export type LesserProvider = 'docker' | 'process';
+
+/** How servers are hosted: from the configuration file, with nothing left out. */
+export interface HostingSettings {
+  /** Where the Docker engine listens: the path of a socket, or tcp://127.0.0.1:2375 */
+  engine: string;
+  /** What the engine calls the runtimes that isolate. */
+  runtimes: { gvisor: string; firecracker: string | undefined };
+  allow: readonly LesserProvider[];
+  callTimeoutMs: number;
+  heartbeatMs: number;
+  heartbeatTimeoutMs: number;
+}
