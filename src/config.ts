@@ -5,10 +5,11 @@ export type { ServerEntry } from './config/schema.ts';
 export { checkStored, isEnabled } from './config/server.ts';
 export type {
   Configuration,
+  HostingSettings,
   ServerConfig,
   ServerDefaults,
   ServerTransport,
   Settings,
 } from './config/types.ts';
-export { resolveVariables, variablesOf } from './config/variables.ts';
+export { resolveVariables, variablesIn, variablesOf } from './config/variables.ts';
 export { watchConfiguration } from './config/watch.ts';

@@ -65,16 +65,18 @@ const remoteConfigView = z.object({
   headers: z.record(z.string(), z.string()).optional(),
 });
 
+const hostedConfigView = z.object({ hosted: id.describe('The id of the hosted server') });
+
 export const serverView = z.object({
   id: id.nullable().describe('null for a server of the configuration file'),
   project: z.string().describe("The project's name"),
-  source: z.enum(['file', 'api', 'product']).describe('Where it comes from'),
+  source: z.enum(['file', 'api', 'product', 'hosted']).describe('Where it comes from'),
   product_id: id.nullable(),
   product: z.string().nullable().describe("The product's name"),
   name: z.string(),
   description: z.string().nullable(),
-  transport: z.enum(['stdio', 'sse', 'http']),
-  config: z.union([stdioConfigView, remoteConfigView]),
+  transport: z.enum(['stdio', 'sse', 'http', 'hosted']),
+  config: z.union([stdioConfigView, remoteConfigView, hostedConfigView]),
   enabled: z.boolean(),
   group: z.string().nullable(),
   replica_count: z.int().min(1).describe('How many instances of it run'),

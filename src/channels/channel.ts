@@ -3,6 +3,8 @@ import type { Chunks } from '../protocol/jsonrpc.ts';
 
 /** A two-way pipe of JSON-RPC messages to one MCP server. */
 export interface Channel {
+  /** Where requests are to be counted from, so that no answer to somebody else's is taken for one of ours. */
+  readonly firstRequest?: number;
   /** Sends one message. `request` is its id, where it is a request of ours that awaits an answer. */
   send(message: Buffer, request?: number): void;
   /** The answer to this request has come. */

@@ -1,5 +1,6 @@
 import type { ServerTransport } from '../config.ts';
 import type { Channel, Receiver } from './channel.ts';
+import type { Hosts } from './hosted.ts';
 import type { ChildRecord } from './stdio.ts';
 
 export type OpenChannel = (receiver: Receiver) => Channel;
@@ -12,6 +13,7 @@ export async function channelOpener(
   transport: ServerTransport,
   maxMessageBytes: number,
   children: ChildRecord,
+  hosts: Hosts,
 ): Promise<OpenChannel> {
   switch (transport.type) {
     case 'stdio': {
@@ -21,6 +23,16 @@ export async function channelOpener(
     case 'http': {
       const { HttpChannel } = await import('./http.ts');
       return (receiver) => new HttpChannel(transport, maxMessageBytes, receiver);
+    }
+    case 'hosted': {
+      const attachment = await hosts.attach(transport.id);
+      if (attachment.kind === 'url') {
+        const { HttpChannel } = await import('./http.ts');
+        const target = { url: attachment.url, headers: {} };
+        return (receiver) => new HttpChannel(target, maxMessageBytes, receiver);
+      }
+      const { HostedChannel } = await import('./hosted.ts');
+      return (receiver) => new HostedChannel(attachment, maxMessageBytes, receiver);
     }
     case 'sse': {
       const { SseChannel } = await import('./sse.ts');

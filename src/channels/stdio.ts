@@ -1,13 +1,12 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { SwitchboardError } from '../errors.ts';
-import { findAnswerId } from '../protocol/answer.ts';
-import { type Chunks, join } from '../protocol/jsonrpc.ts';
+import { join } from '../protocol/jsonrpc.ts';
 import { LineSplitter } from '../protocol/lines.ts';
-import { withoutLineBreaks } from '../protocol/sse.ts';
-import { type Channel, type Receiver, tooLarge } from './channel.ts';
+import type { Channel, Receiver } from './channel.ts';
 import { childEnvironment } from './environment.ts';
 import { LastWords } from './last-words.ts';
+import { LinePipe, MAX_LOG_LINE } from './line-pipe.ts';
 import { DEADLINES, endGroup, stopGroup } from './process-group.ts';
 import { QuotingError } from './quoting-error.ts';
 
@@ -28,11 +27,6 @@ export interface ChildRecord {
   ended(pid: number): void;
 }
 
-const NEWLINE = Buffer.from('\n');
-/** Writes up to this size are copied together into one; larger ones go out as they are. */
-const GATHER_BYTES = 64 * 1024;
-/** Of a longer line nothing is told: secrets are masked later, and the half of one would not be known. */
-const MAX_LOG_LINE = 32 * 1024;
 /** Of what a process said last. */
 const SHOWN_CHARACTERS = 2_000;
 /** What a child wrote before it died is read by then, also where another process keeps its pipes open. */
@@ -41,19 +35,16 @@ const DRAIN_MS = 1_000;
 /** A server that we run as a child process, in a process group of its own. */
 export class StdioChannel implements Channel {
   private readonly receiver: Receiver;
-  private readonly maxBytes: number;
   private readonly record: ChildRecord;
   private readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
-  private queue: Buffer[] = [];
-  private queuedBytes = 0;
-  private flushing = false;
+  /** Undefined where there is no process. */
+  private readonly pipe: LinePipe | undefined;
   private ended = false;
   private closing: Promise<void> | undefined;
   private readonly lastWords = new LastWords();
 
   constructor(target: StdioTarget, maxBytes: number, record: ChildRecord, receiver: Receiver) {
     this.receiver = receiver;
-    this.maxBytes = maxBytes;
     this.record = record;
     this.child = spawn(target.command, target.args, {
       cwd: target.cwd,
@@ -69,7 +60,12 @@ export class StdioChannel implements Channel {
     // Where the process could not be made, its pipes may be missing too; the error event tells why.
     if (this.child.pid === undefined) return;
     this.child.stdin.on('error', () => this.pipeClosed('input'));
-    this.readOutput();
+    this.pipe = new LinePipe(this.child.stdin, this.child.stdout, maxBytes, receiver);
+    this.child.stdout.on('end', () => {
+      this.pipe?.end();
+      this.pipeClosed('output');
+    });
+    this.child.stdout.on('error', () => {});
     this.readErrors();
   }
 
@@ -78,18 +74,7 @@ export class StdioChannel implements Channel {
   }
 
   send(message: Buffer, request?: number): void {
-    if (this.ended || this.child.pid === undefined) return;
-    if (this.queuedBytes + this.child.stdin.writableLength > this.maxBytes) {
-      const error = new SwitchboardError('server_unavailable', 'The server does not read its input.');
-      if (request !== undefined) this.receiver.failed(request, error, false);
-      return;
-    }
-    this.queue.push(withoutLineBreaks(message), NEWLINE);
-    this.queuedBytes += message.length;
-    if (this.flushing) return;
-    this.flushing = true;
-    // Calls that arrive together leave together: one write instead of many.
-    setImmediate(() => this.flush());
+    if (!this.ended) this.pipe?.send(message, request);
   }
 
   answered(): void {}
@@ -102,46 +87,6 @@ export class StdioChannel implements Channel {
     this.ended = true;
     this.closing ??= this.untilGone(stopGroup(this.child, DEADLINES));
     return this.closing;
-  }
-
-  private flush(): void {
-    const { queue, queuedBytes } = this;
-    this.flushing = false;
-    this.queue = [];
-    this.queuedBytes = 0;
-    if (this.child.stdin.destroyed) return;
-    if (queuedBytes <= GATHER_BYTES) {
-      this.child.stdin.write(Buffer.concat(queue));
-      return;
-    }
-    this.child.stdin.cork();
-    for (const part of queue) this.child.stdin.write(part);
-    this.child.stdin.uncork();
-  }
-
-  private readOutput(): void {
-    const lines = new LineSplitter(this.maxBytes, {
-      line: (chunks) => this.receiveLine(chunks),
-      tooLong: () => this.receiver.log(`stdout: a message over ${this.maxBytes} bytes is skipped`),
-      skipped: (head, tail) => {
-        const answer = findAnswerId([head, tail]);
-        if (answer !== undefined) this.receiver.failed(answer.id, tooLarge(this.maxBytes), true);
-      },
-    });
-    this.child.stdout.on('data', (chunk: Buffer) => lines.push(chunk));
-    this.child.stdout.on('end', () => {
-      lines.end();
-      this.pipeClosed('output');
-    });
-    this.child.stdout.on('error', () => {});
-  }
-
-  private receiveLine(chunks: Chunks): void {
-    const first = chunks[0]!;
-    let at = 0;
-    while (first[at] === 0x20 || first[at] === 0x09) at++;
-    if (first[at] === 0x7b || first[at] === 0x5b) this.receiver.message(chunks);
-    else this.receiver.log(`stdout: not a message, skipped: ${beginning(join(chunks))}`);
   }
 
   private readErrors(): void {
@@ -222,9 +167,4 @@ function describeSpawnError(error: NodeJS.ErrnoException, target: StdioTarget): 
   return new SwitchboardError('server_start_failed', `The server's process cannot be started: ${why}.`, {
     cause: error,
   });
-}
-
-/** More than the log shows, which cuts it when its secrets are masked. */
-function beginning(bytes: Buffer): string {
-  return bytes.toString('utf8', 0, MAX_LOG_LINE);
 }

@@ -145,7 +145,27 @@ describe('the settings of a configuration', () => {
       breakerOpenMs: 60_000,
       ejectAfter: 5,
       ejectMs: 30_000,
+      hosting: {
+        runtimes: { gvisor: 'runsc' },
+        allow: [],
+        callTimeoutMs: 30_000,
+        heartbeatMs: 30_000,
+        heartbeatTimeoutMs: 10_000,
+      },
     });
+  });
+
+  it('say what hosted servers are run by', () => {
+    const hosting = { engine: '/run/docker.sock', runtimes: { firecracker: 'kata-fc' }, allow: ['process'] };
+    expect(read({ mcpServers: {}, switchboard: { hosting } }).configuration.settings.hosting).toMatchObject({
+      ...hosting,
+      runtimes: { gvisor: 'runsc', firecracker: 'kata-fc' },
+    });
+    const wrong = { engine: 'docker.sock', allow: ['gvisor'], runtime: 'runsc' };
+    const { message } = failureOf({ mcpServers: {}, switchboard: { hosting: wrong } });
+    expect(message).toContain('switchboard.hosting.engine: must be the path of a socket');
+    expect(message).toContain('switchboard.hosting.allow[0]: must be one of "docker", "process"');
+    expect(message).toContain('runtime');
   });
 
   it('are taken from the file, and startup is the default of its servers', () => {

@@ -70,6 +70,30 @@ export const serverSchema = z.object(
   { error: (issue) => `must be an object with "command" or "url", not ${kindOf(issue.input)}` },
 );
 
+/** What runs hosted servers, and how they are looked after. */
+const hostingSchema = z.strictObject(
+  {
+    engine: text
+      .regex(/^(\/|unix:\/\/\/|tcp:\/\/)/, 'must be the path of a socket, or start with unix:// or tcp://')
+      .optional(),
+    runtimes: z.strictObject({ gvisor: text.default('runsc'), firecracker: text.optional() }).prefault({}),
+    allow: z
+      .array(oneOf(['docker', 'process']), {
+        error: (issue) => `must be a list of "docker" and "process", not ${kindOf(issue.input)}`,
+      })
+      .default([]),
+    callTimeoutMs: timeout.default(30_000),
+    heartbeatMs: integer(100, maxTimerMs).default(30_000),
+    heartbeatTimeoutMs: integer(1, maxTimerMs).default(10_000),
+  },
+  {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? undefined
+        : `must be an object of settings, not ${kindOf(issue.input)}`,
+  },
+);
+
 /** The top-level `switchboard` object. */
 export const settingsSchema = z.object(
   {
@@ -97,6 +121,7 @@ export const settingsSchema = z.object(
     breakerOpenMs: integer(1, maxTimerMs).default(60_000),
     ejectAfter: integer(0, 1_000_000).default(5),
     ejectMs: integer(1, maxTimerMs).default(30_000),
+    hosting: hostingSchema.prefault({}),
   },
   { error: (issue) => `must be an object of settings, not ${kindOf(issue.input)}` },
 );

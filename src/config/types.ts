@@ -1,7 +1,9 @@
 /** How one MCP server is reached, as configured; `${VAR}` references are still in it. */
 export type ServerTransport =
   | { type: 'stdio'; command: string; args: string[]; env: Record<string, string>; cwd: string }
-  | { type: 'http' | 'sse'; url: string; headers: Record<string, string> };
+  | { type: 'http' | 'sse'; url: string; headers: Record<string, string> }
+  /** One that we run ourselves, in a container or the like. */
+  | { type: 'hosted'; id: string };
 
 export interface ServerConfig {
   /** Unique; what users call it. */
@@ -68,6 +70,20 @@ export interface Settings {
   /** So many failed calls in a row leave a replica of a group out, for so long; 0 is never. */
   ejectAfter: number;
   ejectMs: number;
+  hosting: HostingSettings;
+}
+
+/** What runs hosted servers, and how they are looked after. */
+export interface HostingSettings {
+  /** Where the Docker engine listens. */
+  engine?: string | undefined;
+  /** What the engine calls the runtimes that isolate more than its own. */
+  runtimes: { gvisor: string; firecracker?: string | undefined };
+  /** What may be taken, where nothing better is there, without being asked for by name. */
+  allow: ('docker' | 'process')[];
+  callTimeoutMs: number;
+  heartbeatMs: number;
+  heartbeatTimeoutMs: number;
 }
 
 export interface Configuration {

@@ -23,6 +23,7 @@ export function resolveVariables(
   lookup: (name: string) => string | undefined,
   project?: string,
 ): ServerTransport {
+  if (transport.type === 'hosted') return transport;
   const missing: MissingVariable[] = [];
   const fill = (text: string, place: string): string =>
     text.replace(reference, (whole, variable?: string, input?: string, fallback?: string) => {
@@ -63,14 +64,24 @@ export function referencesIn(text: string): { name: string; isInput: boolean }[]
 
 /** The variables that a server's configuration refers to. */
 export function variablesOf(transport: ServerTransport): Set<string> {
-  const texts =
-    transport.type === 'stdio'
-      ? [transport.command, transport.cwd, ...transport.args, ...Object.values(transport.env)]
-      : [transport.url, ...Object.values(transport.headers)];
-  const names = texts
-    .flatMap(referencesIn)
-    .map(({ name, isInput }) => (isInput ? variableForInput(name) : name));
-  return new Set(names);
+  return variablesIn(textsOf(transport));
+}
+
+/** The variables that any of these refers to. */
+export function variablesIn(texts: readonly string[]): Set<string> {
+  const references = texts.flatMap(referencesIn);
+  return new Set(references.map(({ name, isInput }) => (isInput ? variableForInput(name) : name)));
+}
+
+function textsOf(transport: ServerTransport): string[] {
+  switch (transport.type) {
+    case 'stdio':
+      return [transport.command, transport.cwd, ...transport.args, ...Object.values(transport.env)];
+    case 'hosted':
+      return [];
+    default:
+      return [transport.url, ...Object.values(transport.headers)];
+  }
 }
 
 /** An input's id may have characters that most shells cannot set a variable with: those become underscores. */
@@ -113,6 +124,7 @@ function checkResolved(transport: ServerTransport, serverName: string): void {
     if (transport.command === '') fail('command is empty');
     return;
   }
+  if (transport.type === 'hosted') return;
   if (!isHttpUrl(transport.url)) fail('url is not an http or https URL');
   for (const [name, value] of Object.entries(transport.headers)) {
     if (/[\r\n\0]/.test(value))

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { channelOpener } from '../channels/open.ts';
+import type { Hosts } from '../channels/hosted.ts';
+import { channelOpener, type OpenChannel } from '../channels/open.ts';
 import type { ChildRecord } from '../channels/stdio.ts';
 import { resolveVariables, type ServerConfig, type ServerTransport } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
@@ -25,6 +26,8 @@ export interface ConnectionSettings {
   redact(text: string): string;
   /** Where the processes of servers are noted. */
   children: ChildRecord;
+  /** Who runs those that we host. */
+  hosts: Hosts;
 }
 
 export interface LiveUpstream {
@@ -126,6 +129,13 @@ export class Connection {
       this.opening = undefined;
     });
     return this.opening;
+  }
+
+  /** What was in the way of it is gone: it is tried now, and not when its time has come. */
+  retry(): void {
+    if (this.stopped || this.live !== undefined || this.opening !== undefined) return;
+    this.lifecycle.hasten();
+    this.open().catch(() => {});
   }
 
   /** Settles when no client has a call under way here any more, nor one that waits. */
@@ -235,9 +245,32 @@ export class Connection {
   }
 
   private async connect(transport: ServerTransport): Promise<LiveUpstream> {
-    const { maxMessageBytes, children } = this.settings;
-    const openChannel = await channelOpener(transport, maxMessageBytes, children);
-    if (this.stopped) throw new SwitchboardError('server_unavailable', 'it was stopped');
+    const { maxMessageBytes, children, hosts } = this.settings;
+    const patience = new AbortController();
+    const tooLate = this.tooLate(patience.signal);
+    try {
+      const openChannel = await Promise.race([
+        channelOpener(transport, maxMessageBytes, children, hosts),
+        tooLate,
+      ]);
+      if (this.stopped) throw new SwitchboardError('server_unavailable', 'it was stopped');
+      const upstream = this.newUpstream(openChannel);
+      this.connecting = upstream;
+      try {
+        const handshake = shakeHands(upstream, this.settings.identity, this.capabilities);
+        return { upstream, facts: await Promise.race([handshake, tooLate]) };
+      } catch (error) {
+        // The failure is told at once; a child that does not want to end is ended behind it.
+        this.end(upstream);
+        throw error;
+      }
+    } finally {
+      this.connecting = undefined;
+      patience.abort();
+    }
+  }
+
+  private newUpstream(openChannel: OpenChannel): Upstream {
     const upstream: Upstream = new Upstream(
       {
         notified: (message, call) => this.events.notified({ connection: this, upstream, message, call }),
@@ -250,22 +283,7 @@ export class Connection {
       },
       openChannel,
     );
-    this.connecting = upstream;
-    const patience = new AbortController();
-    try {
-      const facts = await Promise.race([
-        shakeHands(upstream, this.settings.identity, this.capabilities),
-        this.tooLate(patience.signal),
-      ]);
-      return { upstream, facts };
-    } catch (error) {
-      // The failure is told at once; a child that does not want to end is ended behind it.
-      this.end(upstream);
-      throw error;
-    } finally {
-      this.connecting = undefined;
-      patience.abort();
-    }
+    return upstream;
   }
 
   private end(upstream: Upstream): void {

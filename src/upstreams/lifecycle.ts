@@ -32,6 +32,12 @@ export class Lifecycle {
     if (!isSame) this.events.changed();
   }
 
+  /** The next try need not wait for its time. */
+  hasten(): void {
+    clearTimeout(this.timer);
+    this.isDue = true;
+  }
+
   /** Why nothing can be sent and nothing be started now; undefined where it can. */
   refusal(server: string): SwitchboardError | undefined {
     const { state, reason, nextTry } = this.condition;

@@ -219,6 +219,10 @@ export class Replica implements Candidate {
     if (this.condition.state === 'idle') void this.discover();
   }
 
+  retry(): void {
+    for (const connection of this.connections()) connection.retry();
+  }
+
   /** Takes over what can be changed while it runs. */
   reconfigure(config: ServerConfig): void {
     this.config = config;

@@ -20,6 +20,8 @@ export interface ServerEvents {
   disconnected(server: Server, replica: Replica, upstream: Upstream): void;
   notified(server: Server, replica: Replica, word: Word): void;
   asked(server: Server, replica: Replica, word: Word): void;
+  /** A line for its log. */
+  logged(server: Server, line: string): void;
 }
 
 /** The calls of a server that left the configuration may take this long. */
@@ -57,7 +59,10 @@ export class Server {
           disconnected: (replica, upstream) => events.disconnected(this, replica, upstream),
           notified: (replica, word) => events.notified(this, replica, word),
           asked: (replica, word) => events.asked(this, replica, word),
-          log: ({ number }, line) => this.log.add(config.replicas === 1 ? line : `[${number}] ${line}`),
+          log: ({ number }, line) => {
+            this.log.add(config.replicas === 1 ? line : `[${number}] ${line}`);
+            events.logged(this, line);
+          },
         }),
     );
   }
@@ -91,6 +96,11 @@ export class Server {
   /** Starts it if need be and learns what it offers. Never throws: the conditions tell how it went. */
   async discover(): Promise<void> {
     await Promise.all(this.replicas.map((replica) => replica.discover()));
+  }
+
+  /** What was in the way of it is gone: it is tried now, and not when its time has come. */
+  retry(): void {
+    for (const replica of this.replicas) replica.retry();
   }
 
   /** Starts it if need be, and settles when one replica has been seen, or none could be. */

@@ -67,6 +67,7 @@ export class Upstream implements Receiver {
   constructor(events: UpstreamEvents, open: (receiver: Receiver) => Channel) {
     this.events = events;
     this.channel = open(this);
+    this.nextId = this.channel.firstRequest ?? 1;
   }
 
   get isGone(): boolean {

@@ -1,0 +1,95 @@
+import { SwitchboardError } from '../errors.ts';
+import type { FinishedCall } from '../gateway/records.ts';
+import type { AnswerId } from '../protocol/answer.ts';
+import { type Message, readMessage } from '../protocol/envelope.ts';
+import { byteLength, type Chunks, join, type RpcError, requestMessage } from '../protocol/jsonrpc.ts';
+import { parseLossless } from '../protocol/lossless.ts';
+import { Delivery, type Recipient } from '../upstreams/delivery.ts';
+import type { Group } from '../upstreams/group.ts';
+import { relayedCapabilities } from '../upstreams/handshake.ts';
+import type { Server } from '../upstreams/server.ts';
+
+export interface Question {
+  method: string;
+  params?: unknown;
+  timeoutMs?: number | undefined;
+}
+
+/** What a server says to it. Numbers are as the server wrote them. */
+export type Answer = { result: unknown } | { error: RpcError };
+
+/** Whoever asks without being a client. */
+const nobody = {};
+
+/**
+ * Asks a server in the place of a client, over the same connection and in the same line. Fails where no answer came.
+ * `over` is told how it ended.
+ */
+export function ask(
+  server: Server,
+  group: Group,
+  { method, params, timeoutMs }: Question,
+  signal: AbortSignal | undefined,
+  over: (call: FinishedCall) => void = () => {},
+): Promise<Answer> {
+  const startedAt = performance.now();
+  const message = readMessage(requestMessage(0, method, params));
+  const own = nameOf(params) ?? method;
+  return new Promise((resolve, reject) => {
+    const settled = (how: Pick<FinishedCall, 'outcome' | 'isRpcError' | 'error'>, chunks?: Chunks) => {
+      signal?.removeEventListener('abort', cancel);
+      const { lastReplica: replica } = delivery;
+      over({
+        ...how,
+        project: group.project,
+        client: 'the API',
+        method,
+        server: replica?.server ?? server.name,
+        replica: replica?.number,
+        own,
+        isToolError: false,
+        durationMs: performance.now() - startedAt,
+        inputBytes: message.bytes.length,
+        outputBytes: chunks === undefined ? 0 : byteLength(chunks),
+        request: undefined,
+        answer: how.isRpcError ? chunks : undefined,
+      });
+    };
+    const recipient: Recipient = {
+      answered(chunks: Chunks, at: AnswerId) {
+        settled({ outcome: 'answered', isRpcError: at.isError, error: undefined }, chunks);
+        try {
+          resolve(parseLossless(join(chunks).toString()) as Answer);
+        } catch (error) {
+          const what = `Server "${server.name}" answered with what is not valid JSON.`;
+          reject(new SwitchboardError('server_protocol_error', what, { cause: error }));
+        }
+      },
+      failed(error) {
+        settled({ outcome: 'failed', isRpcError: false, error });
+        reject(error);
+      },
+      progressed(_message: Message) {},
+      paused() {},
+      waitedUntil: () => 0,
+    };
+    const parcel = {
+      ...{ client: nobody, kind: 'tools' as const, own, message, edits: [], timeoutMs },
+      ...{ server: undefined, among: undefined, labels: undefined, only: server.replicas[0] },
+      ...{ capabilities: relayedCapabilities, isRepeatable: false },
+    };
+    const delivery = new Delivery(group, parcel, recipient);
+    const cancel = () => {
+      delivery.cancel('Nobody waits for the answer any more.');
+      settled({ outcome: 'cancelled', isRpcError: false, error: undefined });
+      reject(new SwitchboardError('server_unavailable', 'Nobody waits for the answer any more.'));
+    };
+    signal?.addEventListener('abort', cancel);
+    delivery.begin();
+  });
+}
+
+function nameOf(params: unknown): string | undefined {
+  const { name, uri } = (params ?? {}) as Record<string, unknown>;
+  return [name, uri].find((value) => typeof value === 'string') as string | undefined;
+}

@@ -1,0 +1,79 @@
+import type { Condition } from '../hosting/supervisor.ts';
+import type { Store, WorkspaceNote } from '../store/types.ts';
+
+const RETRY_MS = 1_000;
+
+/** Writes down how hosted servers fare: of each the newest, as soon as the database takes it. */
+export class HostedNotes {
+  private readonly store: Pick<Store, 'noteHosted'>;
+  private readonly warned: (message: string) => void;
+  private readonly waiting = new Map<string, WorkspaceNote>();
+  private writing: Promise<void> | undefined;
+  private retry: NodeJS.Timeout | undefined;
+  private isFailing = false;
+
+  constructor(store: Pick<Store, 'noteHosted'>, warned: (message: string) => void) {
+    this.store = store;
+    this.warned = warned;
+  }
+
+  note(
+    id: string,
+    { status, provider, instanceId, reason, nextTry, startedAt, url, memory }: Condition,
+  ): void {
+    this.waiting.set(id, {
+      status,
+      provider: provider ?? null,
+      provider_workspace_id: instanceId ?? null,
+      metadata: {
+        memory: { ...memory },
+        reason: reason ?? null,
+        next_try: nextTry?.toISOString() ?? null,
+        started_at: startedAt?.toISOString() ?? null,
+        url: url ?? null,
+      },
+    });
+    this.begin();
+  }
+
+  /** Writes what is left, once. */
+  async close(): Promise<void> {
+    clearTimeout(this.retry);
+    await this.writing;
+    await this.writeAll().catch(() => {});
+  }
+
+  private begin(): void {
+    if (this.writing !== undefined || this.retry !== undefined) return;
+    this.writing = this.writeAll()
+      .then(
+        () => {
+          this.isFailing = false;
+        },
+        (error: Error) => this.failed(error),
+      )
+      .finally(() => {
+        this.writing = undefined;
+        if (this.waiting.size > 0) this.begin();
+      });
+  }
+
+  private async writeAll(): Promise<void> {
+    for (const [id, note] of this.waiting) {
+      await this.store.noteHosted(id, note);
+      // Unless there is a newer one already.
+      if (this.waiting.get(id) === note) this.waiting.delete(id);
+    }
+  }
+
+  private failed(error: Error): void {
+    if (!this.isFailing)
+      this.warned(`How hosted servers fare cannot be written down just now: ${error.message}`);
+    this.isFailing = true;
+    this.retry = setTimeout(() => {
+      this.retry = undefined;
+      this.begin();
+    }, RETRY_MS);
+    this.retry.unref();
+  }
+}

@@ -1,0 +1,249 @@
+import type { Attachment, Hosts } from '../channels/hosted.ts';
+import type { ChildRecord } from '../channels/stdio.ts';
+import type { HostingSettings } from '../config.ts';
+import { SwitchboardError } from '../errors.ts';
+import type { FinishedCall } from '../gateway/records.ts';
+import type { Usage } from '../hosting/driver.ts';
+import type { HostedLog } from '../hosting/log.ts';
+import type { Condition, Supervisor } from '../hosting/supervisor.ts';
+import type { Store, WorkspaceRow } from '../store/types.ts';
+import type { Server } from '../upstreams/server.ts';
+import { type Answer, ask, type Question } from './ask-server.ts';
+import { Heartbeats } from './heartbeats.ts';
+import { HostedNotes } from './hosted-notes.ts';
+import { hostedServerOf } from './hosted-rows.ts';
+import type { LiveProject } from './live-project.ts';
+import type { Projects } from './projects.ts';
+
+interface HostingOptions {
+  settings: HostingSettings;
+  projects: Projects;
+  store: Store;
+  home: string;
+  children: ChildRecord;
+  warned(message: string): void;
+  recorded(call: FinishedCall): void;
+}
+
+/** Another process is given this long to be the same one, come back, before what runs here is left to it. */
+const YIELD_MS = 5_000;
+const DEFAULT_ENGINE = '/var/run/docker.sock';
+
+/** A hosted server, where it is written down. */
+export interface HostedPlace {
+  row: WorkspaceRow;
+  project: LiveProject;
+}
+
+/** The servers that we run ourselves. Of all processes on a database one does; the others only show how they fare. */
+export class Hosting implements Hosts {
+  private readonly options: HostingOptions;
+  private readonly notes: HostedNotes;
+  private readonly heartbeats: Heartbeats;
+  private supervisor: Supervisor | undefined;
+  private loading: Promise<void> | undefined;
+  private leave = () => {};
+  private yielding: NodeJS.Timeout | undefined;
+  private isHost = false;
+  private isClosed = false;
+
+  constructor(options: HostingOptions) {
+    this.options = options;
+    this.notes = new HostedNotes(options.store, options.warned);
+    this.heartbeats = new Heartbeats(options.settings, {
+      server: (id) => this.serverOf(id),
+      ping: async (id, timeoutMs) => void (await this.question(id, { method: 'ping', timeoutMs })),
+      changed: (id, isResponsive) => this.supervisor?.responds(id, isResponsive),
+    });
+  }
+
+  /** All projects are known: from now on what is written down of them runs. */
+  start(): void {
+    this.leave = this.options.store.host((isHost) => this.chosen(isHost));
+  }
+
+  /** What is written down may be another. */
+  refresh(): void {
+    if (!this.isHost || this.isClosed) return;
+    const places = this.places();
+    if (this.supervisor === undefined) {
+      if (places.length > 0) this.loading ??= this.load().catch((error: Error) => this.loadFailed(error));
+      return;
+    }
+    this.supervisor.apply(places.map(({ row, project }) => hostedServerOf(row, project)));
+    this.heartbeats.keep(new Set(places.map(({ row }) => row.id)));
+  }
+
+  places(): HostedPlace[] {
+    return this.options.projects
+      .list()
+      .flatMap((project) => project.hosted.map((row): HostedPlace => ({ row, project })));
+  }
+
+  /** Whether it is this process that runs them. */
+  get runsHere(): boolean {
+    return this.isHost;
+  }
+
+  condition(id: string): Condition | undefined {
+    return this.supervisor?.condition(id);
+  }
+
+  log(id: string): HostedLog | undefined {
+    return this.supervisor?.log(id);
+  }
+
+  async usage(id: string): Promise<Usage | undefined> {
+    return this.supervisor?.usage(id);
+  }
+
+  async attach(id: string): Promise<Attachment> {
+    await this.loading;
+    const { supervisor } = this;
+    if (supervisor === undefined) {
+      throw new SwitchboardError(
+        'server_unavailable',
+        this.isHost
+          ? 'it is not run yet'
+          : 'it is run by another Switchboard on the same database, and can be reached through that one only',
+      );
+    }
+    const attachment = await supervisor.attach(id);
+    if (attachment.kind === 'stdio') return attachment;
+    const path = this.find(id)?.row.mcp_config.path ?? '/mcp';
+    return { kind: 'url', url: new URL(path, attachment.url).href };
+  }
+
+  async call(id: string, question: Question, signal: AbortSignal | undefined): Promise<Answer> {
+    try {
+      return await this.question(id, question, signal, this.options.recorded);
+    } catch (error) {
+      if (error instanceof SwitchboardError && error.code === 'call_timeout') {
+        this.supervisor?.log(id)?.add(error.message);
+        this.options.warned(error.message);
+      }
+      throw error;
+    }
+  }
+
+  async restart(id: string): Promise<void> {
+    await this.needSupervisor(id).restart(id);
+  }
+
+  /** To be asked before it is gone. */
+  async removeVolumes(id: string): Promise<string[]> {
+    return this.needSupervisor(id).removeVolumes(id);
+  }
+
+  /** Something that the gateway has to say of one of them. */
+  say(server: Server, line: string): void {
+    const { transport } = server.config;
+    if (transport.type === 'hosted') this.supervisor?.log(transport.id)?.add(line);
+  }
+
+  /** Stops all of them: each is asked to end, and ended after its time. */
+  async close(): Promise<void> {
+    this.isClosed = true;
+    clearInterval(this.yielding);
+    this.heartbeats.keep(new Set());
+    await this.loading;
+    await this.supervisor?.stop();
+    await this.notes.close();
+    this.leave();
+  }
+
+  private chosen(isHost: boolean): void {
+    this.isHost = isHost;
+    clearInterval(this.yielding);
+    if (isHost) this.refresh();
+    // The database may only be away, and what runs goes on; but where another process has taken over, it is for that one.
+    else this.yielding = setInterval(() => this.yieldIfOther(), YIELD_MS).unref();
+  }
+
+  private yieldIfOther(): void {
+    if (!this.options.store.isConnected || this.isHost) return;
+    clearInterval(this.yielding);
+    this.heartbeats.keep(new Set());
+    this.supervisor?.release();
+    this.supervisor = undefined;
+    this.loading = undefined;
+  }
+
+  private async load(): Promise<void> {
+    const { settings, projects, home, children, warned } = this.options;
+    const [{ Supervisor }, { createDrivers }] = await Promise.all([
+      import('../hosting/supervisor.ts'),
+      import('../hosting/choose.ts'),
+    ]);
+    const { DOCKER_HOST, E2B_API_KEY: apiKey, E2B_DOMAIN: domain } = process.env;
+    const drivers = createDrivers({
+      ...settings,
+      engine: settings.engine ?? (DOCKER_HOST || DEFAULT_ENGINE),
+      runtimes: { gvisor: settings.runtimes.gvisor, firecracker: settings.runtimes.firecracker },
+      ...{ home, children, owner: ownerOf(projects), e2b: { apiKey, domain } },
+    });
+    if (this.isClosed || !this.isHost) return;
+    const redact = (project: string, text: string) => projects.lookUp(project)?.vault.redact(text) ?? text;
+    this.supervisor = new Supervisor(
+      drivers,
+      { redact },
+      {
+        warned,
+        changed: (id, condition) => this.notes.note(id, condition),
+        running: (id) => this.running(id),
+      },
+    );
+    this.refresh();
+  }
+
+  private loadFailed(error: Error): void {
+    this.loading = undefined;
+    this.options.warned(`Hosted servers cannot be run: ${error.message}`);
+  }
+
+  private running(id: string): void {
+    this.serverOf(id)?.retry();
+    this.heartbeats.begin(id);
+  }
+
+  private async question(
+    id: string,
+    question: Question,
+    signal?: AbortSignal,
+    over?: (call: FinishedCall) => void,
+  ): Promise<Answer> {
+    const server = this.serverOf(id);
+    const group = server && this.find(id)?.project.servers.group(server.group);
+    if (server === undefined || group === undefined) {
+      const name = this.find(id)?.row.name ?? id;
+      throw new SwitchboardError(
+        'server_unavailable',
+        `The hosted server "${name}" is stopped: start it first.`,
+      );
+    }
+    return ask(server, group, question, signal, over);
+  }
+
+  private find(id: string): HostedPlace | undefined {
+    return this.places().find(({ row }) => row.id === id);
+  }
+
+  private serverOf(id: string): Server | undefined {
+    const place = this.find(id);
+    return place?.project.servers.get(place.row.name);
+  }
+
+  private needSupervisor(id: string): Supervisor {
+    if (this.supervisor !== undefined) return this.supervisor;
+    const name = this.find(id)?.row.name ?? id;
+    throw new SwitchboardError(
+      'server_unavailable',
+      `The hosted server "${name}" is run by another Switchboard on the same database: ask that one.`,
+    );
+  }
+}
+
+/** The default project is made with the database, and has an id that no other database has. */
+function ownerOf(projects: Projects): string {
+  return projects.list().find(({ isDefault }) => isDefault)?.id ?? 'unknown';
+}

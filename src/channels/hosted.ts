@@ -1,0 +1,93 @@
+import { randomInt } from 'node:crypto';
+import type { Readable, Writable } from 'node:stream';
+import type { SwitchboardError } from '../errors.ts';
+import type { Channel, Receiver } from './channel.ts';
+import { LinePipe } from './line-pipe.ts';
+
+/** What a hosted server is spoken with through: its own stdin and stdout, or the address that it serves at. */
+export type Attachment =
+  | { kind: 'stdio'; input: Writable; output: Readable; ended: Promise<SwitchboardError> }
+  | { kind: 'url'; url: string };
+
+/** Whoever runs hosted servers. */
+export interface Hosts {
+  /** Settles when the server runs; fails where it does not, and will not within seconds. */
+  attach(id: string): Promise<Attachment>;
+}
+
+/**
+ * A hosted server, by the streams of what runs it. It gets one request at a time, whoever asks: the next one is written when
+ * the last one is answered, or nobody waits for that answer any more. It goes on running when the channel is closed.
+ */
+export class HostedChannel implements Channel {
+  /** It may still work on what was asked by whoever was attached before. */
+  readonly firstRequest = randomInt(2 ** 32, 2 ** 47);
+  private readonly pipe: LinePipe;
+  private current: number | undefined;
+  /** In the order in which they came. */
+  private readonly waiting = new Map<number, Buffer>();
+  private isOver = false;
+
+  constructor(
+    { input, output, ended }: Extract<Attachment, { kind: 'stdio' }>,
+    maxBytes: number,
+    receiver: Receiver,
+  ) {
+    this.pipe = new LinePipe(input, output, maxBytes, {
+      message: (chunks) => receiver.message(chunks),
+      failed: (request, ...why) => {
+        receiver.failed(request, ...why);
+        this.settle(request);
+      },
+      log: (line) => receiver.log(line),
+    });
+    void ended.then((error) => {
+      if (this.isOver) return;
+      this.pipe.end();
+      this.leave();
+      receiver.closed(error);
+    });
+  }
+
+  send(message: Buffer, request?: number): void {
+    if (this.isOver) return;
+    if (request === undefined) {
+      this.pipe.send(message);
+    } else if (this.current === undefined) {
+      this.current = request;
+      this.pipe.send(message, request);
+    } else {
+      this.waiting.set(request, message);
+    }
+  }
+
+  answered(request: number): void {
+    this.settle(request);
+  }
+
+  abandon(request: number): void {
+    this.settle(request);
+  }
+
+  ready(): void {}
+
+  async close(): Promise<void> {
+    this.leave();
+  }
+
+  private settle(request: number): void {
+    this.waiting.delete(request);
+    if (this.current !== request) return;
+    this.current = undefined;
+    const [next] = this.waiting;
+    if (next === undefined) return;
+    this.waiting.delete(next[0]);
+    this.send(next[1], next[0]);
+  }
+
+  private leave(): void {
+    this.isOver = true;
+    this.waiting.clear();
+    this.pipe.leave();
+  }
+}
