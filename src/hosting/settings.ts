@@ -6,7 +6,7 @@ export interface HostingSettings {
   /** Where the Docker engine listens: the path of a socket, or tcp://127.0.0.1:2375 */
   engine: string;
   /** What the engine calls the runtimes that isolate. */
-  runtimes: { gvisor: string; firecracker: string | undefined };
+  runtimes: { gvisor: string; firecracker?: string | undefined };
   allow: readonly LesserProvider[];
   callTimeoutMs: number;
   heartbeatMs: number;
