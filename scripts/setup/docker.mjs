@@ -3,10 +3,16 @@ import { delimiter, join } from 'node:path';
 import { installDebian } from './apt.mjs';
 import { partIsCurrent, recordPart } from './record.mjs';
 
-// Each is a part, and the Debian package that brings its program.
-const programs = [
-  { name: 'docker', program: 'dockerd', debian: 'docker.io', what: 'the Docker engine' },
-  { name: 'runsc', program: 'runsc', debian: 'runsc', what: 'gVisor' },
+// Each is a part: its program, what else the tests run of it, and the Debian packages that bring them.
+const parts = [
+  {
+    name: 'docker',
+    program: 'dockerd',
+    others: ['ip'],
+    debian: ['docker.io', 'iproute2'],
+    what: 'the Docker engine',
+  },
+  { name: 'runsc', program: 'runsc', others: [], debian: ['runsc'], what: 'gVisor' },
 ];
 
 /**
@@ -14,26 +20,27 @@ const programs = [
  * be had, that is written down for test/helpers/parts.ts and not thrown.
  */
 export async function installDocker(cache) {
-  for (const { name, program, debian, what } of programs) {
-    const missing = isRoot() ? await install(program, debian, what) : 'only root can run containers';
-    const recipe = recipeOf(debian);
-    const part = missing === undefined ? { recipe, command: find(program), env: {} } : { recipe, missing };
-    recordPart(cache, name, part);
-    if (missing !== undefined) console.warn(`setup: the tests with ${what} will be skipped: ${missing}`);
+  for (const part of parts) {
+    const missing = isRoot() ? await install(part) : 'only root can run containers';
+    const recipe = recipeOf(part);
+    const found = { recipe, command: find(part.program), env: {} };
+    recordPart(cache, part.name, missing === undefined ? found : { recipe, missing });
+    if (missing !== undefined) console.warn(`setup: the tests with ${part.what} will be skipped: ${missing}`);
   }
 }
 
 /** Nobody but root can use them, so for others they are not there. */
 export function dockerIsCurrent(cache) {
-  return isRoot() && programs.every(({ name, debian }) => partIsCurrent(cache, name, recipeOf(debian)));
+  return isRoot() && parts.every((part) => partIsCurrent(cache, part.name, recipeOf(part)));
 }
 
 /** Gives why it could not be had; undefined: it is there. */
-async function install(program, debian, what) {
-  if (find(program) !== undefined) return undefined;
-  const missing = await installDebian([debian], what);
+async function install({ program, others, debian, what }) {
+  const absent = () => [program, ...others].find((name) => find(name) === undefined);
+  if (absent() === undefined) return undefined;
+  const missing = await installDebian(debian, what);
   if (missing !== undefined) return missing;
-  return find(program) === undefined ? `Debian's ${debian} has brought no ${program}` : undefined;
+  return absent() === undefined ? undefined : `Debian's ${debian.join(' and ')} brought no ${absent()}`;
 }
 
 /** Debian has it among the programs of root, which not every PATH has. */
@@ -46,6 +53,6 @@ function isRoot() {
   return process.getuid?.() === 0;
 }
 
-function recipeOf(debian) {
-  return `Debian's ${debian}`;
+function recipeOf({ debian }) {
+  return `Debian's ${debian.join(' and ')}`;
 }

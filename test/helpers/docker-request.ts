@@ -1,0 +1,88 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+
+/** What the engine refuses, with its HTTP status. */
+export class DockerError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/**
+ * Asks an engine, past all code that is tested. A body is sent as JSON, a stream as a tar. Gives what JSON the answer
+ * has; of an answer with several, one a line, all of them.
+ */
+export async function dockerRequest<Answer = unknown>(
+  socketPath: string,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<Answer> {
+  const text = (await readAll(await ask(socketPath, method, path, body))).toString();
+  if (text.trim() === '') return undefined as Answer;
+  const documents = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown);
+  return (documents.length === 1 ? documents[0] : documents) as Answer;
+}
+
+/** Asks for something that is not JSON. */
+export async function dockerBytes(
+  socketPath: string,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<Buffer> {
+  return readAll(await ask(socketPath, method, path, body));
+}
+
+/** What happens in the engine from now on, or since a time in seconds. Leaving the loop ends the request. */
+export async function* dockerEvents<Event = { Type: string; Action: string; Actor: { ID: string } }>(
+  socketPath: string,
+  filters: Record<string, string[]>,
+  since?: number,
+): AsyncGenerator<Event> {
+  const query = new URLSearchParams({ filters: JSON.stringify(filters) });
+  if (since !== undefined) query.set('since', String(since));
+  const response = await ask(socketPath, 'GET', `/events?${query}`);
+  try {
+    for await (const line of createInterface({ input: response })) yield JSON.parse(line) as Event;
+  } finally {
+    response.destroy();
+  }
+}
+
+async function ask(
+  socketPath: string,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<IncomingMessage> {
+  const type = body instanceof Readable ? 'application/x-tar' : 'application/json';
+  const headers = body === undefined ? {} : { 'content-type': type };
+  // An engine drops a connection that it refuses before it has read all; its answer comes nevertheless.
+  const outgoing = request({ socketPath, method, path, headers, agent: false });
+  const answered = once(outgoing, 'response') as Promise<[IncomingMessage]>;
+  if (body instanceof Readable) await Promise.race([pipeline(body, outgoing), answered]);
+  else outgoing.end(body === undefined ? undefined : JSON.stringify(body));
+  const [response] = await answered;
+  const status = response.statusCode!;
+  if (status < 400) return response;
+  throw new DockerError(
+    status,
+    `${method} ${path}: ${status} ${(await readAll(response)).toString().trim()}`,
+  );
+}
+
+async function readAll(response: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}

@@ -1,0 +1,136 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { inject } from 'vitest';
+import { dockerBytes } from './docker-request.ts';
+import { isRunning, removeEngine } from './engine-remains.ts';
+import { settingsPath, socketPathIn, writeSettings } from './engine-settings.ts';
+import { onlyOnce } from './only-once.ts';
+import { requirePart } from './parts.ts';
+
+export { DockerError, dockerBytes, dockerEvents, dockerRequest } from './docker-request.ts';
+
+/** A Docker engine with gVisor as its runtime `runsc`. */
+export interface Engine {
+  socketPath: string;
+}
+
+type Test = Parameters<typeof requirePart>[1];
+
+const patienceMs = 30_000;
+
+/** The engine that all tests of a run share; the first one that asks starts it. Without what it needs, the test is skipped. */
+export async function sharedEngine(test: Test): Promise<Engine> {
+  const programs = requirePrograms(test);
+  const folder = join(inject('docker'), 'shared');
+  mkdirSync(folder, { recursive: true });
+  await onlyOnce(folder, 'engine', async () => {
+    writeSettings({ folder, runsc: programs.runsc, liveRestore: false });
+    const engine = run(programs.dockerd, folder);
+    await waitUntilItAnswers(folder, engine);
+    // The tests that need it may be in other processes.
+    engine.unref();
+  });
+  return { socketPath: socketPathIn(folder) };
+}
+
+/** An engine for a test that stops it. */
+export class OwnEngine implements Engine, AsyncDisposable {
+  readonly socketPath: string;
+  private readonly dockerd: string;
+  private readonly folder: string;
+  private process: ChildProcess | undefined;
+
+  private constructor(dockerd: string, folder: string) {
+    this.dockerd = dockerd;
+    this.folder = folder;
+    this.socketPath = socketPathIn(folder);
+  }
+
+  /** With `liveRestore`, its containers go on while it is stopped. Whoever removes the folder that it is under ends it. */
+  static async start(test: Test, { liveRestore = false, under = inject('docker') } = {}): Promise<OwnEngine> {
+    const { dockerd, runsc } = requirePrograms(test);
+    const folder = mkdtempSync(join(under, 'own-'));
+    writeSettings({ folder, runsc, liveRestore });
+    const engine = new OwnEngine(dockerd, folder);
+    try {
+      await engine.start();
+    } catch (error) {
+      await engine[Symbol.asyncDispose]();
+      throw error;
+    }
+    return engine;
+  }
+
+  /** Again, with the same data and socket. */
+  async start(): Promise<void> {
+    if (this.process !== undefined) throw new Error('The engine runs already');
+    this.process = run(this.dockerd, this.folder);
+    await waitUntilItAnswers(this.folder, this.process);
+  }
+
+  /** As a service manager stops it: without `liveRestore`, it stops its containers first. */
+  stop(): Promise<void> {
+    return this.end('SIGTERM');
+  }
+
+  /** Without a chance to do anything about its containers: they go on. Its containerd ends with it. */
+  async kill(): Promise<void> {
+    const pidFile = join(this.folder, 'exec/containerd/containerd.pid');
+    const containerd = Number(readFileSync(pidFile, 'utf8'));
+    await this.end('SIGKILL');
+    while (isRunning(containerd)) await delay(20);
+    // As long as its parent has not asked how it ended, the next engine would take it for running.
+    rmSync(pidFile);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await removeEngine(this.folder);
+  }
+
+  private async end(signal: NodeJS.Signals): Promise<void> {
+    const ending = this.process;
+    if (ending === undefined) throw new Error('The engine does not run');
+    this.process = undefined;
+    const ended = once(ending, 'exit');
+    ending.kill(signal);
+    await ended;
+  }
+}
+
+function requirePrograms(test: Test): { dockerd: string; runsc: string } {
+  return { dockerd: requirePart('docker', test).command, runsc: requirePart('runsc', test).command };
+}
+
+function run(dockerd: string, folder: string): ChildProcess {
+  const log = openSync(logPath(folder), 'a');
+  const engine = spawn(dockerd, ['--config-file', settingsPath(folder)], {
+    // What the engine starts is found in PATH too, and it needs the programs of root.
+    env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/usr/bin:/sbin:/bin` },
+    stdio: ['ignore', log, log],
+    detached: true,
+  });
+  closeSync(log);
+  return engine;
+}
+
+async function waitUntilItAnswers(folder: string, engine: ChildProcess): Promise<void> {
+  for (const deadline = Date.now() + patienceMs; ; await delay(20)) {
+    try {
+      await dockerBytes(socketPathIn(folder), 'GET', '/_ping');
+      return;
+    } catch (error) {
+      if (engine.exitCode === null && engine.signalCode === null && Date.now() < deadline) continue;
+      const said = readFileSync(logPath(folder), 'utf8').trim().split('\n').slice(-5).join('\n');
+      throw new Error(`The Docker engine does not answer; the end of what it said:\n${said}`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+function logPath(folder: string): string {
+  return join(folder, 'dockerd.log');
+}

@@ -1,0 +1,97 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Where an engine of the tests can be found outside of its folder. */
+export interface EngineSettings {
+  /** The control group that has those of all its containers in it. */
+  group: string;
+  /** The addresses that it may give. */
+  networks: string[];
+}
+
+interface Choices {
+  folder: string;
+  runsc: string;
+  /** Containers outlive the engine. */
+  liveRestore: boolean;
+}
+
+const mostEngines = 64;
+
+export function settingsPath(folder: string): string {
+  return join(folder, 'daemon.json');
+}
+
+export function socketPathIn(folder: string): string {
+  return join(folder, 'docker.sock');
+}
+
+/**
+ * Several engines on one machine must not know of each other: each has its own folders, bridge, addresses and control
+ * group, and none touches the machine's firewall.
+ */
+export function writeSettings({ folder, runsc, liveRestore }: Choices): void {
+  const place = claimPlace();
+  const settings = {
+    hosts: [`unix://${socketPathIn(folder)}`],
+    'data-root': join(folder, 'data'),
+    'exec-root': join(folder, 'exec'),
+    pidfile: join(folder, 'docker.pid'),
+    bridge: bridgeOf(place),
+    'default-address-pools': [{ base: poolOf(place), size: 28 }],
+    iptables: false,
+    'ip-forward': false,
+    'ip-masq': false,
+    'cgroup-parent': `/${bridgeOf(place)}`,
+    'exec-opts': ['native.cgroupdriver=cgroupfs'],
+    'live-restore': liveRestore,
+    // What runs in tests has nothing to save that takes longer.
+    'shutdown-timeout': 2,
+    // KVM is seldom there in a virtual machine, and gVisor's own network stack does not start on every kernel.
+    runtimes: { runsc: { path: runsc, runtimeArgs: ['--platform=ptrace', '--network=host'] } },
+  };
+  writeFileSync(settingsPath(folder), JSON.stringify(settings, undefined, 2));
+}
+
+/** Undefined where no engine was made. */
+export function readSettings(folder: string): EngineSettings | undefined {
+  if (!existsSync(settingsPath(folder))) return undefined;
+  const { bridge } = JSON.parse(readFileSync(settingsPath(folder), 'utf8')) as { bridge: string };
+  const place = Number(bridge.replace(/\D+/, ''));
+  return { group: bridge, networks: [subnetOf(place), poolOf(place)] };
+}
+
+/** Nobody else can make a bridge of the same name, so who makes it has the place. */
+function claimPlace(): number {
+  for (let place = 0; place < mostEngines; place++) {
+    if (existsSync(`/sys/class/net/${bridgeOf(place)}`)) continue;
+    try {
+      ip('link', 'add', bridgeOf(place), 'type', 'bridge');
+    } catch (error) {
+      if (String((error as { stderr?: unknown }).stderr).includes('File exists')) continue;
+      throw error;
+    }
+    ip('address', 'add', subnetOf(place).replace('.0/', '.1/'), 'dev', bridgeOf(place));
+    ip('link', 'set', bridgeOf(place), 'up');
+    return place;
+  }
+  throw new Error(`There are ${mostEngines} bridges of test engines already: see ip link show type bridge`);
+}
+
+function ip(...args: string[]): void {
+  execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+}
+
+function bridgeOf(place: number): string {
+  return `swbtest${place}`;
+}
+
+// Addresses that are set aside for tests of networks, so that nobody needs them for anything else.
+function subnetOf(place: number): string {
+  return `198.18.${place}.0/24`;
+}
+
+function poolOf(place: number): string {
+  return `198.19.${place * 4}.0/22`;
+}
