@@ -115,6 +115,13 @@ export const errorTable = {
     true,
     'None of the servers that could take the call is available; the message says what is known of each.',
   ),
+  no_isolation: row(
+    503,
+    -32603,
+    'switchboard',
+    false,
+    'A hosted server cannot be run: nothing that isolates it is available. The message says what to install.',
+  ),
   server_protocol_error: row(502, -32603, 'server', false, 'The server sent something that is not MCP.'),
   answer_too_large: row(502, -32603, 'server', false, 'The server sent a message larger than the limit.'),
   call_timeout: row(504, -32603, 'server', true, 'The server did not answer in time.'),

@@ -1,0 +1,143 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ProcessRecord } from '../channels/process-record.ts';
+import { asSwitchboardError, type SwitchboardError } from '../errors.ts';
+import { chooseDriver, createDrivers, type DriversOptions } from './choose.ts';
+import { type Provider, providers } from './driver.ts';
+import type { LesserProvider } from './settings.ts';
+
+/** What is chosen where these can be used and no others. */
+async function chosen(
+  asked: Provider | undefined,
+  usable: readonly Provider[],
+  allow: readonly LesserProvider[] = [],
+): Promise<Provider> {
+  const candidates = providers.map((provider) => ({
+    provider,
+    unavailable: async () => (usable.includes(provider) ? undefined : `there is no ${provider}`),
+  }));
+  const found = await chooseDriver(
+    asked,
+    allow,
+    async (wanted) => candidates.find((each) => each.provider === wanted)!,
+  );
+  return found.provider;
+}
+
+async function refusal(choice: Promise<unknown>): Promise<SwitchboardError> {
+  return choice.then(
+    () => expect.unreachable('it was chosen'),
+    (error) => asSwitchboardError(error),
+  );
+}
+
+describe('without a wish', () => {
+  it('gVisor is preferred, then Firecracker, then E2B', async () => {
+    expect(await chosen(undefined, [...providers])).toBe('gvisor');
+    expect(await chosen(undefined, ['process', 'docker', 'e2b', 'firecracker'])).toBe('firecracker');
+    expect(await chosen(undefined, ['process', 'docker', 'e2b'])).toBe('e2b');
+  });
+
+  it('what isolates less is taken only where it is allowed and nothing better is there', async () => {
+    expect(await chosen(undefined, ['docker', 'process'], ['process', 'docker'])).toBe('docker');
+    expect(await chosen(undefined, ['docker', 'process'], ['process'])).toBe('process');
+    expect(await chosen(undefined, ['docker', 'process', 'e2b'], ['process', 'docker'])).toBe('e2b');
+  });
+
+  it('it is told of each why it cannot be used, where none can', async () => {
+    const error = await refusal(chosen(undefined, ['docker', 'process']));
+    expect(error.code).toBe('no_isolation');
+    for (const provider of ['gvisor', 'firecracker', 'e2b'])
+      expect(error.message).toContain(`${provider}: there is no ${provider}`);
+    expect(error.message).not.toContain('there is no docker');
+    expect(error.message).toContain('"allow"');
+    const allowed = await refusal(chosen(undefined, ['process'], ['docker']));
+    expect(allowed.message).toContain('docker: there is no docker');
+  });
+});
+
+describe('a wish', () => {
+  it.each(providers)('for %s is fulfilled, or nothing is', async (asked) => {
+    expect(await chosen(asked, [asked])).toBe(asked);
+    const others = providers.filter((each) => each !== asked);
+    const error = await refusal(chosen(asked, others, ['docker', 'process']));
+    expect(error.code).toBe('server_start_failed');
+    expect(error.message).toContain(`"${asked}"`);
+    expect(error.message).toContain(`there is no ${asked}`);
+  });
+});
+
+it('what is chosen can be used, and isolates as was asked for or allowed', async () => {
+  const someOf = <Item>(items: readonly Item[]) => fc.subarray([...items]);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.option(fc.constantFrom(...providers), { nil: undefined }),
+      someOf(providers),
+      someOf<LesserProvider>(['docker', 'process']),
+      async (asked, usable, allow) => {
+        const permitted: Provider[] =
+          asked === undefined ? ['gvisor', 'firecracker', 'e2b', ...allow] : [asked];
+        const possible = permitted.filter((each) => usable.includes(each));
+        const choice = chosen(asked, usable, allow);
+        if (possible.length === 0) await refusal(choice);
+        else expect(possible).toContain(await choice);
+      },
+    ),
+  );
+});
+
+describe('the drivers of an installation', () => {
+  let home: string;
+  let options: DriversOptions;
+
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), 'switchboard-test-'));
+    options = {
+      home,
+      owner: 'test',
+      children: ProcessRecord.open(home, (warning) => expect.unreachable(warning)),
+      e2b: {},
+      engine: join(home, 'no-engine.sock'),
+      runtimes: { gvisor: 'runsc' },
+      allow: [],
+      callTimeoutMs: 30_000,
+      heartbeatMs: 30_000,
+      heartbeatTimeoutMs: 10_000,
+    };
+  });
+  afterEach(() => rm(home, { recursive: true }));
+
+  it('are what they are called, and made once', async () => {
+    const drivers = createDrivers(options);
+    for (const provider of providers) {
+      const driver = await drivers.get(provider);
+      expect(driver.provider).toBe(provider);
+      expect(await drivers.get(provider)).toBe(driver);
+    }
+  });
+
+  it('are refused without an engine, a runtime and a key, with what to do', async () => {
+    const error = await refusal(createDrivers(options).choose(undefined));
+    expect(error.code).toBe('no_isolation');
+    expect(error.message).toMatch(/^ {2}gvisor: .*no-engine\.sock/m);
+    expect(error.message).toMatch(/^ {2}firecracker: no runtime is named/m);
+    expect(error.message).toMatch(/^ {2}e2b: .*E2B_API_KEY/m);
+  });
+
+  it('give a process to whoever asks for one by name, or where it is allowed', async () => {
+    expect((await createDrivers(options).choose('process')).provider).toBe('process');
+    expect(
+      (await createDrivers({ ...options, allow: ['docker', 'process'] }).choose(undefined)).provider,
+    ).toBe('process');
+  });
+
+  it('never run for Firecracker what an engine takes without a runtime', async () => {
+    const firecracker = await createDrivers(options).get('firecracker');
+    const spec = { hasStdio: true } as Parameters<typeof firecracker.start>[0];
+    const start = firecracker.start(spec, { log() {} }, new AbortController().signal);
+    expect((await refusal(start)).code).toBe('server_start_failed');
+  });
+});

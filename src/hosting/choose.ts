@@ -1,0 +1,109 @@
+import type { ChildRecord } from '../channels/stdio.ts';
+import { SwitchboardError } from '../errors.ts';
+import type { Driver, Provider } from './driver.ts';
+import type { HostingSettings, LesserProvider } from './settings.ts';
+
+export interface Drivers {
+  get(provider: Provider): Promise<Driver>;
+  /** What was asked for, or the most fitting one that can be used now; fails where there is none. */
+  choose(asked: Provider | undefined): Promise<Driver>;
+}
+
+export interface DriversOptions extends HostingSettings {
+  home: string;
+  /** Names this installation, so that what another one runs is never touched. */
+  owner: string;
+  children: ChildRecord;
+  e2b: { apiKey?: string | undefined; domain?: string | undefined };
+}
+
+/** What has to be known of a driver to choose it. */
+type Candidate = Pick<Driver, 'provider' | 'unavailable'>;
+
+/** Lightest first, for servers that run all the time: all of them isolate. */
+const isolating: readonly Provider[] = ['gvisor', 'firecracker', 'e2b'];
+const lesser: readonly LesserProvider[] = ['docker', 'process'];
+
+export function createDrivers(options: DriversOptions): Drivers {
+  const made = new Map<Provider, Promise<Driver>>();
+  const get = (provider: Provider) => {
+    const driver = made.get(provider) ?? makers[provider](options);
+    made.set(provider, driver);
+    return driver;
+  };
+  return { get, choose: (asked) => chooseDriver(asked, options.allow, get) };
+}
+
+/** Never gives less isolation than was asked for, or allowed. */
+export async function chooseDriver<Found extends Candidate>(
+  asked: Provider | undefined,
+  allow: readonly LesserProvider[],
+  get: (provider: Provider) => Promise<Found>,
+): Promise<Found> {
+  const order =
+    asked === undefined ? [...isolating, ...lesser.filter((each) => allow.includes(each))] : [asked];
+  const reasons: [Provider, string][] = [];
+  for (const provider of order) {
+    const driver = await get(provider);
+    const reason = await driver.unavailable();
+    if (reason === undefined) return driver;
+    reasons.push([provider, reason]);
+  }
+  const data = { providers: Object.fromEntries(reasons) };
+  throw asked === undefined
+    ? new SwitchboardError('no_isolation', describeLack(reasons), { data })
+    : new SwitchboardError(
+        'server_start_failed',
+        `The provider "${asked}", which the server asks for, cannot be used: ${reasons[0]![1]}`,
+        { data },
+      );
+}
+
+function describeLack(reasons: readonly [Provider, string][]): string {
+  return [
+    'Nothing that isolates servers can be used here. Set up one of these:',
+    ...reasons.map(([provider, reason]) => `  ${provider}: ${reason}`),
+    'To run the server with less isolation, ask for the provider "docker" or "process" by name, or allow it for all in the configuration: "switchboard": {"hosting": {"allow": ["docker"]}}',
+  ].join('\n');
+}
+
+/** Each is loaded when it is first needed: most installations use one. */
+const makers: Record<Provider, (options: DriversOptions) => Promise<Driver>> = {
+  gvisor: (options) => makeDocker('gvisor', options.runtimes.gvisor, options),
+  async firecracker(options) {
+    const runtime = options.runtimes.firecracker;
+    return runtime === undefined ? notSetUp : makeDocker('firecracker', runtime, options);
+  },
+  async e2b({ e2b, owner }) {
+    const { E2bDriver } = await import('./drivers/e2b.ts');
+    return new E2bDriver({ apiKey: e2b.apiKey, domain: e2b.domain, owner });
+  },
+  docker: (options) => makeDocker('docker', undefined, options),
+  async process({ home, children }) {
+    const { ProcessDriver } = await import('./drivers/process.ts');
+    return new ProcessDriver({ home, children });
+  },
+};
+
+async function makeDocker(
+  provider: 'gvisor' | 'firecracker' | 'docker',
+  runtime: string | undefined,
+  { engine, owner }: DriversOptions,
+): Promise<Driver> {
+  const { DockerDriver } = await import('./drivers/docker.ts');
+  return new DockerDriver({ provider, engine, runtime, owner });
+}
+
+/** Without the name of its runtime, an engine would take its usual one, which isolates less. */
+const notSetUp: Driver = {
+  provider: 'firecracker',
+  async unavailable() {
+    return 'no runtime is named for it: install Kata Containers with Firecracker, register its runtime with the Docker engine, and name it in "switchboard": {"hosting": {"runtimes": {"firecracker": "kata-fc"}}}';
+  },
+  async start() {
+    throw new SwitchboardError(
+      'server_start_failed',
+      `Firecracker cannot be used: ${await this.unavailable()}`,
+    );
+  },
+};
