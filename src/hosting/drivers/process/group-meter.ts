@@ -44,7 +44,7 @@ function readProc(group: number): Sum {
   const sum = { cpuMs: 0, memoryBytes: 0 };
   for (const pid of runningIn(group)) {
     try {
-      const { cpuMs } = parseTimes(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+      const cpuMs = parseCpuMs(readFileSync(`/proc/${pid}/stat`, 'latin1'));
       sum.memoryBytes += parseResident(readFileSync(`/proc/${pid}/status`, 'latin1'));
       sum.cpuMs += cpuMs;
     } catch {
@@ -55,11 +55,11 @@ function readProc(group: number): Sum {
 }
 
 /** Its own time and that of its children that are gone, or the sum would fall with each of them. */
-export function parseTimes(stat: string): { cpuMs: number } {
+export function parseCpuMs(stat: string): number {
   // The name, in parentheses, may have spaces and parentheses in it. The manual counts from 1; two come before these.
   const afterName = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const ticks = [14, 15, 16, 17].reduce((total, field) => total + Number(afterName[field - 3]), 0);
-  return { cpuMs: ticks * MS_PER_TICK };
+  return ticks * MS_PER_TICK;
 }
 
 export function parseResident(status: string): number {
