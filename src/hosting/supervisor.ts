@@ -1,19 +1,17 @@
 import { SwitchboardError } from '../errors.ts';
-import type { Driver, Provider, Usage } from './driver.ts';
-import type { Attachment, Condition, HostedServer } from './hosted.ts';
+import type { Drivers } from './choose.ts';
+import type { Attachment, Condition, HostedServer } from './condition.ts';
+import { type Driver, type Provider, providers, type Usage } from './driver.ts';
+import { Hosted, type Timing } from './hosted.ts';
 import type { HostedLog } from './log.ts';
+import { restartRules } from './restart-policy.ts';
 
-export type { Attachment, Condition, HostedServer, HostedStatus, Memory } from './hosted.ts';
-
-interface Drivers {
-  get(provider: Provider): Promise<Driver> | Driver;
-  choose(asked: Provider | undefined): Promise<Driver>;
-}
+export type { Attachment, Condition, HostedServer, HostedStatus, Memory } from './condition.ts';
 
 export interface SupervisorEvents {
-  /** The status or something else of its condition is another. */
+  /** Its status, or something else of its condition, is another. */
   changed(id: string, condition: Condition): void;
-  /** A crash, a crash loop, a server that does not respond. */
+  /** A crash, a crash loop, a server that does not respond, or cannot be run. */
   warned(message: string): void;
   /** An instance is there anew: connect now. */
   running(id: string): void;
@@ -21,29 +19,195 @@ export interface SupervisorEvents {
 
 export interface SupervisorSettings {
   redact(project: string, text: string): string;
+  /** Other times than those below. */
+  timing?: Partial<Timing>;
 }
+
+const TIMING: Timing = {
+  restarts: restartRules,
+  stopGraceMs: 30_000,
+  restartGraceMs: 10_000,
+  attachMs: 30_000,
+  away: { firstMs: 1_000, maxMs: 10_000 },
+};
+
+/** What has to be known of a server that left, to remove its volumes. */
+interface Former {
+  server: Pick<HostedServer, 'name' | 'project' | 'provider'>;
+  driver: Driver | undefined;
+}
+
+/** So many servers that left are remembered. */
+const MAX_FORMER = 100;
 
 /** Makes the hosted servers run, and keeps them running. */
 export class Supervisor {
-  constructor(_drivers: Drivers, _settings: SupervisorSettings, _events: SupervisorEvents) {}
-  apply(_servers: readonly HostedServer[]): void {}
-  condition(_id: string): Condition | undefined {
-    return undefined;
+  private readonly drivers: Drivers;
+  private readonly settings: SupervisorSettings;
+  private readonly events: SupervisorEvents;
+  private readonly timing: Timing;
+  /** Also those that are leaving. */
+  private readonly hosted = new Map<string, Hosted>();
+  private readonly former = new Map<string, Former>();
+  /** The last removal of leftovers of each driver. */
+  private readonly clearing = new Map<Driver, Promise<void>>();
+  private hasApplied = false;
+  private isOver = false;
+
+  constructor(drivers: Drivers, settings: SupervisorSettings, events: SupervisorEvents) {
+    this.drivers = drivers;
+    this.settings = settings;
+    this.events = events;
+    this.timing = { ...TIMING, ...settings.timing };
   }
-  async usage(_id: string): Promise<Usage | undefined> {
-    return undefined;
+
+  /**
+   * Makes what runs be this: starts new ones in parallel, or adopts what survived of them; stops those that left; starts
+   * those anew whose revision is another. Returns at once; what becomes of it is told by events.
+   */
+  apply(servers: readonly HostedServer[]): void {
+    if (this.isOver) return;
+    const ids = new Set(servers.map(({ id }) => id));
+    for (const hosted of this.hosted.values()) if (!ids.has(hosted.id)) hosted.leave();
+    const added = servers.filter((server) => !this.hosted.get(server.id)?.update(server));
+    // All are known before the first is started: what is of none of them is removed then.
+    for (const server of added) this.hosted.set(server.id, this.create(server));
+    for (const { id } of added) void this.look(this.hosted.get(id)!);
+    if (this.hasApplied) return;
+    this.hasApplied = true;
+    for (const provider of providers) void this.clearAtFirst(provider);
   }
-  log(_id: string): HostedLog | undefined {
-    return undefined;
+
+  condition(id: string): Condition | undefined {
+    return this.hosted.get(id)?.condition;
   }
-  async attach(_id: string): Promise<Attachment> {
-    throw new SwitchboardError('server_unavailable', 'No hosted server is run yet.');
+
+  async usage(id: string): Promise<Usage | undefined> {
+    return this.hosted.get(id)?.usage();
   }
-  async restart(_id: string): Promise<void> {}
-  responds(_id: string, _isResponsive: boolean): void {}
-  async removeVolumes(_id: string): Promise<string[]> {
-    return [];
+
+  /** The same one as long as the server is there. */
+  log(id: string): HostedLog | undefined {
+    return this.hosted.get(id)?.log;
   }
-  async stop(): Promise<void> {}
-  release(): void {}
+
+  /**
+   * Settles with what to speak through, when it runs: waits while it starts or is restarted within seconds. Fails at once
+   * where it does not run and will not soon; `retryAt` in the error's data says when it is tried next, if at all.
+   */
+  async attach(id: string): Promise<Attachment> {
+    return this.get(id).attach();
+  }
+
+  /** Restarts it by hand, with counters reset. Settles when the new instance runs, or fails with why it does not. */
+  async restart(id: string): Promise<void> {
+    return this.get(id).restart();
+  }
+
+  /** The heartbeat's word. */
+  responds(id: string, isResponsive: boolean): void {
+    this.hosted.get(id)?.responds(isResponsive);
+  }
+
+  /**
+   * Removes the volumes of one that left. One that is still there is stopped for it, and is started again by the next
+   * `apply` that names it: remove its row first.
+   */
+  async removeVolumes(id: string): Promise<string[]> {
+    const hosted = this.hosted.get(id);
+    if (hosted !== undefined) {
+      hosted.leave();
+      await hosted.untilLeft();
+    }
+    const found = hosted === undefined ? this.former.get(id) : formerOf(hosted);
+    if (found === undefined) throw unknown(id);
+    const driver = found.driver ?? (await this.drivers.choose(found.server.provider));
+    return (await driver.volumes?.remove(found.server)) ?? [];
+  }
+
+  /** SIGTERM to all, 30 s, SIGKILL. Settles in any case, and nothing starts after it. */
+  async stop(): Promise<void> {
+    this.isOver = true;
+    await Promise.all([...this.hosted.values()].map((hosted) => hosted.end()));
+  }
+
+  /** Lets go of all, and leaves running what can be adopted. Nothing is told after it. */
+  release(): void {
+    this.isOver = true;
+    for (const hosted of this.hosted.values()) hosted.release();
+  }
+
+  private get(id: string): Hosted {
+    const hosted = this.hosted.get(id);
+    if (hosted === undefined) throw unknown(id);
+    return hosted;
+  }
+
+  private create(server: HostedServer): Hosted {
+    this.former.delete(server.id);
+    return new Hosted(server, this.timing, {
+      choose: (asked) => this.drivers.choose(asked),
+      cleared: (driver) => this.allCleared(driver),
+      clear: (driver) => this.clear(driver),
+      redact: (project, text) => this.settings.redact(project, text),
+      changed: (id, condition) => this.events.changed(id, condition),
+      warned: (message) => this.events.warned(message),
+      running: (id) => this.events.running(id),
+    });
+  }
+
+  private async look(hosted: Hosted): Promise<void> {
+    await hosted.begin();
+    if (this.hosted.get(hosted.id) !== hosted || this.isOver) return;
+    this.hosted.delete(hosted.id);
+    this.former.set(hosted.id, formerOf(hosted));
+    const oldest = this.former.keys().next().value!;
+    if (this.former.size > MAX_FORMER) this.former.delete(oldest);
+  }
+
+  /** Of drivers that none of the servers may use any more, too. Where it is away now, that is done when it is used. */
+  private async clearAtFirst(provider: Provider): Promise<void> {
+    try {
+      const driver = await this.drivers.get(provider);
+      if (driver.survivors === undefined || (await driver.unavailable()) !== undefined) return;
+      await this.cleared(driver);
+    } catch {
+      // A driver that cannot be used has nothing to remove, or has been warned of.
+    }
+  }
+
+  /** Drivers may share an engine: none is to remove what another has just started for a server that came meanwhile. */
+  private async allCleared(driver: Driver): Promise<void> {
+    await Promise.allSettled([this.cleared(driver), ...this.clearing.values()]);
+  }
+
+  private cleared(driver: Driver): Promise<void> {
+    return this.clearing.get(driver) ?? this.clear(driver);
+  }
+
+  private clear(driver: Driver): Promise<void> {
+    const before = this.clearing.get(driver) ?? Promise.resolve();
+    const clearing = before.catch(() => {}).then(() => this.removeLeftovers(driver));
+    this.clearing.set(driver, clearing);
+    clearing.catch(() => {
+      if (this.clearing.get(driver) === clearing) this.clearing.delete(driver);
+    });
+    return clearing;
+  }
+
+  private async removeLeftovers(driver: Driver): Promise<void> {
+    if (driver.survivors === undefined || this.isOver) return;
+    const ids = [...this.hosted.values()].filter(({ isWanted }) => isWanted).map(({ id }) => id);
+    const removed = await driver.survivors.reap(ids);
+    if (removed.length === 0) return;
+    this.events.warned(`Removed what was left behind of hosted servers: ${removed.join(', ')}.`);
+  }
+}
+
+function formerOf({ wanted, lastDriver }: Hosted): Former {
+  return { server: wanted, driver: lastDriver };
+}
+
+function unknown(id: string): SwitchboardError {
+  return new SwitchboardError('not_found', `There is no hosted server of the id "${id}".`);
 }

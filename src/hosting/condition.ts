@@ -1,0 +1,80 @@
+import type { Readable, Writable } from 'node:stream';
+import type { SwitchboardError } from '../errors.ts';
+import type { InstanceSpec, Provider } from './driver.ts';
+import type { RestartPolicy } from './restart-policy.ts';
+
+/** What there is to run: a row, and what it needs. */
+export interface HostedServer {
+  id: string;
+  name: string;
+  project: string;
+  /** What the registration asked for. */
+  provider: Provider | undefined;
+  restartPolicy: RestartPolicy;
+  enabled: boolean;
+  /** Read at every start, with secrets in place. Throws a SwitchboardError where one is missing. */
+  spec(): InstanceSpec;
+  /** Another one where it has to be started anew: what it is made of, as a text. */
+  revision: string;
+  /** What was remembered of it. Only looked at when it is first told of. */
+  memory: Memory;
+}
+
+/** What is kept of a server when Switchboard itself is started again. */
+export interface Memory {
+  /** How often it was started again after a crash, since it was last restarted by hand. */
+  restarts: number;
+  lastCrash: LastCrash | null;
+  /** Times of the last crashes that may still count. */
+  crashes: string[];
+  /** Of the backoff; 0: none. */
+  step: number;
+}
+
+export interface LastCrash {
+  at: string;
+  exit_code: number | null;
+  signal: string | null;
+  reason: string;
+}
+
+export type HostedStatus =
+  | 'starting'
+  | 'ready'
+  /** It runs, and does not answer the heartbeat. */
+  | 'unresponsive'
+  /** It is started again within seconds. */
+  | 'restarting'
+  /** A crash loop. */
+  | 'backing_off'
+  /** What runs it is away. */
+  | 'waiting'
+  | 'stopped'
+  /** It cannot be started before something is changed. */
+  | 'failed';
+
+export interface Condition {
+  status: HostedStatus;
+  since: Date;
+  reason: string | undefined;
+  nextTry: Date | undefined;
+  provider: Provider | undefined;
+  instanceId: string | undefined;
+  startedAt: Date | undefined;
+  url: string | undefined;
+  memory: Memory;
+}
+
+/**
+ * What to speak with an instance through. The pipes belong to the instance: whoever attaches removes the listeners that he
+ * added when he goes, and neither ends nor destroys a pipe, because the next one attaches to the same.
+ */
+export type Attachment =
+  | {
+      kind: 'stdio';
+      input: Writable;
+      output: Readable;
+      /** Settles when the instance runs no more, with why. */
+      ended: Promise<SwitchboardError>;
+    }
+  | { kind: 'url'; url: string };

@@ -1,0 +1,75 @@
+import { SwitchboardError } from '../errors.ts';
+import type { Attachment } from './condition.ts';
+import type { Driver, Exit, Instance } from './driver.ts';
+import type { LastLines } from './log.ts';
+
+/** One run of a hosted server: its instance, and what became of it. */
+export class Run {
+  readonly driver: Driver;
+  readonly instance: Instance;
+  /** Of the server that was started. */
+  readonly revision: string;
+  readonly lastLines: LastLines;
+  /** Settles with its end, and never fails. */
+  readonly ended: Promise<SwitchboardError>;
+  /** Undefined while it runs. */
+  exit: Exit | undefined;
+  /** Whether we ended it: then its exit is no crash. */
+  isStopping = false;
+
+  constructor(driver: Driver, instance: Instance, revision: string, lastLines: LastLines) {
+    this.driver = driver;
+    this.instance = instance;
+    this.revision = revision;
+    this.lastLines = lastLines;
+    this.ended = instance.exited.then((exit) => {
+      this.exit = exit;
+      return this.describeEnd(exit);
+    });
+  }
+
+  /** It can be spoken with. */
+  get isAlive(): boolean {
+    return this.exit === undefined && !this.isStopping;
+  }
+
+  get uptimeMs(): number {
+    return Math.max(0, Date.now() - this.instance.startedAt.getTime());
+  }
+
+  /** Whether it can be left running for somebody else. */
+  get canBeReleased(): boolean {
+    return this.driver.survivors !== undefined && this.instance.release !== undefined;
+  }
+
+  /** Undefined for one that is reached in no way. */
+  get attachment(): Attachment | undefined {
+    const { stdio, url } = this.instance;
+    if (stdio !== undefined) return { kind: 'stdio', ...stdio, ended: this.ended };
+    return url === undefined ? undefined : { kind: 'url', url };
+  }
+
+  private describeEnd(exit: Exit): SwitchboardError {
+    if (this.isStopping) return new SwitchboardError('server_unavailable', 'The server was stopped.');
+    if (exit.isLost) {
+      const why = exit.reason ?? `what runs it (${this.driver.provider}) does not answer`;
+      return new SwitchboardError('server_unavailable', `The server is out of reach: ${why}.`);
+    }
+    const words = this.lastLines.text;
+    const quote = words === '' ? '.' : `; its last words: ${words}`;
+    return new SwitchboardError('server_unavailable', `The server ${describeExit(exit)}${quote}`, {
+      data: { exitCode: exit.code ?? null, signal: exit.signal ?? null },
+    });
+  }
+}
+
+/** Such as "exited with code 137: it used more memory than it may". */
+export function describeExit({ code, signal, reason }: Exit): string {
+  const how =
+    signal !== undefined
+      ? `was ended by ${signal}`
+      : code === undefined
+        ? 'ended'
+        : `exited with code ${code}`;
+  return reason === undefined ? how : `${how}: ${reason}`;
+}
