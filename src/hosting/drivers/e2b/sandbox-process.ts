@@ -1,0 +1,164 @@
+import { once } from 'node:events';
+import type { Sandbox } from 'e2b';
+import { SwitchboardError } from '../../../errors.ts';
+import type { Exit, InstanceSpec } from '../../driver.ts';
+
+/**
+ * The process service of a sandbox, as the SDK speaks it. What the SDK makes of it for everybody decodes stdout as
+ * UTF-8, though bytes have to stay what they are, and keeps all of it in memory for as long as the process runs.
+ */
+type Rpc = Sandbox['commands']['rpc'];
+type Stream = ReturnType<Rpc['start']> | ReturnType<Rpc['connect']>;
+type ProcessEvent = NonNullable<(Stream extends AsyncIterable<infer Message> ? Message : never)['event']>;
+type Ended = Extract<ProcessEvent['event'], { case: 'end' }>['value'];
+
+export interface Output {
+  stdout(bytes: Buffer): Promise<void>;
+  stderr(bytes: Buffer): void;
+}
+
+/** By this the server is found again among the processes of its sandbox. */
+const TAG = 'switchboard';
+/** So often a sandbox says that it is there, or an idle stream would be ended on its way. */
+const headers = { 'Keepalive-Ping-Interval': '50' };
+const START_TIMEOUT_MS = 60_000;
+
+/** A server as a process in a sandbox, and the stream of what it says. */
+export class SandboxProcess {
+  readonly pid: number;
+  private readonly sandbox: Sandbox;
+  private readonly events: AsyncIterator<{ event?: ProcessEvent }>;
+  private readonly stream: AbortController;
+
+  static start(sandbox: Sandbox, spec: InstanceSpec, signal: AbortSignal): Promise<SandboxProcess> {
+    const process = { cmd: spec.command!, args: [...spec.args], envs: { ...spec.environment } };
+    const request = { process, stdin: spec.hasStdio, tag: TAG };
+    return SandboxProcess.open(sandbox, (rpc, options) => rpc.start(request, options), signal);
+  }
+
+  /** To the one that runs already. */
+  static connect(sandbox: Sandbox): Promise<SandboxProcess> {
+    const request = { process: { selector: { case: 'tag', value: TAG } } } as const;
+    return SandboxProcess.open(sandbox, (rpc, options) => rpc.connect(request, options));
+  }
+
+  private static async open(
+    sandbox: Sandbox,
+    call: (rpc: Rpc, options: { headers: typeof headers; signal: AbortSignal }) => Stream,
+    signal?: AbortSignal,
+  ): Promise<SandboxProcess> {
+    const stream = new AbortController();
+    const giveUp = () => stream.abort(signal?.reason);
+    signal?.addEventListener('abort', giveUp);
+    const timer = setTimeout(() => stream.abort(new Error('no answer in time')), START_TIMEOUT_MS);
+    try {
+      const events = call(rpcOf(sandbox), { headers, signal: stream.signal })[Symbol.asyncIterator]();
+      const first = await events.next();
+      const started = first.done ? undefined : first.value.event?.event;
+      if (started?.case !== 'start') throw new Error('its answer does not begin with a start');
+      return new SandboxProcess(sandbox, started.value.pid, events, stream);
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', giveUp);
+    }
+  }
+
+  private constructor(
+    sandbox: Sandbox,
+    pid: number,
+    events: AsyncIterator<{ event?: ProcessEvent }>,
+    stream: AbortController,
+  ) {
+    this.sandbox = sandbox;
+    this.pid = pid;
+    this.events = events;
+    this.stream = stream;
+  }
+
+  /** Settles when it has ended. Fails where the stream is over and nobody said that it has. */
+  async read(output: Output): Promise<Exit> {
+    let exit: Exit | undefined;
+    for (;;) {
+      const { done, value } = await this.events.next();
+      if (done) break;
+      const event = value.event?.event;
+      if (event?.case === 'end') exit = exitOf(event.value);
+      if (event?.case !== 'data') continue;
+      const data = event.value.output;
+      if (data.case === 'stdout') await this.unlessLeft(output.stdout(bytesOf(data.value)));
+      if (data.case === 'stderr') output.stderr(bytesOf(data.value));
+    }
+    if (exit === undefined) throw new Error('its stream ended');
+    return exit;
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    const input = { input: { case: 'stdin', value: bytes } } as const;
+    await rpcOf(this.sandbox).sendInput({ process: this.selector, input }, { signal: this.stream.signal });
+  }
+
+  async closeInput(): Promise<void> {
+    await rpcOf(this.sandbox).closeStdin({ process: this.selector }, { signal: this.stream.signal });
+  }
+
+  /** As a command of its own: a signal that the sandbox sends by itself cuts off what the process says after it. */
+  async terminate(): Promise<void> {
+    await this.sandbox.commands.run(`kill -TERM ${this.pid}`, { signal: this.stream.signal });
+  }
+
+  /** Reads no more, and leaves it running. */
+  leave(): void {
+    this.stream.abort();
+  }
+
+  private get selector() {
+    return { selector: { case: 'pid', value: this.pid } } as const;
+  }
+
+  private async unlessLeft(taken: Promise<void>): Promise<void> {
+    const { signal } = this.stream;
+    signal.throwIfAborted();
+    await Promise.race([taken, once(signal, 'abort')]);
+    signal.throwIfAborted();
+  }
+}
+
+function rpcOf({ commands }: Sandbox): Rpc {
+  // biome-ignore lint/complexity/useLiteralKeys: the SDK keeps it for its own classes.
+  const rpc: Rpc | undefined = commands['rpc'];
+  if (rpc !== undefined) return rpc;
+  throw new SwitchboardError(
+    'invalid_config',
+    'Switchboard does not know this version of the package e2b: run `npm install e2b@2.51.0` where Switchboard is installed.',
+  );
+}
+
+function bytesOf(value: Uint8Array): Buffer {
+  return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+}
+
+/** What Go calls the signals that end a process. */
+const signalsByText: Record<string, string> = {
+  hangup: 'SIGHUP',
+  interrupt: 'SIGINT',
+  quit: 'SIGQUIT',
+  'illegal instruction': 'SIGILL',
+  'trace/breakpoint trap': 'SIGTRAP',
+  aborted: 'SIGABRT',
+  'bus error': 'SIGBUS',
+  'floating point exception': 'SIGFPE',
+  killed: 'SIGKILL',
+  'user defined signal 1': 'SIGUSR1',
+  'segmentation fault': 'SIGSEGV',
+  'user defined signal 2': 'SIGUSR2',
+  'broken pipe': 'SIGPIPE',
+  'alarm clock': 'SIGALRM',
+  terminated: 'SIGTERM',
+};
+
+/** The status reads `exit status 3`, `signal: killed` or `signal: aborted (core dumped)`. */
+function exitOf({ exitCode, status }: Ended): Exit {
+  const text = /^signal: (.+?)(?: \(core dumped\))?$/.exec(status)?.[1];
+  const signal = text && (signalsByText[text] ?? text);
+  return { code: signal ? undefined : exitCode, signal, reason: undefined, isLost: false };
+}

@@ -1,0 +1,73 @@
+import { SwitchboardError } from '../../../errors.ts';
+
+/** What is used of the package `e2b`, which only those have who use it. */
+export type Sdk = Pick<typeof import('e2b'), 'Sandbox'>;
+
+/** `load` is for tests of what is said where the package is missing. */
+export async function loadSdk(load: () => Promise<Sdk> = () => import('e2b')): Promise<Sdk> {
+  try {
+    return await load();
+  } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND';
+    throw new SwitchboardError(
+      'invalid_config',
+      isMissing
+        ? 'The package e2b is not installed: run `npm install e2b` where Switchboard is installed (`npm install -g e2b` where that is global).'
+        : `The package e2b cannot be loaded: ${textOf(error)}. Run \`npm install e2b\` again where Switchboard is installed.`,
+      { cause: error },
+    );
+  }
+}
+
+/** Nobody else can do anything about these: what was asked for has to be changed, or the key. */
+const lastingStatuses = [400, 401, 403, 404];
+
+/** What E2B, or the way there, had against it. `task` is what was to be done: "start a sandbox". */
+export function explain(error: unknown, task: string): SwitchboardError {
+  if (error instanceof SwitchboardError) return error;
+  const status = statusOf(error);
+  const isLasting = status !== undefined && lastingStatuses.includes(status);
+  return new SwitchboardError(
+    isLasting ? 'invalid_config' : 'server_start_failed',
+    `E2B could not ${task}: ${textOf(error)}. ${adviceFor(status)}`,
+    { cause: error },
+  );
+}
+
+export function isNotFound(error: unknown): boolean {
+  return statusOf(error) === 404;
+}
+
+function adviceFor(status: number | undefined): string {
+  if (status === 401 || status === 403) return 'Check E2B_API_KEY.';
+  if (status === 400 || status === 404) return 'Check that its `image` is an E2B template of your team.';
+  if (status === 429) return 'It is tried again later; the limits of your plan are at e2b.dev.';
+  return 'Check that E2B can be reached from here, and its state at status.e2b.dev.';
+}
+
+const statusByName: Record<string, number> = {
+  AuthenticationError: 401,
+  RateLimitError: 429,
+  ServiceBusyError: 503,
+  SandboxNotFoundError: 404,
+  NotFoundError: 404,
+};
+
+/** Of the errors of the connect protocol, by their number. */
+const statusByCode: Record<number, number> = { 3: 400, 5: 404, 7: 403, 8: 429, 16: 401 };
+
+function statusOf(error: unknown): number | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { statusCode, code } = error as { statusCode?: unknown; code?: unknown };
+  if (typeof statusCode === 'number') return statusCode;
+  return statusByName[error.name] ?? (typeof code === 'number' ? statusByCode[code] : undefined);
+}
+
+function textOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { message, cause } = error;
+  // A connection that fails says only "fetch failed"; what failed is one below.
+  const text =
+    cause instanceof Error && message === 'fetch failed' ? `${message}: ${cause.message}` : message;
+  return text.replace(/\.+$/, '');
+}

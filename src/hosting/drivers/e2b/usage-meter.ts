@@ -1,0 +1,54 @@
+import type { Sandbox } from 'e2b';
+import { SwitchboardError } from '../../../errors.ts';
+import type { Usage } from '../../driver.ts';
+import { explain } from './sdk.ts';
+
+/** E2B measures every few seconds; no figure is older than this. */
+const WINDOW_MS = 5 * 60_000;
+
+/** Asks E2B what a sandbox uses. */
+export class UsageMeter {
+  private readonly sandbox: Sandbox;
+  /** When the newest figures were taken that are known already. */
+  private last: Date | undefined;
+
+  constructor(sandbox: Sandbox) {
+    this.sandbox = sandbox;
+  }
+
+  async read(): Promise<Usage> {
+    const figures = await this.ask();
+    const newest = figures.at(-1);
+    if (newest === undefined)
+      throw new SwitchboardError(
+        'server_unavailable',
+        'E2B has not measured it yet: ask again in a few seconds.',
+      );
+    const { last } = this;
+    this.last = newest.timestamp;
+    const since = figures.filter(({ timestamp }) => last === undefined || timestamp > last);
+    return {
+      cpuPercent: last && average((since.length > 0 ? since : [newest]).map(percentOfOneCore)),
+      memoryBytes: newest.memUsed,
+      diskBytes: newest.diskUsed,
+    };
+  }
+
+  private async ask() {
+    try {
+      const figures = await this.sandbox.getMetrics({ start: new Date(Date.now() - WINDOW_MS) });
+      return figures.toSorted((a, b) => a.timestamp.getTime() - b.timestamp.getTime());
+    } catch (error) {
+      throw explain(error, 'say what its sandbox uses');
+    }
+  }
+}
+
+/** E2B counts all cores together as 100. */
+function percentOfOneCore({ cpuUsedPct, cpuCount }: { cpuUsedPct: number; cpuCount: number }): number {
+  return cpuUsedPct * cpuCount;
+}
+
+function average(numbers: number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0) / numbers.length;
+}
