@@ -1,0 +1,178 @@
+import { type IncomingMessage, type RequestOptions, request } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { SwitchboardError } from '../../../errors.ts';
+import { type Address, readAddress } from './address.ts';
+
+/** The engine cannot be reached, or does not answer. */
+export class EngineAway extends SwitchboardError {
+  constructor(message: string, cause?: unknown) {
+    super('server_unavailable', message, { cause });
+  }
+}
+
+/** The engine has answered, with an error. Its message may quote what it was sent. */
+export class EngineRefusal extends SwitchboardError {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super('server_start_failed', message);
+    this.status = status;
+  }
+}
+
+export interface Ask {
+  query?: Record<string, string>;
+  body?: unknown;
+  /** How long the engine may take until it begins to answer. */
+  timeoutMs?: number;
+  signal?: AbortSignal;
+}
+
+export interface Hijacked {
+  socket: Duplex;
+  /** What came along with the answer: the first bytes of the stream. */
+  head: Buffer;
+}
+
+const ANSWER_MS = 30_000;
+
+/**
+ * Speaks with a Docker engine. Paths have no version in them: every engine then answers as it does best, and all that is
+ * asked for here has been the same for years, while old versions are refused by new engines.
+ */
+export class Engine {
+  /** How its users know it: the path of its socket, or its address. */
+  readonly name: string;
+  private readonly address: Address;
+
+  constructor(address: string) {
+    this.address = readAddress(address);
+    this.name = this.address.name;
+  }
+
+  async get<Answer>(path: string, ask: Ask = {}): Promise<Answer> {
+    return (await this.json('GET', path, ask)) as Answer;
+  }
+
+  async post<Answer = void>(path: string, ask: Ask = {}): Promise<Answer> {
+    return (await this.json('POST', path, ask)) as Answer;
+  }
+
+  async delete(path: string, ask: Ask = {}): Promise<void> {
+    await this.json('DELETE', path, ask);
+  }
+
+  /** Settles when the answer begins; its body is read by whoever asked. */
+  async stream(method: string, path: string, ask: Ask = {}): Promise<IncomingMessage> {
+    const answer = await this.ask(method, path, ask);
+    if (!('response' in answer)) throw new EngineAway(`${this.called} hung up on ${method} ${path}.`);
+    return answer.response;
+  }
+
+  /** The connection itself, once the engine has agreed to speak no more HTTP on it. */
+  async hijack(path: string, ask: Ask = {}): Promise<Hijacked> {
+    const answer = await this.ask('POST', path, ask, { connection: 'Upgrade', upgrade: 'tcp' });
+    if ('socket' in answer) return answer;
+    answer.response.destroy();
+    throw new EngineAway(`${this.called} does not hand over the connection of ${path}.`);
+  }
+
+  private async json(method: string, path: string, ask: Ask): Promise<unknown> {
+    const response = await this.stream(method, path, ask);
+    try {
+      const body = await text(response);
+      return body.trim() === '' ? undefined : JSON.parse(body);
+    } catch (error) {
+      ask.signal?.throwIfAborted();
+      throw new EngineAway(`${this.called} broke off its answer to ${method} ${path}.`, error);
+    }
+  }
+
+  private async ask(
+    method: string,
+    path: string,
+    { query, body, timeoutMs = ANSWER_MS, signal }: Ask,
+    headers: Record<string, string> = {},
+  ): Promise<{ response: IncomingMessage } | Hijacked> {
+    if ('problem' in this.address) throw new EngineAway(this.address.problem);
+    signal?.throwIfAborted();
+    const content = body === undefined ? undefined : JSON.stringify(body);
+    const search = query === undefined ? '' : `?${new URLSearchParams(query)}`;
+    const answer = await this.send(
+      {
+        ...this.address.connect,
+        method,
+        path: `${path}${search}`,
+        headers: {
+          host: 'docker',
+          ...(content === undefined
+            ? {}
+            : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content) }),
+          ...headers,
+        },
+        // Connections to it are cheap, and one that was kept would be found dead when the engine was restarted.
+        agent: false,
+        ...(signal === undefined ? {} : { signal }),
+      },
+      content,
+      timeoutMs,
+    );
+    if (!('response' in answer)) return answer;
+    const { response } = answer;
+    if (response.statusCode! < 400) return answer;
+    throw new EngineRefusal(response.statusCode!, await messageOf(response));
+  }
+
+  private send(options: RequestOptions, content: string | undefined, timeoutMs: number) {
+    return new Promise<{ response: IncomingMessage } | Hijacked>((resolve, reject) => {
+      const outgoing = request(options);
+      const patience = setTimeout(() => {
+        outgoing.destroy(new Error(`no answer within ${timeoutMs / 1_000} s`));
+      }, timeoutMs);
+      outgoing.on('response', (response) => {
+        clearTimeout(patience);
+        // Whoever reads it is told too; nobody else has to be.
+        response.on('error', () => {});
+        resolve({ response });
+      });
+      outgoing.on('upgrade', (_response, socket, head) => {
+        clearTimeout(patience);
+        resolve({ socket, head });
+      });
+      outgoing.on('error', (error: NodeJS.ErrnoException) => {
+        clearTimeout(patience);
+        reject(options.signal?.aborted ? options.signal.reason : this.away(error));
+      });
+      outgoing.end(content);
+    });
+  }
+
+  private away(error: NodeJS.ErrnoException): EngineAway {
+    const why =
+      error.code === 'EACCES' || error.code === 'EPERM'
+        ? 'permission denied: add the user to the group "docker" and log in again, or run Switchboard as a user that may use it'
+        : error.code === 'ENOENT'
+          ? `there is no such socket. ${HOW_TO_START}`
+          : error.code === 'ECONNREFUSED'
+            ? `nobody listens there. ${HOW_TO_START}`
+            : error.message;
+    return new EngineAway(`${this.called} cannot be reached: ${why.replace(/\.?$/, '.')}`, error);
+  }
+
+  private get called(): string {
+    return `The Docker engine at ${this.name}`;
+  }
+}
+
+const HOW_TO_START =
+  'Start Docker (sudo systemctl start docker), or say where it listens with DOCKER_HOST or the setting `hosting.engine`';
+
+async function messageOf(response: IncomingMessage): Promise<string> {
+  const body = await text(response).catch(() => '');
+  try {
+    return String((JSON.parse(body) as { message: unknown }).message).trim();
+  } catch {
+    return body.trim() || `HTTP status ${response.statusCode}`;
+  }
+}
