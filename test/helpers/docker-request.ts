@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 /** What the engine refuses, with its HTTP status. */
-export class DockerError extends Error {
+class DockerError extends Error {
   readonly status: number;
 
   constructor(status: number, message: string) {

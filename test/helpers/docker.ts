@@ -10,7 +10,7 @@ import { settingsPath, socketPathIn, writeSettings } from './engine-settings.ts'
 import { onlyOnce } from './only-once.ts';
 import { requirePart } from './parts.ts';
 
-export { DockerError, dockerBytes, dockerEvents, dockerRequest } from './docker-request.ts';
+export { dockerBytes, dockerEvents, dockerRequest } from './docker-request.ts';
 
 /** A Docker engine with gVisor as its runtime `runsc`. */
 export interface Engine {
@@ -25,7 +25,7 @@ const patienceMs = 30_000;
 export async function sharedEngine(test: Test): Promise<Engine> {
   const programs = requirePrograms(test);
   const folder = join(inject('docker'), 'shared');
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   await onlyOnce(folder, 'engine', async () => {
     writeSettings({ folder, runsc: programs.runsc, liveRestore: false });
     const engine = run(programs.dockerd, folder);
@@ -76,7 +76,10 @@ export class OwnEngine implements Engine, AsyncDisposable {
     return this.end('SIGTERM');
   }
 
-  /** Without a chance to do anything about its containers: they go on. Its containerd ends with it. */
+  /**
+   * Without a chance to do anything about its containers: they go on. Without `liveRestore`, the next start ends them.
+   * Its containerd ends with it.
+   */
   async kill(): Promise<void> {
     const pidFile = join(this.folder, 'exec/containerd/containerd.pid');
     const containerd = Number(readFileSync(pidFile, 'utf8'));
@@ -97,6 +100,15 @@ export class OwnEngine implements Engine, AsyncDisposable {
     const ended = once(ending, 'exit');
     ending.kill(signal);
     await ended;
+  }
+}
+
+/** Not those above it: they are gone when the run has ended. */
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }
 

@@ -3,47 +3,71 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type EngineSettings, readSettings } from './engine-settings.ts';
+import { type EngineSettings, readSettings, retireSettings } from './engine-settings.ts';
 
 const patienceMs = 20_000;
 
 if (import.meta.main) await removeEngines(process.argv[2]!);
 
-/** Removes the folder of a run, with the engines in it. */
+/** Removes the folder of a run, with the engines in it. A test that knows nothing of the end may still make another one. */
 async function removeEngines(folder: string): Promise<void> {
-  for (const name of readdirSync(folder)) await removeEngine(join(folder, name));
-  rmSync(folder, { recursive: true, force: true });
+  await untilGone(
+    'Folders',
+    () => (existsSync(folder) ? [folder] : []),
+    async () => {
+      for (const name of readdirSync(folder)) await removeEngine(join(folder, name));
+      rmdirSync(folder);
+    },
+  );
 }
 
 /** Does not ask the engine, because it may be dead or hang. */
 export async function removeEngine(folder: string): Promise<void> {
   const settings = readSettings(folder);
   if (settings !== undefined) {
-    await killAll(folder, settings);
+    retireSettings(folder);
+    await untilGone('Processes', () => [...programsOf(folder), ...processesIn(settings)], kill);
     for (const socket of shimSockets(folder)) rmSync(socket, { force: true });
-    unmountBelow(folder);
-    await removeGroups(settings);
-    removeBridges(settings);
+    await untilGone(
+      'Mounts',
+      () => mountsBelow(folder),
+      (path) => ignoreOutput('umount', '--lazy', path),
+    );
+    await untilGone('Control groups', () => groupsOf(settings), rmdirSync);
+    await untilGone(
+      'Bridges',
+      () => bridgesOf(settings),
+      (name) => ignoreOutput('ip', 'link', 'delete', name),
+    );
   }
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** The engine goes first, so that it starts nothing in the place of what is gone. */
-async function killAll(folder: string, settings: EngineSettings): Promise<void> {
+/** Tries again what fails, because much of it is busy for a moment, or was removed by another meanwhile. */
+async function untilGone<Remnant>(
+  what: string,
+  remnants: () => Remnant[],
+  remove: (remnant: Remnant) => unknown,
+): Promise<void> {
+  let cause: unknown;
   for (const deadline = Date.now() + patienceMs; ; await delay(20)) {
-    const running = [...programsOf(folder), ...processesIn(settings)];
-    if (running.length === 0) return;
-    if (Date.now() > deadline) throw new Error(`Processes of ${folder} do not end: ${running.join(', ')}`);
-    for (const pid of running) kill(pid);
+    const found = remnants();
+    if (found.length === 0) return;
+    if (Date.now() > deadline) throw new Error(`${what} do not go away: ${found.join(', ')}`, { cause });
+    for (const remnant of found) {
+      await Promise.try(remove, remnant).catch((error: unknown) => {
+        cause = error;
+      });
+    }
   }
 }
 
 function kill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
+  process.kill(pid, 'SIGKILL');
+}
+
+function ignoreOutput(command: string, ...args: string[]): void {
+  execFileSync(command, args, { stdio: 'ignore' });
 }
 
 /** The engine, its containerd, and what holds a container: each is told of the folder when it is started. */
@@ -83,31 +107,13 @@ function shimSockets(folder: string): string[] {
     .map((address) => address.slice('unix://'.length));
 }
 
-function unmountBelow(folder: string): void {
-  const mounted = readFileSync('/proc/self/mounts', 'utf8')
+/** The last one that was mounted is the first to go. */
+function mountsBelow(folder: string): string[] {
+  return readFileSync('/proc/self/mounts', 'utf8')
     .split('\n')
     .map((line) => line.split(' ')[1] ?? '')
-    .filter((path) => path.startsWith(`${folder}/`));
-  // The last one that was mounted is the first to go.
-  for (const path of mounted.toReversed()) execFileSync('umount', ['--lazy', path]);
-}
-
-/** A group can be busy for a moment after its last process has ended. */
-async function removeGroups(settings: EngineSettings): Promise<void> {
-  for (const deadline = Date.now() + patienceMs; ; await delay(20)) {
-    const busy = groupsOf(settings).filter((group) => !removeGroup(group));
-    if (busy.length === 0) return;
-    if (Date.now() > deadline) throw new Error(`Control groups stay busy: ${busy.join(', ')}`);
-  }
-}
-
-function removeGroup(group: string): boolean {
-  try {
-    rmdirSync(group);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ENOENT';
-  }
+    .filter((path) => path.startsWith(`${folder}/`))
+    .toReversed();
 }
 
 /** The inner ones first. There is one tree, or one for each kind of limit. */
@@ -133,10 +139,6 @@ function foldersBelow(path: string): string[] {
 }
 
 /** Its own, and those of the networks that tests have made in it. */
-function removeBridges(settings: EngineSettings): void {
-  for (const bridge of bridgesOf(settings)) execFileSync('ip', ['link', 'delete', bridge]);
-}
-
 function bridgesOf({ networks }: EngineSettings): string[] {
   return networks.flatMap((network) =>
     execFileSync('ip', ['-oneline', 'address', 'show', 'to', network], { encoding: 'utf8' })

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Where an engine of the tests can be found outside of its folder. */
@@ -21,6 +21,10 @@ const mostEngines = 64;
 
 export function settingsPath(folder: string): string {
   return join(folder, 'daemon.json');
+}
+
+function retiredPath(folder: string): string {
+  return join(folder, 'retired.json');
 }
 
 export function socketPathIn(folder: string): string {
@@ -51,13 +55,25 @@ export function writeSettings({ folder, runsc, liveRestore }: Choices): void {
     // KVM is seldom there in a virtual machine, and gVisor's own network stack does not start on every kernel.
     runtimes: { runsc: { path: runsc, runtimeArgs: ['--platform=ptrace', '--network=host'] } },
   };
-  writeFileSync(settingsPath(folder), JSON.stringify(settings, undefined, 2));
+  try {
+    writeFileSync(settingsPath(folder), JSON.stringify(settings, undefined, 2));
+  } catch (error) {
+    // Without the settings, nobody would find it.
+    ip('link', 'delete', settings.bridge);
+    throw error;
+  }
+}
+
+/** Whoever tries to start the engine after this does not find its settings; whoever ends it does. */
+export function retireSettings(folder: string): void {
+  if (existsSync(settingsPath(folder))) renameSync(settingsPath(folder), retiredPath(folder));
 }
 
 /** Undefined where no engine was made. */
 export function readSettings(folder: string): EngineSettings | undefined {
-  if (!existsSync(settingsPath(folder))) return undefined;
-  const { bridge } = JSON.parse(readFileSync(settingsPath(folder), 'utf8')) as { bridge: string };
+  const path = [settingsPath(folder), retiredPath(folder)].find((path) => existsSync(path));
+  if (path === undefined) return undefined;
+  const { bridge } = JSON.parse(readFileSync(path, 'utf8')) as { bridge: string };
   const place = Number(bridge.replace(/\D+/, ''));
   return { group: bridge, networks: [subnetOf(place), poolOf(place)] };
 }

@@ -1,0 +1,45 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { onlyOnce } from './only-once.ts';
+
+describe('work that is done only once', () => {
+  let folder: string;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'switchboard-once-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('is waited for by all who ask', async () => {
+    const { promise: allowed, resolve: allow } = Promise.withResolvers<void>();
+    let runs = 0;
+    let settled = 0;
+    const work = () => {
+      runs++;
+      return allowed;
+    };
+    const asked = [1, 2, 3].map(() => onlyOnce(folder, 'work', work).then(() => settled++));
+    // By now, those who do not wait for it would be done.
+    await onlyOnce(folder, 'other work', async () => {});
+    expect(settled).toBe(0);
+    allow();
+    await Promise.all(asked);
+    await onlyOnce(folder, 'work', work);
+    expect(runs).toBe(1);
+  });
+
+  it('fails for all who ask, and is not tried again', async () => {
+    const work = () => Promise.reject(new Error('no engine'));
+    await expect(onlyOnce(folder, 'work', work)).rejects.toThrow('no engine');
+    await expect(onlyOnce(folder, 'work', async () => {})).rejects.toThrow('no engine');
+  });
+
+  it('is not waited for when the process that did it is gone', async () => {
+    const { pid } = spawnSync('true');
+    writeFileSync(join(folder, 'work.lock'), String(pid));
+    await expect(onlyOnce(folder, 'work', async () => {})).rejects.toThrow('ended before it was done');
+  });
+});
