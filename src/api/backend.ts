@@ -1,3 +1,5 @@
+import type { HostedCall, HostedChanges, NewHosted } from './hosted-input.ts';
+import type { HostedLine, HostedView } from './hosted-views.ts';
 import type { CallFilter, NewProduct, NewProject, ProjectChanges } from './inputs.ts';
 import type { NewServer, ServerChanges } from './server-input.ts';
 import type {
@@ -28,6 +30,7 @@ export interface Backend {
   products: Products;
   calls: Calls;
   imports: Imports;
+  hosted: Hosted;
   status(): Promise<StatusView>;
   /** Tells of every transition in a project until the returned function is called. */
   subscribe(project: string, listener: ProjectListener): () => void;
@@ -99,3 +102,31 @@ interface Imports {
   /** `text` is the request's body as it came: JSON, perhaps with comments. */
   import(project: string, text: string, replace: boolean): Promise<ImportResult>;
 }
+
+/** Servers that we run. `id` is what stood in the path: an id, or a name that only one of all projects has. */
+export interface Hosted {
+  list(project: string | undefined): Promise<HostedView[]>;
+  /** With what it uses just now. */
+  get(id: string): Promise<HostedView>;
+  create(input: NewHosted): Promise<HostedView>;
+  /** `mergeHosted` says what the changes make of a server, or what is wrong with it then. */
+  change(id: string, changes: HostedChanges, ifVersion: number | undefined): Promise<HostedView>;
+  remove(id: string, options: { deleteVolumes: boolean }, ifVersion: number | undefined): Promise<void>;
+  /** One request to it. `signal`: whoever asked has gone. An error of the server is an answer; all else is thrown. */
+  call(id: string, call: HostedCall, signal: AbortSignal): Promise<HostedAnswer>;
+  /** Settles when the new one runs. */
+  restart(id: string): Promise<HostedView>;
+  /** The last lines of its log. */
+  log(id: string): Promise<readonly HostedLine[]>;
+  /** The same, and every line that comes after them, with nothing in between. */
+  followLog(id: string, listener: HostedLogListener): { lines: readonly HostedLine[]; stop(): void };
+}
+
+export interface HostedLogListener {
+  line(line: HostedLine): void;
+  /** The server is gone: there is nothing more to tell. */
+  removed(): void;
+}
+
+/** JSON as the server sent it: its result, or its error with `code`, `message` and perhaps `data`. */
+export type HostedAnswer = { resultText: string } | { errorText: string };

@@ -47,7 +47,7 @@ export function openFields<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.looseObject(shape, { error: (issue) => mustBe('an object', issue.input) });
 }
 
-export function mapOf(name: RegExp, nameAdvice: string, value: z.ZodType<string>) {
+export function mapOf<Value extends z.ZodType>(name: RegExp, nameAdvice: string, value: Value) {
   return z
     .record(z.string().max(1_024).regex(name), value, {
       error: (issue) =>
@@ -95,6 +95,14 @@ export const serverName = pathName
 export const secretName = text(128, 1)
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be letters, digits and underscores, and not start with a digit')
   .meta({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' });
+
+/** Paths of hosted servers take an id or a name. */
+export const hostedName = serverName
+  .refine((name) => !uuid.test(name), 'must not look like an id')
+  .meta({
+    pattern: `^[^/${controlCharacters}]+$`,
+    not: { anyOf: [{ enum: unspeakable }, { pattern: uuid.source.replaceAll('a-f', 'a-fA-F') }] },
+  });
 
 export const timeout = integer(1, maxTimerMs);
 export const idleStop = integer(0, maxTimerMs).describe('0 is never');

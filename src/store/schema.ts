@@ -70,18 +70,29 @@ interface AgentRunToolCalls {
 }
 
 interface AgentWorkspaces {
-  container_type: string;
+  container_type: Generated<'mcp_server'>;
   created_at: Generated<Timestamp>;
+  enabled: Generated<boolean>;
   id: Generated<string>;
-  lifecycle: string;
-  mcp_config: Generated<Json>;
-  metadata: Generated<Json>;
-  project_id: string | null;
-  provider: string;
+  lifecycle: Generated<'persistent'>;
+  mcp_config: Generated<Record<string, unknown>>;
+  metadata: Generated<Record<string, unknown>>;
+  name: string;
+  project_id: string;
+  provider: 'gvisor' | 'firecracker' | 'e2b' | 'docker' | 'process' | null;
   provider_workspace_id: string | null;
-  resource_limits: Generated<Json>;
-  status: string;
+  resource_limits: Generated<Record<string, unknown>>;
+  status:
+    | 'starting'
+    | 'ready'
+    | 'unresponsive'
+    | 'restarting'
+    | 'backing_off'
+    | 'waiting'
+    | 'stopped'
+    | 'failed';
   updated_at: Generated<Timestamp>;
+  version: Generated<number>;
 }
 
 interface Migrations {

@@ -30,11 +30,45 @@ export type SealedSecret = Selectable<DB['secrets']>;
 /** Something that was switched off: a tool, or the whole server where `tool_name` is null. */
 type Switch = Pick<Selectable<DB['switches']>, 'server_name' | 'tool_name'>;
 
+type Workspace = Selectable<DB['agent_workspaces']>;
+/** A hosted server. `version` and `updated_at` are of what users set, not of how it fares. */
+export type WorkspaceRow = Omit<Workspace, 'resource_limits' | 'mcp_config'> & {
+  resource_limits: WorkspaceLimits;
+  mcp_config: WorkspaceConfig;
+};
+
+/** As users write them: `0.5` cores, `512M`. */
+interface WorkspaceLimits {
+  cpu: string;
+  memory: string;
+  disk: string;
+  pids: number;
+}
+
+/** `${NAME}` references are still in it. */
+interface WorkspaceConfig {
+  image: string | null;
+  command: string | null;
+  args: string[];
+  stdio_bridge: boolean;
+  restart_policy: 'always' | 'on-failure' | 'never';
+  environment: Record<string, string>;
+  port: number | null;
+  path: string;
+  network: boolean;
+  volumes: string[];
+  writable_root: boolean;
+  /** What was asked for. */
+  provider: WorkspaceRow['provider'];
+}
+
 /** Everything of a project that the program runs by, as it was at one moment. */
 export interface ProjectState {
   project: ProjectRow;
   /** By the time they were made, then by name. */
   servers: ServerRow[];
+  /** In the same order. Their names are no others'. */
+  hosted: WorkspaceRow[];
   products: Pick<ProductRow, 'id' | 'name' | 'version'>[];
   switches: Switch[];
   secrets: SealedSecret[];
@@ -47,6 +81,12 @@ export type NewServer = Pick<
   ServerRow,
   'name' | 'description' | 'transport' | 'config' | 'settings' | 'enabled'
 >;
+
+export type NewWorkspace = Pick<WorkspaceRow, 'name' | 'enabled' | 'resource_limits' | 'mcp_config'>;
+/** A name stays: the volumes are called by it. */
+export type WorkspaceChanges = Partial<Omit<NewWorkspace, 'name'>>;
+/** How it fares, as whoever runs it has found. */
+export type WorkspaceNote = Pick<WorkspaceRow, 'status' | 'provider' | 'provider_workspace_id' | 'metadata'>;
 
 export interface NewProduct {
   name: string;
@@ -164,6 +204,22 @@ export interface Store {
     expectedVersion: number | undefined,
   ): Promise<ServerRow>;
   deleteServer(projectId: string, name: string, expectedVersion: number | undefined): Promise<void>;
+
+  /** A name that a server or a group of the project has already is a `conflict`, in both directions. */
+  createHosted(projectId: string, hosted: NewWorkspace): Promise<WorkspaceRow>;
+  changeHosted(
+    id: string,
+    changes: WorkspaceChanges,
+    expectedVersion: number | undefined,
+  ): Promise<WorkspaceRow>;
+  deleteHosted(id: string, expectedVersion: number | undefined): Promise<void>;
+  /** What is not there stays as it is. One that is gone is nobody's fault. */
+  noteHosted(id: string, note: Partial<WorkspaceNote>): Promise<void>;
+  /**
+   * Of all processes on the database one hosts. Tells whenever this one begins to, and when it does no longer, because
+   * its connection was lost; it tries to get it back then. Gives what ends that, and lets the next one begin.
+   */
+  host(listener: (isHost: boolean) => void): () => void;
 
   /** Installs or upgrades. `reserved`: names of servers that have no row, and clash all the same. */
   installProduct(

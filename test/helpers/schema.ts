@@ -11,6 +11,14 @@ const narrower = Object.entries({
   'kb.project_mcp_servers.config': 'Record<string, unknown>',
   'kb.project_mcp_servers.settings': 'Generated<Record<string, unknown>>',
   'kb.products.manifest': 'Record<string, unknown>',
+  'kb.agent_workspaces.container_type': "Generated<'mcp_server'>",
+  'kb.agent_workspaces.lifecycle': "Generated<'persistent'>",
+  'kb.agent_workspaces.provider': "'gvisor' | 'firecracker' | 'e2b' | 'docker' | 'process'",
+  'kb.agent_workspaces.status':
+    "'starting' | 'ready' | 'unresponsive' | 'restarting' | 'backing_off' | 'waiting' | 'stopped' | 'failed'",
+  'kb.agent_workspaces.resource_limits': 'Generated<Record<string, unknown>>',
+  'kb.agent_workspaces.mcp_config': 'Generated<Record<string, unknown>>',
+  'kb.agent_workspaces.metadata': 'Generated<Record<string, unknown>>',
   'kb.agent_run_tool_calls.status': "'ok' | 'tool_error' | 'error' | 'timeout' | 'cancelled'",
 }).map(([column, type]) => [column, new RawExpressionNode(type)] as const);
 

@@ -122,21 +122,26 @@ CREATE INDEX agent_run_tool_calls_not_ok
 CREATE INDEX agent_run_tool_calls_of_run ON kb.agent_run_tool_calls (run_id) WHERE run_id IS NOT NULL;
 CREATE INDEX agent_run_tool_calls_of_message ON kb.agent_run_tool_calls (message_id) WHERE message_id IS NOT NULL;
 
+-- Hosted servers: what users set, and behind it what whoever runs them has found.
 CREATE TABLE kb.agent_workspaces (
   id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
-  project_id uuid REFERENCES kb.projects ON DELETE CASCADE,
-  container_type text NOT NULL,
-  provider text NOT NULL,
+  project_id uuid NOT NULL REFERENCES kb.projects ON DELETE CASCADE,
+  container_type text NOT NULL DEFAULT 'mcp_server',
+  name text NOT NULL,
+  enabled boolean NOT NULL DEFAULT true,
+  -- What was asked for, then what was chosen.
+  provider text,
   provider_workspace_id text,
-  lifecycle text NOT NULL,
+  lifecycle text NOT NULL DEFAULT 'persistent',
   status text NOT NULL,
-  resource_limits jsonb NOT NULL DEFAULT '{}',
-  mcp_config jsonb NOT NULL DEFAULT '{}',
-  metadata jsonb NOT NULL DEFAULT '{}',
+  resource_limits jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(resource_limits) = 'object'),
+  mcp_config jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(mcp_config) = 'object'),
+  metadata jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(metadata) = 'object'),
+  version bigint NOT NULL DEFAULT 1,
   created_at timestamptz NOT NULL DEFAULT now(),
-  updated_at timestamptz NOT NULL DEFAULT now()
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  UNIQUE (project_id, name)
 );
-CREATE INDEX agent_workspaces_of_project ON kb.agent_workspaces (project_id);
 
 -- What changes by plain SQL is dated and counted too.
 CREATE FUNCTION kb.date_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -158,8 +163,15 @@ CREATE TRIGGER count_change BEFORE UPDATE ON kb.project_mcp_servers
   FOR EACH ROW WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION kb.count_change();
 CREATE TRIGGER date_change BEFORE UPDATE ON kb.products
   FOR EACH ROW WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION kb.date_change();
-CREATE TRIGGER date_change BEFORE UPDATE ON kb.agent_workspaces
-  FOR EACH ROW WHEN (OLD.* IS DISTINCT FROM NEW.*) EXECUTE FUNCTION kb.date_change();
+-- How a hosted server fares is no change of it.
+CREATE TRIGGER count_change BEFORE UPDATE ON kb.agent_workspaces
+  FOR EACH ROW WHEN (
+    (OLD.project_id, OLD.name, OLD.enabled, OLD.resource_limits, OLD.mcp_config)
+      IS DISTINCT FROM (NEW.project_id, NEW.name, NEW.enabled, NEW.resource_limits, NEW.mcp_config)
+  ) EXECUTE FUNCTION kb.count_change();
+-- It is noted often, and mostly the same: nobody is told of that.
+CREATE TRIGGER skip_same BEFORE UPDATE ON kb.agent_workspaces
+  FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
 CREATE TRIGGER date_change BEFORE UPDATE ON kb.secrets
   FOR EACH ROW WHEN (OLD.version IS DISTINCT FROM NEW.version) EXECUTE FUNCTION kb.date_change();
 
@@ -224,6 +236,8 @@ CREATE TRIGGER announce AFTER INSERT OR UPDATE OR DELETE ON kb.projects
 CREATE TRIGGER announce AFTER INSERT OR UPDATE OR DELETE ON kb.products
   FOR EACH ROW EXECUTE FUNCTION kb.announce_part();
 CREATE TRIGGER announce AFTER INSERT OR UPDATE OR DELETE ON kb.project_mcp_servers
+  FOR EACH ROW EXECUTE FUNCTION kb.announce_part();
+CREATE TRIGGER announce AFTER INSERT OR UPDATE OR DELETE ON kb.agent_workspaces
   FOR EACH ROW EXECUTE FUNCTION kb.announce_part();
 CREATE TRIGGER announce AFTER INSERT OR UPDATE OR DELETE ON kb.secrets
   FOR EACH ROW EXECUTE FUNCTION kb.announce_part();

@@ -1,4 +1,11 @@
-import type { Limits } from './driver.ts';
+/** What a hosted server may use. */
+interface Limits {
+  /** Cores: 0.5 is half of one. */
+  cpus: number;
+  memoryBytes: number;
+  diskBytes: number;
+  pids: number;
+}
 
 const KILOBYTE = 1024;
 const MEGABYTE = 1024 ** 2;

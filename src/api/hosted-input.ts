@@ -1,0 +1,139 @@
+import { z } from 'zod';
+import { defaultLimits, describeLimits, type LimitsInput, parseLimits } from '../config/limits.ts';
+import { fields, flag, hostedName, oneOf, text, timeout } from './fields.ts';
+import { configShape, environment, environmentChanges, limits } from './hosted-fields.ts';
+import { hostedProblems } from './hosted-problems.ts';
+import type { HostedView } from './hosted-views.ts';
+
+/** Hosted servers as requests describe them, and as the rest of the program is told of them. */
+
+const DEFAULT_PROJECT = 'default';
+
+const newBody = fields({
+  name: hostedName,
+  project_id: text(128, 1).optional().describe('An id or a name; "default" where nothing is said'),
+  enabled: flag.optional(),
+  ...configShape,
+  environment: environment.optional(),
+  resource_limits: limits.optional(),
+});
+
+export const newHosted = newBody.superRefine((body, context) => {
+  for (const { path, message } of hostedProblems(newHostedOf(body).config)) {
+    context.addIssue({ code: 'custom', path: [...path], message });
+  }
+});
+
+export const hostedChanges = fields({
+  enabled: flag.optional(),
+  ...configShape,
+  environment: environmentChanges.optional(),
+  resource_limits: limits.optional().describe('What is not named stays as it is; null is as usual'),
+}).describe('What is not sent stays as it is. So does the name: volumes are called by it');
+
+/** Of a query, where everything is text. */
+export const hostedQuery = fields({ project: text(128, 1).optional().describe('An id or a name') });
+
+export const removalQuery = fields({
+  volumes: oneOf(['keep', 'delete']).default('keep').describe('What becomes of what it has kept'),
+});
+
+export const logQuery = fields({
+  follow: z
+    .stringbool({ truthy: ['1', 'true'], falsy: ['0', 'false'], case: 'sensitive', error: 'must be 1 or 0' })
+    .default(false)
+    .describe('As Server-Sent Events, which go on with what comes: an event `line` for each'),
+});
+
+/** What is in `params` is for the server to judge. */
+export const hostedCall = fields({
+  method: text(1_024, 1).describe('Of MCP, such as tools/call'),
+  params: z.looseObject({}, { error: 'must be an object' }).optional(),
+  timeout_ms: timeout.optional(),
+});
+
+export type HostedLimits = HostedView['resource_limits'];
+
+/** How it is run. `${NAME}` references are still in it. */
+export interface HostedConfig
+  extends Pick<HostedView, 'image' | 'command' | 'args' | 'stdio_bridge' | 'restart_policy'>,
+    Pick<HostedView, 'port' | 'path' | 'network' | 'volumes' | 'writable_root'> {
+  environment: Record<string, string>;
+  /** What is asked for. */
+  provider: HostedView['requested_provider'];
+}
+
+/** All that can be changed of a hosted server. */
+export interface HostedSettings {
+  enabled: boolean;
+  resource_limits: HostedLimits;
+  config: HostedConfig;
+}
+
+export interface NewHosted extends HostedSettings {
+  name: string;
+  /** An id or a name. */
+  project: string;
+}
+
+/** What is not there stays as it is. */
+export interface HostedChanges {
+  enabled?: boolean;
+  /** null is as usual. */
+  resource_limits?: LimitsInput;
+  config: Partial<Omit<HostedConfig, 'environment'>> & {
+    /** null removes a variable. */
+    environment?: Record<string, string | null>;
+  };
+}
+
+export interface HostedCall {
+  method: string;
+  /** As it was sent. */
+  paramsText: string | undefined;
+  /** Undefined: as long as calls of hosted servers may take. */
+  timeoutMs: number | undefined;
+}
+
+const usual: HostedConfig = {
+  image: null,
+  command: null,
+  args: [],
+  stdio_bridge: true,
+  restart_policy: 'always',
+  environment: {},
+  port: null,
+  path: '/mcp',
+  network: false,
+  volumes: [],
+  writable_root: false,
+  provider: null,
+};
+
+/** Sorts what stands side by side in a request, and fills in what was not said. */
+export function newHostedOf(body: z.infer<typeof newBody>): NewHosted {
+  const { name, project_id: project = DEFAULT_PROJECT, enabled = true, resource_limits, ...config } = body;
+  return {
+    ...{ name, project, enabled, resource_limits: limitsOf(resource_limits ?? {}) },
+    config: { ...usual, ...defined(config) },
+  };
+}
+
+export function hostedChangesOf(body: z.infer<typeof hostedChanges>): HostedChanges {
+  const { enabled, resource_limits, ...config } = body;
+  return { ...defined({ enabled, resource_limits }), config: defined(config) };
+}
+
+/** As they are stored and shown, with the usual ones for those that are missing or null. */
+export function limitsOf(given: LimitsInput): HostedLimits {
+  const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
+  const parsed = parseLimits(said);
+  // Problems of what was sent have been told of by then.
+  return describeLimits('problems' in parsed ? defaultLimits : parsed.limits);
+}
+
+type Defined<Value> = { [Key in keyof Value]?: Exclude<Value[Key], undefined> };
+
+function defined<Value extends object>(value: Value): Defined<Value> {
+  return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)) as Defined<Value>;
+}
