@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { afterAll, beforeAll, vi } from 'vitest';
 import { E2bDriver } from '../../src/hosting/drivers/e2b.ts';
-import { driverContract, specOf } from './contract.ts';
-import { E2bApi } from './e2b-api.ts';
+import { driverContract } from './contract.ts';
+import { E2bApi, sandboxed } from './e2b-api.ts';
 
 let api: E2bApi;
 
@@ -30,13 +29,7 @@ driverContract(
     return {
       driver: again(),
       again,
-      spec: (fixture, more = {}) =>
-        specOf({
-          ...more,
-          image: 'node',
-          command: process.execPath,
-          args: [join(import.meta.dirname, `../fixtures/${fixture}.ts`), ...(more.args ?? [])],
-        }),
+      spec: sandboxed,
       running: async () => ours(),
       async [Symbol.asyncDispose]() {
         for (const id of ours()) await api.endSandbox(id);

@@ -8,9 +8,12 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import type { InstanceSpec } from '../../src/hosting/driver.ts';
 import { GroupMeter } from '../../src/hosting/drivers/process/group-meter.ts';
 import { Inbox } from '../helpers/inbox.ts';
+import { specOf } from './contract.ts';
 import { Envd } from './e2b-envd.ts';
 
 interface NewSandbox {
@@ -34,8 +37,20 @@ interface Refusal {
   message: string;
 }
 
+/** A program of test/fixtures as a server in one of its sandboxes. */
+export function sandboxed(fixture: string, more: Partial<InstanceSpec> = {}): InstanceSpec {
+  const program = join(import.meta.dirname, `../fixtures/${fixture}.ts`);
+  return specOf({
+    image: 'node',
+    command: process.execPath,
+    ...more,
+    args: [program, ...(more.args ?? [])],
+  });
+}
+
 const ENVD_PORT = '49983';
-const TEMPLATES = ['base', 'node'];
+/** In an old one nothing runs that does not say as whom. */
+const TEMPLATES = ['node', 'old'];
 const PAGE = 2;
 
 class Sandbox {
@@ -51,7 +66,7 @@ class Sandbox {
 
   constructor(wish: NewSandbox) {
     this.wish = wish;
-    this.envd = new Envd(wish.envVars ?? {});
+    this.envd = new Envd(wish.envVars ?? {}, { isOld: wish.templateID === 'old' });
   }
 
   live(seconds: number, onEnd: () => void): void {

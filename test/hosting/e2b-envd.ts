@@ -30,10 +30,12 @@ const END_STREAM = 2;
  */
 export class Envd {
   private readonly variables: Record<string, string>;
+  private readonly isOld: boolean;
   private readonly running = new Map<number, SandboxedProcess>();
 
-  constructor(variables: Record<string, string>) {
+  constructor(variables: Record<string, string>, { isOld }: { isOld: boolean }) {
     this.variables = variables;
+    this.isOld = isOld;
   }
 
   /** The groups that its processes lead. */
@@ -73,6 +75,8 @@ export class Envd {
   }
 
   private async start(message: StartRequest, request: IncomingMessage, response: ServerResponse) {
+    if (this.isOld && request.headers.authorization === undefined)
+      return failStream(response, 'unauthenticated', 'no user specified');
     const { cmd, args = [], envs = {} } = message.process;
     const { username, homedir } = userInfo();
     const child = spawn(cmd, args, {
@@ -92,8 +96,7 @@ export class Envd {
     const { pid } = child;
     if (pid === undefined) {
       const [error] = (await once(child, 'error')) as [Error];
-      response.writeHead(200, { 'content-type': 'application/connect+json' });
-      return response.end(frame(END_STREAM, { error: { code: 'invalid_argument', message: error.message } }));
+      return failStream(response, 'invalid_argument', error.message);
     }
     const started = new SandboxedProcess(child, message.tag);
     this.running.set(pid, started);
@@ -103,9 +106,8 @@ export class Envd {
 
   private connect(message: Selecting, request: IncomingMessage, response: ServerResponse) {
     const process = this.find(message);
-    if (process !== undefined) return process.tell(request, response);
-    response.writeHead(200, { 'content-type': 'application/connect+json' });
-    response.end(frame(END_STREAM, { error: { code: 'not_found', message: 'process not found' } }));
+    if (process === undefined) failStream(response, 'not_found', 'process not found');
+    else process.tell(request, response);
   }
 
   private find({ process: { pid, tag } }: Selecting): SandboxedProcess | undefined {
@@ -188,6 +190,12 @@ function frame(flags: number, message: unknown): Buffer {
   head.writeUInt8(flags);
   head.writeUInt32BE(text.length, 1);
   return Buffer.concat([head, text]);
+}
+
+/** A stream begins well, whatever comes then. */
+function failStream(response: ServerResponse, code: string, message: string): void {
+  response.writeHead(200, { 'content-type': 'application/connect+json' });
+  response.end(frame(END_STREAM, { error: { code, message } }));
 }
 
 function firstFrame(body: Buffer): unknown {

@@ -78,27 +78,31 @@ export class E2bDriver implements Driver, Survivors {
   }
 
   async adopt(spec: InstanceSpec, events: InstanceEvents): Promise<Instance | undefined> {
-    const { sdk, connection } = await this.open();
     const { [labels.id]: id, [labels.revision]: revision } = this.labelsOf(spec);
     const found = (await this.list()).filter(({ metadata }) => metadata[labels.id] === id);
     let adopted: Instance | undefined;
     for (const info of found) {
-      if (adopted === undefined && info.state === 'running' && info.metadata[labels.revision] === revision)
+      if (adopted !== undefined) break;
+      if (info.state === 'running' && info.metadata[labels.revision] === revision)
         adopted = await this.takeOver(info, spec, events);
-      if (adopted?.id !== info.sandboxId) await sdk.Sandbox.kill(info.sandboxId, connection);
     }
+    await this.end(found.filter(({ sandboxId }) => sandboxId !== adopted?.id));
     return adopted;
   }
 
   async reap(ids: readonly string[]): Promise<string[]> {
+    return this.end((await this.list()).filter(({ metadata }) => !ids.includes(metadata[labels.id] ?? '')));
+  }
+
+  private async end(sandboxes: SandboxInfo[]): Promise<string[]> {
     const { sdk, connection } = await this.open();
-    const unwanted = (await this.list()).filter(({ metadata }) => !ids.includes(metadata[labels.id] ?? ''));
-    await Promise.all(unwanted.map(({ sandboxId }) => sdk.Sandbox.kill(sandboxId, connection))).catch(
-      (error) => {
-        throw explain(error, 'end sandboxes that nobody needs');
-      },
-    );
-    return unwanted.map(({ sandboxId }) => sandboxId);
+    const ids = sandboxes.map(({ sandboxId }) => sandboxId);
+    try {
+      await Promise.all(ids.map((id) => sdk.Sandbox.kill(id, connection)));
+    } catch (error) {
+      throw explain(error, 'end sandboxes that nobody needs');
+    }
+    return ids;
   }
 
   private async takeOver(

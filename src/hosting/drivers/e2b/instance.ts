@@ -52,9 +52,9 @@ export class E2bInstance implements Instance {
     const lines = { stdout: logLines(events), stderr: logLines(events) };
     if (hasStdio) this.stdio = { input: inputOf(process), output };
     const reading = process.read({
-      async stdout(bytes) {
+      async stdout(bytes, left) {
         if (!hasStdio) lines.stdout.push(bytes);
-        else if (!output.write(bytes)) await once(output, 'drain');
+        else if (!output.write(bytes)) await once(output, 'drain', { signal: left });
       },
       stderr: (bytes) => lines.stderr.push(bytes),
     });

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Sandbox } from 'e2b';
 import { SwitchboardError } from '../../../errors.ts';
 import type { Exit, InstanceSpec } from '../../driver.ts';
@@ -13,7 +12,8 @@ type ProcessEvent = NonNullable<(Stream extends AsyncIterable<infer Message> ? M
 type Ended = Extract<ProcessEvent['event'], { case: 'end' }>['value'];
 
 export interface Output {
-  stdout(bytes: Buffer): Promise<void>;
+  /** Settles when more can be taken; fails when `left` says that nobody cares any more. */
+  stdout(bytes: Buffer, left: AbortSignal): Promise<void>;
   stderr(bytes: Buffer): void;
 }
 
@@ -22,6 +22,8 @@ const TAG = 'switchboard';
 /** So often a sandbox says that it is there, or an idle stream would be ended on its way. */
 const headers = { 'Keepalive-Ping-Interval': '50' };
 const START_TIMEOUT_MS = 60_000;
+/** Of the connect protocol. */
+const UNAUTHENTICATED = 16;
 
 /** A server as a process in a sandbox, and the stream of what it says. */
 export class SandboxProcess {
@@ -57,6 +59,8 @@ export class SandboxProcess {
       const started = first.done ? undefined : first.value.event?.event;
       if (started?.case !== 'start') throw new Error('its answer does not begin with a start');
       return new SandboxProcess(sandbox, started.value.pid, events, stream);
+    } catch (error) {
+      throw (error as { code?: unknown }).code === UNAUTHENTICATED ? tooOld(error) : error;
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', giveUp);
@@ -77,19 +81,17 @@ export class SandboxProcess {
 
   /** Settles when it has ended. Fails where the stream is over and nobody said that it has. */
   async read(output: Output): Promise<Exit> {
-    let exit: Exit | undefined;
+    const left = this.stream.signal;
     for (;;) {
       const { done, value } = await this.events.next();
-      if (done) break;
+      if (done) throw new Error('its stream ended');
       const event = value.event?.event;
-      if (event?.case === 'end') exit = exitOf(event.value);
+      if (event?.case === 'end') return exitOf(event.value);
       if (event?.case !== 'data') continue;
-      const data = event.value.output;
-      if (data.case === 'stdout') await this.unlessLeft(output.stdout(bytesOf(data.value)));
+      const { output: data } = event.value;
+      if (data.case === 'stdout') await output.stdout(bytesOf(data.value), left);
       if (data.case === 'stderr') output.stderr(bytesOf(data.value));
     }
-    if (exit === undefined) throw new Error('its stream ended');
-    return exit;
   }
 
   async write(bytes: Uint8Array): Promise<void> {
@@ -114,13 +116,6 @@ export class SandboxProcess {
   private get selector() {
     return { selector: { case: 'pid', value: this.pid } } as const;
   }
-
-  private async unlessLeft(taken: Promise<void>): Promise<void> {
-    const { signal } = this.stream;
-    signal.throwIfAborted();
-    await Promise.race([taken, once(signal, 'abort')]);
-    signal.throwIfAborted();
-  }
 }
 
 function rpcOf({ commands }: Sandbox): Rpc {
@@ -130,6 +125,15 @@ function rpcOf({ commands }: Sandbox): Rpc {
   throw new SwitchboardError(
     'invalid_config',
     'Switchboard does not know this version of the package e2b: run `npm install e2b@2.51.0` where Switchboard is installed.',
+  );
+}
+
+/** Before its version 0.4 a sandbox did not know as whom it runs processes, unless each request said so. */
+function tooOld(cause: unknown): SwitchboardError {
+  return new SwitchboardError(
+    'invalid_config',
+    'The E2B template is too old to be used by Switchboard: build it again with the tools that E2B has now.',
+    { cause },
   );
 }
 

@@ -54,7 +54,7 @@ const statusByName: Record<string, number> = {
 };
 
 /** Of the errors of the connect protocol, by their number. */
-const statusByCode: Record<number, number> = { 3: 400, 5: 404, 7: 403, 8: 429, 16: 401 };
+const statusByCode: Record<number, number> = { 3: 400, 5: 404, 7: 403, 8: 429 };
 
 function statusOf(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined;

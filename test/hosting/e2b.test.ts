@@ -1,0 +1,343 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Instance, InstanceSpec } from '../../src/hosting/driver.ts';
+import { E2bDriver } from '../../src/hosting/drivers/e2b.ts';
+import { Inbox } from '../helpers/inbox.ts';
+import { freePort } from '../helpers/servers.ts';
+import { E2bApi, sandboxed } from './e2b-api.ts';
+
+const MINUTE = 60_000;
+const deaf = { log() {} };
+
+/** E2B at loopback, an installation that uses it, and what is run by it. */
+class Installation implements AsyncDisposable {
+  readonly api: E2bApi;
+  readonly owner = randomUUID();
+  readonly driver: E2bDriver;
+  readonly log = new Inbox<string>();
+
+  private constructor(api: E2bApi) {
+    this.api = api;
+    this.driver = this.again();
+  }
+
+  static async start(): Promise<Installation> {
+    const api = await E2bApi.start();
+    vi.stubEnv('E2B_API_URL', api.url);
+    vi.stubEnv('E2B_SANDBOX_URL', api.url);
+    return new Installation(api);
+  }
+
+  again(more: Partial<ConstructorParameters<typeof E2bDriver>[0]> = {}): E2bDriver {
+    return new E2bDriver({ apiKey: this.api.apiKey, domain: undefined, owner: this.owner, ...more });
+  }
+
+  run(spec: InstanceSpec = sandboxed('hosted-probe')): Promise<Instance> {
+    const events = { log: (line: string) => this.log.add(line) };
+    return this.driver.start(spec, events, new AbortController().signal);
+  }
+
+  get sandboxes(): string[] {
+    return [...this.api.sandboxes.keys()];
+  }
+
+  /** What went to the REST API, not into a sandbox. */
+  get control() {
+    return this.api.seen.items.filter(({ headers }) => headers['e2b-sandbox-id'] === undefined);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.api[Symbol.asyncDispose]();
+  }
+}
+
+async function say(instance: Instance, line: string): Promise<string> {
+  const answered = once(instance.stdio!.output, 'data');
+  instance.stdio!.input.write(`${line}\n`);
+  const [chunk] = (await answered) as [Buffer];
+  return chunk.toString().trimEnd();
+}
+
+describe('the driver e2b', () => {
+  let installation: Installation;
+
+  beforeEach(async () => {
+    installation = await Installation.start();
+  });
+
+  afterEach(async () => {
+    vi.unstubAllEnvs();
+    await installation[Symbol.asyncDispose]();
+  });
+
+  describe('asks for sandboxes', () => {
+    it('with the key in a header, and secrets only in what the server is started with', async () => {
+      const { api, owner } = installation;
+      const spec = sandboxed('hosted-probe', { environment: { TOKEN: 'hush-hush' } });
+      const instance = await installation.run(spec);
+      expect(await say(instance, 'env TOKEN')).toBe('"hush-hush"');
+      await instance.stop(MINUTE);
+      await installation.driver.survivors.reap([]);
+      expect(installation.control.length).toBeGreaterThan(0);
+      for (const { headers } of installation.control) expect(headers['x-api-key']).toBe(api.apiKey);
+      const withSecret = api.seen.items.filter((request) => JSON.stringify(request).includes('hush-hush'));
+      expect(withSecret.map(({ path }) => path)).toEqual(['/process.Process/Start']);
+      expect(api.seen.items.map(({ path }) => path).join('\n')).not.toContain(api.apiKey);
+      const inside = api.seen.items.filter(({ headers }) => headers['e2b-sandbox-id'] !== undefined);
+      expect(JSON.stringify(inside)).not.toContain(api.apiKey);
+      const created = installation.control.find(
+        ({ path, method }) => method === 'POST' && path === '/v2/sandboxes',
+      );
+      expect(JSON.parse(created!.body)).toEqual({
+        templateID: 'node',
+        timeout: 600,
+        allow_internet_access: false,
+        network: { allowPublicTraffic: false },
+        metadata: {
+          'dev.switchboard.owner': owner,
+          'dev.switchboard.id': spec.id,
+          'dev.switchboard.name': spec.name,
+          'dev.switchboard.project': spec.project,
+          'dev.switchboard.revision': expect.stringMatching(/^[0-9a-f]{64}$/),
+        },
+      });
+    });
+
+    it('in which the server may run for as long as it likes', async () => {
+      const { api } = installation;
+      const start = api.seen.next(({ path }) => path === '/process.Process/Start');
+      await installation.run();
+      const { headers } = await start;
+      // E2B would end the process after that time.
+      expect(headers['connect-timeout-ms']).toBe(undefined);
+      expect(headers['keepalive-ping-interval']).toBe('50');
+    });
+
+    it('with a network where the server is to have one', async () => {
+      const created = installation.api.seen.next(({ path }) => path === '/v2/sandboxes');
+      await installation.run(sandboxed('hosted-probe', { hasNetwork: true }));
+      expect(JSON.parse((await created).body)).toMatchObject({ allow_internet_access: true });
+    });
+
+    it('and says that their limits are others', async () => {
+      await installation.run();
+      expect(installation.log.items.join('\n')).toMatch(/limited as its template says/);
+    });
+  });
+
+  describe('refuses, before it asks E2B for anything,', () => {
+    it.each([
+      ['volumes', { volumes: ['/data'] }, /no volumes: leave `volumes` out/],
+      ['a server without an image', { image: undefined }, /needs an `image`: the name of an E2B template/],
+      ['a server without a command', { command: undefined }, /needs a `command`/],
+    ])('%s', async (_what, more, message) => {
+      const asked = installation.api.seen.items.length;
+      const started = installation.run(sandboxed('hosted-probe', more));
+      await expect(started).rejects.toMatchObject({
+        code: 'invalid_config',
+        message: expect.stringMatching(message),
+      });
+      expect(installation.api.seen.items.length).toBe(asked);
+    });
+  });
+
+  describe('says why it cannot be used', () => {
+    it('without a key', async () => {
+      vi.stubEnv('E2B_API_KEY', 'e2b_of_somebody_else');
+      for (const apiKey of [undefined, '']) {
+        const driver = installation.again({ apiKey });
+        expect(await driver.unavailable()).toMatch(/^E2B_API_KEY is not set: /);
+        const started = driver.start(sandboxed('hosted-probe'), deaf, new AbortController().signal);
+        await expect(started).rejects.toMatchObject({ code: 'invalid_config' });
+      }
+    });
+
+    it('with a key that E2B does not take', async () => {
+      const driver = installation.again({ apiKey: `e2b_${'0'.repeat(40)}` });
+      expect(await driver.unavailable()).toMatch(/Invalid API key.*Check E2B_API_KEY\.$/);
+    });
+
+    it('while E2B is away', async () => {
+      await installation.api.goAway();
+      expect(await installation.driver.unavailable()).toMatch(/ECONNREFUSED.*can be reached from here/);
+      await installation.api.comeBack();
+      expect(await installation.driver.unavailable()).toBe(undefined);
+    });
+  });
+
+  describe('says why a server does not start, and leaves nothing', () => {
+    it.each([
+      [401, 'Invalid API key', 'invalid_config', /Check E2B_API_KEY/],
+      [429, 'too many sandboxes', 'server_start_failed', /too many sandboxes.*limits of your plan/],
+      [500, 'no idea', 'server_start_failed', /no idea/],
+      [503, 'no room', 'server_start_failed', /no room/],
+    ])('where E2B answers with %i', async (status, text, code, message) => {
+      installation.api.refuseNext(status, text);
+      await expect(installation.run()).rejects.toMatchObject({
+        code,
+        message: expect.stringMatching(message),
+      });
+      expect(installation.sandboxes).toEqual([]);
+    });
+
+    it('where there is no such template', async () => {
+      await expect(installation.run(sandboxed('hosted-probe', { image: 'acme/none' }))).rejects.toMatchObject(
+        {
+          code: 'invalid_config',
+          message: expect.stringMatching(/template 'acme\/none' not found.*an E2B template of your team/),
+        },
+      );
+    });
+
+    it('where the template is too old', async () => {
+      await expect(installation.run(sandboxed('hosted-probe', { image: 'old' }))).rejects.toMatchObject({
+        code: 'invalid_config',
+        message: expect.stringMatching(/template is too old.*build it again/),
+      });
+      expect(installation.sandboxes).toEqual([]);
+    });
+
+    it('where the template has no such command', async () => {
+      await expect(installation.run(sandboxed('hosted-probe', { command: 'no-such' }))).rejects.toMatchObject(
+        {
+          message: expect.stringMatching(
+            /could not run "no-such" in a sandbox of the template "node": .*ENOENT/,
+          ),
+        },
+      );
+      expect(installation.sandboxes).toEqual([]);
+    });
+  });
+
+  describe('tells what became of a server', () => {
+    it('whose stream was cut: it is lost, and can be taken over', async () => {
+      const { api } = installation;
+      const spec = sandboxed('hosted-probe');
+      const instance = await installation.run(spec);
+      const ended = once(instance.stdio!.output.resume(), 'end');
+      api.sandboxes.get(instance.id)!.envd.cutStreams();
+      expect(await instance.exited).toMatchObject({
+        isLost: true,
+        code: undefined,
+        signal: undefined,
+        reason: expect.stringMatching(/^the connection to its sandbox broke/),
+      });
+      await ended;
+      const adopted = await installation.again().survivors.adopt(spec, deaf);
+      expect(adopted?.id).toBe(instance.id);
+      expect(await say(adopted!, 'echo still here')).toBe('still here');
+    });
+
+    it('when E2B itself is away: it is lost, and can be taken over later', async () => {
+      const { api } = installation;
+      const spec = sandboxed('hosted-probe');
+      const instance = await installation.run(spec);
+      await api.goAway();
+      expect(await instance.exited).toMatchObject({ isLost: true, signal: undefined });
+      const driver = installation.again();
+      await expect(driver.survivors.adopt(spec, deaf)).rejects.toMatchObject({ code: 'server_start_failed' });
+      await api.comeBack();
+      const adopted = await driver.survivors.adopt(spec, deaf);
+      expect(adopted?.id).toBe(instance.id);
+      expect(adopted?.startedAt).toEqual(api.sandboxes.get(instance.id)!.startedAt);
+    });
+
+    it('whose sandbox somebody ended: it was killed', async () => {
+      const instance = await installation.run();
+      const ended = once(instance.stdio!.output.resume(), 'end');
+      await installation.api.endSandbox(instance.id);
+      expect(await instance.exited).toEqual({
+        code: undefined,
+        signal: 'SIGKILL',
+        reason: expect.stringMatching(/^its sandbox is gone/),
+        isLost: false,
+      });
+      await ended;
+      await instance.stop(MINUTE);
+    });
+
+    it('that crashed, by the name of the signal', async () => {
+      const instance = await installation.run(sandboxed('hosted-probe', { args: ['kill SIGSEGV'] }));
+      expect(await instance.exited).toMatchObject({ code: undefined, signal: 'SIGSEGV', isLost: false });
+    });
+  });
+
+  describe('ends sandboxes', () => {
+    it('when the server ends by itself', async () => {
+      const instance = await installation.run(sandboxed('hosted-probe', { args: ['exit 0'] }));
+      const removed = installation.api.seen.first(
+        ({ method, path }) => method === 'DELETE' && path === `/sandboxes/${instance.id}`,
+      );
+      await instance.exited;
+      await removed;
+      await instance.stop(0);
+      expect(installation.sandboxes).toEqual([]);
+    });
+
+    it('also those of an old start of the same server, and on every page of a long list', async () => {
+      const spec = sandboxed('hosted-probe');
+      const instances = [];
+      for (let count = 0; count < 5; count++) instances.push(await installation.run(spec));
+      for (const instance of instances) instance.release!();
+      const adopted = await installation.again().survivors.adopt(spec, deaf);
+      expect(installation.sandboxes).toEqual([adopted!.id]);
+    });
+
+    it('or says that they end by themselves where E2B is away', async () => {
+      const instance = await installation.run();
+      await installation.api.goAway();
+      await instance.stop(0);
+      await installation.log.first((line) => line.includes('ends by itself within 10 minutes'));
+    });
+  });
+
+  it('keeps a sandbox for as long as its server runs', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    try {
+      const { api } = installation;
+      const instance = await installation.run();
+      const path = `/sandboxes/${instance.id}/timeout`;
+      for (let count = 1; count <= 2; count++) {
+        vi.advanceTimersByTime(3 * MINUTE);
+        const extended = await api.seen.several(count, (request) => request.path === path);
+        expect(JSON.parse(extended.at(-1)!.body)).toEqual({ timeout: 600 });
+      }
+      // What E2B sends meanwhile, so that nobody takes the stream for a dead one, is nothing that the server said.
+      expect(await say(instance, 'echo awake')).toBe('awake');
+      await instance.stop(MINUTE);
+      const before = api.seen.items.length;
+      vi.advanceTimersByTime(30 * MINUTE);
+      expect(api.seen.items.length).toBe(before);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('publishes a port here only, and closes it with the server', async () => {
+    const { api } = installation;
+    const port = await freePort();
+    const spec = sandboxed('hosted-probe', { args: [`listen ${port}`], hasStdio: false, port });
+    const instance = await installation.run(spec);
+    await installation.log.first((line) => line === 'listening');
+    expect(instance.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    const posted = await fetch(`${instance.url}/mcp?x=1`, { method: 'POST', body: 'much' });
+    expect(await posted.text()).toBe('served /mcp?x=1');
+    const headers = { 'E2b-Sandbox-Id': instance.id, 'E2b-Sandbox-Port': String(port) };
+    expect((await fetch(`${api.url}/mcp`, { headers })).status).toBe(403);
+    await instance.stop(MINUTE);
+    await expect(fetch(`${instance.url}/mcp`)).rejects.toThrow();
+  });
+
+  it('says that a port cannot be reached', async () => {
+    const port = await freePort();
+    const instance = await installation.run(sandboxed('hosted-probe', { port }));
+    expect((await fetch(instance.url!)).status).toBe(502);
+  });
+
+  it('knows nothing of what a sandbox uses that is gone', async () => {
+    const instance = await installation.run();
+    await installation.api.endSandbox(instance.id);
+    await expect(instance.usage()).rejects.toThrow(/E2B could not say what its sandbox uses/);
+  });
+});
