@@ -1,6 +1,6 @@
+import { parseLimits } from '../config/limits.ts';
 import { resolveVariables, type ServerConfig, type ServerDefaults, variablesIn } from '../config.ts';
 import type { InstanceSpec } from '../hosting/driver.ts';
-import { parseLimits } from '../hosting/limits.ts';
 import type { HostedServer, Memory } from '../hosting/supervisor.ts';
 import type { WorkspaceRow } from '../store/types.ts';
 import type { LiveProject } from './live-project.ts';
