@@ -1,0 +1,175 @@
+import { SwitchboardError } from '../../errors.ts';
+import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../driver.ts';
+import { Attached } from './docker/attached.ts';
+import { containerName, containerOptions, type Installation } from './docker/container-options.ts';
+import { inspectContainer, listContainers, removeContainer } from './docker/containers.ts';
+import { describeRunning } from './docker/describe-running.ts';
+import { DiskMeter } from './docker/disk.ts';
+import { Engine, EngineRefusal } from './docker/engine.ts';
+import { DockerInstance } from './docker/instance.ts';
+import { provideImage } from './docker/pull.ts';
+import { type Choice, chooseRuntime, type EngineInfo } from './docker/runtimes.ts';
+import { sizeText } from './docker/size-text.ts';
+import { DockerSurvivors } from './docker/survivors.ts';
+import { DockerVolumes } from './docker/volumes.ts';
+import { Waiting } from './docker/waiting.ts';
+
+export interface DockerDriverOptions {
+  provider: 'gvisor' | 'firecracker' | 'docker';
+  /** The path of its socket, unix://… or tcp://127.0.0.1:2375 */
+  engine: string;
+  /** What the engine calls the runtime. Undefined: for Firecracker, what looks like it; for Docker, the engine's own. */
+  runtime: string | undefined;
+  /** Names this installation. What belongs to another one is never touched. */
+  owner: string;
+}
+
+/** Starting may load an image into a sandbox. */
+const START_MS = 120_000;
+const ANSWER_MS = 5_000;
+/** Shorter values are in every text, and no secrets. */
+const SHORTEST_SECRET = 4;
+
+/** Runs servers as containers of a Docker engine: plain ones, or in a sandbox that a runtime of it brings. */
+export class DockerDriver implements Driver {
+  readonly provider: DockerDriverOptions['provider'];
+  readonly survivors: DockerSurvivors;
+  readonly volumes: DockerVolumes;
+  private readonly engine: Engine;
+  private readonly configuredRuntime: string | undefined;
+  private readonly owner: string;
+  private readonly diskMeter: DiskMeter;
+  /** Whether the engine can keep a container from writing more than it may; found out by trying. */
+  private canLimitDisk = true;
+
+  constructor({ provider, engine, runtime, owner }: DockerDriverOptions) {
+    this.provider = provider;
+    this.engine = new Engine(engine);
+    this.configuredRuntime = runtime;
+    this.owner = owner;
+    this.diskMeter = new DiskMeter(this.engine);
+    this.volumes = new DockerVolumes(this.engine, owner);
+    this.survivors = new DockerSurvivors(this.engine, this.diskMeter, () => this.installation());
+  }
+
+  async unavailable(): Promise<string | undefined> {
+    try {
+      const choice = await this.chooseRuntime();
+      return 'problem' in choice ? choice.problem : undefined;
+    } catch (error) {
+      return (error as Error).message;
+    }
+  }
+
+  async start(spec: InstanceSpec, events: InstanceEvents, signal: AbortSignal): Promise<Instance> {
+    try {
+      return await this.tryToStart(spec, events, signal);
+    } catch (error) {
+      throw error instanceof EngineRefusal ? cannotStart(spec, error) : error;
+    }
+  }
+
+  private async tryToStart(
+    spec: InstanceSpec,
+    events: InstanceEvents,
+    signal: AbortSignal,
+  ): Promise<Instance> {
+    signal.throwIfAborted();
+    const image = imageOf(spec);
+    const installation = await this.installation();
+    await this.removeLeftovers(spec.id);
+    await provideImage(this.engine, image, events.log, signal);
+    const volumes = await this.volumes.list(spec);
+    await this.checkDisk(spec, volumes);
+    signal.throwIfAborted();
+    // From here on nothing is given up halfway: what the engine was asked for has to be known to be removed.
+    const id = await this.create(spec, containerOptions(spec, image, installation));
+    try {
+      return await this.run(id, spec, events, signal);
+    } catch (error) {
+      await removeContainer(this.engine, id).catch(() => {});
+      await this.volumes.removeAllBut(volumes, spec).catch(() => {});
+      throw error;
+    }
+  }
+
+  private async run(
+    id: string,
+    spec: InstanceSpec,
+    events: InstanceEvents,
+    signal: AbortSignal,
+  ): Promise<Instance> {
+    const attached = await Attached.to(this.engine, id, spec.hasStdio, events.log);
+    let waiting: Waiting | undefined;
+    try {
+      waiting = await Waiting.beforeStart(this.engine, id);
+      signal.throwIfAborted();
+      await this.engine.post(`/containers/${id}/start`, { timeoutMs: START_MS });
+      signal.throwIfAborted();
+      const running = describeRunning(id, spec, await inspectContainer(this.engine, id));
+      return new DockerInstance(this.engine, { ...running, attached, waiting }, this.diskMeter);
+    } catch (error) {
+      attached.destroy();
+      waiting?.stop();
+      throw error;
+    }
+  }
+
+  private async create(spec: InstanceSpec, options: ReturnType<typeof containerOptions>): Promise<string> {
+    const query = { name: containerName(spec) };
+    const ask = async (body: object) =>
+      (await this.engine.post<{ Id: string }>('/containers/create', { query, body })).Id;
+    if (!this.canLimitDisk || !spec.hasWritableRoot) return ask(options);
+    const StorageOpt = { size: String(spec.limits.diskBytes) };
+    try {
+      return await ask({ ...options, HostConfig: { ...options.HostConfig, StorageOpt } });
+    } catch (error) {
+      if (!(error instanceof EngineRefusal) || !/storage.?opt/i.test(error.message)) throw error;
+      // Its file system has no quotas: then it is measured.
+      this.canLimitDisk = false;
+      return ask(options);
+    }
+  }
+
+  /** A server that would be stopped at once is not started. */
+  private async checkDisk({ limits, name }: InstanceSpec, volumes: string[]): Promise<void> {
+    if (volumes.length === 0) return;
+    const used = await this.diskMeter.measure({ root: undefined, volumes }).catch(() => 0);
+    if (used <= limits.diskBytes) return;
+    const message = `The volumes of the server "${name}" hold ${sizeText(used)}, and it may use ${sizeText(limits.diskBytes)} of disk. Raise its limit, or remove what it does not need from the volumes ${volumes.join(', ')}.`;
+    throw new SwitchboardError('invalid_config', message);
+  }
+
+  /** There is never more than one for a server: two would write to the same volumes. */
+  private async removeLeftovers(id: string): Promise<void> {
+    const left = await listContainers(this.engine, { owner: this.owner, id });
+    await Promise.all(left.map(({ Id }) => removeContainer(this.engine, Id)));
+  }
+
+  private async installation(): Promise<Installation> {
+    const choice = await this.chooseRuntime();
+    if ('problem' in choice) throw new SwitchboardError('server_start_failed', choice.problem);
+    return { provider: this.provider, owner: this.owner, runtime: choice.runtime };
+  }
+
+  private async chooseRuntime(): Promise<Choice> {
+    const info = await this.engine.get<EngineInfo>('/info', { timeoutMs: ANSWER_MS });
+    return chooseRuntime(this.provider, this.configuredRuntime, this.engine, info);
+  }
+}
+
+function imageOf({ image, name }: InstanceSpec): string {
+  if (image !== undefined) return image;
+  const message = `The server "${name}" has no \`image\`, and a container is made of one. Give an image, or choose the provider "process" to run a command without isolation.`;
+  throw new SwitchboardError('invalid_config', message);
+}
+
+/** The engine quotes what it was sent. */
+function cannotStart({ name, image, environment }: InstanceSpec, cause: EngineRefusal): SwitchboardError {
+  const said = Object.values(environment)
+    .filter((value) => value.length >= SHORTEST_SECRET)
+    .reduce((text, value) => text.replaceAll(value, '***'), cause.message);
+  const message = `The container of the server "${name}" with the image "${image}" cannot be started: ${said.replace(/\.?$/, '.')}`;
+  // No cause: it has the whole text.
+  return new SwitchboardError(cause.status === 400 ? 'invalid_config' : 'server_start_failed', message);
+}

@@ -1,0 +1,194 @@
+import { constants } from 'node:os';
+import type { Readable, Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { SwitchboardError } from '../../../errors.ts';
+import type { Exit, Instance, Limits, Usage } from '../../driver.ts';
+import type { Attached } from './attached.ts';
+import { inspectContainer, isGone, removeContainer } from './containers.ts';
+import type { DiskMeter } from './disk.ts';
+import { DiskWatch } from './disk.ts';
+import { type Engine, EngineAway } from './engine.ts';
+import { sizeText } from './size-text.ts';
+import { UsageMeter } from './usage-meter.ts';
+import type { Waiting } from './waiting.ts';
+
+/** What is known of a container that runs. */
+export interface Running {
+  id: string;
+  startedAt: Date;
+  url: string | undefined;
+  limits: Limits;
+  attached: Attached;
+  waiting: Waiting;
+  disk: { root: string | undefined; volumes: readonly string[] };
+}
+
+/** What a container wrote before it ended is here by then. */
+const DRAIN_MS = 2_000;
+/** An engine that lives answers by then. */
+const ANSWER_MS = 5_000;
+/** How long an engine may take to stop or kill a container, beyond the time that the container has. */
+const STOPPING_MS = 15_000;
+/** For one that uses too much of the disk. */
+const DISK_GRACE_MS = 2_000;
+
+export class DockerInstance implements Instance {
+  readonly id: string;
+  readonly startedAt: Date;
+  readonly stdio: { input: Writable; output: Readable } | undefined;
+  readonly url: string | undefined;
+  readonly exited: Promise<Exit>;
+  private readonly engine: Engine;
+  private readonly limits: Limits;
+  private readonly attached: Attached;
+  private readonly settle: (exit: Exit) => void;
+  private readonly meter: UsageMeter;
+  private readonly disk: DiskWatch | undefined;
+  private waiting: Waiting;
+  private isOver = false;
+  /** Why it was ended by us. */
+  private reason: string | undefined;
+
+  constructor(engine: Engine, running: Running, diskMeter: DiskMeter) {
+    this.engine = engine;
+    this.id = running.id;
+    this.startedAt = running.startedAt;
+    this.url = running.url;
+    this.limits = running.limits;
+    this.attached = running.attached;
+    this.waiting = running.waiting;
+    this.stdio = running.attached.stdio;
+    this.meter = new UsageMeter(engine, running.id);
+    const { promise, resolve } = Promise.withResolvers<Exit>();
+    this.exited = promise;
+    this.settle = resolve;
+    if (running.disk.root !== undefined || running.disk.volumes.length > 0) {
+      this.disk = new DiskWatch(
+        () => diskMeter.measure(running.disk),
+        (bytes) => this.measured(bytes),
+      );
+    }
+    void this.watch();
+    if (this.stdio !== undefined) void this.watchPipes();
+  }
+
+  async stop(graceMs: number): Promise<void> {
+    try {
+      await this.end(graceMs);
+    } catch (error) {
+      this.over(lost);
+      const message = `The container ${this.id.slice(0, 12)} could not be stopped and may still run: ${(error as Error).message}`;
+      throw new SwitchboardError('server_unavailable', message, { cause: error });
+    }
+    // Where the engine does not tell of its end, it has ended nevertheless.
+    await Promise.race([this.exited, delay(DRAIN_MS + ANSWER_MS, undefined, { ref: false })]);
+    this.over(ended(undefined, this.reason));
+  }
+
+  async usage(): Promise<Usage> {
+    const used = await this.meter.read();
+    return { ...used, diskBytes: this.disk === undefined ? 0 : this.disk.bytes };
+  }
+
+  release(): void {
+    this.isOver = true;
+    this.letGo();
+  }
+
+  private async watch(): Promise<void> {
+    const code = await this.untilExited();
+    if (this.isOver) return;
+    if (code === undefined) return this.over(lost);
+    this.attached.drain();
+    await Promise.race([this.attached.closed, delay(DRAIN_MS, undefined, { ref: false })]);
+    const reason = this.reason ?? (await this.findReason(code));
+    // What cannot be removed now is removed with the next start.
+    await removeContainer(this.engine, this.id).catch(() => {});
+    this.over(ended(code, reason));
+  }
+
+  /** Gives undefined where nobody can say. */
+  private async untilExited(): Promise<number | undefined> {
+    for (;;) {
+      try {
+        return await this.waiting.exitCode;
+      } catch {
+        // The engine was stopped, or what stands between us has closed a connection that was silent for long.
+        if (this.isOver || this.attached.isClosed || !(await this.isRunning())) return undefined;
+        this.waiting = this.waiting.again();
+      }
+    }
+  }
+
+  /** A server that has closed its pipes, or whose pipes broke, can serve nobody. */
+  private async watchPipes(): Promise<void> {
+    await this.attached.closed;
+    await Promise.race([this.exited, delay(DRAIN_MS, undefined, { ref: false })]);
+    if (this.isOver || !(await this.isRunning())) return;
+    this.reason ??= 'closed its stdout and stderr';
+    await this.end(0).catch(() => {});
+  }
+
+  private measured(bytes: number): void {
+    if (bytes <= this.limits.diskBytes || this.isOver || this.reason !== undefined) return;
+    this.reason = `used more than its ${sizeText(this.limits.diskBytes)} of disk`;
+    // Where it fails, the engine is away.
+    this.end(DISK_GRACE_MS).catch(() => {});
+  }
+
+  private async isRunning(): Promise<boolean> {
+    try {
+      const { State } = await inspectContainer(this.engine, this.id, { timeoutMs: ANSWER_MS });
+      return State.Running && Date.parse(State.StartedAt) === this.startedAt.getTime();
+    } catch {
+      return false;
+    }
+  }
+
+  private async findReason(code: number): Promise<string | undefined> {
+    if (code !== KILLED) return undefined;
+    const found = await inspectContainer(this.engine, this.id).catch(() => undefined);
+    if (found?.State.OOMKilled !== true) return undefined;
+    return `used more than its ${sizeText(this.limits.memoryBytes)} of memory`;
+  }
+
+  private async end(graceMs: number): Promise<void> {
+    const seconds = Math.ceil(graceMs / 1_000);
+    try {
+      await this.engine.post(`/containers/${this.id}/stop`, {
+        query: { t: String(seconds) },
+        timeoutMs: seconds * 1_000 + STOPPING_MS,
+      });
+    } catch (error) {
+      if (isGone(error)) return;
+      if (error instanceof EngineAway) throw error;
+      // What cannot be stopped can be removed by force.
+    }
+    // Whoever waits for its end looks at what is left of it first.
+    if (!this.isOver)
+      await Promise.race([this.exited, delay(DRAIN_MS + ANSWER_MS, undefined, { ref: false })]);
+    await removeContainer(this.engine, this.id);
+  }
+
+  private over(exit: Exit): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.letGo();
+    this.settle(exit);
+  }
+
+  private letGo(): void {
+    this.disk?.stop();
+    this.waiting.stop();
+    this.attached.destroy();
+  }
+}
+
+const lost: Exit = { code: undefined, signal: undefined, reason: 'the Docker engine is away', isLost: true };
+const KILLED = 128 + constants.signals.SIGKILL;
+
+/** An end by a signal has a code of its own, as in a shell. */
+function ended(code: number | undefined, reason: string | undefined): Exit {
+  const signal = Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0];
+  return { code: signal === undefined ? code : undefined, signal, reason, isLost: false };
+}

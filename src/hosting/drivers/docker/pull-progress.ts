@@ -1,0 +1,47 @@
+import { sizeText } from './size-text.ts';
+
+/** One line of what an engine says during a pull. */
+export interface PullStep {
+  /** Of a layer. */
+  id?: string;
+  status?: string;
+  progressDetail?: { current?: number; total?: number };
+  error?: string;
+}
+
+/** The engine tells of every few kilobytes; more than a line in so long helps nobody. */
+const EVERY_MS = 2_000;
+
+/** Says how far a pull is, now and then. */
+export class PullProgress {
+  private readonly say: (line: string) => void;
+  private readonly layers = new Map<string, { current: number; total: number; isDone: boolean }>();
+  private nextAt = 0;
+
+  constructor(say: (line: string) => void) {
+    this.say = say;
+  }
+
+  add({ id, status = '', progressDetail }: PullStep): void {
+    if (id === undefined || !/^(Pulling fs layer|Waiting|Downloading|Download|Pull|Already)/.test(status))
+      return;
+    // The tag of the image comes as an id too.
+    if (status.startsWith('Pulling from')) return;
+    const layer = this.layers.get(id) ?? { current: 0, total: 0, isDone: false };
+    this.layers.set(id, layer);
+    layer.isDone ||= /^(Download|Pull) complete|^Already/.test(status);
+    layer.current = layer.isDone ? layer.total : (progressDetail?.current ?? layer.current);
+    layer.total = Math.max(layer.total, progressDetail?.total ?? 0);
+    const now = Date.now();
+    if (now < this.nextAt) return;
+    this.nextAt = now + EVERY_MS;
+    this.say(this.text);
+  }
+
+  private get text(): string {
+    const layers = [...this.layers.values()];
+    const done = layers.filter((layer) => layer.isDone).length;
+    const current = layers.reduce((sum, layer) => sum + layer.current, 0);
+    return `${done} of ${layers.length} layers, ${sizeText(current)} so far`;
+  }
+}

@@ -1,0 +1,98 @@
+import type { IncomingMessage } from 'node:http';
+import { SwitchboardError } from '../../../errors.ts';
+import { join } from '../../../protocol/jsonrpc.ts';
+import { LineSplitter } from '../../../protocol/lines.ts';
+import { isGone } from './containers.ts';
+import { type Engine, EngineRefusal } from './engine.ts';
+import { PullProgress, type PullStep } from './pull-progress.ts';
+
+/** A pull that says nothing for so long has come to a halt. */
+const STALLED_MS = 120_000;
+const LONGEST_STEP = 1024 * 1024;
+
+/** Makes sure that the engine has the image: pulls it where it has it not. */
+export async function provideImage(
+  engine: Engine,
+  image: string,
+  log: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await engine.get(`/images/${pathOf(image)}/json`, { signal });
+  } catch (error) {
+    if (!isGone(error)) throw error;
+    await pullImage(engine, image, log, signal);
+  }
+}
+
+async function pullImage(
+  engine: Engine,
+  image: string,
+  log: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  log(`pulling the image ${image}`);
+  const progress = new PullProgress((line) => log(`pulling the image ${image}: ${line}`));
+  try {
+    const query = { fromImage: image, ...(hasVersion(image) ? {} : { tag: 'latest' }) };
+    const answer = await engine.stream('POST', '/images/create', { query, timeoutMs: STALLED_MS, signal });
+    const failure = await readSteps(answer, (step) => progress.add(step));
+    signal.throwIfAborted();
+    if (failure !== undefined) throw new EngineRefusal(500, failure);
+  } catch (error) {
+    throw error instanceof EngineRefusal ? cannotPull(image, error) : error;
+  }
+  log(`the image ${image} is there`);
+}
+
+/** Gives what went wrong: an answer that begins as a success may still end with a failure. */
+function readSteps(answer: IncomingMessage, took: (step: PullStep) => void): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    let failure: string | undefined;
+    const lines = new LineSplitter(LONGEST_STEP, {
+      line: (chunks) => {
+        const step = JSON.parse(join(chunks).toString()) as PullStep;
+        failure ??= step.error;
+        took(step);
+      },
+      tooLong: () => {},
+    });
+    answer.setTimeout(STALLED_MS, () => {
+      failure ??= `nothing came for ${STALLED_MS / 1_000} s`;
+      answer.destroy();
+    });
+    answer.on('data', (chunk: Buffer) => lines.push(chunk));
+    answer.on('close', () => {
+      if (!answer.complete) failure ??= 'the connection to the engine broke';
+      resolve(failure);
+    });
+  });
+}
+
+/** Whether the same may succeed later depends on whether the registry has answered. */
+function cannotPull(image: string, cause: EngineRefusal): SwitchboardError {
+  const isUnknown = /not found|unknown|does not exist|denied|unauthorized|no matching manifest/i.test(
+    cause.message,
+  );
+  const message = `The image "${image}" is not on this machine and cannot be pulled: ${cause.message.replace(/\.?$/, '.')} ${
+    isUnknown
+      ? 'Check its name, or build or pull it with docker first: an image of a registry that asks for a login is pulled by hand.'
+      : 'Check that the machine reaches the registry, or build or load the image with docker.'
+  }`;
+  return new SwitchboardError(isUnknown ? 'invalid_config' : 'server_start_failed', message, { cause });
+}
+
+/** Without one, the engine would pull all that there are. */
+function hasVersion(image: string): boolean {
+  return /[:@]/.test(image.slice(image.lastIndexOf('/') + 1));
+}
+
+function pathOf(image: string): string {
+  if (!/^[a-z0-9][a-z0-9._/:@-]*$/i.test(image) || image.includes('..')) {
+    throw new SwitchboardError(
+      'invalid_config',
+      `"${image}" is no name of an image: it looks like "mcp/fetch:latest" or "ghcr.io/owner/name:1.0".`,
+    );
+  }
+  return image.split('/').map(encodeURIComponent).join('/');
+}

@@ -1,0 +1,65 @@
+import type { Provider } from '../../driver.ts';
+import type { Engine } from './engine.ts';
+
+interface Runtime {
+  path?: string;
+  runtimeType?: string;
+}
+
+/** What an engine says of itself. */
+export interface EngineInfo {
+  OSType: string;
+  Runtimes: Record<string, Runtime> | null;
+}
+
+/** These share the kernel of the machine. */
+const WITHOUT_SANDBOX = /^(runc|crun|youki|io\.containerd\.(runc|crun)\..*)$/;
+const FIRECRACKER = /firecracker|kata.*\bfc\b/i;
+
+/** What a server is run by, or why it cannot be. */
+export type Choice = { runtime: string | undefined } | { problem: string };
+
+/** Looks for the runtime of a provider among those that the engine has. */
+export function chooseRuntime(
+  provider: Provider,
+  configured: string | undefined,
+  engine: Engine,
+  { OSType, Runtimes }: EngineInfo,
+): Choice {
+  const called = `The Docker engine at ${engine.name}`;
+  if (OSType !== 'linux') return { problem: `${called} runs no Linux containers.` };
+  if (provider === 'docker') return { runtime: configured };
+  const runtimes = Runtimes ?? {};
+  const name = configured ?? Object.keys(runtimes).find((each) => isFirecracker(each, runtimes[each]!));
+  const runtime = name === undefined ? undefined : runtimes[name];
+  if (name === undefined || runtime === undefined) {
+    return { problem: `${called} ${missing(name)}. ${howToInstall(provider)}` };
+  }
+  if (WITHOUT_SANDBOX.test(runtime.runtimeType ?? baseName(runtime.path ?? name))) {
+    return {
+      problem: `The runtime "${name}" of ${called} isolates no more than plain containers do, so it cannot be the provider "${provider}". ${howToInstall(provider)}`,
+    };
+  }
+  return { runtime: name };
+}
+
+/** Kata Containers with another hypervisor is something else. */
+function isFirecracker(name: string, { path = '', runtimeType = '' }: Runtime): boolean {
+  return [name, baseName(path), runtimeType].some((text) => FIRECRACKER.test(text));
+}
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+function missing(name: string | undefined): string {
+  return name === undefined
+    ? 'has no runtime that is Kata Containers with Firecracker, such as "kata-fc"'
+    : `has no runtime "${name}"`;
+}
+
+function howToInstall(provider: Provider): string {
+  return provider === 'gvisor'
+    ? 'Install gVisor (https://gvisor.dev/docs/user_guide/install/), run `sudo runsc install`, then restart Docker: sudo systemctl restart docker.'
+    : 'Install Kata Containers with Firecracker (https://github.com/kata-containers/kata-containers), add its runtime to /etc/docker/daemon.json, restart Docker (sudo systemctl restart docker), and name it in the setting `hosting.runtimes.firecracker` where it is not called "kata-fc".';
+}

@@ -1,0 +1,79 @@
+import type { Instance, InstanceEvents, InstanceSpec, Survivors } from '../../driver.ts';
+import { Attached } from './attached.ts';
+import { containerLabels, containerOptions, type Installation } from './container-options.ts';
+import { inspectContainer, isGone, isRunning, listContainers, removeContainer } from './containers.ts';
+import { describeRunning } from './describe-running.ts';
+import type { DiskMeter } from './disk.ts';
+import type { Engine } from './engine.ts';
+import { DockerInstance } from './instance.ts';
+import { Waiting } from './waiting.ts';
+
+/** Containers go on without us; these are found again. */
+export class DockerSurvivors implements Survivors {
+  private readonly engine: Engine;
+  private readonly diskMeter: DiskMeter;
+  private readonly installation: () => Promise<Installation>;
+
+  constructor(engine: Engine, diskMeter: DiskMeter, installation: () => Promise<Installation>) {
+    this.engine = engine;
+    this.diskMeter = diskMeter;
+    this.installation = installation;
+  }
+
+  async adopt(spec: InstanceSpec, events: InstanceEvents): Promise<Instance | undefined> {
+    const installation = await this.installation();
+    const { Labels } = containerOptions(spec, spec.image ?? '', installation);
+    const revision = Labels[containerLabels.revision];
+    // Of whatever provider: where that is another now, the old one has to go.
+    const found = await listContainers(this.engine, { owner: installation.owner, id: spec.id });
+    const kept = found.find((each) => isRunning(each) && each.Labels[containerLabels.revision] === revision);
+    await this.remove(found.filter((each) => each !== kept).map(({ Id }) => Id));
+    if (kept === undefined) return undefined;
+    const instance = await this.connect(kept.Id, spec, events);
+    if (instance === undefined) await this.remove([kept.Id]);
+    return instance;
+  }
+
+  async reap(ids: readonly string[]): Promise<string[]> {
+    const { owner, provider } = await this.installation();
+    const found = await listContainers(this.engine, { owner, provider });
+    const seen = new Set<string>();
+    const unwanted = found.filter(({ Labels }) => {
+      const id = Labels[containerLabels.id] ?? '';
+      const isDouble = seen.has(id);
+      seen.add(id);
+      return isDouble || !ids.includes(id);
+    });
+    return this.remove(unwanted.map(({ Id }) => Id));
+  }
+
+  /** Undefined where it has just ended. */
+  private async connect(
+    id: string,
+    spec: InstanceSpec,
+    events: InstanceEvents,
+  ): Promise<Instance | undefined> {
+    const waiting = Waiting.whileRunning(this.engine, id);
+    let attached: Attached | undefined;
+    try {
+      attached = await Attached.to(this.engine, id, spec.hasStdio, events.log);
+      const inspected = await inspectContainer(this.engine, id);
+      if (inspected.State.Running) {
+        const running = describeRunning(id, spec, inspected);
+        return new DockerInstance(this.engine, { ...running, attached, waiting }, this.diskMeter);
+      }
+    } catch (error) {
+      attached?.destroy();
+      waiting.stop();
+      if (!isGone(error)) throw error;
+    }
+    attached?.destroy();
+    waiting.stop();
+    return undefined;
+  }
+
+  private async remove(ids: string[]): Promise<string[]> {
+    await Promise.all(ids.map((id) => removeContainer(this.engine, id)));
+    return ids;
+  }
+}

@@ -1,0 +1,46 @@
+import { SwitchboardError } from '../../../errors.ts';
+import type { Usage } from '../../driver.ts';
+import type { Engine } from './engine.ts';
+
+interface Stats {
+  read: string;
+  cpu_stats: { cpu_usage: { total_usage: number } };
+  memory_stats: { usage?: number; stats?: Record<string, number> };
+}
+
+/** What a container uses of processor and memory. */
+export class UsageMeter {
+  private readonly engine: Engine;
+  private readonly id: string;
+  private last: { at: number; cpuMs: number } | undefined;
+
+  constructor(engine: Engine, id: string) {
+    this.engine = engine;
+    this.id = id;
+  }
+
+  async read(): Promise<Omit<Usage, 'diskBytes'>> {
+    const query = { stream: '0', 'one-shot': '1' };
+    const stats = await this.engine.get<Stats>(`/containers/${this.id}/stats`, { query });
+    // Of one that has ended it says nothing, and not that it has ended.
+    if (stats.memory_stats.usage === undefined) {
+      throw new SwitchboardError('server_unavailable', 'The container does not run.');
+    }
+    const now = { at: Date.parse(stats.read), cpuMs: stats.cpu_stats.cpu_usage.total_usage / 1e6 };
+    const { last } = this;
+    this.last = now;
+    return {
+      cpuPercent:
+        last === undefined || now.at <= last.at
+          ? undefined
+          : (100 * (now.cpuMs - last.cpuMs)) / (now.at - last.at),
+      memoryBytes: withoutPageCache(stats.memory_stats.usage, stats.memory_stats.stats ?? {}),
+    };
+  }
+}
+
+/** As `docker stats` shows it: what the kernel gives back when it is needed does not count. The first name is of cgroup v1. */
+function withoutPageCache(usage: number, stats: Record<string, number>): number {
+  const cache = stats.total_inactive_file ?? stats.inactive_file ?? 0;
+  return cache < usage ? usage - cache : usage;
+}
