@@ -3,11 +3,13 @@ import { createApi } from './api/api.ts';
 import type { ServerEvent, ServerView } from './api/views.ts';
 import { createBackend } from './app/backend.ts';
 import { Followers } from './app/followers.ts';
+import { Hosting } from './app/hosting.ts';
 import { watchIdleness } from './app/idleness.ts';
 import { type LiveProject, unstoredProject } from './app/live-project.ts';
 import { Projects } from './app/projects.ts';
 import { eventOf, startEvent, unchangedEvent, viewsOf } from './app/server-views.ts';
 import { noStorage, ownSecretsIn, Storage } from './app/storage.ts';
+import type { Hosts } from './channels/hosted.ts';
 import { endLeftovers } from './channels/leftovers.ts';
 import { ProcessRecord } from './channels/process-record.ts';
 import {
@@ -106,7 +108,9 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     const { settings } = configuration;
     const self = identity();
     const followers = new Followers();
-    const serverSettings = serverSettingsOf(settings, self, record);
+    let hosting: Hosting | undefined;
+    const hosts: Hosts = { attach: (id) => needHosting(hosting).attach(id) };
+    const serverSettings = serverSettingsOf(settings, self, record, hosts);
     /** Those that came before clients do. */
     let waiting: Server[] | undefined = [];
 
@@ -128,6 +132,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       disconnected: (...gone) => gateway.disconnected(...gone),
       notified: (...said) => gateway.notified(...said),
       asked: (server, _replica, word) => gateway.asked(server, word),
+      logged: (server, line) => hosting?.say(server, line),
     };
     const projects = new Projects(
       configuration,
@@ -137,6 +142,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         openSecret: (sealed) => storage!.openSecret(sealed),
         ownSecrets: ownSecretsIn(options.database),
         home: options.home,
+        hostedTimeoutMs: settings.hosting.callTimeoutMs,
         startup: options.startup,
         warned: events.warned,
       },
@@ -150,9 +156,17 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
           gateway.endScope(project.scope);
           followers.removed(project);
         },
+        refreshed: () => hosting?.refresh(),
       },
     );
     const stored = storage?.serve(projects, events);
+    if (stored !== undefined) {
+      hosting = new Hosting({
+        ...{ settings: settings.hosting, projects, store: stored.store, home: options.home },
+        ...{ children: record, warned: events.warned },
+        recorded: (call) => stored.recorder.record(call),
+      });
+    }
     const gateway: Gateway = new Gateway(projects, stored?.recorder ?? noRecorder, {
       identity: self,
       ...settings,
@@ -181,6 +195,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     const host = options.host.includes(':') ? `[${options.host}]` : options.host;
     const url = `http://${host}:${port}`;
     events.listening(url);
+    hosting?.start();
     const first = waiting;
     waiting = undefined;
     if (settings.onStartFailure === 'continue') void startServers(first, false);
@@ -228,11 +243,17 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       if (stored !== undefined) storage?.leave(stored);
       gateway.close();
       api.close();
-      await Promise.all([front.close(), projects.stop(), ...[...trials].map((server) => server.stop())]);
+      const trialsOver = [...trials].map((server) => server.stop());
+      await Promise.all([front.close(), projects.stop(), hosting?.close(), ...trialsOver]);
       if (stored !== undefined) await storage?.close(stored);
       record.close();
     }
   }
+}
+
+function needHosting(hosting: Hosting | undefined): Hosting {
+  if (hosting !== undefined) return hosting;
+  throw new SwitchboardError('no_database', 'Hosted servers need a database.');
 }
 
 const noRecorder: CallRecorder = { keepsPayloads: () => false, record() {} };
@@ -241,6 +262,7 @@ function serverSettingsOf(
   settings: Settings,
   self: ReplicaSettings['identity'],
   children: ReplicaSettings['children'],
+  hosts: Hosts,
 ): Omit<ReplicaSettings, 'project' | 'variable' | 'redact'> {
   return {
     identity: self,
@@ -255,6 +277,7 @@ function serverSettingsOf(
     ejectAfter: settings.ejectAfter,
     ejectMs: settings.ejectMs,
     children,
+    hosts,
   };
 }
 

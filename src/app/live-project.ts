@@ -4,10 +4,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { type ServerConfig, type ServerDefaults, variablesOf } from '../config.ts';
 import { asSwitchboardError } from '../errors.ts';
 import { Scope, type ScopedProject, type ScopeSettings } from '../gateway/scope.ts';
-import type { ProjectRow, ProjectState, SealedSecret, ServerRow } from '../store/types.ts';
+import type { ProjectRow, ProjectState, SealedSecret, ServerRow, WorkspaceRow } from '../store/types.ts';
 import type { ReplicaSettings } from '../upstreams/replica.ts';
 import type { ServerEvents } from '../upstreams/server.ts';
 import { type Changes, Servers } from '../upstreams/servers.ts';
+import { configOfHosted } from './hosted-rows.ts';
 import { configOf, unusable } from './server-rows.ts';
 import { Vault } from './vault.ts';
 
@@ -28,6 +29,7 @@ const unstoredDefault: ProjectRow = {
 export const unstoredProject: ProjectState = {
   project: unstoredDefault,
   servers: [],
+  hosted: [],
   products: [],
   switches: [],
   secrets: [],
@@ -37,8 +39,10 @@ export const unstoredProject: ProjectState = {
 export interface ListedServer {
   name: string;
   config: ServerConfig;
-  /** Undefined where it stands in the configuration file. */
+  /** Undefined where it stands in the configuration file, or is one that we run. */
   row: ServerRow | undefined;
+  /** Where we run it. */
+  hosted?: WorkspaceRow;
   isEnabled: boolean;
   /** Why it cannot be used. */
   problem?: string;
@@ -52,6 +56,8 @@ export interface LiveProjectSettings {
   /** What Switchboard itself was started with, and no server may show. */
   ownSecrets: readonly string[];
   home: string;
+  /** How long calls of those that we run may take. */
+  hostedTimeoutMs: number;
   /** How every server starts, whatever is written down. */
   startup: ServerConfig['startup'] | undefined;
   warned(message: string): void;
@@ -101,6 +107,11 @@ export class LiveProject implements ScopedProject {
     return this.state.project;
   }
 
+  /** Those of its servers that we run. */
+  get hosted(): readonly WorkspaceRow[] {
+    return this.state.hosted;
+  }
+
   /** Everything that is written down, in the order in which it is shown. */
   get listed(): readonly ListedServer[] {
     return this.listedServers;
@@ -140,7 +151,10 @@ export class LiveProject implements ScopedProject {
   }
 
   private list(file: readonly ServerConfig[], defaults: ServerDefaults): ListedServer[] {
-    const stored = this.state.servers.map((row) => this.listRow(row, defaults));
+    const stored = [
+      ...this.state.servers.map((row) => this.listRow(row, defaults)),
+      ...this.state.hosted.map((row) => this.listHosted(row, defaults)),
+    ];
     const fromFile = file
       .filter((config) => !this.isTaken(config, stored))
       .map((config) => ({
@@ -161,6 +175,11 @@ export class LiveProject implements ScopedProject {
       this.tellOnce(`Project "${this.name}": ${problem}. It cannot be used.`);
       return { ...listed, config: unusable(row, defaults), problem };
     }
+  }
+
+  private listHosted(row: WorkspaceRow, defaults: ServerDefaults): ListedServer {
+    const config = configOfHosted(row, this.name, this.settings.hostedTimeoutMs, defaults);
+    return { name: row.name, config, row: undefined, hosted: row, isEnabled: row.enabled };
   }
 
   /** Where its servers run that do not say. Not where the database and the keys are. */

@@ -13,6 +13,8 @@ export interface ProjectsEvents {
   /** Servers came, changed or went; at least one did. */
   applied(project: LiveProject, changes: Changes): void;
   removed(project: LiveProject): void;
+  /** What is written down was read anew. */
+  refreshed(): void;
 }
 
 /** All projects that there are, by id and by name, and the scopes that clients can choose from. */
@@ -96,6 +98,7 @@ export class Projects implements Scopes {
     if (isVisible) this.changed(project, offerKinds);
     const isChanged = Object.values(changes).some((servers) => servers.length > 0);
     if (isChanged) this.events.applied(project, changes);
+    this.events.refreshed();
     return isChanged;
   }
 
@@ -110,6 +113,7 @@ export class Projects implements Scopes {
     this.events.removed(project);
     const { servers } = project;
     servers.apply([]);
+    this.events.refreshed();
     this.leaving.add(servers);
     void servers.retired().finally(() => this.leaving.delete(servers));
   }

@@ -7,12 +7,12 @@ import type { ListedServer, LiveProject } from './live-project.ts';
 
 /** A server as everybody outside sees it, whether it runs or not. */
 export function viewOf(project: LiveProject, listed: ListedServer): ServerView {
-  const { config, row, isEnabled } = listed;
+  const { config, row, hosted, isEnabled } = listed;
   const server = project.servers.get(config.name);
   return {
-    id: row?.id ?? null,
+    id: row?.id ?? hosted?.id ?? null,
     project: project.name,
-    source: row === undefined ? 'file' : row.product_id === null ? 'api' : 'product',
+    source: sourceOf(listed),
     product_id: row?.product_id ?? null,
     product: (row && project.productOf(row)) ?? null,
     name: config.name,
@@ -111,6 +111,12 @@ function notRunning({ row: project }: LiveProject, { row, isEnabled, problem }: 
   };
 }
 
+function sourceOf({ row, hosted }: ListedServer): ServerView['source'] {
+  if (hosted !== undefined) return 'hosted';
+  if (row === undefined) return 'file';
+  return row.product_id === null ? 'api' : 'product';
+}
+
 const MASK = '***';
 
 /**
@@ -126,6 +132,7 @@ function fileConfigView(transport: ServerTransport): ServerView['config'] {
     const { command, args, env, cwd } = transport;
     return { command, args, env: masked(env), cwd };
   }
+  if (transport.type === 'hosted') return { hosted: transport.id };
   return { url: transport.url, headers: masked(transport.headers) };
 }
 

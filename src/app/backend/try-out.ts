@@ -1,8 +1,13 @@
 import type { ServerTest } from '../../api/views.ts';
 import type { ServerConfig } from '../../config.ts';
-import { Server } from '../../upstreams/server.ts';
+import { Server, type ServerEvents } from '../../upstreams/server.ts';
 import type { LiveProject } from '../live-project.ts';
 import type { Parts } from './parts.ts';
+
+const noEvents: ServerEvents = {
+  ...{ stateChanged() {}, offerChanged() {}, connected() {}, disconnected() {} },
+  ...{ notified() {}, asked() {}, logged() {} },
+};
 
 /** Connects to a server apart from the one that runs, if it does, and asks what it offers. */
 export async function tryOut(
@@ -14,7 +19,7 @@ export async function tryOut(
   const server = new Server(
     { ...config, replicas: 1, isolation: 'shared' },
     { ...settings, ...live.access, project: live },
-    { stateChanged() {}, offerChanged() {}, connected() {}, disconnected() {}, notified() {}, asked() {} },
+    noEvents,
     undefined,
   );
   trials.add(server);
