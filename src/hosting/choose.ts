@@ -70,10 +70,7 @@ function describeLack(reasons: readonly [Provider, string][]): string {
 /** Each is loaded when it is first needed: most installations use one. */
 const makers: Record<Provider, (options: DriversOptions) => Promise<Driver>> = {
   gvisor: (options) => makeDocker('gvisor', options.runtimes.gvisor, options),
-  async firecracker(options) {
-    const runtime = options.runtimes.firecracker;
-    return runtime === undefined ? notSetUp : makeDocker('firecracker', runtime, options);
-  },
+  firecracker: (options) => makeDocker('firecracker', options.runtimes.firecracker, options),
   async e2b({ e2b, owner }) {
     const { E2bDriver } = await import('./drivers/e2b.ts');
     return new E2bDriver({ apiKey: e2b.apiKey, domain: e2b.domain, owner });
@@ -93,17 +90,3 @@ async function makeDocker(
   const { DockerDriver } = await import('./drivers/docker.ts');
   return new DockerDriver({ provider, engine, runtime, owner });
 }
-
-/** Without the name of its runtime, an engine would take its usual one, which isolates less. */
-const notSetUp: Driver = {
-  provider: 'firecracker',
-  async unavailable() {
-    return 'no runtime is named for it: install Kata Containers with Firecracker, register its runtime with the Docker engine, and name it in "switchboard": {"hosting": {"runtimes": {"firecracker": "kata-fc"}}}';
-  },
-  async start() {
-    throw new SwitchboardError(
-      'server_start_failed',
-      `Firecracker cannot be used: ${await this.unavailable()}`,
-    );
-  },
-};
