@@ -195,7 +195,7 @@ async function publish(sandbox: Sandbox, port: number): Promise<LoopbackPort> {
   const token = sandbox.trafficAccessToken;
   return openLoopbackPort({
     // One address for all sandboxes, as some have who host E2B themselves, needs to be told of which it is.
-    url: process.env.E2B_SANDBOX_URL ?? `https://${sandbox.getHost(port)}`,
+    url: process.env.E2B_SANDBOX_URL || `https://${sandbox.getHost(port)}`,
     headers: {
       'E2b-Sandbox-Id': sandbox.sandboxId,
       'E2b-Sandbox-Port': String(port),
