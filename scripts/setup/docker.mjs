@@ -8,8 +8,8 @@ const parts = [
   {
     name: 'docker',
     program: 'dockerd',
-    others: ['ip'],
-    debian: ['docker.io', 'iproute2'],
+    others: ['ip', 'mkfs.btrfs'],
+    debian: ['docker.io', 'iproute2', 'btrfs-progs'],
     what: 'the Docker engine',
   },
   { name: 'runsc', program: 'runsc', others: [], debian: ['runsc'], what: 'gVisor' },
@@ -40,7 +40,7 @@ async function install({ program, others, debian, what }) {
   if (absent() === undefined) return undefined;
   const missing = await installDebian(debian, what);
   if (missing !== undefined) return missing;
-  return absent() === undefined ? undefined : `Debian's ${debian.join(' and ')} brought no ${absent()}`;
+  return absent() === undefined ? undefined : `Debian's ${debian.join(', ')} brought no ${absent()}`;
 }
 
 /** Debian has it among the programs of root, which not every PATH has. */
@@ -54,5 +54,5 @@ function isRoot() {
 }
 
 function recipeOf({ debian }) {
-  return `Debian's ${debian.join(' and ')}`;
+  return `Debian's ${debian.join(', ')}`;
 }

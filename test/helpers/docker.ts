@@ -1,6 +1,15 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inject } from 'vitest';
@@ -36,7 +45,16 @@ export async function sharedEngine(test: Test): Promise<Engine> {
   return { socketPath: socketPathIn(folder) };
 }
 
-/** An engine for a test that stops it. */
+interface OwnEngineOptions {
+  /** Its containers go on while it is stopped. */
+  liveRestore?: boolean;
+  /** It can limit the disk of a container; few engines can. The limit counts the image too. */
+  quotas?: boolean;
+  /** Whoever cleans this folder ends it. */
+  under?: string;
+}
+
+/** An engine for a test that stops it, or that wants it otherwise. */
 export class OwnEngine implements Engine, AsyncDisposable {
   readonly socketPath: string;
   private readonly dockerd: string;
@@ -49,13 +67,14 @@ export class OwnEngine implements Engine, AsyncDisposable {
     this.socketPath = socketPathIn(folder);
   }
 
-  /** With `liveRestore`, its containers go on while it is stopped. Whoever removes the folder that it is under ends it. */
-  static async start(test: Test, { liveRestore = false, under = inject('docker') } = {}): Promise<OwnEngine> {
+  static async start(test: Test, options: OwnEngineOptions = {}): Promise<OwnEngine> {
+    const { liveRestore = false, quotas = false, under = inject('docker') } = options;
     const { dockerd, runsc } = requirePrograms(test);
     const folder = mkdtempSync(join(under, 'own-'));
     writeSettings({ folder, runsc, liveRestore });
     const engine = new OwnEngine(dockerd, folder);
     try {
+      if (quotas) mountBtrfs(join(folder, 'data'));
       await engine.start();
     } catch (error) {
       await engine[Symbol.asyncDispose]();
@@ -114,6 +133,16 @@ function makeFolder(folder: string): void {
 
 function requirePrograms(test: Test): { dockerd: string; runsc: string } {
   return { dockerd: requirePart('docker', test).command, runsc: requirePart('runsc', test).command };
+}
+
+/** A file system with quotas, in a file. The file takes only what is written into it. */
+function mountBtrfs(folder: string): void {
+  const image = `${folder}.btrfs`;
+  writeFileSync(image, '');
+  truncateSync(image, 4 * 2 ** 30);
+  execFileSync('mkfs.btrfs', ['--quiet', image], { stdio: 'ignore' });
+  mkdirSync(folder);
+  execFileSync('mount', ['-o', 'loop', image, folder]);
 }
 
 function run(dockerd: string, folder: string): ChildProcess {

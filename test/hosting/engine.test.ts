@@ -116,8 +116,27 @@ describe('a Docker engine of one test', () => {
     await events.return(undefined);
   });
 
+  it('limits the disk of a container where it is to', async ({ skip }) => {
+    await using engine = await OwnEngine.start({ skip }, { quotas: true });
+    const id = await runToolbox(engine, {
+      Runtime: 'runsc',
+      NetworkMode: 'none',
+      StorageOpt: { size: '300M' },
+    });
+    const hog = `
+      const file = fs.openSync('/hog', 'w');
+      for (let written = 0; written < 300; written++) {
+        fs.writeSync(file, crypto.randomBytes(2 ** 20));
+        fs.fsyncSync(file);
+      }
+    `;
+    const { exitCode, stderr } = await runIn(engine, id, ['/usr/bin/node', '-e', hog]);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain('errno: -122'); // EDQUOT, which node has no name for
+  });
+
   it('leaves nothing behind', async ({ skip }) => {
-    const engine = await OwnEngine.start({ skip });
+    const engine = await OwnEngine.start({ skip }, { quotas: true });
     const traces = await makeTraces(engine);
     expect(traces()).toEqual(everything);
     await engine[Symbol.asyncDispose]();
