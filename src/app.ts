@@ -172,7 +172,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       ...settings,
     });
     const trials = new Set<Server>();
-    const parts = { projects, stored, servers: serverSettings, trials };
+    const parts = { projects, stored, hosting, servers: serverSettings, trials };
     const api = createApi(
       createBackend(parts, followers, () => ({
         version: self.version,

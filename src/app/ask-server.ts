@@ -2,7 +2,7 @@ import { SwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
 import type { AnswerId } from '../protocol/answer.ts';
 import { type Message, readMessage } from '../protocol/envelope.ts';
-import { byteLength, type Chunks, join, type RpcError, requestMessage } from '../protocol/jsonrpc.ts';
+import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
 import { parseLossless } from '../protocol/lossless.ts';
 import { Delivery, type Recipient } from '../upstreams/delivery.ts';
 import type { Group } from '../upstreams/group.ts';
@@ -11,7 +11,8 @@ import type { Server } from '../upstreams/server.ts';
 
 export interface Question {
   method: string;
-  params?: unknown;
+  /** As JSON. */
+  paramsText?: string | undefined;
   timeoutMs?: number | undefined;
 }
 
@@ -28,13 +29,16 @@ const nobody = {};
 export function ask(
   server: Server,
   group: Group,
-  { method, params, timeoutMs }: Question,
+  { method, paramsText, timeoutMs }: Question,
   signal: AbortSignal | undefined,
   over: (call: FinishedCall) => void = () => {},
 ): Promise<Answer> {
   const startedAt = performance.now();
-  const message = readMessage(requestMessage(0, method, params));
-  const own = nameOf(params) ?? method;
+  const params = paramsText === undefined ? '' : `,"params":${paramsText}`;
+  const message = readMessage(
+    Buffer.from(`{"jsonrpc":"2.0","id":0,"method":${JSON.stringify(method)}${params}}`),
+  );
+  const own = message.name?.value ?? message.uri?.value ?? method;
   return new Promise((resolve, reject) => {
     const settled = (how: Pick<FinishedCall, 'outcome' | 'isRpcError' | 'error'>, chunks?: Chunks) => {
       signal?.removeEventListener('abort', cancel);
@@ -87,9 +91,4 @@ export function ask(
     signal?.addEventListener('abort', cancel);
     delivery.begin();
   });
-}
-
-function nameOf(params: unknown): string | undefined {
-  const { name, uri } = (params ?? {}) as Record<string, unknown>;
-  return [name, uri].find((value) => typeof value === 'string') as string | undefined;
 }

@@ -1,6 +1,7 @@
 import type { Backend } from '../api/backend.ts';
 import type { StatusView } from '../api/views.ts';
 import { callsBackend } from './backend/calls.ts';
+import { hostedBackend } from './backend/hosted.ts';
 import { importsBackend } from './backend/imports.ts';
 import type { Parts } from './backend/parts.ts';
 import { productsBackend } from './backend/products.ts';
@@ -20,6 +21,7 @@ export function createBackend(parts: Parts, followers: Followers, status: () => 
     products: productsBackend(parts),
     calls: callsBackend(parts),
     imports: importsBackend(parts),
+    hosted: hostedBackend(parts),
     status: async () => status(),
     subscribe: (project, listener) => followers.follow(parts.projects.get(project), listener),
   };

@@ -34,7 +34,8 @@ export function hostedServerOf(row: WorkspaceRow, project: LiveProject): HostedS
   const { provider, restart_policy, ...made } = mcp_config;
   const secrets = project.vault.versions(variablesIn(Object.values(made.environment)));
   return {
-    ...{ id, name, project: project.id, enabled, provider: provider ?? undefined },
+    // What once ran it runs it again: another one would not have its volumes, and might isolate it otherwise.
+    ...{ id, name, project: project.id, enabled, provider: provider ?? row.provider ?? undefined },
     restartPolicy: restart_policy,
     revision: JSON.stringify([made, resource_limits, provider, secrets]),
     memory: memoryOf(metadata),

@@ -4,7 +4,7 @@ import type { HostingSettings } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
 import type { Usage } from '../hosting/driver.ts';
-import type { HostedLog } from '../hosting/log.ts';
+import type { LogLine } from '../hosting/log.ts';
 import type { Condition, Supervisor } from '../hosting/supervisor.ts';
 import type { Store, WorkspaceRow } from '../store/types.ts';
 import type { Server } from '../upstreams/server.ts';
@@ -29,6 +29,12 @@ interface HostingOptions {
 const YIELD_MS = 5_000;
 const DEFAULT_ENGINE = '/var/run/docker.sock';
 
+interface LogListener {
+  line(line: LogLine): void;
+  /** The server is gone. */
+  removed(): void;
+}
+
 /** A hosted server, where it is written down. */
 export interface HostedPlace {
   row: WorkspaceRow;
@@ -40,6 +46,7 @@ export class Hosting implements Hosts {
   private readonly options: HostingOptions;
   private readonly notes: HostedNotes;
   private readonly heartbeats: Heartbeats;
+  private readonly followers = new Set<{ id: string; listener: LogListener }>();
   private supervisor: Supervisor | undefined;
   private loading: Promise<void> | undefined;
   private leave = () => {};
@@ -64,14 +71,25 @@ export class Hosting implements Hosts {
 
   /** What is written down may be another. */
   refresh(): void {
-    if (!this.isHost || this.isClosed) return;
     const places = this.places();
+    const ids = new Set(places.map(({ row }) => row.id));
+    for (const follower of this.followers) {
+      if (ids.has(follower.id)) continue;
+      this.followers.delete(follower);
+      follower.listener.removed();
+    }
+    if (!this.isHost || this.isClosed) return;
     if (this.supervisor === undefined) {
       if (places.length > 0) this.loading ??= this.load().catch((error: Error) => this.loadFailed(error));
       return;
     }
     this.supervisor.apply(places.map(({ row, project }) => hostedServerOf(row, project)));
-    this.heartbeats.keep(new Set(places.map(({ row }) => row.id)));
+    this.heartbeats.keep(ids);
+  }
+
+  /** Settles when what is written down is known to whoever runs it. */
+  async settled(): Promise<void> {
+    await this.loading;
   }
 
   places(): HostedPlace[] {
@@ -89,8 +107,24 @@ export class Hosting implements Hosts {
     return this.supervisor?.condition(id);
   }
 
-  log(id: string): HostedLog | undefined {
-    return this.supervisor?.log(id);
+  /** The last lines of its log. */
+  lines(id: string): readonly LogLine[] {
+    return this.supervisor?.log(id)?.lines ?? [];
+  }
+
+  /** The same, and every line after them. */
+  follow(id: string, listener: LogListener): { lines: readonly LogLine[]; stop(): void } {
+    const log = this.supervisor?.log(id);
+    const unfollow = log?.follow((line) => listener.line(line));
+    const follower = { id, listener };
+    this.followers.add(follower);
+    return {
+      lines: log?.lines ?? [],
+      stop: () => {
+        unfollow?.();
+        this.followers.delete(follower);
+      },
+    };
   }
 
   async usage(id: string): Promise<Usage | undefined> {
@@ -130,7 +164,12 @@ export class Hosting implements Hosts {
     await this.needSupervisor(id).restart(id);
   }
 
-  /** To be asked before it is gone. */
+  /** Fails where another process runs it. */
+  needHere(id: string): void {
+    this.needSupervisor(id);
+  }
+
+  /** Of one that is no longer written down. */
   async removeVolumes(id: string): Promise<string[]> {
     return this.needSupervisor(id).removeVolumes(id);
   }

@@ -2,6 +2,7 @@ import { SwitchboardError } from '../../errors.ts';
 import type { Store } from '../../store/types.ts';
 import type { ReplicaSettings } from '../../upstreams/replica.ts';
 import type { Server } from '../../upstreams/server.ts';
+import type { Hosting } from '../hosting.ts';
 import type { Projects } from '../projects.ts';
 import type { Recorder } from '../recorder.ts';
 import type { Refresher } from '../refresher.ts';
@@ -11,6 +12,8 @@ export interface Parts {
   projects: Projects;
   /** Undefined where Switchboard runs without a database. */
   stored: Stored | undefined;
+  /** Undefined there too. */
+  hosting: Hosting | undefined;
   /** For servers that are tried out. */
   servers: Omit<ReplicaSettings, 'project' | 'variable' | 'redact'>;
   /** Those that are tried out just now. */

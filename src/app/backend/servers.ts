@@ -28,6 +28,7 @@ export function serversBackend(parts: Parts): Backend['servers'] {
       const live = projects.get(project);
       for (let attempt = 1; ; attempt++) {
         const listed = find(live, name);
+        if (listed.hosted !== undefined) throw hostedHere(listed);
         if (listed.row === undefined) return switchFileServer(parts, live, listed, changes, ifVersion);
         try {
           return await changeStored(parts, live, listed.row, changes, ifVersion);
@@ -42,13 +43,17 @@ export function serversBackend(parts: Parts): Backend['servers'] {
     async remove(project, name, ifVersion) {
       const live = projects.get(project);
       const listed = find(live, name);
+      if (listed.hosted !== undefined) throw hostedHere(listed);
       if (listed.row === undefined) throw fromFile(listed, 'remove it there');
       if (listed.row.product_id !== null) throw brought(live, listed.row);
       await change(parts, live, (store) => store.deleteServer(live.id, name, ifVersion));
     },
     async test(project, name) {
       const live = projects.get(project);
-      const { config, problem } = find(live, name);
+      const listed = find(live, name);
+      // Another connection to its one stdin would be in the way of the one that it has.
+      if (listed.hosted !== undefined) throw hostedHere(listed);
+      const { config, problem } = listed;
       if (problem !== undefined) throw new SwitchboardError('invalid_config', problem);
       return tryOut(live, config, parts);
     },
@@ -142,6 +147,14 @@ function fromFile({ name }: ListedServer, what: string): SwitchboardError {
     {
       data: { server: name },
     },
+  );
+}
+
+function hostedHere({ name }: ListedServer): SwitchboardError {
+  return new SwitchboardError(
+    'read_only',
+    `The server "${name}" is hosted: it is changed, removed and looked at under /api/v1/mcp/servers, or with "switchboard hosted".`,
+    { data: { server: name } },
   );
 }
 

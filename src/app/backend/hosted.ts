@@ -1,0 +1,133 @@
+import type { Backend, HostedAnswer } from '../../api/backend.ts';
+import type { HostedSettings } from '../../api/hosted-input.ts';
+import { mergeHosted } from '../../api/merge-hosted.ts';
+import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
+import type { WorkspaceRow } from '../../store/types.ts';
+import { hostedViewOf } from '../hosted-views.ts';
+import type { HostedPlace, Hosting } from '../hosting.ts';
+import { change, needStored, type Parts } from './parts.ts';
+import { checkPlaces } from './places.ts';
+
+/** How often a change is tried that others keep getting ahead of. */
+const ATTEMPTS = 5;
+
+export function hostedBackend(parts: Parts): Backend['hosted'] {
+  const { projects } = parts;
+  return {
+    async list(project) {
+      const hosting = needHosting(parts);
+      const only = project === undefined ? undefined : projects.get(project);
+      const places = hosting.places().filter(({ project: { id } }) => only === undefined || only.id === id);
+      return places.map((place) => hostedViewOf(place, hosting));
+    },
+    async get(id) {
+      const hosting = needHosting(parts);
+      const place = find(hosting, id);
+      return hostedViewOf(place, hosting, await hosting.usage(place.row.id));
+    },
+    async create({ name, project, ...input }) {
+      const hosting = needHosting(parts);
+      const live = projects.get(project);
+      checkPlaces(live, [{ name, group: undefined }]);
+      const row = await change(parts, live, (store) =>
+        store.createHosted(live.id, { name, ...stored(input) }),
+      );
+      await hosting.settled();
+      return hostedViewOf(find(hosting, row.id), hosting);
+    },
+    async change(id, changes, ifVersion) {
+      const hosting = needHosting(parts);
+      for (let attempt = 1; ; attempt++) {
+        const { row, project } = find(hosting, id);
+        const merged = mergeHosted(settingsOf(row), changes);
+        try {
+          await change(parts, project, (store) =>
+            // What was merged is right for that version only.
+            store.changeHosted(row.id, stored(merged), ifVersion ?? row.version),
+          );
+          await hosting.settled();
+          return hostedViewOf(find(hosting, row.id), hosting);
+        } catch (error) {
+          // Somebody else was faster: the change is made to what is there now.
+          const isOutdated = asSwitchboardError(error).code === 'version_conflict';
+          if (!isOutdated || ifVersion !== undefined || attempt === ATTEMPTS) throw error;
+          await needStored(parts).refresher.refresh(project.id);
+        }
+      }
+    },
+    async remove(id, { deleteVolumes }, ifVersion) {
+      const hosting = needHosting(parts);
+      const { row, project } = find(hosting, id);
+      if (deleteVolumes) hosting.needHere(row.id);
+      await change(parts, project, (store) => store.deleteHosted(row.id, ifVersion));
+      if (deleteVolumes) await hosting.removeVolumes(row.id);
+    },
+    async call(id, { method, paramsText, timeoutMs }, signal): Promise<HostedAnswer> {
+      const hosting = needHosting(parts);
+      const { row } = find(hosting, id);
+      if (method === 'initialize' || method.startsWith('notifications/')) throw notForCallers(method);
+      const answer = await hosting.call(row.id, { method, paramsText, timeoutMs }, signal);
+      return 'error' in answer
+        ? { errorText: JSON.stringify(answer.error) }
+        : { resultText: JSON.stringify(answer.result ?? null) };
+    },
+    async restart(id) {
+      const hosting = needHosting(parts);
+      const { row } = find(hosting, id);
+      await hosting.restart(row.id);
+      return hostedViewOf(find(hosting, row.id), hosting);
+    },
+    async log(id) {
+      const hosting = needHosting(parts);
+      return hosting.lines(find(hosting, id).row.id).map(lineView);
+    },
+    followLog(id, listener) {
+      const hosting = needHosting(parts);
+      const { row } = find(hosting, id);
+      const { lines, stop } = hosting.follow(row.id, {
+        line: (line) => listener.line(lineView(line)),
+        removed: () => listener.removed(),
+      });
+      return { lines: lines.map(lineView), stop };
+    },
+  };
+}
+
+function needHosting({ hosting, stored }: Parts): Hosting {
+  if (hosting !== undefined) return hosting;
+  needStored({ stored });
+  throw new Error('There is a database, and nobody who hosts.');
+}
+
+function find(hosting: Hosting, id: string): HostedPlace {
+  const places = hosting.places();
+  const byId = places.find(({ row }) => row.id === id);
+  if (byId !== undefined) return byId;
+  const named = places.filter(({ row }) => row.name === id);
+  if (named.length === 1) return named[0]!;
+  throw named.length === 0
+    ? new SwitchboardError('not_found', `There is no hosted server ${JSON.stringify(id)}.`)
+    : new SwitchboardError(
+        'conflict',
+        `Several projects have a hosted server ${JSON.stringify(id)}: take its id (${named.map(({ row, project }) => `${row.id} in "${project.name}"`).join(', ')}).`,
+      );
+}
+
+function settingsOf({ enabled, resource_limits, mcp_config }: WorkspaceRow): HostedSettings {
+  return { enabled, resource_limits, config: mcp_config };
+}
+
+function stored({ enabled, resource_limits, config }: HostedSettings) {
+  return { enabled, resource_limits, mcp_config: { ...config } };
+}
+
+function notForCallers(method: string): SwitchboardError {
+  const why = method === 'initialize' ? 'Switchboard has done the handshake already' : 'it gets no answer';
+  return new SwitchboardError('invalid_input', `"${method}" cannot be called: ${why}.`, {
+    data: { problems: [{ path: 'method', message: why }] },
+  });
+}
+
+function lineView({ at, line }: { at: Date; line: string }) {
+  return { at: at.toISOString(), line };
+}

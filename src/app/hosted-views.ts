@@ -1,0 +1,82 @@
+import type { HostedView } from '../api/hosted-views.ts';
+import { parseLimits } from '../config/limits.ts';
+import type { Usage } from '../hosting/driver.ts';
+import type { Condition } from '../hosting/supervisor.ts';
+import { memoryOf } from './hosted-rows.ts';
+import type { HostedPlace, Hosting } from './hosting.ts';
+
+const running = new Set<HostedView['status']>(['ready', 'unresponsive']);
+const restarting = new Set<HostedView['status']>(['starting', 'restarting', 'backing_off', 'waiting']);
+const worrying = new Set<HostedView['status']>(['unresponsive', 'backing_off', 'waiting', 'failed']);
+
+/** A hosted server as everybody outside sees it. */
+export function hostedViewOf({ row, project }: HostedPlace, hosting: Hosting, usage?: Usage): HostedView {
+  const { mcp_config, resource_limits } = row;
+  const { environment, provider: requested_provider, ...config } = mcp_config;
+  const now = conditionOf(row, hosting.condition(row.id));
+  const { status, memory } = now;
+  return {
+    ...{ id: row.id, project: project.name, project_id: project.id, name: row.name, ...config },
+    environment: Object.keys(environment),
+    resource_limits,
+    provider: now.provider,
+    requested_provider,
+    provider_workspace_id: now.instanceId,
+    lifecycle: 'persistent',
+    enabled: row.enabled,
+    status,
+    container_status: running.has(status) ? 'running' : restarting.has(status) ? 'restarting' : 'stopped',
+    error: now.reason,
+    next_try: now.nextTry,
+    uptime_seconds: running.has(status) ? secondsSince(now.startedAt) : null,
+    restart_count: memory.restarts,
+    last_crash: memory.lastCrash,
+    health: worrying.has(status) || memory.step > 0 ? 'warning' : 'ok',
+    url: now.url,
+    usage: usage === undefined ? null : usageView(usage, resource_limits),
+    tool_count: project.servers.get(row.name)?.offer?.tools.length ?? null,
+    hosted_here: hosting.runsHere,
+    version: row.version,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+  };
+}
+
+/** What whoever runs it knows; elsewhere what that one has written down. */
+function conditionOf(row: HostedPlace['row'], known: Condition | undefined) {
+  if (known !== undefined) {
+    const { status, reason = null, provider = null, instanceId = null, url = null, memory } = known;
+    const nextTry = known.nextTry?.toISOString() ?? null;
+    const startedAt = known.startedAt?.toISOString() ?? null;
+    return { status, reason, provider, instanceId, url, memory, nextTry, startedAt };
+  }
+  const { reason, next_try, started_at, url } = (row.metadata ?? {}) as Record<string, unknown>;
+  const text = (value: unknown) => (typeof value === 'string' ? value : null);
+  return {
+    status: row.status as HostedView['status'],
+    reason: text(reason),
+    provider: row.provider as HostedView['provider'],
+    instanceId: row.provider_workspace_id,
+    url: text(url),
+    memory: memoryOf(row.metadata),
+    nextTry: text(next_try),
+    startedAt: text(started_at),
+  };
+}
+
+function usageView(
+  { cpuPercent, memoryBytes, diskBytes }: Usage,
+  limits: HostedView['resource_limits'],
+): HostedView['usage'] {
+  const parsed = parseLimits(limits);
+  return {
+    cpu_percent: cpuPercent === undefined ? null : Math.round(cpuPercent * 10) / 10,
+    memory_bytes: Math.round(memoryBytes),
+    memory_limit_bytes: 'limits' in parsed ? parsed.limits.memoryBytes : 0,
+    disk_bytes: diskBytes === undefined ? null : Math.round(diskBytes),
+  };
+}
+
+function secondsSince(time: string | null): number | null {
+  return time === null ? null : Math.max(0, Math.round((Date.now() - Date.parse(time)) / 100) / 10);
+}
