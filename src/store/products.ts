@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Changes, Database } from './database.ts';
-import { checkPlaces } from './places.ts';
+import { checkPlaces, hostedAmong } from './places.ts';
 import { notFound, requireProject } from './projects.ts';
 import { findServers, insertServer, namesTaken, requireDistinct, updateServer } from './servers.ts';
 import type { InstalledProduct, NewProduct, NewServer, ProductRow, ServerRow } from './types.ts';
@@ -30,9 +30,13 @@ export class Products {
       const installed = await findProduct(changes, projectId, input.name);
       const present = await findServers(changes, projectId, input.servers);
       const foreign = present.filter(({ product_id }) => product_id === null || product_id !== installed?.id);
-      const taken = input.servers
-        .map(({ name }) => name)
-        .filter((name) => reserved.includes(name) || foreign.some((server) => server.name === name));
+      const names = input.servers.map(({ name }) => name);
+      const others = new Set([
+        ...reserved,
+        ...foreign.map(({ name }) => name),
+        ...(await hostedAmong(changes, projectId, names)),
+      ]);
+      const taken = names.filter((name) => others.has(name));
       if (taken.length > 0) throw namesTaken(taken, project);
       const product = await writeProduct(changes, projectId, input);
       const servers = await changeServers(changes, product, input.servers);

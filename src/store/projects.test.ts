@@ -48,7 +48,7 @@ describe('a project', () => {
       updated_at: expect.any(Date),
     });
     expect(await store.project(project.id)).toEqual({
-      ...{ project, servers: [], products: [], switches: [], secrets: [] },
+      ...{ project, servers: [], hosted: [], products: [], switches: [], secrets: [] },
     });
   });
 

@@ -1,7 +1,8 @@
 import { SwitchboardError } from '../errors.ts';
 import type { Database, Queries } from './database.ts';
 import { violates } from './failure.ts';
-import type { NewProject, ProjectRow, ProjectState } from './types.ts';
+import { isUuid } from './text.ts';
+import type { NewProject, ProjectRow, ProjectState, WorkspaceRow } from './types.ts';
 
 const DEFAULT_PROJECT = 'default';
 /** The constraint that keeps their names apart. */
@@ -104,6 +105,14 @@ async function readStates(queries: Queries, id: string | undefined): Promise<Pro
     .orderBy('created_at')
     .orderBy('name')
     .execute();
+  const hosted = await queries
+    .selectFrom('agent_workspaces')
+    .selectAll()
+    .where('container_type', '=', 'mcp_server')
+    .$if(id !== undefined, (query) => query.where('project_id', '=', id!))
+    .orderBy('created_at')
+    .orderBy('name')
+    .execute();
   const products = await queries
     .selectFrom('products')
     .select(['id', 'project_id', 'name', 'version'])
@@ -122,12 +131,14 @@ async function readStates(queries: Queries, id: string | undefined): Promise<Pro
     .orderBy('name')
     .execute();
   const serversOf = byProject(servers);
+  const hostedOf = byProject(hosted);
   const productsOf = byProject(products);
   const switchesOf = byProject(switches);
   const secretsOf = byProject(secrets);
   return projects.map((project) => ({
     project,
     servers: serversOf(project.id),
+    hosted: hostedOf(project.id) as unknown as WorkspaceRow[],
     products: productsOf(project.id).map(({ id, name, version }) => ({ id, name, version })),
     switches: switchesOf(project.id).map(({ server_name, tool_name }) => ({ server_name, tool_name })),
     secrets: secretsOf(project.id),
@@ -166,8 +177,4 @@ async function nameTaken<Result>(name: string | undefined, work: () => Promise<R
       data: { names: [name] },
     });
   }
-}
-
-function isUuid(text: string): boolean {
-  return /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text);
 }

@@ -1,7 +1,7 @@
 import { SwitchboardError } from '../errors.ts';
 import type { Changes, Database } from './database.ts';
 import { violates } from './failure.ts';
-import { checkPlaces } from './places.ts';
+import { checkPlaces, hostedAmong } from './places.ts';
 import { notFound, requireProject, requireVersion } from './projects.ts';
 import type { NewServer, ProjectRow, ServerRow } from './types.ts';
 
@@ -21,8 +21,11 @@ export class ServerRows {
       const project = await requireProject(changes, projectId);
       requireDistinct(servers);
       const present = await findServers(changes, projectId, servers);
-      const taken = present.filter(({ product_id }) => !replace || product_id !== null);
-      if (taken.length > 0) throw namesTaken(taken.map(nameOf), project);
+      const taken = [
+        ...present.filter(({ product_id }) => !replace || product_id !== null).map(nameOf),
+        ...(await hostedAmong(changes, projectId, servers.map(nameOf))),
+      ];
+      if (taken.length > 0) throw namesTaken(taken.toSorted(), project);
       const rows: ServerRow[] = [];
       for (const server of servers) {
         const before = present.find(({ name }) => name === server.name);
@@ -46,6 +49,8 @@ export class ServerRows {
     return this.database.write(async (changes) => {
       const project = await requireProject(changes, projectId);
       const server = await requireServer(changes, project, name, expectedVersion);
+      const taken = input.name === undefined ? [] : await hostedAmong(changes, projectId, [input.name]);
+      if (taken.length > 0) throw namesTaken(taken, project);
       const changed = await updateServer(changes, server, input).catch((error: unknown) => {
         if (violates(error, NAMES) && input.name !== undefined) throw namesTaken([input.name], project);
         throw error;

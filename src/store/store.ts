@@ -6,6 +6,7 @@ import { endClient, newClient } from './client.ts';
 import { Database } from './database.ts';
 import { type EmbeddedPostgres, startEmbedded } from './embedded.ts';
 import { isUnavailable, reasonOf } from './failure.ts';
+import { HostLock } from './host-lock.ts';
 import { openKeyring } from './keyring.ts';
 import { Listener } from './listener.ts';
 import { migrate } from './migrate.ts';
@@ -15,6 +16,7 @@ import { Secrets } from './secrets.ts';
 import { ServerRows } from './servers.ts';
 import { setSwitch } from './switches.ts';
 import type { Store, StoreOptions } from './types.ts';
+import { Workspaces } from './workspaces.ts';
 
 export type * from './types.ts';
 
@@ -58,6 +60,8 @@ async function connect(
   await listener.start();
   const projects = new Projects(database);
   const servers = new ServerRows(database);
+  const workspaces = new Workspaces(database);
+  const locks = new Set<HostLock>();
   const products = new Products(database);
   const secrets = new Secrets(database, keyring);
   const calls = new Calls(database);
@@ -84,6 +88,16 @@ async function connect(
     createServers: (...creation) => servers.create(...creation),
     changeServer: (...change) => servers.change(...change),
     deleteServer: (...deletion) => servers.delete(...deletion),
+    createHosted: (...creation) => workspaces.create(...creation),
+    changeHosted: (...change) => workspaces.change(...change),
+    deleteHosted: (...deletion) => workspaces.delete(...deletion),
+    noteHosted: (...note) => workspaces.note(...note),
+    host(tell) {
+      const lock = new HostLock(address, tell);
+      locks.add(lock);
+      lock.start();
+      return () => void lock.release().then(() => locks.delete(lock));
+    },
     installProduct: (...installation) => products.install(...installation),
     products: (projectId) => products.list(projectId),
     removeProduct: (...removal) => products.remove(...removal),
@@ -98,7 +112,8 @@ async function connect(
     deleteOldCalls: () => calls.deleteOld(),
     async close() {
       followers.clear();
-      await Promise.all([listener.close(), database.close()]);
+      const released = [...locks].map((lock) => lock.release());
+      await Promise.all([...released, listener.close(), database.close()]);
       await embedded?.stop();
     },
   };

@@ -28,3 +28,8 @@ export function storableJson(json: string): string {
     half !== undefined ? '\\ufffd' : nul !== undefined ? '' : found,
   );
 }
+
+/** Asked with anything else, the database would refuse the question. */
+export function isUuid(text: string): boolean {
+  return /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text);
+}

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { administer, freshDatabase } from '../../test/helpers/database.ts';
+import { proxyDatabase } from '../../test/helpers/database-proxy.ts';
+import { Inbox } from '../../test/helpers/inbox.ts';
+import { openTestStore } from '../../test/helpers/store.ts';
+import { addressOf } from './address.ts';
+import { HostLock } from './host-lock.ts';
+import type { Store } from './types.ts';
+
+function host(store: Store) {
+  const told = new Inbox<boolean>();
+  const stop = store.host((isHost) => told.add(isHost));
+  return { told, stop, becomes: (isHost: boolean) => told.next((each) => each === isHost) };
+}
+
+describe('of the processes on one database', () => {
+  it('one hosts, and the next one when it stops', async () => {
+    await using database = await freshDatabase();
+    await using first = await openTestStore({ url: database.url });
+    await using second = await openTestStore({ url: database.socketUrl });
+    const one = host(first);
+    await one.told.first((isHost) => isHost);
+    const other = host(second);
+    const third = host(second);
+    one.stop();
+    // Which of those that wait is next is for the database to say.
+    await Promise.race([other.told.first(Boolean), third.told.first(Boolean)]);
+    const [next, last] = other.told.items.length > 0 ? [other, third] : [third, other];
+    expect([one.told.items, next.told.items, last.told.items]).toEqual([[true], [true], []]);
+    next.stop();
+    await last.told.first(Boolean);
+    expect([one.told.items, next.told.items]).toEqual([[true], [true]]);
+  });
+
+  it('one hosts, and the next one when it is closed', async () => {
+    await using database = await freshDatabase();
+    const first = await openTestStore({ url: database.url });
+    await using second = await openTestStore({ url: database.url });
+    const one = host(first);
+    await one.told.first(Boolean);
+    const other = host(second);
+    await first[Symbol.asyncDispose]();
+    await other.told.first(Boolean);
+    expect(one.told.items).toEqual([true]);
+  });
+
+  it('another hosts when the connection of the first is lost, which waits for its turn then', async () => {
+    await using database = await freshDatabase();
+    await using proxy = await proxyDatabase(database.url);
+    await using first = await openTestStore({ url: proxy.url });
+    await using second = await openTestStore({ url: database.url });
+    const one = host(first);
+    await one.told.first(Boolean);
+    const other = host(second);
+    const lost = one.becomes(false);
+    proxy.cut();
+    await lost;
+    await other.told.first(Boolean);
+    proxy.restore();
+    await expect.poll(() => first.isConnected).toBe(true);
+    other.stop();
+    await one.becomes(true);
+    expect(one.told.items).toEqual([true, false, true]);
+    expect(other.told.items).toEqual([true]);
+  });
+
+  it('one that was cut off by an administrator hosts again, where there is no other', async () => {
+    await using database = await freshDatabase();
+    await using store = await openTestStore({ url: database.url });
+    const one = host(store);
+    await one.told.first(Boolean);
+    const again = one.becomes(true);
+    await administer(
+      `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND database =
+        (SELECT oid FROM pg_database WHERE datname = '${database.name}')`,
+    );
+    await again;
+    expect(one.told.items).toEqual([true, false, true]);
+  });
+
+  it('one whose connection is silent does not host', { timeout: 30_000 }, async () => {
+    await using database = await freshDatabase();
+    await using proxy = await proxyDatabase(database.url);
+    const told = new Inbox<boolean>();
+    const lock = new HostLock(addressOf(proxy.url), (isHost) => told.add(isHost), 10);
+    lock.start();
+    await told.first(Boolean);
+    proxy.freeze();
+    await told.first((isHost) => !isHost);
+    proxy.restore();
+    await told.several(2, Boolean);
+    expect(told.items).toEqual([true, false, true]);
+    await lock.release();
+  });
+
+  it('one that stops before it could host never does', async () => {
+    await using database = await freshDatabase();
+    await using store = await openTestStore({ url: database.url });
+    const one = host(store);
+    one.stop();
+    const other = host(store);
+    await other.told.first(Boolean);
+    expect(one.told.items).toEqual([]);
+  });
+});

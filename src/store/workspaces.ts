@@ -1,0 +1,102 @@
+import { SwitchboardError } from '../errors.ts';
+import type { Changes, Database } from './database.ts';
+import { checkPlaces, hostedAmong } from './places.ts';
+import { requireProject, requireVersion } from './projects.ts';
+import { findServers, namesTaken } from './servers.ts';
+import { isUuid } from './text.ts';
+import type { NewWorkspace, WorkspaceChanges, WorkspaceNote, WorkspaceRow } from './types.ts';
+
+const settings = ['enabled', 'resource_limits', 'mcp_config'] as const;
+const findings = ['status', 'provider', 'provider_workspace_id', 'metadata'] as const;
+
+/** The rows of hosted servers. */
+export class Workspaces {
+  private readonly database: Database;
+
+  constructor(database: Database) {
+    this.database = database;
+  }
+
+  create(projectId: string, input: NewWorkspace): Promise<WorkspaceRow> {
+    return this.database.write(async (changes) => {
+      const project = await requireProject(changes, projectId);
+      const { name, enabled, resource_limits, mcp_config } = input;
+      const taken = [
+        ...(await findServers(changes, projectId, [{ name }])),
+        ...(await hostedAmong(changes, projectId, [name])),
+      ];
+      if (taken.length > 0) throw namesTaken([name], project);
+      const row = await changes
+        .insertInto('agent_workspaces')
+        .values({
+          ...{ project_id: projectId, name, enabled, resource_limits: { ...resource_limits } },
+          mcp_config: { ...mcp_config },
+          provider: mcp_config.provider,
+          status: enabled ? 'starting' : 'stopped',
+        })
+        .returningAll()
+        .executeTakeFirstOrThrow();
+      await checkPlaces(changes, projectId, [name]);
+      return row as unknown as WorkspaceRow;
+    });
+  }
+
+  change(id: string, input: WorkspaceChanges, expectedVersion: number | undefined): Promise<WorkspaceRow> {
+    return this.database.write(async (changes) => {
+      const row = await requireWorkspace(changes, id, expectedVersion);
+      const values = chosen(settings, input);
+      if (Object.keys(values).length === 0) return row;
+      const changed = await changes
+        .updateTable('agent_workspaces')
+        .set(values)
+        .where('id', '=', id)
+        .returningAll()
+        .executeTakeFirst();
+      // One that is as it was before is not written.
+      return (changed as unknown as WorkspaceRow | undefined) ?? row;
+    });
+  }
+
+  delete(id: string, expectedVersion: number | undefined): Promise<void> {
+    return this.database.write(async (changes) => {
+      await requireWorkspace(changes, id, expectedVersion);
+      await changes.deleteFrom('agent_workspaces').where('id', '=', id).execute();
+    });
+  }
+
+  note(id: string, note: Partial<WorkspaceNote>): Promise<void> {
+    const values = chosen(findings, note);
+    if (Object.keys(values).length === 0) return Promise.resolve();
+    return this.database.run(async (queries) => {
+      await queries.updateTable('agent_workspaces').set(values).where('id', '=', id).execute();
+    });
+  }
+}
+
+async function requireWorkspace(
+  changes: Changes,
+  id: string,
+  expectedVersion: number | undefined,
+): Promise<WorkspaceRow> {
+  const row = isUuid(id)
+    ? await changes
+        .selectFrom('agent_workspaces')
+        .selectAll()
+        .where('id', '=', id)
+        .forUpdate()
+        .executeTakeFirst()
+    : undefined;
+  if (row === undefined) {
+    throw new SwitchboardError('not_found', `There is no hosted server with the id "${id}".`);
+  }
+  requireVersion(`hosted server "${row.name}"`, row.version, expectedVersion);
+  return row as unknown as WorkspaceRow;
+}
+
+/** Those of the columns that something is said of. */
+function chosen(columns: readonly string[], values: object): Record<string, unknown> {
+  const given = values as Record<string, unknown>;
+  return Object.fromEntries(
+    columns.flatMap((column) => (given[column] === undefined ? [] : [[column, given[column]]])),
+  );
+}
