@@ -1,5 +1,6 @@
 /** Ends an engine of the tests with all that it runs, and removes what it made: program, for the folder that it is given. */
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -26,8 +27,9 @@ export async function removeEngine(folder: string): Promise<void> {
   const settings = readSettings(folder);
   if (settings !== undefined) {
     retireSettings(folder);
+    const sockets = shimSockets(folder);
     await untilGone('Processes', () => [...programsOf(folder), ...processesIn(settings)], kill);
-    for (const socket of shimSockets(folder)) rmSync(socket, { force: true });
+    for (const socket of sockets) rmSync(socket, { force: true });
     await untilGone(
       'Mounts',
       () => mountsBelow(folder),
@@ -97,14 +99,24 @@ function processesIn(settings: EngineSettings): number[] {
   return [...new Set(inGroups)].map(Number).filter((pid) => pid > 0);
 }
 
-/** Outside of the folder, because a path to a socket must be short. */
+/**
+ * Outside of the folder, because a path to a socket must be short. A container that runs has it written down; one that could
+ * not be started has not, and yet its shim may still be there.
+ */
 function shimSockets(folder: string): string[] {
   const containers = join(folder, 'exec/containerd/daemon/io.containerd.runtime.v2.task/moby');
-  if (!existsSync(containers)) return [];
-  return readdirSync(containers)
-    .map((id) => readIfThere(join(containers, id, 'address')).trim())
-    .filter((address) => address.startsWith('unix:///'))
-    .map((address) => address.slice('unix://'.length));
+  const ids = new Set(existsSync(containers) ? readdirSync(containers) : []);
+  for (const pid of programsOf(folder)) {
+    const args = readIfThere(`/proc/${pid}/cmdline`).split('\0');
+    if (args.includes('-id')) ids.add(args[args.indexOf('-id') + 1]!);
+  }
+  return [...ids].map((id) => shimSocketOf(folder, id));
+}
+
+/** How containerd names it. */
+export function shimSocketOf(folder: string, id: string): string {
+  const name = `${folder}/exec/containerd/containerd.sock/moby/${id}`;
+  return `/run/containerd/s/${createHash('sha256').update(name).digest('hex')}`;
 }
 
 /** The last one that was mounted is the first to go. */
