@@ -13,7 +13,9 @@ import { Heartbeats } from './heartbeats.ts';
 import { HostedNotes } from './hosted-notes.ts';
 import { hostedServerOf } from './hosted-rows.ts';
 import type { LiveProject } from './live-project.ts';
+import { Mask } from './mask.ts';
 import type { Projects } from './projects.ts';
+import { spellingsOf } from './spellings.ts';
 
 interface HostingOptions {
   settings: HostingSettings;
@@ -27,6 +29,8 @@ interface HostingOptions {
 
 /** Another process is given this long to be the same one, come back, before what runs here is left to it. */
 const YIELD_MS = 5_000;
+/** Shorter values stand in too many other texts. */
+const SHORTEST_MASKED = 8;
 const DEFAULT_ENGINE = '/var/run/docker.sock';
 
 interface LogListener {
@@ -46,6 +50,8 @@ export class Hosting implements Hosts {
   private readonly options: HostingOptions;
   private readonly notes: HostedNotes;
   private readonly heartbeats: Heartbeats;
+  /** By the rows that they are made from. */
+  private readonly masks = new WeakMap<readonly WorkspaceRow[], Mask>();
   private readonly followers = new Set<{ id: string; listener: LogListener }>();
   private supervisor: Supervisor | undefined;
   private loading: Promise<void> | undefined;
@@ -222,10 +228,9 @@ export class Hosting implements Hosts {
       ...{ home, children, owner: ownerOf(projects), e2b: { apiKey, domain } },
     });
     if (this.isClosed || !this.isHost) return;
-    const redact = (project: string, text: string) => projects.lookUp(project)?.vault.redact(text) ?? text;
     this.supervisor = new Supervisor(
       drivers,
-      { redact },
+      { redact: (project, text) => this.redact(project, text) },
       {
         warned,
         changed: (id, condition) => this.notes.note(id, condition),
@@ -233,6 +238,20 @@ export class Hosting implements Hosts {
       },
     );
     this.refresh();
+  }
+
+  /** Without the secrets of its project, and without the values that its servers are started with. */
+  private redact(id: string, text: string): string {
+    const project = this.options.projects.lookUp(id);
+    if (project === undefined) return text;
+    let mask = this.masks.get(project.hosted);
+    if (mask === undefined) {
+      const values = project.hosted.flatMap(({ mcp_config }) => Object.values(mcp_config.environment));
+      const long = values.filter((value) => value.length >= SHORTEST_MASKED && !value.startsWith('${'));
+      mask = new Mask(long.flatMap(spellingsOf));
+      this.masks.set(project.hosted, mask);
+    }
+    return mask.apply(project.vault.redact(text));
   }
 
   private loadFailed(error: Error): void {
