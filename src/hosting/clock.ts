@@ -46,6 +46,28 @@ export async function within<T>(promise: Promise<T>, ms: number): Promise<T> {
   }
 }
 
+/** Lets others wait for the next change of something. */
+export class Changes {
+  private readonly waiting = new Set<() => void>();
+
+  /** Settles with the next change, or after that time. */
+  next(ms?: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = ms === undefined ? undefined : setTimeout(() => heard(), ms).unref();
+      const heard = () => {
+        clearTimeout(timer);
+        this.waiting.delete(heard);
+        resolve();
+      };
+      this.waiting.add(heard);
+    });
+  }
+
+  tell(): void {
+    for (const heard of [...this.waiting]) heard();
+  }
+}
+
 function tooLong(ms: number): SwitchboardError {
   return new SwitchboardError('internal', `It was not done within ${ms / 1_000} s.`);
 }

@@ -1,16 +1,10 @@
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { asleep, unlessAborted, within } from './clock.ts';
-import type { Attachment, Condition, HostedServer, HostedStatus, LastCrash } from './condition.ts';
+import { asleep, Changes, unlessAborted, within } from './clock.ts';
+import type { Attachment, Condition, HostedServer, HostedStatus } from './condition.ts';
+import { CrashHistory, type End } from './crash-history.ts';
 import type { Driver, Exit, Instance, InstanceEvents, InstanceSpec, Provider, Usage } from './driver.ts';
 import { HostedLog, LastLines } from './log.ts';
-import {
-  afterExit,
-  type Decision,
-  noCrashes,
-  type RestartRules,
-  type RestartState,
-  remainingDelayMs,
-} from './restart-policy.ts';
+import type { RestartRules } from './restart-policy.ts';
 import { describeExit, Run } from './run.ts';
 
 export interface Timing {
@@ -44,6 +38,7 @@ interface Hold {
   isUnspecified: boolean;
 }
 
+const SWITCHED_OFF = 'It is switched off.';
 /** What is left of an instance that ended by itself goes within that time. It is started anew within 5 s. */
 const REMAINS_MS = 3_000;
 /** A driver that takes so much longer to stop an instance than it was given is not waited for. */
@@ -61,6 +56,8 @@ export class Hosted {
   private server: HostedServer;
   /** `leaving`: it is no longer to be run; `ending`: nothing is. */
   private fate: 'kept' | 'leaving' | 'ending' | 'released' = 'kept';
+  /** Why it is not to run, where it is not. */
+  private ceased: string | undefined;
   private isOver = false;
   private step = new AbortController();
   private done: Promise<void> | undefined;
@@ -70,9 +67,7 @@ export class Hosted {
   /** Where something of it may still be, because it was lost or could not be stopped. */
   private leftover: Driver | undefined;
 
-  private crashes: RestartState;
-  private restarts: number;
-  private lastCrash: LastCrash | null;
+  private readonly history: CrashHistory;
   /** Whether the next start makes up for a crash. */
   private isRestart = false;
   private hold: Hold | undefined;
@@ -82,18 +77,14 @@ export class Hosted {
   private timesAway = 0;
   /** Of those who restart it by hand. */
   private asked: PromiseWithResolvers<void> | undefined;
-  private readonly waiting = new Set<() => void>();
+  private readonly changes = new Changes();
 
   constructor(server: HostedServer, timing: Timing, around: Surroundings) {
-    const { memory } = server;
     this.server = server;
     this.timing = timing;
     this.around = around;
     this.log = new HostedLog((text) => around.redact(this.server.project, text));
-    this.restarts = memory.restarts;
-    this.lastCrash = memory.lastCrash;
-    const times = memory.crashes.map((at) => Date.parse(at)).filter((at) => !Number.isNaN(at));
-    this.crashes = { crashes: times, step: memory.step };
+    this.history = new CrashHistory(server.memory, timing.restarts);
     this.condition = this.describe(server.enabled ? 'starting' : 'stopped', undefined, undefined);
   }
 
@@ -130,7 +121,7 @@ export class Hosted {
     if (this.fate === 'leaving') this.fate = 'kept';
     if (this.fate !== 'kept') return true;
     if (!server.enabled) {
-      if (wasWanted) this.cease('it was switched off');
+      if (wasWanted) this.cease(SWITCHED_OFF);
       return true;
     }
     const isAnother = server.revision !== before.revision;
@@ -144,19 +135,19 @@ export class Hosted {
   leave(): void {
     if (this.fate !== 'kept') return;
     this.fate = 'leaving';
-    this.cease('it was removed');
+    this.cease('It was removed.');
   }
 
   /** Settles when it does not run any more after it was told to leave. */
   async untilLeft(): Promise<void> {
     while (!this.isOver && (this.run !== undefined || this.condition.status !== 'stopped'))
-      await this.change();
+      await this.changes.next();
   }
 
   /** Stops it for good. Settles in any case. */
   async end(): Promise<void> {
     if (this.fate !== 'released') this.fate = 'ending';
-    this.cease('Switchboard is stopping');
+    this.cease('Switchboard was stopped.');
     await within(this.begin(), this.timing.stopGraceMs + STOP_MARGIN_MS).catch(() => {});
   }
 
@@ -169,19 +160,16 @@ export class Hosted {
       this.run = undefined;
       run.instance.release?.();
     }
-    this.cease('another Switchboard takes over');
+    this.cease('Another Switchboard takes over.');
   }
 
   restart(): Promise<void> {
     if (this.asked !== undefined) return this.asked.promise;
-    if (!this.isWanted) {
-      const why = 'It is switched off: enable it, and it is started.';
-      return Promise.reject(this.unavailable(why));
-    }
+    if (!this.isWanted) return Promise.reject(this.unavailable(this.ceased ?? SWITCHED_OFF));
     this.asked = Promise.withResolvers();
     // Whoever asked may have gone.
     this.asked.promise.catch(() => {});
-    this.restarts = 0;
+    this.history.reset();
     this.log.add('restarted by hand');
     this.startSoon('It is restarted by hand.');
     return this.asked.promise;
@@ -213,7 +201,7 @@ export class Hosted {
       if (found !== undefined) return found;
       const leftMs = until - performance.now();
       if (leftMs <= 0) throw this.unavailable(`It is still being started (${this.condition.status}).`);
-      await this.change(leftMs);
+      await this.changes.next(leftMs);
     }
   }
 
@@ -221,8 +209,9 @@ export class Hosted {
   private attachment(): Attachment | SwitchboardError | undefined {
     const { run } = this;
     const { status, reason } = this.condition;
-    if (!this.isWanted) return this.unavailable('It is stopped.');
-    if (run?.isAlive) return run.attachment ?? this.unavailable('It has neither stdio nor a port.');
+    if (!this.isWanted) return this.unavailable(this.ceased ?? SWITCHED_OFF);
+    if (run?.isAlive && this.isRight(run))
+      return run.attachment ?? this.unavailable('It has neither stdio nor a port.');
     if (run !== undefined || status === 'starting' || status === 'restarting') return undefined;
     return this.unavailable(reason ?? `Its status is ${status}.`);
   }
@@ -230,8 +219,7 @@ export class Hosted {
   private async live(): Promise<void> {
     this.showFirst();
     while (await this.next());
-    this.isOver = true;
-    this.wake();
+    this.changes.tell();
   }
 
   /** Does what is to be done next. False where there is nothing any more. */
@@ -256,14 +244,14 @@ export class Hosted {
 
   /** There is no instance, and there is to be none. */
   private async rest(signal: AbortSignal): Promise<boolean> {
-    if (this.condition.status !== 'stopped') this.show('stopped');
-    if (this.fate === 'ending' || this.fate === 'released') return false;
-    if (this.leftover !== undefined) {
-      await this.clearLeftover(this.leftover, signal);
-      return true;
+    if (this.condition.status !== 'stopped') this.show('stopped', this.ceased);
+    const isUrgent = this.fate === 'ending' || this.fate === 'released';
+    if (isUrgent || (this.fate === 'leaving' && this.leftover === undefined)) {
+      this.isOver = true;
+      return false;
     }
-    if (this.fate === 'leaving') return false;
-    await asleep(signal);
+    if (this.leftover !== undefined) await this.clearLeftover(this.leftover, signal);
+    else await asleep(signal);
     return true;
   }
 
@@ -282,11 +270,13 @@ export class Hosted {
 
   /** Until something happens. A run that lasts ends a crash loop. */
   private async watch(run: Run, signal: AbortSignal): Promise<void> {
-    if (this.crashes.step === 0) return asleep(signal);
+    // Something else was wanted for a moment only.
+    if (this.condition.status !== 'ready' && this.condition.status !== 'unresponsive') this.show('ready');
+    if (!this.history.isLoop) return asleep(signal);
     const { windowMs } = this.timing.restarts;
     await asleep(signal, Math.max(0, windowMs - run.uptimeMs));
     if (signal.aborted) return;
-    this.crashes = noCrashes;
+    this.history.forgive();
     this.log.add(`has run for ${windowMs / 1_000} s: it is in no crash loop any more`);
     this.show(this.condition.status, this.condition.reason);
   }
@@ -298,23 +288,16 @@ export class Hosted {
     await unlessAborted(this.around.cleared(driver), signal);
     if (signal.aborted) return;
     const { server } = this;
-    let spec: InstanceSpec;
-    try {
-      spec = server.spec();
-    } catch (error) {
-      const problem = asSwitchboardError(error);
-      this.refuse(problem, { isUnspecified: true });
-      this.settleAsked(problem);
-      return;
-    }
     const lastLines = new LastLines();
     const events: InstanceEvents = { log: (line) => lastLines.add(this.log.add(line)) };
+    let spec: InstanceSpec | undefined;
     try {
+      spec = server.spec();
       const instance = await this.adoptOrStart(driver, spec, events, signal);
       this.started(new Run(driver, instance, server.revision, lastLines), signal);
     } catch (error) {
       if (driver.survivors !== undefined) this.leftover = driver;
-      if (!signal.aborted) await this.startFailed(driver, error, signal);
+      if (!signal.aborted) await this.startFailed(driver, error, spec === undefined, signal);
     }
   }
 
@@ -367,7 +350,7 @@ export class Hosted {
     });
     // Something else is wanted already: the next step sees to it.
     if (signal.aborted) return;
-    if (this.isRestart) this.restarts++;
+    if (this.isRestart) this.history.restarted();
     this.isRestart = false;
     this.settleAsked(undefined);
     this.log.add(`runs (${run.driver.provider}, ${run.instance.id})`);
@@ -375,7 +358,12 @@ export class Hosted {
     this.around.running(this.id);
   }
 
-  private async startFailed(driver: Driver, error: unknown, signal: AbortSignal): Promise<void> {
+  private async startFailed(
+    driver: Driver,
+    error: unknown,
+    isUnspecified: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
     const away = await unlessAborted(
       driver.unavailable().catch(() => undefined),
       signal,
@@ -389,8 +377,11 @@ export class Hosted {
     // A fault of ours may pass: only what was said to stay is taken for that.
     const isLasting =
       error instanceof SwitchboardError && !problem.kind.retryable && problem.code !== 'internal';
-    if (isLasting) this.refuse(problem, { isUnspecified: false });
-    else this.crashed(`could not be started: ${problem.message}`, '', undefined, problem.message);
+    if (isLasting) this.refuse(problem, { isUnspecified });
+    else {
+      const end = { exit: undefined, reason: problem.message, uptimeMs: 0 };
+      this.plan(end, `could not be started: ${withoutPeriod(problem.message)}`, '');
+    }
     this.settleAsked(problem);
   }
 
@@ -427,65 +418,34 @@ export class Hosted {
       return;
     }
     const how = describeExit(exit);
-    this.crashed(how, run.lastLines.text, exit, exit.reason ?? how, run.uptimeMs);
+    this.plan({ exit, reason: exit.reason ?? how, uptimeMs: run.uptimeMs }, how, run.lastLines.text);
     await within(run.instance.stop(REMAINS_MS), REMAINS_MS + 500).catch(() => {
       this.leftover = run.driver;
     });
   }
 
-  private crashed(
-    how: string,
-    lastWords: string,
-    exit: Exit | undefined,
-    reason: string,
-    uptimeMs = 0,
-  ): void {
-    const now = Date.now();
-    const facts = exit ?? { code: undefined, isLost: false };
-    const decision = afterExit(
-      this.crashes,
-      facts,
-      this.server.restartPolicy,
-      uptimeMs,
-      now,
-      this.timing.restarts,
-    );
-    this.crashes = decision.state;
-    if (decision.action === 'stay' && decision.status === 'stopped') {
-      this.hold = { isUnspecified: false };
-      this.log.add(`${how}; it is not started again (restart policy ${this.server.restartPolicy})`);
-      this.show('stopped', sentence(how));
-    } else {
-      this.lastCrash = {
-        at: new Date(now).toISOString(),
-        exit_code: exit?.code ?? null,
-        signal: exit?.signal ?? null,
-        reason,
-      };
-      this.plan(decision, how, lastWords);
-    }
-  }
-
-  private plan(decision: Decision, how: string, lastWords: string): void {
+  /** What comes after an end. */
+  private plan(end: End, how: string, lastWords: string): void {
+    const decision = this.history.ended(end, this.server.restartPolicy);
     const quote = lastWords === '' ? '' : ` Its last words: ${lastWords}`;
-    if (decision.action !== 'restart') {
-      this.hold = { isUnspecified: false };
-      this.warn(`${how}. It is not started again (restart policy ${this.server.restartPolicy}).${quote}`);
-      this.show('failed', sentence(how));
+    if (decision.action === 'restart') {
+      const { delayMs, isLoop } = decision;
+      this.isRestart = true;
+      this.dueAt = performance.now() + delayMs;
+      const nextTry = new Date(Date.now() + delayMs);
+      const when = delayMs === 0 ? 'at once' : `in ${delayMs / 1_000} s`;
+      const loop = isLoop ? 'It is in a crash loop. ' : '';
+      this.warn(`${how}. ${loop}It is started again ${when}.`, quote);
+      if (isLoop) this.show('backing_off', `${loop}It ${how}.`, nextTry);
+      else this.show('restarting', `It ${how}.`, nextTry);
       return;
     }
-    const { delayMs, isLoop } = decision;
-    this.isRestart = true;
-    this.dueAt = performance.now() + delayMs;
-    const seconds = `${delayMs / 1_000} s`;
-    if (isLoop) {
-      const loop = `It is in a crash loop: the next start is in ${seconds}.`;
-      this.warn(`${how}. ${loop}${quote}`);
-      this.show('backing_off', `${sentence(how)} ${loop}`, new Date(Date.now() + delayMs));
-    } else {
-      this.warn(`${how}. It is started again ${delayMs === 0 ? 'at once' : `in ${seconds}`}.${quote}`);
-      this.show('restarting', sentence(how), new Date(Date.now() + delayMs));
-    }
+    this.hold = { isUnspecified: false };
+    const isFailure = decision.action === 'stay' && decision.status === 'failed';
+    const words = `${how}. It is not started again (restart policy ${this.server.restartPolicy}).`;
+    if (isFailure) this.warn(words, quote);
+    else this.log.add(words);
+    this.show(isFailure ? 'failed' : 'stopped', `It ${how}.`);
   }
 
   private async stopRun(run: Run): Promise<void> {
@@ -507,7 +467,7 @@ export class Hosted {
 
   /** What is left of a delay that was set before Switchboard was started is waited for. */
   private showFirst(): void {
-    const leftMs = remainingDelayMs(this.crashes, Date.now(), this.timing.restarts);
+    const leftMs = this.history.delayLeftMs;
     if (leftMs === 0 || !this.isWanted) {
       this.show(this.condition.status);
       return;
@@ -520,7 +480,7 @@ export class Hosted {
 
   /** Whatever was in the way of a start counts no more. */
   private startSoon(why: string | undefined): void {
-    this.crashes = noCrashes;
+    this.history.forgive();
     this.hold = undefined;
     this.isRestart = false;
     this.dueAt = 0;
@@ -542,10 +502,11 @@ export class Hosted {
 
   /** It is not to run, at least for now. */
   private cease(why: string): void {
+    this.ceased = why;
     this.hold = undefined;
-    this.settleAsked(this.unavailable(`${why[0]!.toUpperCase()}${why.slice(1)}.`));
+    this.settleAsked(this.unavailable(why));
     this.interrupt();
-    this.wake();
+    this.changes.tell();
   }
 
   private interrupt(): void {
@@ -575,17 +536,16 @@ export class Hosted {
     );
   }
 
-  private warn(what: string): void {
-    // What was quoted is masked already; reasons may quote too.
-    const text = this.around.redact(this.server.project, what);
-    this.log.add(text);
-    if (this.fate !== 'released') this.around.warned(`Hosted server "${this.server.name}" ${text}`);
+  /** What is quoted of its log is there already, with its secrets masked. */
+  private warn(what: string, quote = ''): void {
+    const shown = this.log.add(what);
+    if (this.fate !== 'released') this.around.warned(`Hosted server "${this.server.name}" ${shown}${quote}`);
   }
 
   private show(status: HostedStatus, reason?: string, nextTry?: Date): void {
     this.condition = this.describe(status, reason, nextTry);
     if (this.fate !== 'released') this.around.changed(this.id, this.condition);
-    this.wake();
+    this.changes.tell();
   }
 
   private describe(status: HostedStatus, reason: string | undefined, nextTry: Date | undefined): Condition {
@@ -601,33 +561,11 @@ export class Hosted {
       instanceId: run?.instance.id,
       startedAt: run?.instance.startedAt,
       url: run?.instance.url,
-      memory: {
-        restarts: this.restarts,
-        lastCrash: this.lastCrash,
-        crashes: this.crashes.crashes.map((at) => new Date(at).toISOString()),
-        step: this.crashes.step,
-      },
+      memory: this.history.memory,
     };
-  }
-
-  /** Settles with the next change of its condition, or after that time. */
-  private change(ms?: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = ms === undefined ? undefined : setTimeout(() => heard(), ms).unref();
-      const heard = () => {
-        clearTimeout(timer);
-        this.waiting.delete(heard);
-        resolve();
-      };
-      this.waiting.add(heard);
-    });
-  }
-
-  private wake(): void {
-    for (const heard of [...this.waiting]) heard();
   }
 }
 
-function sentence(how: string): string {
-  return `It ${how}.`;
+function withoutPeriod(text: string): string {
+  return text.replace(/\.$/, '');
 }

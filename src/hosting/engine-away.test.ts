@@ -1,0 +1,241 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { EngineLikeDriver, Ground, probe, quick, type Watched } from '../../test/helpers/supervised.ts';
+
+async function onEngine() {
+  const ground = await Ground.make();
+  const driver = new EngineLikeDriver(ground.processes);
+  return {
+    ground,
+    driver,
+    supervise: () => ground.supervise({}, driver),
+    [Symbol.asyncDispose]: () => ground[Symbol.asyncDispose](),
+  };
+}
+
+describe('while what runs a server is away', () => {
+  it('it waits, and is adopted when that is back: nothing crashed', async () => {
+    await using made = await onEngine();
+    const watched = made.supervise();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    const speech = await watched.speak(server.id);
+    const { instanceId } = watched.supervisor.condition(server.id)!;
+    made.driver.goAway('The engine does not answer.');
+    expect((await speech.ended).message).toContain('The engine does not answer.');
+    const away = await watched.untilStatus(server.id, 'waiting');
+    expect(away).toMatchObject({ reason: 'The engine does not answer.', instanceId: undefined });
+    await expect(watched.supervisor.attach(server.id)).rejects.toMatchObject({
+      code: 'server_unavailable',
+      data: { status: 'waiting', retryAt: expect.any(String) },
+    });
+    await expect(watched.supervisor.restart(server.id)).rejects.toThrow('The engine does not answer');
+    await watched.untilStatus(server.id, 'waiting');
+    made.driver.away = undefined;
+    const back = await watched.untilStatus(server.id, 'ready');
+    expect(back).toMatchObject({ instanceId, memory: { restarts: 0, lastCrash: null, crashes: [] } });
+    expect(made.driver.starts).toBe(1);
+    expect(watched.runs.items).toHaveLength(2);
+    expect(await (await watched.speak(server.id)).ask('echo same')).toBe('same');
+  });
+
+  it('it is started when that is back, where it did not survive', async () => {
+    await using made = await onEngine();
+    const watched = made.supervise();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    const speech = await watched.speak(server.id);
+    made.driver.goAway('The engine does not answer.');
+    await watched.untilStatus(server.id, 'waiting');
+    speech.say('exit 0');
+    await made.driver.kept.get(server.id)?.instance.exited;
+    made.driver.away = undefined;
+    const { memory } = await watched.untilStatus(server.id, 'ready');
+    expect(memory).toMatchObject({ lastCrash: null, crashes: [] });
+    expect(made.driver.starts).toBe(2);
+  });
+
+  it('nothing is started, and all is when it comes', async () => {
+    await using made = await onEngine();
+    made.driver.away = 'Nobody listens there.';
+    const watched = made.supervise();
+    const servers = [probe(), probe()];
+    watched.supervisor.apply(servers);
+    for (const { id } of servers)
+      expect(await watched.untilStatus(id, 'waiting')).toMatchObject({ reason: 'Nobody listens there.' });
+    made.driver.away = undefined;
+    for (const { id } of servers) await watched.untilStatus(id, 'ready');
+    expect(made.driver.starts).toBe(2);
+    expect(watched.warnings.items).toHaveLength(2);
+  });
+
+  it('one that is removed or switched off is not forgotten there', async () => {
+    await using made = await onEngine();
+    const watched = made.supervise();
+    const [removed, off, kept] = [probe(), probe(), probe()];
+    watched.supervisor.apply([removed, off, kept]);
+    for (const { id } of [removed, off, kept]) await watched.untilStatus(id, 'ready');
+    made.driver.goAway('The engine does not answer.');
+    for (const { id } of [removed, off, kept]) await watched.untilStatus(id, 'waiting');
+    watched.supervisor.apply([{ ...off, enabled: false }, kept]);
+    await watched.untilStatus(off.id, 'stopped');
+    expect(made.ground.running).toHaveLength(3);
+    const ended = [removed, off].map(({ id }) => made.driver.kept.get(id)!.instance.exited);
+    made.driver.away = undefined;
+    await Promise.all(ended);
+    await watched.untilStatus(kept.id, 'ready');
+    expect([...made.driver.kept.keys()]).toEqual([kept.id]);
+    expect(made.driver.starts).toBe(3);
+  });
+});
+
+describe('what survived', () => {
+  it('is adopted by the next, and what belongs to nobody is removed', async () => {
+    await using made = await onEngine();
+    const first = made.supervise();
+    const [same, other, changed] = [probe(), probe(), probe()];
+    first.supervisor.apply([same, other, changed]);
+    for (const { id } of [same, other, changed]) await first.untilStatus(id, 'ready');
+    const { instanceId } = first.supervisor.condition(same.id)!;
+    first.supervisor.release();
+    const { length } = first.changes.items;
+    expect(made.ground.running).toHaveLength(3);
+
+    const next = made.supervise();
+    const anew = probe({ id: changed.id, more: { environment: { COLOUR: 'blue' } } });
+    next.supervisor.apply([same, anew]);
+    expect(await next.untilStatus(same.id, 'ready')).toMatchObject({ instanceId });
+    expect(await (await next.speak(changed.id)).ask('env COLOUR')).toBe('"blue"');
+    expect([...made.driver.kept.keys()].sort()).toEqual([same.id, changed.id].sort());
+    expect(made.ground.running).toHaveLength(2);
+    expect(next.warnings.items.join()).toContain(other.id);
+    expect(first.changes.items).toHaveLength(length);
+  });
+
+  it('is nothing of what no driver could adopt', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    const speech = await watched.speak(server.id);
+    watched.supervisor.release();
+    await speech.ended;
+    await watched.supervisor.stop();
+    expect(ground.running).toEqual([]);
+    expect(watched.statuses(server.id)).toEqual(['starting', 'ready']);
+  });
+
+  it('is not taken for a new one by a restart by hand', async () => {
+    await using made = await onEngine();
+    const watched = made.supervise();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    await watched.untilStatus(server.id, 'ready');
+    made.driver.goAway('The engine does not answer.');
+    await watched.untilStatus(server.id, 'waiting');
+    made.driver.away = undefined;
+    await watched.supervisor.restart(server.id);
+    expect(made.driver.starts).toBe(2);
+    expect(made.ground.running).toEqual([made.ground.groups[1]]);
+  });
+});
+
+describe('a start that takes long', () => {
+  it('is aborted by a removal, and nothing is left of it', async () => {
+    await using made = await onEngine();
+    made.driver.gate = new Promise(() => {});
+    const watched = made.supervise();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    const attachment = watched.supervisor.attach(server.id);
+    await expect.poll(() => made.driver.starts).toBe(1);
+    watched.supervisor.apply([]);
+    await expect(attachment).rejects.toThrow('It was removed.');
+    await watched.untilStatus(server.id, 'stopped');
+    await expect.poll(() => watched.supervisor.condition(server.id)).toBe(undefined);
+    expect(made.driver.aborted).toBe(1);
+    expect(made.ground.running).toEqual([]);
+  });
+
+  it('is aborted by a change, a restart by hand, and a stop', async () => {
+    await using made = await onEngine();
+    made.driver.gate = new Promise(() => {});
+    const watched = made.supervise();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    await expect.poll(() => made.driver.starts).toBe(1);
+    watched.supervisor.apply([{ ...server, revision: '2' }]);
+    await expect.poll(() => made.driver.starts).toBe(2);
+    const restart = watched.supervisor.restart(server.id);
+    await expect.poll(() => made.driver.starts).toBe(3);
+    const stopped = watched.supervisor.stop();
+    await expect(restart).rejects.toThrow('Switchboard was stopped');
+    await stopped;
+    expect(made.driver.aborted).toBe(3);
+    expect(made.ground.running).toEqual([]);
+  });
+
+  it('is waited for no longer than that by who wants to speak with it', async () => {
+    await using made = await onEngine();
+    made.driver.gate = new Promise(() => {});
+    const watched = made.ground.supervise({ timing: { ...quick, attachMs: 50 } }, made.driver);
+    const server = probe();
+    watched.supervisor.apply([server]);
+    await expect(watched.supervisor.attach(server.id)).rejects.toThrow('still being started');
+  });
+});
+
+describe('whatever happens', () => {
+  type Deed = 'kill' | 'restart' | 'change' | 'remove' | 'switch' | 'away' | 'back' | 'wait';
+  const deeds = fc.array(
+    fc.constantFrom<Deed>('kill', 'restart', 'change', 'remove', 'switch', 'away', 'back', 'wait'),
+    { minLength: 3, maxLength: 12 },
+  );
+
+  it('there is never more than one instance of a server, and in the end what is wanted', async () => {
+    await fc.assert(
+      fc.asyncProperty(deeds, async (sequence) => {
+        await using made = await onEngine();
+        const watched = made.supervise();
+        const server = probe();
+        let wanted = server;
+        let revision = 1;
+        watched.supervisor.apply([wanted]);
+        for (const deed of sequence) {
+          if (deed === 'kill') killAll(made.ground);
+          if (deed === 'restart') watched.supervisor.restart(server.id).catch(() => {});
+          if (deed === 'change') wanted = { ...wanted, revision: String(++revision) };
+          if (deed === 'switch') wanted = { ...wanted, enabled: !wanted.enabled };
+          if (deed === 'away') made.driver.goAway('The engine does not answer.');
+          if (deed === 'back') made.driver.away = undefined;
+          if (deed === 'wait') await settled(watched, server.id);
+          watched.supervisor.apply(deed === 'remove' ? [] : [wanted]);
+          expect(made.ground.running.length).toBeLessThanOrEqual(1);
+        }
+        made.driver.away = undefined;
+        wanted = { ...wanted, enabled: true, revision: 'last' };
+        watched.supervisor.apply([wanted]);
+        await watched.supervisor.restart(server.id).catch(() => {});
+        expect(await (await watched.speak(server.id)).ask('echo here')).toBe('here');
+        expect(made.ground.running).toHaveLength(1);
+        expect(made.driver.doubled).toBe(0);
+        watched.supervisor.apply([]);
+        await expect.poll(() => watched.supervisor.condition(server.id)).toBe(undefined);
+        expect(made.ground.running).toEqual([]);
+        expect(made.driver.kept.size).toBe(0);
+      }),
+      { numRuns: 15, endOnFailure: true },
+    );
+  });
+
+  function killAll(ground: Ground): void {
+    for (const group of ground.running) process.kill(-group, 'SIGKILL');
+  }
+
+  async function settled(watched: Watched, id: string): Promise<void> {
+    await watched.until(
+      id,
+      ({ status }) => status === 'ready' || status === 'stopped' || status === 'waiting',
+    );
+  }
+});

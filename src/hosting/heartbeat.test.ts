@@ -1,0 +1,117 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { SwitchboardError } from '../errors.ts';
+import { Heartbeat } from './heartbeat.ts';
+
+const EVERY = 30_000;
+const TIMEOUT = 10_000;
+
+function beat(isBusy = () => false) {
+  const pings: PromiseWithResolvers<void>[] = [];
+  const told: boolean[] = [];
+  const heartbeat = new Heartbeat({
+    everyMs: EVERY,
+    timeoutMs: TIMEOUT,
+    isBusy,
+    ping() {
+      const ping = Promise.withResolvers<void>();
+      pings.push(ping);
+      return ping.promise;
+    },
+    changed: (isResponsive) => told.push(isResponsive),
+  });
+  return { heartbeat, pings, told };
+}
+
+describe('the heartbeat', () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+  const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+
+  it('says nothing of a server that answers in time', async () => {
+    const { heartbeat, pings, told } = beat();
+    for (let count = 0; count < 3; count++) {
+      await pass(EVERY);
+      pings[count]!.resolve();
+    }
+    await pass(TIMEOUT);
+    expect(pings).toHaveLength(3);
+    expect(told).toEqual([]);
+    heartbeat.stop();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('tells once of a server that does not, and once when it does again', async () => {
+    const { heartbeat, pings, told } = beat();
+    await pass(EVERY + TIMEOUT - 1);
+    expect(told).toEqual([]);
+    await pass(1);
+    expect(told).toEqual([false]);
+    await pass(EVERY * 3);
+    expect(told).toEqual([false]);
+    pings.at(-1)!.resolve();
+    await pass(0);
+    expect(told).toEqual([false, true]);
+    heartbeat.stop();
+  });
+
+  it('takes a late answer for a sign of life', async () => {
+    const { heartbeat, pings, told } = beat();
+    await pass(EVERY + TIMEOUT);
+    pings[0]!.resolve();
+    await pass(0);
+    expect(told).toEqual([false, true]);
+    heartbeat.stop();
+  });
+
+  it('leaves out beats while a call is under way', async () => {
+    let isBusy = true;
+    const { heartbeat, pings, told } = beat(() => isBusy);
+    await pass(EVERY * 3);
+    expect(pings).toHaveLength(0);
+    isBusy = false;
+    await pass(EVERY);
+    expect(pings).toHaveLength(1);
+    expect(told).toEqual([]);
+    heartbeat.stop();
+  });
+
+  it('takes a ping that fails for nothing, unless it ran out of time', async () => {
+    const { heartbeat, pings, told } = beat();
+    await pass(EVERY);
+    pings[0]!.reject(new SwitchboardError('server_unavailable', 'The connection is gone.'));
+    await pass(TIMEOUT);
+    expect(told).toEqual([]);
+    await pass(EVERY - TIMEOUT);
+    pings[1]!.reject(new SwitchboardError('call_timeout', 'No answer.'));
+    await pass(0);
+    expect(told).toEqual([false]);
+    heartbeat.stop();
+  });
+
+  it('does not hold an old ping against a server that has answered since', async () => {
+    const { heartbeat, pings, told } = beat();
+    await pass(EVERY + TIMEOUT);
+    await pass(EVERY - TIMEOUT);
+    pings[1]!.resolve();
+    await pass(0);
+    pings[0]!.reject(new SwitchboardError('call_timeout', 'No answer.'));
+    await pass(0);
+    expect(told).toEqual([false, true]);
+    heartbeat.stop();
+  });
+
+  it('says nothing after it was stopped', async () => {
+    const { heartbeat, pings, told } = beat();
+    await pass(EVERY);
+    heartbeat.stop();
+    await pass(TIMEOUT * 2);
+    pings[0]!.resolve();
+    await pass(0);
+    expect(told).toEqual([]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

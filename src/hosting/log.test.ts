@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { HostedLog, LastLines, type LogLine } from './log.ts';
+
+const asItIs = (text: string) => text;
+
+describe('the log of a hosted server', () => {
+  it('keeps the last 1,000 lines in their order', () => {
+    const log = new HostedLog(asItIs);
+    log.add('first');
+    expect(log.lines.map(({ line }) => line)).toEqual(['first']);
+    for (let count = 1; count <= 2_500; count++) log.add(`line ${count}`);
+    expect(log.lines.map(({ line }) => line)).toEqual(
+      Array.from({ length: 1_000 }, (_, index) => `line ${1_501 + index}`),
+    );
+  });
+
+  it('says when each came', () => {
+    const log = new HostedLog(asItIs);
+    const before = Date.now();
+    log.add('now');
+    const at = log.lines[0]!.at.getTime();
+    expect(at).toBeGreaterThanOrEqual(before);
+    expect(at).toBeLessThanOrEqual(Date.now());
+  });
+
+  it('masks before it cuts, so that no half of a secret is left', () => {
+    const log = new HostedLog((text) => text.replaceAll('hunter2', '***'));
+    const shown = log.add(`${'x'.repeat(1_997)}hunter2 and more`);
+    expect(shown).toBe(`${'x'.repeat(1_997)}*** …`);
+    expect(log.lines[0]!.line).toBe(shown);
+  });
+
+  it('tells followers of what comes, each until it stops', () => {
+    const log = new HostedLog(asItIs);
+    const seen: string[] = [];
+    const listener = ({ line }: LogLine) => seen.push(line);
+    log.add('before');
+    const stopFirst = log.follow(listener);
+    const stopSecond = log.follow(listener);
+    log.add('both');
+    stopFirst();
+    stopFirst();
+    log.add('one');
+    stopSecond();
+    log.add('none');
+    expect(seen).toEqual(['both', 'both', 'one']);
+  });
+});
+
+describe('the last lines of an instance', () => {
+  it('are whole lines, as many as fit into 2,000 characters', () => {
+    const lines = new LastLines();
+    expect(lines.text).toBe('');
+    for (let count = 1; count <= 40; count++) lines.add(`${count} ${'x'.repeat(96)}`);
+    expect(lines.text.length).toBeLessThanOrEqual(2_000);
+    expect(lines.text.split('\n')).toHaveLength(20);
+    expect(lines.text.startsWith('21 x')).toBe(true);
+    expect(lines.text.endsWith(`40 ${'x'.repeat(96)}`)).toBe(true);
+  });
+
+  it('are the end of the last line where that alone is too long', () => {
+    const lines = new LastLines();
+    lines.add('short');
+    lines.add(`${'x'.repeat(3_000)}!`);
+    expect(lines.text).toBe(`${'x'.repeat(1_999)}!`);
+  });
+
+  it('leave out empty ones', () => {
+    const lines = new LastLines();
+    for (const line of ['one', '', '  ', 'two']) lines.add(line);
+    expect(lines.text).toBe('one\ntwo');
+  });
+});

@@ -1,0 +1,550 @@
+import { createHook } from 'node:async_hooks';
+import { describe, expect, it } from 'vitest';
+import { Ground, probe, quick } from '../../test/helpers/supervised.ts';
+import { SwitchboardError } from '../errors.ts';
+
+const isReady = { status: 'ready' };
+
+/** Pipes and processes. */
+function handles(): string[] {
+  return process
+    .getActiveResourcesInfo()
+    .filter((type) => type !== 'Timeout')
+    .sort();
+}
+
+/** Those that were set since and are still to come, also where they keep nobody running. */
+function countTimers() {
+  const live = new Set<number>();
+  const hook = createHook({
+    init(id, type) {
+      if (type === 'Timeout') live.add(id);
+    },
+    destroy: (id) => live.delete(id),
+  }).enable();
+  return { live, [Symbol.dispose]: () => void hook.disable() };
+}
+
+describe('a hosted server', () => {
+  it('is started, told of, and can be spoken with', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    const speech = await watched.speak(server.id);
+    expect(await speech.ask('echo hello')).toBe('hello');
+    expect(watched.statuses(server.id)).toEqual(['starting', 'ready']);
+    expect(watched.runs.items).toEqual([server.id]);
+    expect(watched.supervisor.condition(server.id)).toMatchObject({
+      ...isReady,
+      provider: 'process',
+      instanceId: String(ground.groups[0]),
+      startedAt: expect.any(Date),
+      memory: { restarts: 0, lastCrash: null, crashes: [], step: 0 },
+    });
+    expect((await watched.supervisor.usage(server.id))?.memoryBytes).toBeGreaterThan(0);
+  });
+
+  it('gives the same pipes to whoever attaches next', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    expect(await (await watched.speak(server.id)).ask('echo one')).toBe('one');
+    expect(await (await watched.speak(server.id)).ask('echo two')).toBe('two');
+    expect(ground.groups).toHaveLength(1);
+  });
+
+  it('is reached by its address where it serves on a port', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe({ more: { hasStdio: false, port: 49_200 } });
+    watched.supervisor.apply([server]);
+    expect(await watched.supervisor.attach(server.id)).toEqual({
+      kind: 'url',
+      url: 'http://127.0.0.1:49200',
+    });
+    await watched.untilStatus(server.id, 'ready');
+    expect(watched.supervisor.condition(server.id)?.url).toBe('http://127.0.0.1:49200');
+  });
+
+  it('is one of many that start at once', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const servers = Array.from({ length: 5 }, () => probe());
+    watched.supervisor.apply(servers);
+    expect(servers.map(({ id }) => watched.status(id))).toEqual(Array(5).fill('starting'));
+    await Promise.all(servers.map(({ id }) => watched.untilStatus(id, 'ready')));
+    expect(ground.running).toHaveLength(5);
+  });
+
+  it('is unknown before it is told of', async () => {
+    await using ground = await Ground.make();
+    const { supervisor } = ground.supervise();
+    supervisor.apply([]);
+    await expect(supervisor.attach('nobody')).rejects.toThrow('no hosted server of the id "nobody"');
+    await expect(supervisor.restart('nobody')).rejects.toMatchObject({ code: 'not_found' });
+    expect(supervisor.condition('nobody')).toBe(undefined);
+    expect(supervisor.log('nobody')).toBe(undefined);
+    expect(await supervisor.usage('nobody')).toBe(undefined);
+  });
+});
+
+describe('a crash', () => {
+  it('is followed by a new instance, and told with its code and last words', async () => {
+    await using ground = await Ground.make();
+    const redact = (_: string, text: string) => text.replaceAll('hunter2', '***');
+    const watched = ground.supervise({ redact });
+    const server = probe();
+    watched.supervisor.apply([server]);
+    const speech = await watched.speak(server.id);
+    const again = watched.until(server.id, ({ memory }) => memory.restarts === 1);
+    speech.say('stderr the password is hunter2');
+    speech.say('exit 3');
+    const error = await speech.ended;
+    expect(error).toMatchObject({ code: 'server_unavailable', data: { exitCode: 3, signal: null } });
+    expect(error.message).toBe('The server exited with code 3; its last words: the password is ***');
+    const condition = await again;
+    expect(condition).toMatchObject({
+      ...isReady,
+      memory: {
+        restarts: 1,
+        lastCrash: { exit_code: 3, signal: null, reason: 'exited with code 3' },
+        crashes: [expect.any(String)],
+        step: 0,
+      },
+    });
+    expect(watched.warnings.items).toEqual([
+      `Hosted server "${server.name}" exited with code 3. It is started again at once. Its last words: the password is ***`,
+    ]);
+    expect(watched.statuses(server.id)).toEqual(['starting', 'ready', 'restarting', 'starting', 'ready']);
+    expect(watched.runs.items).toHaveLength(2);
+    expect(await (await watched.speak(server.id)).ask('echo back')).toBe('back');
+    const lines = watched.supervisor.log(server.id)!.lines.map(({ line }) => line);
+    expect(lines).toContain('the password is ***');
+    expect(lines.join('\n')).toContain('exited with code 3');
+    expect(lines.join('\n')).not.toContain('hunter2');
+  });
+
+  it('by a signal is one too', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe({ restartPolicy: 'on-failure' });
+    watched.supervisor.apply([server]);
+    const speech = await watched.speak(server.id);
+    speech.say('kill SIGKILL');
+    expect((await speech.ended).message).toBe('The server was ended by SIGKILL.');
+    const { memory } = await watched.until(server.id, ({ memory }) => memory.restarts === 1);
+    expect(memory.lastCrash).toMatchObject({ exit_code: null, signal: 'SIGKILL' });
+  });
+
+  it('leaves nothing of the last instance beside the new one', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    const speech = await watched.speak(server.id);
+    // What it forks ends by no signal but SIGKILL.
+    expect(await speech.ask('fork')).toBe('forked');
+    speech.say('exit 1');
+    await watched.until(server.id, ({ memory }) => memory.restarts === 1);
+    expect(ground.running).toEqual([ground.groups[1]]);
+  });
+
+  it('in a loop is backed off from, each counted once, with a warning', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe({ does: () => ['exit 7'] });
+    watched.supervisor.apply([server]);
+    const last = await watched.until(server.id, ({ memory }) => memory.step === 3);
+    expect(last.status).toBe('backing_off');
+    expect(last.nextTry!.getTime()).toBeGreaterThan(Date.now() + 500_000);
+    const backedOff = watched.changes.items.filter(({ condition }) => condition.status === 'backing_off');
+    expect(backedOff.map(({ condition }) => condition.memory.step)).toEqual([1, 2, 3]);
+    expect(watched.statuses(server.id).filter((status) => status === 'restarting')).toHaveLength(3);
+    // Six runs, each of which crashed.
+    expect(ground.groups).toHaveLength(6);
+    expect(last.memory.restarts).toBe(5);
+    expect(watched.warnings.items.filter((text) => text.includes('exited with code 7'))).toHaveLength(6);
+    expect(watched.warnings.items.filter((text) => text.includes('in a crash loop'))).toHaveLength(3);
+  });
+
+  it('in a loop fails those at once who want to speak with it, and says when it is tried again', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe({ does: () => ['exit 7'] });
+    watched.supervisor.apply([server]);
+    const { nextTry } = await watched.until(server.id, ({ memory }) => memory.step === 3);
+    const error = await watched.supervisor.attach(server.id).catch((thrown: SwitchboardError) => thrown);
+    expect(error).toMatchObject({ code: 'server_unavailable', data: { status: 'backing_off' } });
+    if (!(error instanceof SwitchboardError)) throw new Error('It must not run.');
+    expect(error.message).toContain('exited with code 7');
+    const retryAt = Date.parse(error.data.retryAt as string);
+    expect(Math.abs(retryAt - nextTry!.getTime())).toBeLessThan(1_000);
+  });
+
+  it('in a loop is forgotten after a run that lasts', async () => {
+    await using ground = await Ground.make();
+    const restarts = { firstDelaysMs: [], windowMs: 300, ladderMs: [1, 1, 1] };
+    const watched = ground.supervise({ timing: { ...quick, restarts } });
+    const plans = [['exit 1'], []];
+    const server = probe({ does: () => plans.shift() ?? [] });
+    watched.supervisor.apply([server]);
+    await watched.until(server.id, ({ status, memory }) => status === 'ready' && memory.step === 1);
+    const condition = await watched.until(server.id, ({ memory }) => memory.step === 0);
+    expect(condition).toMatchObject({ ...isReady, memory: { restarts: 1, crashes: [], step: 0 } });
+    expect(ground.groups).toHaveLength(2);
+  });
+
+  it('leaves it stopped after a code of 0 with "on-failure", and failed with "never"', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const done = probe({ restartPolicy: 'on-failure', does: () => ['exit 0'] });
+    const broken = probe({ restartPolicy: 'never', does: () => ['exit 2'] });
+    watched.supervisor.apply([done, broken]);
+    expect(await watched.untilStatus(done.id, 'stopped')).toMatchObject({
+      reason: 'It exited with code 0.',
+      memory: { lastCrash: null },
+    });
+    expect(await watched.untilStatus(broken.id, 'failed')).toMatchObject({
+      reason: 'It exited with code 2.',
+      memory: { lastCrash: { exit_code: 2 } },
+    });
+    await expect(watched.supervisor.attach(broken.id)).rejects.toThrow('exited with code 2');
+    // The same again changes nothing.
+    watched.supervisor.apply([done, broken]);
+    expect([watched.status(done.id), watched.status(broken.id)]).toEqual(['stopped', 'failed']);
+    expect(ground.groups).toHaveLength(2);
+    // Another policy does.
+    const again = watched.runs.next((id) => id === broken.id);
+    watched.supervisor.apply([done, { ...broken, restartPolicy: 'always' }]);
+    await again;
+  });
+
+  it('leaves no listeners, timers or pipes behind, however many there are', async () => {
+    await using ground = await Ground.make();
+    const restarts = { firstDelaysMs: Array<number>(100).fill(0), windowMs: 600_000, ladderMs: [1] };
+    const watched = ground.supervise({ timing: { ...quick, restarts } });
+    let isSteady = true;
+    const server = probe({ does: () => (isSteady ? [] : ['exit 1']) });
+    watched.supervisor.apply([server]);
+    const first = await watched.speak(server.id);
+    expect(await first.ask('echo here')).toBe('here');
+    const before = handles();
+    using timers = countTimers();
+    isSteady = false;
+    first.say('exit 1');
+    await watched.until(server.id, ({ memory }) => memory.restarts === 49);
+    isSteady = true;
+    await watched.until(server.id, ({ memory, status }) => memory.restarts >= 50 && status === 'ready');
+    expect(await (await watched.speak(server.id)).ask('echo still here')).toBe('still here');
+    // The one that runs has what the first one had.
+    await expect.poll(handles).toEqual(before);
+    await expect.poll(() => timers.live.size).toBeLessThan(5);
+    expect(ground.running).toHaveLength(1);
+  });
+});
+
+describe('a start that fails', () => {
+  it('counts like a crash where it may succeed later', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe({ more: { command: '/nowhere/at-all', args: [] } });
+    watched.supervisor.apply([server]);
+    const last = await watched.until(server.id, ({ memory }) => memory.step === 3);
+    expect(last.status).toBe('backing_off');
+    expect(last.reason).toContain('"/nowhere/at-all" was not found');
+    expect(last.memory).toMatchObject({ restarts: 0, lastCrash: { exit_code: null, signal: null } });
+  });
+
+  it('is not tried again where only a change can mend it', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe({ more: { command: undefined } });
+    watched.supervisor.apply([server]);
+    const { reason } = await watched.untilStatus(server.id, 'failed');
+    expect(reason).toContain('needs a `command`');
+    await expect(watched.supervisor.attach(server.id)).rejects.toThrow('needs a `command`');
+    await expect(watched.supervisor.restart(server.id)).rejects.toThrow('needs a `command`');
+    const again = watched.untilStatus(server.id, 'ready');
+    watched.supervisor.apply([probe({ id: server.id, revision: '2' })]);
+    await again;
+  });
+
+  it('for want of a secret is made up for as soon as there is one', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    let isSet = false;
+    const server = probe({
+      does() {
+        if (isSet) return [];
+        throw new SwitchboardError('invalid_config', 'The secret TOKEN is missing.');
+      },
+    });
+    watched.supervisor.apply([server]);
+    expect(await watched.untilStatus(server.id, 'failed')).toMatchObject({
+      reason: 'The secret TOKEN is missing.',
+    });
+    watched.supervisor.apply([server]);
+    expect(watched.status(server.id)).toBe('failed');
+    isSet = true;
+    watched.supervisor.apply([server]);
+    await watched.untilStatus(server.id, 'ready');
+  });
+});
+
+describe('what is remembered', () => {
+  const crashed = (step: number, agoMs: number) => {
+    const at = new Date(Date.now() - agoMs).toISOString();
+    const lastCrash = { at, exit_code: 1, signal: null, reason: 'exited with code 1' };
+    return { restarts: 9, lastCrash, crashes: [at], step };
+  };
+
+  it('keeps what is left of a delay when Switchboard is started again', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe({ memory: crashed(3, 100_000) });
+    watched.supervisor.apply([server]);
+    const { status, nextTry, memory } = watched.supervisor.condition(server.id)!;
+    expect(status).toBe('backing_off');
+    expect(nextTry!.getTime()).toBeLessThan(Date.now() + 510_000);
+    expect(nextTry!.getTime()).toBeGreaterThan(Date.now() + 490_000);
+    expect(memory).toEqual(server.memory);
+    await watched.supervisor.restart(server.id);
+    expect(watched.supervisor.condition(server.id)).toMatchObject({
+      ...isReady,
+      memory: { restarts: 0, crashes: [], step: 0, lastCrash: { exit_code: 1 } },
+    });
+  });
+
+  it('delays nothing where the crash is longer ago, but is still a loop', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe({ memory: crashed(2, 10_000), does: () => ['exit 1'] });
+    watched.supervisor.apply([server]);
+    const condition = await watched.untilStatus(server.id, 'backing_off');
+    expect(condition.memory.step).toBe(3);
+    expect(ground.groups).toHaveLength(1);
+  });
+});
+
+describe('a restart by hand', () => {
+  it('ends the instance, starts another, and counts as no crash', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    const speech = await watched.speak(server.id);
+    expect(await speech.ask('echo ready')).toBe('ready');
+    await watched.supervisor.restart(server.id);
+    expect((await speech.ended).message).toBe('The server was stopped.');
+    expect(ground.running).toEqual([ground.groups[1]]);
+    expect(watched.supervisor.condition(server.id)).toMatchObject({
+      ...isReady,
+      memory: { restarts: 0, lastCrash: null, crashes: [], step: 0 },
+    });
+    expect(watched.supervisor.log(server.id)!.lines.map(({ line }) => line)).toContain('ends on SIGTERM');
+    expect(watched.warnings.items).toEqual([]);
+  });
+
+  it('is one for all who ask at the same time', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    await watched.untilStatus(server.id, 'ready');
+    await Promise.all([1, 2, 3].map(() => watched.supervisor.restart(server.id)));
+    expect(ground.groups).toHaveLength(2);
+  });
+
+  it('ends a crash loop at once', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    let isMended = false;
+    const server = probe({ does: () => (isMended ? [] : ['exit 1']) });
+    watched.supervisor.apply([server]);
+    await watched.until(server.id, ({ memory }) => memory.step === 3);
+    isMended = true;
+    await watched.supervisor.restart(server.id);
+    expect(watched.supervisor.condition(server.id)).toMatchObject({
+      ...isReady,
+      memory: { restarts: 0, crashes: [], step: 0, lastCrash: { exit_code: 1 } },
+    });
+  });
+
+  it('ends one that ignores SIGTERM, too', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise({ timing: { ...quick, restartGraceMs: 100 } });
+    const server = probe();
+    watched.supervisor.apply([server]);
+    expect(await (await watched.speak(server.id)).ask('ignore-term')).toBe('ignoring');
+    await watched.supervisor.restart(server.id);
+    expect(ground.running).toEqual([ground.groups[1]]);
+  });
+});
+
+describe('a change', () => {
+  it('of what it is made of starts it anew', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe({ more: { environment: { COLOUR: 'red' } } });
+    watched.supervisor.apply([server]);
+    expect(await (await watched.speak(server.id)).ask('env COLOUR')).toBe('"red"');
+    const changed = probe({ id: server.id, revision: '2', more: { environment: { COLOUR: 'blue' } } });
+    watched.supervisor.apply([changed]);
+    expect(await (await watched.speak(server.id)).ask('env COLOUR')).toBe('"blue"');
+    expect(ground.running).toEqual([ground.groups[1]]);
+    expect(watched.warnings.items).toEqual([]);
+  });
+
+  it('of nothing leaves it as it is', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    const speech = await watched.speak(server.id);
+    watched.supervisor.apply([probe({ id: server.id })]);
+    expect(await speech.ask('echo same')).toBe('same');
+    expect(watched.statuses(server.id)).toEqual(['starting', 'ready']);
+  });
+
+  it('that is taken back at once leaves it as it is', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    const speech = await watched.speak(server.id);
+    watched.supervisor.apply([]);
+    watched.supervisor.apply([server]);
+    await watched.untilStatus(server.id, 'ready');
+    expect(await speech.ask('echo same')).toBe('same');
+    expect(ground.groups).toHaveLength(1);
+  });
+
+  it('that switches it off stops it, and one that switches it on starts it', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe();
+    watched.supervisor.apply([{ ...server, enabled: false }]);
+    expect(watched.status(server.id)).toBe('stopped');
+    await expect(watched.supervisor.attach(server.id)).rejects.toThrow('switched off');
+    await expect(watched.supervisor.restart(server.id)).rejects.toThrow('switched off');
+    watched.supervisor.apply([server]);
+    await watched.untilStatus(server.id, 'ready');
+    watched.supervisor.apply([{ ...server, enabled: false }]);
+    await expect(watched.supervisor.attach(server.id)).rejects.toThrow('switched off');
+    expect(await watched.untilStatus(server.id, 'stopped')).toMatchObject({
+      reason: 'It is switched off.',
+      instanceId: undefined,
+    });
+    expect(ground.running).toEqual([]);
+    expect(watched.warnings.items).toEqual([]);
+  });
+
+  it('that removes it stops it, and forgets it', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    const speech = await watched.speak(server.id);
+    const gone = watched.untilStatus(server.id, 'stopped');
+    watched.supervisor.apply([]);
+    await speech.ended;
+    await gone;
+    expect(ground.running).toEqual([]);
+    await expect.poll(() => watched.supervisor.condition(server.id)).toBe(undefined);
+    watched.supervisor.apply([server]);
+    await watched.untilStatus(server.id, 'ready');
+  });
+});
+
+describe('the volumes of a server', () => {
+  it('are kept over crashes and removals, and removed only when asked', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe({ more: { volumes: ['/data'] } });
+    watched.supervisor.apply([server]);
+    const first = await watched.speak(server.id);
+    expect(await first.ask('write /data/note kept')).toBe('written');
+    first.say('exit 1');
+    await first.ended;
+    expect(await (await watched.speak(server.id)).ask('read /data/note')).toBe('"kept"');
+    const gone = watched.untilStatus(server.id, 'stopped');
+    watched.supervisor.apply([]);
+    await gone;
+    watched.supervisor.apply([server]);
+    expect(await (await watched.speak(server.id)).ask('read /data/note')).toBe('"kept"');
+    watched.supervisor.apply([]);
+    expect(await watched.supervisor.removeVolumes(server.id)).toHaveLength(1);
+    expect(ground.running).toEqual([]);
+    // Also later, when nothing is left of it.
+    expect(await watched.supervisor.removeVolumes(server.id)).toEqual([]);
+    await expect(watched.supervisor.removeVolumes('nobody')).rejects.toMatchObject({ code: 'not_found' });
+    watched.supervisor.apply([server]);
+    expect(await (await watched.speak(server.id)).ask('read /data/note')).toBe('null');
+  });
+});
+
+describe('a server that does not respond', () => {
+  it('is called so, with a warning, and not restarted', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    watched.supervisor.responds(server.id, false);
+    expect(watched.status(server.id)).toBe('starting');
+    const speech = await watched.speak(server.id);
+    watched.supervisor.responds(server.id, false);
+    watched.supervisor.responds(server.id, false);
+    expect(watched.status(server.id)).toBe('unresponsive');
+    expect(watched.warnings.items).toHaveLength(1);
+    expect(watched.warnings.items[0]).toContain('does not respond');
+    expect(await (await watched.speak(server.id)).ask('echo here')).toBe('here');
+    watched.supervisor.responds(server.id, true);
+    watched.supervisor.responds(server.id, true);
+    expect(await speech.ask('echo here')).toBe('here');
+    expect(watched.statuses(server.id)).toEqual(['starting', 'ready', 'unresponsive', 'ready']);
+    expect(ground.groups).toHaveLength(1);
+  });
+});
+
+describe('stopping', () => {
+  it('ends all at once, also those that ignore SIGTERM, and nothing starts after it', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise({ timing: { ...quick, stopGraceMs: 200 } });
+    const [polite, stubborn, looping, starting] = [
+      probe(),
+      probe(),
+      probe({ does: () => ['exit 1'] }),
+      probe(),
+    ];
+    watched.supervisor.apply([polite, stubborn, looping]);
+    expect(await (await watched.speak(stubborn.id)).ask('ignore-term')).toBe('ignoring');
+    await watched.untilStatus(polite.id, 'ready');
+    await watched.until(looping.id, ({ memory }) => memory.step === 3);
+    const all = [polite, stubborn, looping, starting];
+    watched.supervisor.apply(all);
+    await watched.supervisor.stop();
+    expect(ground.running).toEqual([]);
+    expect(all.map(({ id }) => watched.status(id))).toEqual(Array(4).fill('stopped'));
+    const { length } = ground.groups;
+    watched.supervisor.apply([...all, probe()]);
+    await expect(watched.supervisor.restart(polite.id)).rejects.toThrow('Switchboard was stopped');
+    await expect(watched.supervisor.attach(polite.id)).rejects.toThrow('Switchboard was stopped');
+    await watched.supervisor.stop();
+    expect(ground.groups).toHaveLength(length);
+  });
+
+  it('fails those who wait for a restart', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    await watched.untilStatus(server.id, 'ready');
+    const restart = watched.supervisor.restart(server.id);
+    const stop = watched.supervisor.stop();
+    await expect(restart).rejects.toThrow('Switchboard was stopped');
+    await stop;
+    expect(ground.running).toEqual([]);
+  });
+});

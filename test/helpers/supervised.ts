@@ -1,0 +1,295 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ProcessRecord } from '../../src/channels/process-record.ts';
+import { groupRuns } from '../../src/channels/process-table.ts';
+import { SwitchboardError } from '../../src/errors.ts';
+import type { Driver, Exit, Instance, InstanceEvents, InstanceSpec } from '../../src/hosting/driver.ts';
+import { ProcessDriver } from '../../src/hosting/drivers/process.ts';
+import {
+  type Attachment,
+  type Condition,
+  type HostedServer,
+  type HostedStatus,
+  Supervisor,
+  type SupervisorSettings,
+} from '../../src/hosting/supervisor.ts';
+import { specOf } from '../hosting/contract.ts';
+import { Inbox } from './inbox.ts';
+import { fixtureServer } from './servers.ts';
+
+/** Delays that a test can wait for. */
+export const quick = {
+  restarts: { firstDelaysMs: [0, 0, 0], windowMs: 60_000, ladderMs: [20, 40, 600_000] },
+  restartGraceMs: 5_000,
+  stopGraceMs: 5_000,
+  away: { firstMs: 10, maxMs: 20 },
+};
+
+export interface Change {
+  id: string;
+  condition: Condition;
+}
+
+/** A supervisor, and all that it told. */
+export class Watched {
+  readonly changes = new Inbox<Change>();
+  readonly warnings = new Inbox<string>();
+  readonly runs = new Inbox<string>();
+  readonly supervisor: Supervisor;
+
+  constructor(driver: Driver, settings: Partial<SupervisorSettings> = {}) {
+    const drivers = {
+      get: async () => driver,
+      async choose() {
+        const why = await driver.unavailable();
+        if (why !== undefined) throw new SwitchboardError('server_start_failed', why);
+        return driver;
+      },
+    };
+    this.supervisor = new Supervisor(
+      drivers,
+      { redact: (_project, text) => text, timing: quick, ...settings },
+      {
+        changed: (id, condition) => this.changes.add({ id, condition }),
+        warned: (message) => this.warnings.add(message),
+        running: (id) => this.runs.add(id),
+      },
+    );
+  }
+
+  status(id: string): HostedStatus | undefined {
+    return this.supervisor.condition(id)?.status;
+  }
+
+  /** All that were told of it so far. */
+  statuses(id: string): HostedStatus[] {
+    return this.changes.items.filter((change) => change.id === id).map(({ condition }) => condition.status);
+  }
+
+  /** Settles when its condition is one that fits. */
+  async until(id: string, fits: (condition: Condition) => boolean): Promise<Condition> {
+    const now = this.supervisor.condition(id);
+    if (now !== undefined && fits(now)) return now;
+    return (await this.changes.next((change) => change.id === id && fits(change.condition))).condition;
+  }
+
+  async untilStatus(id: string, status: HostedStatus): Promise<Condition> {
+    return this.until(id, (condition) => condition.status === status);
+  }
+
+  /** Speaks with it as soon as it can be spoken with. */
+  async speak(id: string): Promise<Speech> {
+    return new Speech(await this.supervisor.attach(id));
+  }
+}
+
+/** Tells test/fixtures/hosted-probe.ts what to do. */
+export class Speech {
+  readonly ended: Promise<SwitchboardError>;
+  private readonly attachment: Extract<Attachment, { kind: 'stdio' }>;
+
+  constructor(attachment: Attachment) {
+    if (attachment.kind !== 'stdio') throw new Error('It has no stdio.');
+    this.attachment = attachment;
+    this.ended = attachment.ended;
+  }
+
+  say(line: string): void {
+    this.attachment.input.write(`${line}\n`);
+  }
+
+  /** What it answers to a line, as one line. */
+  ask(line: string): Promise<string> {
+    const { output } = this.attachment;
+    return new Promise((resolve) => {
+      let text = '';
+      const read = (chunk: Buffer) => {
+        text += chunk;
+        if (!text.endsWith('\n')) return;
+        output.off('data', read);
+        resolve(text.trimEnd());
+      };
+      output.on('data', read);
+      this.say(line);
+    });
+  }
+}
+
+/** Where instances are run for a test. Looks for itself whether two of one server ever run at once. */
+export class Ground implements AsyncDisposable {
+  readonly processes: ProcessDriver;
+  /** The process groups of all that was started. */
+  readonly groups: number[] = [];
+  private readonly home: string;
+  private readonly record: ProcessRecord;
+  private readonly watched: Watched[] = [];
+
+  private constructor(home: string) {
+    this.home = home;
+    this.record = ProcessRecord.open(join(home, 'processes'), (warning) => {
+      throw new Error(warning);
+    });
+    const { environment } = this.record;
+    this.processes = new ProcessDriver({
+      home,
+      children: {
+        environment,
+        started: (pid) => {
+          this.groups.push(pid);
+          this.record.started(pid);
+        },
+        ended: (pid) => this.record.ended(pid),
+      },
+    });
+  }
+
+  static async make(): Promise<Ground> {
+    return new Ground(await mkdtemp(join(tmpdir(), 'switchboard-test-')));
+  }
+
+  supervise(settings: Partial<SupervisorSettings> = {}, driver: Driver = this.processes): Watched {
+    const watched = new Watched(driver, settings);
+    this.watched.push(watched);
+    return watched;
+  }
+
+  get running(): number[] {
+    return this.groups.filter(groupRuns);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.watched.map(({ supervisor }) => supervisor.stop()));
+    this.record.killAll();
+    await rm(this.home, { recursive: true, force: true });
+  }
+}
+
+interface Making extends Partial<Omit<HostedServer, 'spec'>> {
+  /** What the probe does first, read at every start. */
+  does?: () => string[];
+  more?: Partial<InstanceSpec>;
+}
+
+/** A hosted server that runs the probe. */
+export function probe({ does = () => [], more = {}, ...rest }: Making = {}): HostedServer {
+  const { command, args } = fixtureServer('hosted-probe');
+  const id = rest.id ?? randomUUID();
+  const server: HostedServer = {
+    id,
+    name: `probe-${id.slice(0, 8)}`,
+    project: 'test',
+    provider: undefined,
+    restartPolicy: 'always',
+    enabled: true,
+    revision: '1',
+    memory: { restarts: 0, lastCrash: null, crashes: [], step: 0 },
+    spec: () => specOf({ id, name: server.name, command, args: [...args, ...does()], ...more }),
+    ...rest,
+  };
+  return server;
+}
+
+interface Kept {
+  spec: string;
+  instance: Instance;
+  /** Settles when the engine goes away. */
+  lost: PromiseWithResolvers<Exit>;
+}
+
+/**
+ * A driver whose instances outlive their owners and can be out of reach, as those of a Docker engine; only that they are
+ * processes. It fails where two of one server are to run at once.
+ */
+export class EngineLikeDriver implements Driver {
+  readonly provider = 'docker';
+  readonly survivors = {
+    adopt: (spec: InstanceSpec) => this.adopt(spec),
+    reap: (ids: readonly string[]) => this.reap(ids),
+  };
+  readonly kept = new Map<string, Kept>();
+  /** Why it cannot be reached. */
+  away: string | undefined;
+  /** Starts wait for it. */
+  gate: Promise<unknown> = Promise.resolve();
+  starts = 0;
+  aborted = 0;
+  doubled = 0;
+  private readonly processes: ProcessDriver;
+
+  constructor(processes: ProcessDriver) {
+    this.processes = processes;
+  }
+
+  async unavailable(): Promise<string | undefined> {
+    return this.away;
+  }
+
+  /** As when an engine is stopped that leaves its containers running. */
+  goAway(why: string): void {
+    this.away = why;
+    for (const { lost } of this.kept.values())
+      lost.resolve({ code: undefined, signal: undefined, reason: why, isLost: true });
+  }
+
+  async start(spec: InstanceSpec, events: InstanceEvents, signal: AbortSignal): Promise<Instance> {
+    this.reach();
+    this.starts++;
+    const abort = Promise.withResolvers<void>();
+    signal.addEventListener('abort', () => abort.resolve());
+    await Promise.race([this.gate, abort.promise]);
+    if (signal.aborted) this.aborted++;
+    const instance = await this.processes.start(spec, events, signal);
+    if (this.kept.has(spec.id)) this.doubled++;
+    return this.keep(spec, instance);
+  }
+
+  private async adopt(spec: InstanceSpec): Promise<Instance | undefined> {
+    this.reach();
+    const kept = this.kept.get(spec.id);
+    if (kept === undefined) return undefined;
+    if (kept.spec === JSON.stringify(spec)) return this.keep(spec, kept.instance);
+    await this.remove(spec.id);
+    return undefined;
+  }
+
+  private async reap(ids: readonly string[]): Promise<string[]> {
+    this.reach();
+    const others = [...this.kept.keys()].filter((id) => !ids.includes(id));
+    await Promise.all(others.map((id) => this.remove(id)));
+    return others;
+  }
+
+  private keep(spec: InstanceSpec, instance: Instance): Instance {
+    const lost = Promise.withResolvers<Exit>();
+    const { id } = spec;
+    const kept = { spec: JSON.stringify(spec), instance, lost };
+    this.kept.set(id, kept);
+    const isKept = () => this.kept.get(id)?.instance === instance;
+    void instance.exited.then(() => {
+      if (isKept()) this.kept.delete(id);
+    });
+    return {
+      ...{ id: instance.id, startedAt: instance.startedAt, stdio: instance.stdio, url: instance.url },
+      exited: Promise.race([instance.exited, lost.promise]),
+      stop: async (graceMs) => {
+        this.reach();
+        await instance.stop(graceMs);
+        if (isKept()) this.kept.delete(id);
+      },
+      usage: () => instance.usage(),
+      release: () => {},
+    };
+  }
+
+  private async remove(id: string): Promise<void> {
+    const kept = this.kept.get(id);
+    await kept?.instance.stop(5_000);
+    this.kept.delete(id);
+  }
+
+  private reach(): void {
+    if (this.away !== undefined) throw new SwitchboardError('server_start_failed', this.away);
+  }
+}
