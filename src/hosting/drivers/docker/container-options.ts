@@ -22,8 +22,6 @@ export const containerLabels = {
   revision: 'dev.switchboard.revision',
 } as const;
 
-export type ContainerOptions = ReturnType<typeof containerOptions>;
-
 const TMP = '/tmp';
 const TMP_BYTES = 64 * 1024 * 1024;
 

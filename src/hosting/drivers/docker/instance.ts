@@ -69,7 +69,7 @@ export class DockerInstance implements Instance {
       );
     }
     void this.watch();
-    if (this.stdio !== undefined) void this.watchPipes();
+    void this.watchPipes();
   }
 
   async stop(graceMs: number): Promise<void> {
@@ -101,10 +101,14 @@ export class DockerInstance implements Instance {
     if (code === undefined) return this.over(lost);
     this.attached.drain();
     await Promise.race([this.attached.closed, delay(DRAIN_MS, undefined, { ref: false })]);
-    const reason = this.reason ?? (await this.findReason(code));
-    // What cannot be removed now is removed with the next start.
-    await removeContainer(this.engine, this.id).catch(() => {});
-    this.over(ended(code, reason));
+    try {
+      const reason = this.reason ?? (await this.findReason(code));
+      await removeContainer(this.engine, this.id);
+      this.over(ended(code, reason));
+    } catch (error) {
+      // An engine that is stopped ends its containers, and listens no more by then.
+      this.over(error instanceof EngineAway ? lost : ended(code, this.reason));
+    }
   }
 
   /** Gives undefined where nobody can say. */
@@ -120,13 +124,11 @@ export class DockerInstance implements Instance {
     }
   }
 
-  /** A server that has closed its pipes, or whose pipes broke, can serve nobody. */
+  /** Nobody can speak with a container whose pipes broke, until they are taken up again. */
   private async watchPipes(): Promise<void> {
     await this.attached.closed;
     await Promise.race([this.exited, delay(DRAIN_MS, undefined, { ref: false })]);
-    if (this.isOver || !(await this.isRunning())) return;
-    this.reason ??= 'closed its stdout and stderr';
-    await this.end(0).catch(() => {});
+    if (!this.isOver && (await this.isRunning())) this.over(lost);
   }
 
   private measured(bytes: number): void {
@@ -146,9 +148,9 @@ export class DockerInstance implements Instance {
   }
 
   private async findReason(code: number): Promise<string | undefined> {
-    if (code !== KILLED) return undefined;
-    const found = await inspectContainer(this.engine, this.id).catch(() => undefined);
-    if (found?.State.OOMKilled !== true) return undefined;
+    const { State } = await inspectContainer(this.engine, this.id, { timeoutMs: ANSWER_MS });
+    // It is also said of one that has lived on without the process that was too large.
+    if (!State.OOMKilled || code !== KILLED) return undefined;
     return `used more than its ${sizeText(this.limits.memoryBytes)} of memory`;
   }
 
@@ -184,7 +186,12 @@ export class DockerInstance implements Instance {
   }
 }
 
-const lost: Exit = { code: undefined, signal: undefined, reason: 'the Docker engine is away', isLost: true };
+const lost: Exit = {
+  code: undefined,
+  signal: undefined,
+  reason: 'the connection to the Docker engine broke',
+  isLost: true,
+};
 const KILLED = 128 + constants.signals.SIGKILL;
 
 /** An end by a signal has a code of its own, as in a shell. */

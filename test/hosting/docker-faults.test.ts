@@ -1,0 +1,252 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { dirname, join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { DockerDriver } from '../../src/hosting/drivers/docker.ts';
+import { dockerRequest, type Engine, OwnEngine, sharedEngine } from '../helpers/docker.ts';
+import { Inbox } from '../helpers/inbox.ts';
+import { dockerDriver, dockerProviders } from './docker-driver.ts';
+
+const never = new AbortController().signal;
+const deaf = { log() {} };
+
+describe('a Docker engine that is stopped', () => {
+  it.for(dockerProviders)(
+    'loses nothing of %s where it lets its containers go on',
+    async (provider, { skip }) => {
+      await using engine = await OwnEngine.start({ skip }, { liveRestore: true });
+      await using made = await dockerDriver(engine, provider);
+      const spec = made.spec('hosted-probe', { volumes: ['/data'] });
+      const instance = await made.driver.start(spec, deaf, never);
+      instance.stdio!.input.write('write /tmp/mark here\n');
+      expect(await lineOf(instance.stdio!.output)).toBe('written');
+      const outputEnded = once(instance.stdio!.output.resume(), 'end');
+
+      await engine.stop();
+      expect(await instance.exited).toMatchObject({ code: undefined, signal: undefined, isLost: true });
+      await outputEnded;
+      expect(await made.driver.unavailable()).toContain(engine.socketPath);
+      await expect(instance.usage()).rejects.toThrow(engine.socketPath);
+      await expect(instance.stop(100)).rejects.toThrow(/may still run/);
+      await expect(made.driver.survivors.adopt(spec, deaf)).rejects.toThrow(/cannot be reached/);
+      await expect(made.driver.start(spec, deaf, never)).rejects.toThrow(/cannot be reached/);
+
+      await engine.start();
+      const adopted = await made.driver.survivors.adopt(spec, deaf);
+      expect(adopted?.id).toBe(instance.id);
+      expect(adopted?.startedAt).toEqual(instance.startedAt);
+      adopted!.stdio!.input.write('read /tmp/mark\n');
+      expect(await lineOf(adopted!.stdio!.output)).toBe('"here"');
+      await adopted!.stop(5_000);
+      expect(await made.running()).toEqual([]);
+    },
+  );
+
+  it('ends its containers else, which is no crash, and leaves nothing of them', async ({ skip }) => {
+    await using engine = await OwnEngine.start({ skip });
+    await using made = await dockerDriver(engine, 'docker');
+    const spec = made.spec('hosted-probe');
+    const instance = await made.driver.start(spec, deaf, never);
+    await engine.stop();
+    expect(await instance.exited).toMatchObject({ isLost: true });
+    await engine.start();
+    expect(await made.running()).toEqual([instance.id]);
+    expect(await made.driver.survivors.adopt(spec, deaf)).toBe(undefined);
+    expect(await made.running()).toEqual([]);
+  });
+});
+
+describe.concurrent('a Docker engine that cannot be used', () => {
+  it('says which socket is missing, and how to point to another', async () => {
+    const driver = driverOf('docker', undefined, '/nowhere/docker.sock');
+    expect(await driver.unavailable()).toBe(
+      'The Docker engine at /nowhere/docker.sock cannot be reached: there is no such socket. Start Docker (sudo systemctl start docker), or say where it listens with DOCKER_HOST or the setting `hosting.engine`.',
+    );
+  });
+
+  it('says that it is elsewhere', async () => {
+    const driver = driverOf('docker', undefined, 'ssh://user@machine');
+    expect(await driver.unavailable()).toContain('has to be on this machine');
+  });
+
+  it('is given up when it says nothing', async ({ skip }) => {
+    const { socketPath } = await sharedEngine({ skip });
+    const path = join(dirname(socketPath), `silent-${process.pid}.sock`);
+    const silent = createServer().listen(path);
+    await once(silent, 'listening');
+    onTestFinished(() => void silent.close());
+    const driver = driverOf('docker', undefined, `unix://${path}`);
+    expect(await driver.unavailable()).toContain('no answer within 5 s');
+  });
+
+  it('says what to install for gVisor', async ({ skip }) => {
+    const { socketPath } = await sharedEngine({ skip });
+    const driver = driverOf('gvisor', 'runsc-of-another-name', socketPath);
+    expect(await driver.unavailable()).toMatch(/has no runtime "runsc-of-another-name".*runsc install/);
+    expect(await driverOf('gvisor', 'runsc', socketPath).unavailable()).toBe(undefined);
+  });
+
+  it('takes no plain containers for a sandbox', async ({ skip }) => {
+    const { socketPath } = await sharedEngine({ skip });
+    const driver = driverOf('gvisor', 'runc', socketPath);
+    expect(await driver.unavailable()).toContain('isolates no more than plain containers');
+    await using made = await dockerDriver({ socketPath }, 'docker');
+    await expect(driver.start(made.spec('hosted-probe'), deaf, never)).rejects.toThrow(/isolates no more/);
+  });
+
+  it('says what to install for Firecracker', async ({ skip }) => {
+    const { socketPath } = await sharedEngine({ skip });
+    expect(await driverOf('firecracker', undefined, socketPath).unavailable()).toMatch(
+      /has no runtime that is Kata Containers with Firecracker.*hosting.runtimes.firecracker/,
+    );
+  });
+});
+
+describe.concurrent.for(dockerProviders)('a container of %s that cannot be started', (provider) => {
+  it('says so without its secrets', async ({ skip }) => {
+    await using made = await dockerDriver(await sharedEngine({ skip }), provider);
+    const spec = made.spec('hosted-probe', { environment: { '': 'very secret' }, volumes: ['/data'] });
+    const refused: Error = await made.driver.start(spec, deaf, never).then(
+      () => expect.unreachable(),
+      (error: Error) => error,
+    );
+    expect(refused.message).toMatch(/cannot be started: .*environment.*\*\*\*/);
+    expect(JSON.stringify(refused, Object.getOwnPropertyNames(refused))).not.toContain('very secret');
+    expect(refused.cause).toBe(undefined);
+    expect(await made.volumes()).toEqual([]);
+  });
+
+  it('says that a program is missing', async ({ skip }) => {
+    await using made = await dockerDriver(await sharedEngine({ skip }), provider);
+    const log = new Inbox<string>();
+    const spec = { ...made.spec('hosted-probe'), command: '/usr/bin/nothing' };
+    const instance = await made.driver.start(spec, { log: (line) => log.add(line) }, never);
+    expect(await instance.exited).toMatchObject({ code: 127, isLost: false });
+    expect(log.items.join('\n')).toContain('/usr/bin/nothing');
+  });
+
+  it('has no image', async ({ skip }) => {
+    await using made = await dockerDriver(await sharedEngine({ skip }), provider);
+    const spec = { ...made.spec('hosted-probe'), image: undefined };
+    await expect(made.driver.start(spec, deaf, never)).rejects.toMatchObject({ code: 'invalid_config' });
+  });
+});
+
+describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
+  it('is taken over again where the connection to it breaks', async ({ skip }) => {
+    const engine = await sharedEngine({ skip });
+    await using made = await dockerDriver(engine, provider);
+    await using between = await Between.listen(engine);
+    const { owner } = made;
+    const runtime = provider === 'gvisor' ? 'runsc' : undefined;
+    const driver = new DockerDriver({ provider, runtime, owner, engine: between.socketPath });
+    const spec = made.spec('hosted-probe');
+    const instance = await driver.start(spec, deaf, never);
+    between.cut('/attach');
+    expect(await instance.exited).toMatchObject({ isLost: true });
+    const adopted = await driver.survivors.adopt(spec, deaf);
+    expect(adopted?.id).toBe(instance.id);
+
+    // Where only the other connection breaks, nobody has to notice.
+    between.cut('/wait');
+    adopted!.stdio!.input.write('echo still here\n');
+    expect(await lineOf(adopted!.stdio!.output)).toBe('still here');
+    adopted!.stdio!.input.write('exit 6\n');
+    expect(await adopted!.exited).toMatchObject({ code: 6, isLost: false });
+  });
+
+  it('is told to have been killed where somebody removes it', async ({ skip }) => {
+    const engine = await sharedEngine({ skip });
+    await using made = await dockerDriver(engine, provider);
+    const instance = await made.driver.start(made.spec('hosted-probe'), deaf, never);
+    await dockerRequest(engine.socketPath, 'DELETE', `/containers/${instance.id}?force=1`);
+    expect(await instance.exited).toMatchObject({ signal: 'SIGKILL', reason: undefined, isLost: false });
+    await expect(instance.usage()).rejects.toThrow();
+    await instance.stop(1_000);
+  });
+
+  it('is never there twice', async ({ skip }) => {
+    await using made = await dockerDriver(await sharedEngine({ skip }), provider);
+    const spec = made.spec('hosted-probe');
+    const first = await made.driver.start(spec, deaf, never);
+    const second = await made.again().start(spec, deaf, never);
+    expect(await first.exited).toMatchObject({ isLost: false });
+    expect(await made.running()).toEqual([second.id]);
+    await second.stop(0);
+  });
+
+  it('says all that it has to say, also to who reads it late', async ({ skip }) => {
+    await using made = await dockerDriver(await sharedEngine({ skip }), provider);
+    const spec = made.script("process.stdout.write('x'.repeat(400_000)); process.exitCode = 5");
+    const instance = await made.driver.start(spec, deaf, never);
+    expect(await instance.exited).toMatchObject({ code: 5 });
+    let length = 0;
+    for await (const chunk of instance.stdio!.output) length += (chunk as Buffer).length;
+    expect(length).toBe(400_000);
+  });
+});
+
+function driverOf(
+  provider: 'docker' | 'gvisor' | 'firecracker',
+  runtime: string | undefined,
+  engine: string,
+) {
+  return new DockerDriver({ provider, runtime, engine, owner: 'test' });
+}
+
+async function lineOf(output: NodeJS.ReadableStream): Promise<string> {
+  const [chunk] = (await once(output, 'data')) as [Buffer];
+  return chunk.toString().trimEnd();
+}
+
+/** Stands between us and an engine, and cuts connections. */
+class Between implements AsyncDisposable {
+  readonly socketPath: string;
+  private readonly server: Server;
+  private readonly connections: { request: string; socket: Socket }[] = [];
+
+  private constructor(server: Server, socketPath: string) {
+    this.server = server;
+    this.socketPath = socketPath;
+  }
+
+  static async listen(engine: Engine): Promise<Between> {
+    const socketPath = join(dirname(engine.socketPath), `between-${randomUUID().slice(0, 8)}.sock`);
+    const server = createServer((socket) => between.connect(socket, engine)).listen(socketPath);
+    const between = new Between(server, socketPath);
+    await once(server, 'listening');
+    return between;
+  }
+
+  /** Those with that word in the first line of their request. */
+  cut(word: string): void {
+    const found = this.connections.filter(
+      ({ request, socket }) => request.includes(word) && !socket.destroyed,
+    );
+    expect(found).toHaveLength(1);
+    for (const { socket } of found) socket.destroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = once(this.server, 'close');
+    this.server.close();
+    for (const { socket } of this.connections) socket.destroy();
+    await closed;
+  }
+
+  private connect(socket: Socket, engine: Engine): void {
+    const onward = connect(engine.socketPath);
+    socket.once('data', (chunk: Buffer) => {
+      this.connections.push({ request: chunk.toString('latin1').split('\r\n')[0]!, socket });
+    });
+    socket.pipe(onward).pipe(socket);
+    for (const [one, other] of [
+      [socket, onward],
+      [onward, socket],
+    ] as const) {
+      one.on('error', () => {});
+      one.on('close', () => other.destroy());
+    }
+  }
+}
