@@ -1,11 +1,13 @@
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { asleep, Changes, unlessAborted, within } from './clock.ts';
-import type { Attachment, Condition, HostedServer, HostedStatus } from './condition.ts';
+import { Appearance, type Audience, type Facts } from './appearance.ts';
+import { asleep, unlessAborted, within } from './clock.ts';
+import type { Attachment, Condition, HostedServer } from './condition.ts';
 import { CrashHistory, type End } from './crash-history.ts';
-import type { Driver, Exit, Instance, InstanceEvents, InstanceSpec, Provider, Usage } from './driver.ts';
-import { HostedLog, LastLines } from './log.ts';
+import type { Driver, Exit, InstanceEvents, InstanceSpec, Usage } from './driver.ts';
+import { type HostedLog, LastLines } from './log.ts';
 import type { RestartRules } from './restart-policy.ts';
 import { describeExit, Run } from './run.ts';
+import { type AwayRule, type DriverPool, Supply } from './supply.ts';
 
 export interface Timing {
   restarts: RestartRules;
@@ -15,20 +17,11 @@ export interface Timing {
   restartGraceMs: number;
   /** So long somebody who wants to speak with a server waits for its start. */
   attachMs: number;
-  /** How often we look whether what runs it is there again: twice as long each time. */
-  away: { firstMs: number; maxMs: number };
+  away: AwayRule;
 }
 
 /** What a server needs of those who look after all of them. */
-export interface Surroundings {
-  choose(asked: Provider | undefined): Promise<Driver>;
-  /** Settles when what others left behind is removed, or cannot be. Nothing may be started before. */
-  cleared(driver: Driver): Promise<void>;
-  /** Removes what is left of servers that are to run no more. */
-  clear(driver: Driver): Promise<void>;
-  redact(project: string, text: string): string;
-  changed(id: string, condition: Condition): void;
-  warned(message: string): void;
+export interface Surroundings extends DriverPool, Audience {
   running(id: string): void;
 }
 
@@ -49,8 +42,6 @@ const STOP_MARGIN_MS = 10_000;
  * instance. Whoever wants something else says what is wanted and interrupts the step under way, if that is one that waits.
  */
 export class Hosted {
-  readonly log: HostedLog;
-  condition: Condition;
   private readonly timing: Timing;
   private readonly around: Surroundings;
   private server: HostedServer;
@@ -62,10 +53,9 @@ export class Hosted {
   private step = new AbortController();
   private done: Promise<void> | undefined;
 
-  private driver: Driver | undefined;
+  private readonly appearance: Appearance;
+  private readonly supply: Supply;
   private run: Run | undefined;
-  /** Where something of it may still be, because it was lost or could not be stopped. */
-  private leftover: Driver | undefined;
 
   private readonly history: CrashHistory;
   /** Whether the next start makes up for a crash. */
@@ -73,19 +63,30 @@ export class Hosted {
   private hold: Hold | undefined;
   /** The time before which it is not started, on the clock that is never set. */
   private dueAt = 0;
-  /** How often what runs it was found to be away, in a row. */
-  private timesAway = 0;
   /** Of those who restart it by hand. */
   private asked: PromiseWithResolvers<void> | undefined;
-  private readonly changes = new Changes();
 
   constructor(server: HostedServer, timing: Timing, around: Surroundings) {
     this.server = server;
+    this.ceased = server.enabled ? undefined : SWITCHED_OFF;
     this.timing = timing;
     this.around = around;
-    this.log = new HostedLog((text) => around.redact(this.server.project, text));
+    this.supply = new Supply(around, timing.away);
     this.history = new CrashHistory(server.memory, timing.restarts);
-    this.condition = this.describe(server.enabled ? 'starting' : 'stopped', undefined, undefined);
+    this.appearance = new Appearance(
+      around,
+      () => this.server,
+      () => this.facts(),
+      server.enabled ? 'starting' : 'stopped',
+    );
+  }
+
+  get condition(): Condition {
+    return this.appearance.condition;
+  }
+
+  get log(): HostedLog {
+    return this.appearance.log;
   }
 
   get id(): string {
@@ -99,7 +100,7 @@ export class Hosted {
 
   /** Who runs it, or did last. */
   get lastDriver(): Driver | undefined {
-    return this.run?.driver ?? this.driver ?? this.leftover;
+    return this.run?.driver ?? this.supply.driver;
   }
 
   /** Whether it is to run. */
@@ -120,12 +121,12 @@ export class Hosted {
     this.server = server;
     if (this.fate === 'leaving') this.fate = 'kept';
     if (this.fate !== 'kept') return true;
+    const isAnother = server.revision !== before.revision;
+    if (isAnother) this.supply.reconsider();
     if (!server.enabled) {
-      if (wasWanted) this.cease(SWITCHED_OFF);
+      if (this.ceased !== SWITCHED_OFF) this.cease(SWITCHED_OFF);
       return true;
     }
-    const isAnother = server.revision !== before.revision;
-    if (isAnother) this.driver = undefined;
     if (isAnother || !wasWanted) this.startSoon(wasWanted ? 'It was changed.' : undefined);
     else if (this.isReleasedFromHold(before)) this.startSoon(undefined);
     return true;
@@ -140,8 +141,8 @@ export class Hosted {
 
   /** Settles when it does not run any more after it was told to leave. */
   async untilLeft(): Promise<void> {
-    while (!this.isOver && (this.run !== undefined || this.condition.status !== 'stopped'))
-      await this.changes.next();
+    while (!this.isOver && (this.run !== undefined || this.appearance.status !== 'stopped'))
+      await this.appearance.changes.next();
   }
 
   /** Stops it for good. Settles in any case. */
@@ -155,6 +156,7 @@ export class Hosted {
   release(): void {
     if (this.fate === 'ending') return;
     this.fate = 'released';
+    this.appearance.fallSilent();
     const { run } = this;
     if (run?.isAlive && run.canBeReleased) {
       this.run = undefined;
@@ -179,11 +181,11 @@ export class Hosted {
     const { status } = this.condition;
     if (isResponsive && status === 'unresponsive') {
       this.log.add('responds again');
-      this.show('ready');
+      this.appearance.show('ready');
     } else if (!isResponsive && status === 'ready') {
       const why = 'It runs, but does not answer the heartbeat. It may be at long work: it is not restarted.';
-      this.warn(`does not respond. ${why}`);
-      this.show('unresponsive', why);
+      this.appearance.warn(`does not respond. ${why}`);
+      this.appearance.show('unresponsive', why);
     }
   }
 
@@ -200,8 +202,8 @@ export class Hosted {
       if (found instanceof SwitchboardError) throw found;
       if (found !== undefined) return found;
       const leftMs = until - performance.now();
-      if (leftMs <= 0) throw this.unavailable(`It is still being started (${this.condition.status}).`);
-      await this.changes.next(leftMs);
+      if (leftMs <= 0) throw this.unavailable(`It is still being started (${this.appearance.status}).`);
+      await this.appearance.changes.next(leftMs);
     }
   }
 
@@ -219,7 +221,7 @@ export class Hosted {
   private async live(): Promise<void> {
     this.showFirst();
     while (await this.next());
-    this.changes.tell();
+    this.appearance.changes.tell();
   }
 
   /** Does what is to be done next. False where there is nothing any more. */
@@ -244,48 +246,41 @@ export class Hosted {
 
   /** There is no instance, and there is to be none. */
   private async rest(signal: AbortSignal): Promise<boolean> {
-    if (this.condition.status !== 'stopped') this.show('stopped', this.ceased);
+    if (this.appearance.status !== 'stopped') this.appearance.show('stopped', this.ceased);
     const isUrgent = this.fate === 'ending' || this.fate === 'released';
-    if (isUrgent || (this.fate === 'leaving' && this.leftover === undefined)) {
+    if (isUrgent || (this.fate === 'leaving' && !this.supply.hasLeftover)) {
       this.isOver = true;
       return false;
     }
-    if (this.leftover !== undefined) await this.clearLeftover(this.leftover, signal);
+    if (this.supply.hasLeftover) await this.supply.clearLeftover(signal);
     else await asleep(signal);
     return true;
-  }
-
-  private async clearLeftover(driver: Driver, signal: AbortSignal): Promise<void> {
-    try {
-      if ((await unlessAborted(driver.unavailable(), signal)) === undefined && !signal.aborted) {
-        await this.around.clear(driver);
-        this.leftover = undefined;
-        return;
-      }
-    } catch {
-      // As good as away.
-    }
-    await asleep(signal, this.awayDelay());
   }
 
   /** Until something happens. A run that lasts ends a crash loop. */
   private async watch(run: Run, signal: AbortSignal): Promise<void> {
     // Something else was wanted for a moment only.
-    if (this.condition.status !== 'ready' && this.condition.status !== 'unresponsive') this.show('ready');
+    if (this.appearance.status !== 'ready' && this.appearance.status !== 'unresponsive')
+      this.appearance.show('ready');
     if (!this.history.isLoop) return asleep(signal);
     const { windowMs } = this.timing.restarts;
     await asleep(signal, Math.max(0, windowMs - run.uptimeMs));
     if (signal.aborted) return;
     this.history.forgive();
     this.log.add(`has run for ${windowMs / 1_000} s: it is in no crash loop any more`);
-    this.show(this.condition.status, this.condition.reason);
+    this.appearance.show(this.appearance.status, this.condition.reason);
   }
 
   private async start(signal: AbortSignal): Promise<void> {
-    const driver = await this.findDriver(signal);
-    if (driver === undefined || signal.aborted) return;
-    if (this.condition.status !== 'starting') this.show('starting');
-    await unlessAborted(this.around.cleared(driver), signal);
+    const { appearance, supply } = this;
+    const driver = await supply.find(this.server.provider, signal);
+    if (driver === undefined) return;
+    if (typeof driver === 'string') {
+      this.stayAway(driver);
+      return;
+    }
+    if (appearance.status !== 'starting') appearance.show('starting');
+    await supply.cleared(driver, signal);
     if (signal.aborted) return;
     const { server } = this;
     const lastLines = new LastLines();
@@ -293,58 +288,17 @@ export class Hosted {
     let spec: InstanceSpec | undefined;
     try {
       spec = server.spec();
-      const instance = await this.adoptOrStart(driver, spec, events, signal);
+      const wish = { isNew: () => this.asked !== undefined, graceMs: this.timing.restartGraceMs };
+      const { instance, isAdopted } = await supply.bring(driver, spec, events, wish, signal);
+      if (isAdopted) this.isRestart = false;
       this.started(new Run(driver, instance, server.revision, lastLines), signal);
     } catch (error) {
-      if (driver.survivors !== undefined) this.leftover = driver;
       if (!signal.aborted) await this.startFailed(driver, error, spec === undefined, signal);
     }
   }
 
-  /** Undefined where there is none now. */
-  private async findDriver(signal: AbortSignal): Promise<Driver | undefined> {
-    try {
-      if (this.driver === undefined) {
-        const chosen = await unlessAborted(this.around.choose(this.server.provider), signal);
-        // Meanwhile it may have been asked for another one.
-        if (signal.aborted) return undefined;
-        this.driver = chosen;
-      } else if (this.timesAway > 0) {
-        const why = await unlessAborted(this.driver.unavailable(), signal);
-        if (signal.aborted) return undefined;
-        if (why !== undefined) {
-          this.stayAway(why);
-          return undefined;
-        }
-      }
-    } catch (error) {
-      if (!signal.aborted) this.stayAway(asSwitchboardError(error).message);
-      return undefined;
-    }
-    this.timesAway = 0;
-    return this.driver;
-  }
-
-  /** Adopts first, also where it has just ended: what an engine that was away has left there would run beside the new one. */
-  private async adoptOrStart(
-    driver: Driver,
-    spec: InstanceSpec,
-    events: InstanceEvents,
-    signal: AbortSignal,
-  ): Promise<Instance> {
-    const survivor = await driver.survivors?.adopt(spec, events);
-    if (survivor !== undefined && this.asked === undefined) {
-      this.isRestart = false;
-      return survivor;
-    }
-    await survivor?.stop(this.timing.restartGraceMs);
-    signal.throwIfAborted();
-    return driver.start(spec, events, signal);
-  }
-
   private started(run: Run, signal: AbortSignal): void {
     this.run = run;
-    this.leftover = undefined;
     void run.ended.then(() => {
       if (this.run === run) this.interrupt();
     });
@@ -354,7 +308,7 @@ export class Hosted {
     this.isRestart = false;
     this.settleAsked(undefined);
     this.log.add(`runs (${run.driver.provider}, ${run.instance.id})`);
-    this.show('ready');
+    this.appearance.show('ready');
     this.around.running(this.id);
   }
 
@@ -389,38 +343,31 @@ export class Hosted {
   private refuse(problem: SwitchboardError, hold: Hold): void {
     this.hold = hold;
     this.isRestart = false;
-    this.warn(`cannot be started: ${problem.message}`);
-    this.show('failed', problem.message);
+    this.appearance.warn(`cannot be started: ${problem.message}`);
+    this.appearance.show('failed', problem.message);
   }
 
   /** What runs it is away, or there is nothing that could. */
   private stayAway(why: string): void {
     const { status, reason } = this.condition;
-    const delayMs = this.awayDelay();
-    this.dueAt = performance.now() + delayMs;
-    if (status !== 'waiting') this.warn(`has to wait: ${why}`);
-    if (status !== 'waiting' || reason !== why) this.show('waiting', why);
+    this.dueAt = performance.now() + this.supply.awayDelayMs();
+    if (status !== 'waiting') this.appearance.warn(`has to wait: ${why}`);
+    if (status !== 'waiting' || reason !== why) this.appearance.show('waiting', why);
     this.settleAsked(this.unavailable(why));
-  }
-
-  private awayDelay(): number {
-    const { firstMs, maxMs } = this.timing.away;
-    return Math.min(firstMs * 2 ** Math.min(this.timesAway++, 20), maxMs);
   }
 
   /** An end that nobody asked for. */
   private async runEnded(run: Run, exit: Exit): Promise<void> {
     this.run = undefined;
     if (exit.isLost) {
-      this.leftover = run.driver;
-      this.timesAway = 0;
+      this.supply.lost(run.driver);
       this.stayAway(exit.reason ?? `What runs it (${run.driver.provider}) does not answer.`);
       return;
     }
     const how = describeExit(exit);
     this.plan({ exit, reason: exit.reason ?? how, uptimeMs: run.uptimeMs }, how, run.lastLines.text);
     await within(run.instance.stop(REMAINS_MS), REMAINS_MS + 500).catch(() => {
-      this.leftover = run.driver;
+      this.supply.leave(run.driver);
     });
   }
 
@@ -435,17 +382,17 @@ export class Hosted {
       const nextTry = new Date(Date.now() + delayMs);
       const when = delayMs === 0 ? 'at once' : `in ${delayMs / 1_000} s`;
       const loop = isLoop ? 'It is in a crash loop. ' : '';
-      this.warn(`${how}. ${loop}It is started again ${when}.`, quote);
-      if (isLoop) this.show('backing_off', `${loop}It ${how}.`, nextTry);
-      else this.show('restarting', `It ${how}.`, nextTry);
+      this.appearance.warn(`${how}. ${loop}It is started again ${when}.`, quote);
+      if (isLoop) this.appearance.show('backing_off', `${loop}It ${how}.`, nextTry);
+      else this.appearance.show('restarting', `It ${how}.`, nextTry);
       return;
     }
     this.hold = { isUnspecified: false };
     const isFailure = decision.action === 'stay' && decision.status === 'failed';
     const words = `${how}. It is not started again (restart policy ${this.server.restartPolicy}).`;
-    if (isFailure) this.warn(words, quote);
+    if (isFailure) this.appearance.warn(words, quote);
     else this.log.add(words);
-    this.show(isFailure ? 'failed' : 'stopped', `It ${how}.`);
+    this.appearance.show(isFailure ? 'failed' : 'stopped', `It ${how}.`);
   }
 
   private async stopRun(run: Run): Promise<void> {
@@ -458,8 +405,8 @@ export class Hosted {
       try {
         await within(run.instance.stop(graceMs), graceMs + STOP_MARGIN_MS);
       } catch (error) {
-        this.leftover = run.driver;
-        this.warn(`could not be stopped: ${asSwitchboardError(error).message}`);
+        this.supply.leave(run.driver);
+        this.appearance.warn(`could not be stopped: ${asSwitchboardError(error).message}`);
       }
     }
     this.run = undefined;
@@ -469,22 +416,23 @@ export class Hosted {
   private showFirst(): void {
     const leftMs = this.history.delayLeftMs;
     if (leftMs === 0 || !this.isWanted) {
-      this.show(this.condition.status);
+      this.appearance.show(this.appearance.status);
       return;
     }
     this.isRestart = true;
     this.dueAt = performance.now() + leftMs;
     const why = `It is in a crash loop: the next start is in ${Math.ceil(leftMs / 1_000)} s.`;
-    this.show('backing_off', why, new Date(Date.now() + leftMs));
+    this.appearance.show('backing_off', why, new Date(Date.now() + leftMs));
   }
 
   /** Whatever was in the way of a start counts no more. */
   private startSoon(why: string | undefined): void {
     this.history.forgive();
+    this.ceased = undefined;
     this.hold = undefined;
     this.isRestart = false;
     this.dueAt = 0;
-    this.show(why === undefined ? 'starting' : 'restarting', why);
+    this.appearance.show(why === undefined ? 'starting' : 'restarting', why);
     this.interrupt();
   }
 
@@ -506,7 +454,7 @@ export class Hosted {
     this.hold = undefined;
     this.settleAsked(this.unavailable(why));
     this.interrupt();
-    this.changes.tell();
+    this.appearance.changes.tell();
   }
 
   private interrupt(): void {
@@ -523,44 +471,16 @@ export class Hosted {
   private unavailable(why: string): SwitchboardError {
     const leftMs = this.dueAt - performance.now();
     const isTimed = this.isWanted && leftMs > 0;
-    return new SwitchboardError(
-      'server_unavailable',
-      `Server "${this.server.name}" is not available: ${why}`,
-      {
-        data: {
-          server: this.server.name,
-          status: this.condition.status,
-          ...(isTimed ? { retryAt: new Date(Date.now() + leftMs).toISOString() } : {}),
-        },
-      },
-    );
+    return this.appearance.unavailable(why, isTimed ? new Date(Date.now() + leftMs) : undefined);
   }
 
-  /** What is quoted of its log is there already, with its secrets masked. */
-  private warn(what: string, quote = ''): void {
-    const shown = this.log.add(what);
-    if (this.fate !== 'released') this.around.warned(`Hosted server "${this.server.name}" ${shown}${quote}`);
-  }
-
-  private show(status: HostedStatus, reason?: string, nextTry?: Date): void {
-    this.condition = this.describe(status, reason, nextTry);
-    if (this.fate !== 'released') this.around.changed(this.id, this.condition);
-    this.changes.tell();
-  }
-
-  private describe(status: HostedStatus, reason: string | undefined, nextTry: Date | undefined): Condition {
-    const before = this.condition as Condition | undefined;
-    const { run } = this;
-    const shown = reason && this.around.redact(this.server.project, reason);
+  private facts(): Facts {
+    const instance = this.run?.instance;
     return {
-      status,
-      since: before?.status === status ? before.since : new Date(),
-      reason: shown,
-      nextTry,
       provider: this.lastDriver?.provider,
-      instanceId: run?.instance.id,
-      startedAt: run?.instance.startedAt,
-      url: run?.instance.url,
+      instanceId: instance?.id,
+      startedAt: instance?.startedAt,
+      url: instance?.url,
       memory: this.history.memory,
     };
   }
