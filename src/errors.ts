@@ -122,6 +122,13 @@ export const errorTable = {
     false,
     'A hosted server cannot be run: nothing that isolates it is available. The message says what to install.',
   ),
+  server_error: row(
+    502,
+    -32603,
+    'server',
+    false,
+    'A hosted server answered with an error, `rpc` in the details; [its code](hosting.md#errors-of-servers) decides on the HTTP status.',
+  ),
   server_protocol_error: row(502, -32603, 'server', false, 'The server sent something that is not MCP.'),
   answer_too_large: row(502, -32603, 'server', false, 'The server sent a message larger than the limit.'),
   call_timeout: row(504, -32603, 'server', true, 'The server did not answer in time.'),

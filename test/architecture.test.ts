@@ -40,7 +40,7 @@ const rules: Rule[] = [
   only('store', ['errors'], 'what is kept does not know who keeps it, nor what it is for'),
   only(
     'api',
-    ['errors', 'config'],
+    ['errors', 'config', 'protocol'],
     'the API owns the interfaces that it needs; app.ts hands it what fits them',
   ),
   {

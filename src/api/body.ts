@@ -23,11 +23,16 @@ export async function readText(request: IncomingMessage): Promise<string | undef
 
 /** A body as data: an object without anything in it that could not be stored. */
 export function parseBody(text: string): Record<string, unknown> {
+  const value = parseObject(text);
+  checkStorable(value);
+  return value;
+}
+
+export function parseObject(text: string): Record<string, unknown> {
   const value = parseOrExplain(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new SwitchboardError('invalid_input', 'The body must be a JSON object.');
   }
-  checkStorable(value);
   return value as Record<string, unknown>;
 }
 

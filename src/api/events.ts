@@ -1,16 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { Backend } from './backend.ts';
+import { EventReader, eventBytes, KEEP_ALIVE_MS, keepAlive } from './event-reader.ts';
 
-const KEEP_ALIVE_MS = 15_000;
 /** A reader that leaves this much unread is cut off: it can come back, and begins with the state of then. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
-
-const keepAlive = Buffer.from(': keep-alive\n\n');
-const headers = {
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-cache, no-transform',
-  'x-accel-buffering': 'no',
-};
 
 /** The transitions of servers, project by project, as Server-Sent Events for everybody who wants to see them. */
 export class EventFeed {
@@ -26,7 +19,7 @@ export class EventFeed {
   /** Gives what tells a reader how things stand, and from then on what changes, until the reader goes. */
   async enter(project: string): Promise<(response: ServerResponse) => void> {
     const { id } = await this.backend.projects.get(project);
-    const reader = new Reader();
+    const reader = new EventReader(MAX_UNREAD_BYTES);
     const feed = this.feedOf(id);
     feed.add(reader);
     try {
@@ -64,7 +57,7 @@ export class EventFeed {
 
 /** One subscription, one timer and one text for all readers of a project, and none of these where there is no reader. */
 class ProjectFeed {
-  private readonly readers = new Set<Reader>();
+  private readonly readers = new Set<EventReader>();
   private readonly unsubscribe: () => void;
   private readonly timer: NodeJS.Timeout;
   private readonly onEmpty: () => void;
@@ -79,18 +72,18 @@ class ProjectFeed {
     this.timer.unref();
   }
 
-  add(reader: Reader): void {
+  add(reader: EventReader): void {
     this.readers.add(reader);
   }
 
-  remove(reader: Reader): void {
+  remove(reader: EventReader): void {
     if (!this.readers.delete(reader) || this.readers.size > 0) return;
     clearInterval(this.timer);
     this.unsubscribe();
     this.onEmpty();
   }
 
-  end(reader: Reader): void {
+  end(reader: EventReader): void {
     this.remove(reader);
     reader.end();
   }
@@ -104,43 +97,4 @@ class ProjectFeed {
       if (!reader.tell(bytes)) this.remove(reader);
     }
   }
-}
-
-/** Somebody who reads, or will in a moment: what happens until then is kept. */
-class Reader {
-  private response: ServerResponse | undefined;
-  private held: Buffer[] = [];
-  private hasEnded = false;
-
-  begin(response: ServerResponse, first: Buffer): void {
-    this.response = response;
-    response.writeHead(200, headers).write(first);
-    for (const bytes of this.held) response.write(bytes);
-    this.held = [];
-    if (this.hasEnded) response.end();
-  }
-
-  /** False for one that does not read, and has been cut off. */
-  tell(bytes: Buffer): boolean {
-    if (this.response === undefined) {
-      this.held.push(bytes);
-      return true;
-    }
-    // Looked at before and not after: how things stand may be more than that by itself, and be read in time.
-    if (this.response.writableLength <= MAX_UNREAD_BYTES) {
-      this.response.write(bytes);
-      return true;
-    }
-    this.response.destroy();
-    return false;
-  }
-
-  end(): void {
-    this.hasEnded = true;
-    this.response?.end();
-  }
-}
-
-function eventBytes(type: string, data: object): Buffer {
-  return Buffer.from(`event: ${type}\ndata: ${JSON.stringify(data)}\n\n`);
 }

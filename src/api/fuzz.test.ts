@@ -29,6 +29,16 @@ const server = {
   max_timeout_ms: mostly(7, 3),
   group: mostly('code'),
 };
+const hosted = {
+  name: mostly('github', 'files'),
+  image: mostly('mcp/time', null),
+  command: mostly('node', null),
+  environment: mostly({ A: 'b' }),
+  port: mostly(8080, null),
+  volumes: mostly(['/data'], []),
+  resource_limits: mostly({ cpu: '1', memory: 1e9 }, { pids: null }),
+};
+const { name: _fixed, ...hostedChanges } = hosted;
 const product = { name: 'files', transport: 'stdio', command: 'x' };
 const shapes: Record<string, Record<string, fc.Arbitrary<unknown>>> = {
   createProject: { name: mostly('web', 'default'), description: mostly('x'), retention_days: mostly(1) },
@@ -37,6 +47,9 @@ const shapes: Record<string, Record<string, fc.Arbitrary<unknown>>> = {
   changeServer: server,
   switchTool: { enabled: mostly(true) },
   putSecret: { value: mostly('s3cret') },
+  createHosted: hosted,
+  changeHosted: hostedChanges,
+  callHosted: { method: mostly('ping'), params: mostly({}), timeout_ms: mostly(5) },
   installProduct: { name: mostly('kit'), version: mostly('1'), mcp: mostly({ servers: [product] }) },
 };
 
@@ -50,7 +63,7 @@ function bodyOf({ operationId }: Route): fc.Arbitrary<string> {
   return fc.oneof({ weight: 8, arbitrary: asText }, anyText);
 }
 
-const request = fc.constantFrom(...routes.filter(({ isStream }) => !isStream)).chain((route) =>
+const request = fc.constantFrom(...routes.filter(({ isStream }) => isStream !== true)).chain((route) =>
   fc.record({
     route: fc.constant(route),
     project: mostly('default'),

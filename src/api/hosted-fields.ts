@@ -15,9 +15,9 @@ const image = text(512, 1)
   .regex(new RegExp(imageReference), 'must name an image, such as mcp/time or ghcr.io/acme/server:1.2')
   .meta({ pattern: imageReference });
 
-/** The kernel's, and a folder in memory that every server has. */
-const reserved = /^\/(?:(?:proc|sys|dev)(?:\/|$)|tmp$)/;
-const volume = text(1_024, 2)
+/** Where the kernel shows itself. */
+const reserved = /^\/(?:proc|sys|dev)(?:\/|$)/;
+const volume = text(1_024, 1)
   .regex(/^(?:\/[^/\p{Cc}]+)+$/u, 'must be a path that starts with / and does not end with it')
   .refine((path) => !/\/\.\.?(?:\/|$)/.test(path), 'must have no . or .. in it')
   .refine((path) => !reserved.test(path), 'is a folder that cannot be a volume: take another')
@@ -70,7 +70,12 @@ const limitShape = {
   cpu: amount.describe('Cores: "0.5", 1, "500m"'),
   memory: amount.describe('"512M", "1G"; a number is one of bytes'),
   disk: amount.describe('"512M", "1G"; a number is one of bytes'),
-  pids: integer(8, 4_194_304).nullable().optional().describe('Processes and threads'),
+  pids: z
+    .number({ error: 'must be a whole number' })
+    .meta({ type: 'integer', minimum: 8, maximum: 4_194_304 })
+    .nullable()
+    .optional()
+    .describe('Processes and threads'),
 };
 export const limits = fields(limitShape).superRefine((given, context) => {
   const parsed = parseLimits(withoutNull(given));

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { hostedCall, hostedChanges, newHosted } from './hosted-input.ts';
+import { hostedLine, hostedList, hostedLog, hostedResult, hostedView } from './hosted-views.ts';
 import { newProject, productManifest, projectChanges, secretValue, toolSwitch } from './inputs.ts';
 import type { Answers, Route } from './route.ts';
 import { newServer, productServer, serverChanges } from './server-input.ts';
@@ -38,6 +40,9 @@ const bodies: Schemas = {
   SecretValue: secretValue,
   ProductManifest: productManifest,
   ProductServer: productServer,
+  NewHostedServer: newHosted,
+  HostedServerChanges: hostedChanges,
+  HostedCall: hostedCall,
 };
 
 const answers: Schemas = {
@@ -60,6 +65,11 @@ const answers: Schemas = {
   Call: callView,
   CallList: callList,
   ImportResult: importResult,
+  HostedServer: hostedView,
+  HostedServerList: hostedList,
+  HostedLine: hostedLine,
+  HostedLog: hostedLog,
+  HostedResult: hostedResult,
   Status: statusView,
   Failure: failure,
 };
@@ -70,6 +80,7 @@ const parameters: Record<string, string> = {
   tool: 'What clients call a tool, or its qualified name',
   secret: "A secret's name",
   product: "A product's name",
+  id: "A hosted server's id, or its name where no other has it",
 };
 
 const statusTexts: Record<string, string> = { 200: 'Done', 201: 'Created', 204: 'Done' };
@@ -161,16 +172,15 @@ function responsesOf({ answers: given, isStream = false }: Route): Json {
   );
 }
 
-function content(schema: z.ZodType, isStream: boolean): Json {
-  return isStream
-    ? { 'text/event-stream': { schema: { type: 'string' } } }
-    : json(schemaOf(schema, answers, 'output'));
+function content(schema: z.ZodType, isStream: Route['isStream']): Json {
+  const events = isStream ? { 'text/event-stream': { schema: { type: 'string' } } } : {};
+  return isStream === true ? events : { ...json(schemaOf(schema, answers, 'output')), ...events };
 }
 
 function headersOf(status: string, schema: z.ZodType | null): Json {
   const headers: Json = {};
   if (status === '201' && schema !== importResult) headers.Location = { schema: { type: 'string' } };
-  if (schema === projectView || schema === serverView) {
+  if (schema === projectView || schema === serverView || schema === hostedView) {
     headers.ETag = { description: 'The version, for If-Match', schema: { type: 'string' } };
   }
   return Object.keys(headers).length === 0 ? {} : { headers };

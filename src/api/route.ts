@@ -24,10 +24,19 @@ interface Context<Parameter extends string, Query, Body> {
   text: string;
   /** The only version that may be changed, where the client said one. */
   ifVersion: number | undefined;
+  /** Whoever asked has gone. */
+  signal: AbortSignal;
+}
+
+/** JSON that is sent as it is. */
+interface RawReply {
+  status: number;
+  json: string;
 }
 
 export type Reply =
   | { status: number; body: unknown; headers?: Record<string, string> }
+  | RawReply
   | { stream: (response: ServerResponse) => void };
 
 /** One of the answers that the route says it gives. */
@@ -39,6 +48,7 @@ type Promised<Given extends Answers> =
         headers?: Record<string, string>;
       };
     }[keyof Given & number]
+  | (RawReply & { status: keyof Given & number })
   | { stream: (response: ServerResponse) => void };
 
 interface Definition<Path extends string, Query, Body, Given extends Answers> {
@@ -53,8 +63,8 @@ interface Definition<Path extends string, Query, Body, Given extends Answers> {
   text?: z.ZodType;
   /** Whether `If-Match` is heeded. */
   isConditional?: boolean;
-  /** Whether the answer is a stream of events that goes on. */
-  isStream?: boolean;
+  /** Whether the answer is a stream of events that goes on: always, or where that is asked for. */
+  isStream?: boolean | 'on demand';
   answers: Given;
   handle(context: Context<ParameterOf<Path>, Parsed<Query>, Parsed<Body>>): Promise<Promised<Given>>;
 }

@@ -6,6 +6,8 @@ import { callRoutes } from './calls.ts';
 import { check } from './check.ts';
 import { EventFeed } from './events.ts';
 import { fields } from './fields.ts';
+import { hostedRoutes } from './hosted.ts';
+import { HostedLogs } from './hosted-logs.ts';
 import { importRoutes } from './imports.ts';
 import { openapiRoute } from './openapi-route.ts';
 import { invalidInput } from './problems.ts';
@@ -15,6 +17,7 @@ import { versionOf } from './reply.ts';
 import type { Reply, Route } from './route.ts';
 import { RouteTable } from './route-table.ts';
 import { secretRoutes } from './secrets.ts';
+import { ServerRefusal } from './server-refusal.ts';
 import { serverRoutes } from './servers.ts';
 import { statusRoutes } from './status.ts';
 import { toolRoutes } from './tools.ts';
@@ -27,11 +30,13 @@ export class Router {
   readonly routes: readonly Route[];
   private readonly table: RouteTable;
   private readonly feed: EventFeed;
+  private readonly hostedLogs: HostedLogs;
   private readonly onFault: (thrown: unknown) => void;
 
   constructor(backend: Backend, onFault: (thrown: unknown) => void) {
     this.onFault = onFault;
     this.feed = new EventFeed(backend);
+    this.hostedLogs = new HostedLogs(backend.hosted);
     const routes = [
       ...statusRoutes(backend),
       ...projectRoutes(backend),
@@ -41,6 +46,7 @@ export class Router {
       ...productRoutes(backend),
       ...callRoutes(backend),
       ...importRoutes(backend),
+      ...hostedRoutes(backend, this.hostedLogs),
     ];
     this.routes = [...routes, openapiRoute(() => this.routes)];
     this.table = new RouteTable(this.routes);
@@ -49,8 +55,10 @@ export class Router {
   /** Never rejects. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const isHead = request.method === 'HEAD';
+    const gone = new AbortController();
+    response.on('close', () => gone.abort());
     try {
-      const reply = await this.reply(request);
+      const reply = await this.reply(request, gone.signal);
       if (reply !== undefined) send(response, reply, isHead);
     } catch (thrown) {
       this.refuse(response, thrown, isHead);
@@ -59,10 +67,11 @@ export class Router {
 
   close(): void {
     this.feed.close();
+    this.hostedLogs.close();
   }
 
   /** Undefined where there is nobody left to answer. */
-  private async reply(request: IncomingMessage): Promise<Reply | undefined> {
+  private async reply(request: IncomingMessage, signal: AbortSignal): Promise<Reply | undefined> {
     const { pathname, search } = locate(request.url ?? '/');
     if (!pathname.startsWith(`${BASE}/`)) throw nothingAt(pathname);
     const found = this.table.find(request.method ?? 'GET', pathname.slice(BASE.length));
@@ -78,6 +87,7 @@ export class Router {
       body: route.body === undefined ? undefined : check(route.body, parseBody(text)),
       text,
       ifVersion: route.isConditional ? versionOf(request.headers['if-match']) : undefined,
+      signal,
     });
   }
 
@@ -92,7 +102,8 @@ export class Router {
     if (error instanceof MethodRefusal) headers.allow = error.allow;
     // What is left of a body that nobody reads must not be taken for the next request.
     if (code === 'too_large') headers.connection = 'close';
-    send(response, { status: kind.http, body: { error: { code, message, details: data } }, headers }, isHead);
+    const status = error instanceof ServerRefusal ? error.status : kind.http;
+    send(response, { status, body: { error: { code, message, details: data } }, headers }, isHead);
   }
 }
 
@@ -132,7 +143,8 @@ function send(response: ServerResponse, reply: Reply, isHead: boolean): void {
     reply.stream(response);
     return;
   }
-  const bytes = reply.body === undefined ? undefined : Buffer.from(JSON.stringify(reply.body));
+  const text = 'json' in reply ? reply.json : JSON.stringify(reply.body);
+  const bytes = text === undefined ? undefined : Buffer.from(text);
   // A client that is gone, or a stream that was begun before it failed.
   if (response.headersSent || response.destroyed) {
     response.destroy();
@@ -141,7 +153,7 @@ function send(response: ServerResponse, reply: Reply, isHead: boolean): void {
   response.writeHead(reply.status, {
     ...(bytes === undefined ? {} : { 'content-type': 'application/json', 'content-length': bytes.length }),
     'cache-control': 'no-store',
-    ...reply.headers,
+    ...('headers' in reply ? reply.headers : {}),
   });
   response.end(isHead ? undefined : bytes);
 }

@@ -6,6 +6,7 @@ import type { NewServer } from '../../src/api/server-input.ts';
 import type { ProductView, ProjectView, SecretView, ServerView } from '../../src/api/views.ts';
 import { SwitchboardError } from '../../src/errors.ts';
 import { Inbox } from './inbox.ts';
+import { MemoryHosted } from './memory-hosted.ts';
 import { noon, serverView } from './server-view.ts';
 
 interface Project {
@@ -137,6 +138,8 @@ export class MemoryBackend implements Backend {
       return { imported: ['github'], notes: replace ? ['replaced'] : [] };
     },
   };
+
+  hosted = new MemoryHosted((project) => this.find(project).view);
 
   async status() {
     if (this.fault !== undefined) throw this.fault;

@@ -1,0 +1,363 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { serveApi } from '../../test/helpers/api-client.ts';
+import { EventStream, exchange, openExchange } from '../../test/helpers/raw-http.ts';
+import { SwitchboardError } from '../errors.ts';
+
+const time = { name: 'time', image: 'mcp/time' };
+
+async function serve() {
+  const served = await serveApi();
+  const { ask, backend } = served;
+  const { body } = await ask('POST /mcp/servers', time);
+  return { ...served, hosted: backend.hosted, id: String(body!.id) };
+}
+
+describe('a hosted server', () => {
+  it('is made with everything as usual', async () => {
+    const { ask, backend } = await serveApi();
+    const { status, headers, body } = await ask('POST /mcp/servers', time);
+    expect(status).toBe(201);
+    expect(headers).toMatchObject({ location: `/api/v1/mcp/servers/${body!.id}`, etag: '"1"' });
+    const [server] = backend.hosted.all.values();
+    expect(server!.input).toEqual({
+      ...{ name: 'time', project: 'default', enabled: true },
+      resource_limits: { cpu: '0.5', memory: '512M', disk: '1G', pids: 128 },
+      config: {
+        ...{ image: 'mcp/time', command: null, args: [], stdio_bridge: true, restart_policy: 'always' },
+        ...{ environment: {}, port: null, path: '/mcp', network: false, volumes: [], writable_root: false },
+        provider: null,
+      },
+    });
+  });
+
+  it('is made as it is said, and never shows values of its environment', async () => {
+    const { ask, backend } = await serveApi();
+    await ask('POST /projects', { name: 'web' });
+    const asked = {
+      ...{ name: 'langfuse', project_id: 'web', enabled: false, image: 'ghcr.io/a/b:1.2' },
+      ...{ command: 'node', args: ['-v', ''], stdio_bridge: false, restart_policy: 'on-failure' },
+      ...{ environment: { API_KEY: 's3cret', 'npm.x': `\${X}` }, port: 8080, path: '/', network: true },
+      ...{ volumes: ['/data', '/var/lib/x y'], writable_root: true, provider: 'docker' },
+      resource_limits: { cpu: 1, memory: '1024MB', pids: 64 },
+    };
+    const { status, body } = await ask('POST /mcp/servers', asked);
+    expect(status, JSON.stringify(body)).toBe(201);
+    const { project_id, environment, resource_limits, ...rest } = asked;
+    expect(body).toMatchObject({
+      ...{ ...rest, project: project_id, requested_provider: 'docker' },
+      resource_limits: { cpu: '1', memory: '1G', disk: '1G', pids: 64 },
+      environment: ['API_KEY', 'npm.x'],
+    });
+    expect([...backend.hosted.all.values()][0]!.input.config.environment).toEqual(environment);
+    const views = [body, (await ask('GET /mcp/servers')).body, (await ask('GET /mcp/servers/langfuse')).body];
+    expect(JSON.stringify(views)).not.toContain('s3cret');
+    expect(resource_limits.memory).toBe('1024MB');
+  });
+
+  it.each<[string, object]>([
+    ['name', { name: 'a/b' }],
+    ['name', { name: '' }],
+    ['name', { name: randomUUID() }],
+    ['image', { image: 'Not An Image' }],
+    ['image', { image: 'a b' }],
+    ['image', { image: '-x' }],
+    ['image', { image: 'repo/UPPER' }],
+    ['image', { image: 'x:' }],
+    ['image', { image: 'x@sha256:12' }],
+    ['image', { image: null }],
+    ['image', { image: null, command: 'x', provider: 'gvisor' }],
+    ['command', { command: ' ' }],
+    ['command', { image: null, provider: 'process' }],
+    ['args[1]', { args: ['a', 2] }],
+    ['stdio_bridge', { stdio_bridge: 'yes' }],
+    ['port', { stdio_bridge: false }],
+    ['port', { port: 0 }],
+    ['port', { port: 65_536 }],
+    ['path', { port: 80, path: 'mcp' }],
+    ['path', { port: 80, path: '/mcp?x' }],
+    ['restart_policy', { restart_policy: 'sometimes' }],
+    ['environment["A=B"]', { environment: { 'A=B': 'x' } }],
+    ['environment["1A"]', { environment: { '1A': 'x' } }],
+    ['environment.A', { environment: { A: 1 } }],
+    ['environment.A', { environment: { A: null } }],
+    ['resource_limits.cpu', { resource_limits: { cpu: 'much' } }],
+    ['resource_limits.memory', { resource_limits: { memory: '1X' } }],
+    ['resource_limits.memory', { resource_limits: { memory: '1M' } }],
+    ['resource_limits.disk', { resource_limits: { disk: true } }],
+    ['resource_limits.pids', { resource_limits: { pids: 1 } }],
+    ['resource_limits.gpu', { resource_limits: { gpu: 1 } }],
+    ['provider', { provider: 'podman' }],
+    ['network', { network: 'host' }],
+    ['volumes[0]', { volumes: ['data'] }],
+    ['volumes[0]', { volumes: ['/'] }],
+    ['volumes[0]', { volumes: ['/data/'] }],
+    ['volumes[0]', { volumes: ['/a//b'] }],
+    ['volumes[1]', { volumes: ['/a', '/a/../b'] }],
+    ['volumes[0]', { volumes: ['/./a'] }],
+    ['volumes[0]', { volumes: ['/proc/1'] }],
+    ['volumes', { volumes: ['/a', '/a'] }],
+    ['mounts', { mounts: [] }],
+  ])('is refused for its %s: %j', async (path, wrong) => {
+    const { ask, backend } = await serveApi();
+    const { status, error } = await ask('POST /mcp/servers', { ...time, ...wrong });
+    expect(status).toBe(400);
+    expect(error).toMatchObject({ code: 'invalid_input', details: { problems: [{ path }] } });
+    expect(backend.hosted.all.size).toBe(0);
+  });
+
+  it.each([
+    'mcp/time',
+    'emergent/mcp-langfuse:latest',
+    'localhost:5000/a/b_c__d.e--f:V1.0-x',
+    `sha256:${'a'.repeat(64)}`,
+    `ghcr.io/a@sha256:${'0'.repeat(64)}`,
+  ])('may be of the image %s', async (image) => {
+    const { ask } = await serveApi();
+    expect((await ask('POST /mcp/servers', { ...time, image })).status).toBe(201);
+  });
+
+  it('needs no image where it is a process', async () => {
+    const { ask } = await serveApi();
+    for (const provider of ['process', null]) {
+      const { status } = await ask('POST /mcp/servers', { name: `p-${provider}`, command: 'node', provider });
+      expect(status).toBe(201);
+    }
+  });
+
+  it('is told from others of all projects by its id, and by its name where that is enough', async () => {
+    const { ask, id } = await serve();
+    await ask('POST /projects', { name: 'web' });
+    const { body: other } = await ask('POST /mcp/servers', { ...time, project_id: 'web' });
+    expect((await ask(`GET /mcp/servers/${id}`)).body).toMatchObject({ id, project: 'default' });
+    expect((await ask('GET /mcp/servers/time')).status).toBe(404);
+    const names = async (query: string) =>
+      (await ask(`GET /mcp/servers${query}`)).body!.servers as { id: string }[];
+    expect(await names('')).toHaveLength(2);
+    expect(await names('?project=web')).toMatchObject([{ id: other!.id }]);
+    expect((await ask('GET /mcp/servers?project=nowhere')).error.code).toBe('unknown_project');
+    expect((await ask('POST /mcp/servers', time)).error.code).toBe('conflict');
+    expect((await ask('POST /mcp/servers', { ...time, project_id: 'nowhere' })).status).toBe(404);
+  });
+
+  it('shows what it uses where it is asked for alone', async () => {
+    const { ask, id } = await serve();
+    const { headers, body } = await ask(`GET /mcp/servers/${id}`);
+    expect(headers.etag).toBe('"1"');
+    expect(body).toMatchObject({ usage: { memory_bytes: 1024, disk_bytes: null } });
+    expect((await ask('GET /mcp/servers')).body).toMatchObject({ servers: [{ usage: null }] });
+  });
+
+  it('is changed in what is said', async () => {
+    const { ask, hosted, id } = await serve();
+    const config = () => hosted.all.get(id)!.input.config;
+    const change = (body: object, headers = {}) => ask(`PATCH /mcp/servers/${id}`, body, headers);
+    await change({ environment: { A: '1', B: '2' }, resource_limits: { memory: '1G', cpu: '2' } });
+    const { body } = await change({
+      ...{ environment: { A: null, C: '3' }, resource_limits: { memory: null } },
+      ...{ image: 'mcp/time:2', volumes: ['/data'] },
+    });
+    expect(body).toMatchObject({
+      ...{ image: 'mcp/time:2', environment: ['B', 'C'], volumes: ['/data'], version: 3 },
+      resource_limits: { cpu: '2', memory: '512M', disk: '1G', pids: 128 },
+    });
+    expect(config().environment).toEqual({ B: '2', C: '3' });
+    expect((await change({ enabled: false }, { 'if-match': '"2"' })).status).toBe(412);
+    expect((await change({ enabled: false }, { 'if-match': '"3"' })).body).toMatchObject({ enabled: false });
+    const { error } = await change({ image: null });
+    expect(error.details.problems).toMatchObject([{ path: 'image' }]);
+    expect((await change({ stdio_bridge: false })).status).toBe(400);
+    expect((await change({ stdio_bridge: false, port: 80 })).status).toBe(200);
+    expect((await change({ port: null })).status).toBe(400);
+    for (const fixed of [{ name: 'other' }, { project_id: 'web' }]) {
+      expect((await change(fixed)).error.code).toBe('invalid_input');
+    }
+  });
+
+  it('is stopped, started and restarted', async () => {
+    const { ask, hosted, id } = await serve();
+    const { body: stopped } = await ask('POST /mcp/servers/time/stop');
+    expect(stopped).toMatchObject({ enabled: false, status: 'stopped', container_status: 'stopped' });
+    const { body: started } = await ask('POST /mcp/servers/time/start');
+    expect(started).toMatchObject({ enabled: true, status: 'ready', version: 3 });
+    expect((await ask('POST /mcp/servers/time/restart')).status).toBe(200);
+    expect(hosted.all.get(id)!.restarts).toBe(1);
+    for (const what of ['stop', 'start', 'restart']) {
+      expect((await ask(`POST /mcp/servers/nobody/${what}`)).status).toBe(404);
+    }
+  });
+
+  it('is removed, and what it has kept only where that is said', async () => {
+    const { ask, hosted, id } = await serve();
+    expect((await ask(`DELETE /mcp/servers/${id}?volumes=all`)).status).toBe(400);
+    expect((await ask(`DELETE /mcp/servers/${id}`, undefined, { 'if-match': '"9"' })).status).toBe(412);
+    expect((await ask(`DELETE /mcp/servers/${id}`)).status).toBe(204);
+    expect(hosted.deletedVolumes).toBe(false);
+    expect((await ask(`DELETE /mcp/servers/${id}`)).status).toBe(404);
+    await ask('POST /mcp/servers', time);
+    expect((await ask('DELETE /mcp/servers/time?volumes=delete')).status).toBe(204);
+    expect(hosted.deletedVolumes).toBe(true);
+  });
+});
+
+describe('a call of a hosted server', () => {
+  const json = { 'content-type': 'application/json' };
+
+  it('goes and comes as it was written', async () => {
+    const { url, hosted, id } = await serve();
+    const params = `{ "name": "x", "arguments": {"id": 12345678901234567890, "tiny": 1.0, "nul": "\\u0000"} }`;
+    hosted.answer = async () => ({ resultText: '{"id":12345678901234567890,"a":1.0}' });
+    const body = `{"method":"tools/call","params":1,"p\\u0061rams":${params},"timeout_ms":250}`;
+    const answer = await exchange(url(`/mcp/servers/${id}/call`), { method: 'POST', headers: json, body });
+    expect([answer.status, answer.text]).toEqual([200, '{"result":{"id":12345678901234567890,"a":1.0}}']);
+    expect(answer.headers['content-type']).toBe('application/json');
+    expect(hosted.calls.items).toMatchObject([{ method: 'tools/call', paramsText: params, timeoutMs: 250 }]);
+  });
+
+  it('needs no parameters, and as long as usual', async () => {
+    const { ask, hosted } = await serve();
+    expect((await ask('POST /mcp/servers/time/call', { method: 'ping' })).body).toEqual({ result: {} });
+    expect(hosted.calls.items).toMatchObject([{ paramsText: undefined, timeoutMs: undefined }]);
+  });
+
+  it.each<[object, string]>([
+    [{}, 'method'],
+    [{ method: '' }, 'method'],
+    [{ method: 'x', params: [] }, 'params'],
+    [{ method: 'x', params: null }, 'params'],
+    [{ method: 'x', timeout_ms: 0 }, 'timeout_ms'],
+    [{ method: 'x', id: 1 }, 'id'],
+  ])('is refused: %j', async (body, path) => {
+    const { ask, hosted } = await serve();
+    const { status, error } = await ask('POST /mcp/servers/time/call', body);
+    expect(status).toBe(400);
+    expect(error.details.problems).toMatchObject([{ path }]);
+    expect(hosted.calls.items).toEqual([]);
+  });
+
+  it('is refused where it is nested too deep', async () => {
+    const { url } = await serve();
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    const body = `{"method": "x", "params": {"deep": ${deep}}}`;
+    const { status, json: said } = await exchange(url('/mcp/servers/time/call'), { headers: json, body });
+    expect([status, said]).toMatchObject([400, { error: { message: 'params is nested too deep.' } }]);
+  });
+
+  it.each([
+    [-32601, 404],
+    [-32602, 400],
+    [-32603, 502],
+    [-32050, 502],
+    [7, 422],
+  ])('has the error %d of the server as %d, with all that was said', async (code, status) => {
+    const { url, hosted } = await serve();
+    const errorText = `{"code":${code},"message":"Not so","data":{"id":12345678901234567890}}`;
+    hosted.answer = async () => ({ errorText });
+    const answer = await exchange(url('/mcp/servers/time/call'), {
+      headers: json,
+      body: { method: 'tools/call' },
+    });
+    expect(answer.status).toBe(status);
+    expect(answer.text).toBe(
+      `{"error":{"code":"server_error","message":"Not so","details":{"rpc":${errorText}}}}`,
+    );
+  });
+
+  it('that nobody answers in time, or that nobody can answer, says so', async () => {
+    const { ask, hosted } = await serve();
+    for (const [code, status] of [
+      ['call_timeout', 504],
+      ['server_unavailable', 503],
+    ] as const) {
+      hosted.answer = () => Promise.reject(new SwitchboardError(code, 'No answer.'));
+      const answer = await ask('POST /mcp/servers/time/call', { method: 'ping' });
+      expect([answer.status, answer.error.code]).toEqual([status, code]);
+    }
+    expect((await ask('POST /mcp/servers/nobody/call', { method: 'ping' })).status).toBe(404);
+  });
+
+  it('is given up when whoever asked has gone', async () => {
+    const { url, hosted } = await serve();
+    hosted.answer = () => new Promise(() => {});
+    const gone = new AbortController();
+    const asked = fetch(url('/mcp/servers/time/call'), {
+      ...{ method: 'POST', headers: json, body: '{"method":"ping"}', signal: gone.signal },
+    });
+    const { signal } = await hosted.calls.first(() => true);
+    expect(signal.aborted).toBe(false);
+    const noticed = once(signal, 'abort');
+    gone.abort();
+    await expect(asked).rejects.toThrow();
+    await noticed;
+  });
+});
+
+describe('the log of a hosted server', () => {
+  const follow = async (url: (path: string) => string, query = 'follow=1') => {
+    const response = await openExchange(url(`/mcp/servers/time/logs?${query}`), { method: 'GET' });
+    const stream = new EventStream(response);
+    onTestFinished(() => void response.destroy());
+    return stream;
+  };
+  const isLine = ({ event }: { event?: string }) => event === 'line';
+  const textOf = ({ data }: { data?: string }) => (JSON.parse(data!) as { line: string }).line;
+
+  it('is what there is', async () => {
+    const { ask, hosted } = await serve();
+    hosted.say('hello');
+    expect((await ask('GET /mcp/servers/time/logs')).body).toEqual({ lines: hosted.lines });
+    expect((await ask('GET /mcp/servers/time/logs?follow=0')).body).toEqual({ lines: hosted.lines });
+    expect((await ask('GET /mcp/servers/time/logs?follow=yes')).status).toBe(400);
+    for (const query of ['', '?follow=1']) {
+      expect((await ask(`GET /mcp/servers/nobody/logs${query}`)).error.code).toBe('not_found');
+    }
+  });
+
+  it('goes on with what comes, for every reader, until he goes', async () => {
+    const { url, hosted } = await serve();
+    hosted.say('before');
+    const [one, other] = [await follow(url), await follow(url, 'follow=true')];
+    expect(one.response.headers['content-type']).toBe('text/event-stream');
+    hosted.say('after\nwards');
+    for (const { events } of [one, other]) {
+      const lines = await events.several(2, isLine);
+      expect(lines.map(textOf)).toEqual(['before', 'after\nwards']);
+      expect(lines.map(({ data }) => JSON.parse(data!))).toEqual(hosted.lines);
+    }
+    expect(hosted.listeners.size).toBe(2);
+    one.response.destroy();
+    await expect.poll(() => hosted.listeners.size).toBe(1);
+    hosted.say('later');
+    await other.events.first((event) => isLine(event) && textOf(event) === 'later');
+  });
+
+  it('begins at once where nothing was said yet', async () => {
+    const { url } = await serve();
+    expect((await follow(url)).response.statusCode).toBe(200);
+  });
+
+  it('ends with the server, and with the API', async () => {
+    const { ask, api, url, hosted } = await serve();
+    const removed = await follow(url);
+    const ended = once(removed.response, 'end');
+    await ask('DELETE /mcp/servers/time');
+    await ended;
+    await ask('POST /mcp/servers', time);
+    const closed = await follow(url);
+    const ending = once(closed.response, 'end');
+    api.close();
+    await ending;
+    expect(hosted.listeners.size).toBe(0);
+    const late = await follow(url);
+    await once(late.response, 'end');
+    expect(hosted.listeners.size).toBe(0);
+  });
+
+  it('is not followed by whoever only asks for the head', async () => {
+    const { url, hosted } = await serve();
+    const { status } = await exchange(url('/mcp/servers/time/logs?follow=1'), { method: 'HEAD' });
+    expect(status).toBe(200);
+    expect(hosted.listeners.size).toBe(0);
+  });
+});

@@ -1,0 +1,45 @@
+import type { HostedView } from '../../src/api/hosted-views.ts';
+import { noon } from './server-view.ts';
+
+/** A hosted server that is well, but for what is said otherwise. */
+export function hostedView(otherwise: Partial<HostedView> = {}): HostedView {
+  return {
+    id: '0190f3a0-0000-7000-8000-0000000000aa',
+    project: 'default',
+    project_id: '0190f3a0-0000-7000-8000-000000000001',
+    name: 'time',
+    image: 'mcp/time',
+    command: null,
+    args: [],
+    stdio_bridge: true,
+    restart_policy: 'always',
+    environment: [],
+    port: null,
+    path: '/mcp',
+    network: false,
+    volumes: [],
+    writable_root: false,
+    resource_limits: { cpu: '0.5', memory: '512M', disk: '1G', pids: 128 },
+    provider: 'gvisor',
+    requested_provider: null,
+    provider_workspace_id: 'c0ffee',
+    lifecycle: 'persistent',
+    enabled: true,
+    status: 'ready',
+    container_status: 'running',
+    error: null,
+    next_try: null,
+    uptime_seconds: 90,
+    restart_count: 0,
+    last_crash: null,
+    health: 'ok',
+    url: null,
+    usage: null,
+    tool_count: 2,
+    hosted_here: true,
+    version: 1,
+    created_at: noon.toISOString(),
+    updated_at: noon.toISOString(),
+    ...otherwise,
+  };
+}
