@@ -186,9 +186,9 @@ describe('a start that takes long', () => {
 });
 
 describe('whatever happens', () => {
-  type Deed = 'kill' | 'restart' | 'change' | 'remove' | 'switch' | 'away' | 'back' | 'wait';
+  type Deed = 'kill' | 'restart' | 'change' | 'remove' | 'switch' | 'away' | 'back' | 'wait' | 'tick';
   const deeds = fc.array(
-    fc.constantFrom<Deed>('kill', 'restart', 'change', 'remove', 'switch', 'away', 'back', 'wait'),
+    fc.constantFrom<Deed>('kill', 'restart', 'change', 'remove', 'switch', 'away', 'back', 'wait', 'tick'),
     { minLength: 3, maxLength: 12 },
   );
 
@@ -209,6 +209,7 @@ describe('whatever happens', () => {
           if (deed === 'away') made.driver.goAway('The engine does not answer.');
           if (deed === 'back') made.driver.away = undefined;
           if (deed === 'wait') await settled(watched, server.id);
+          if (deed === 'tick') await new Promise(setImmediate);
           watched.supervisor.apply(deed === 'remove' ? [] : [wanted]);
           expect(made.ground.running.length).toBeLessThanOrEqual(1);
         }
