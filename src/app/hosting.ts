@@ -58,6 +58,8 @@ export class Hosting implements Hosts {
   private leave = () => {};
   private yielding: NodeJS.Timeout | undefined;
   private isHost = false;
+  /** Settles when it is known whether this process hosts. */
+  private readonly decided = Promise.withResolvers<void>();
   private isClosed = false;
 
   constructor(options: HostingOptions) {
@@ -138,6 +140,9 @@ export class Hosting implements Hosts {
   }
 
   async attach(id: string): Promise<Attachment> {
+    await this.decided.promise;
+    // It may have been written down a moment ago.
+    if (this.supervisor?.condition(id) === undefined) this.refresh();
     await this.loading;
     const { supervisor } = this;
     if (supervisor === undefined) {
@@ -189,6 +194,7 @@ export class Hosting implements Hosts {
   /** Stops all of them: each is asked to end, and ended after its time. */
   async close(): Promise<void> {
     this.isClosed = true;
+    this.decided.resolve();
     clearInterval(this.yielding);
     this.heartbeats.keep(new Set());
     await this.loading;
@@ -199,6 +205,7 @@ export class Hosting implements Hosts {
 
   private chosen(isHost: boolean): void {
     this.isHost = isHost;
+    this.decided.resolve();
     clearInterval(this.yielding);
     if (isHost) this.refresh();
     // The database may only be away, and what runs goes on; but where another process has taken over, it is for that one.

@@ -2,8 +2,8 @@ import type pg from 'pg';
 import type { Address } from './address.ts';
 import { cutClient, endClient, newClient } from './client.ts';
 
-/** Any number that no other program is likely to lock. */
-const LOCK = 7_400_002;
+/** Any number that no other program is likely to lock, and that none of our other locks has. */
+const LOCK = 7_400_004;
 const RETRY_MS = 1_000;
 const HEARTBEAT_MS = 5_000;
 /** A database that is silent for so long may have given the lock to another. */
@@ -19,7 +19,8 @@ export class HostLock {
   private readonly heartbeatMs: number;
   private client: pg.Client | undefined;
   private timer: NodeJS.Timeout | undefined;
-  private isHost = false;
+  /** Undefined before it is known. */
+  private isHost: boolean | undefined;
   private releasing: Promise<void> | undefined;
 
   constructor(address: Address, changed: (isHost: boolean) => void, heartbeatMs = HEARTBEAT_MS) {
@@ -93,7 +94,7 @@ export class HostLock {
       const { rows } = await client.query<{ held: boolean }>('SELECT pg_try_advisory_lock($1) AS held', [
         LOCK,
       ]);
-      if (rows[0]!.held && this.client === client) this.tell(true);
+      if (this.client === client) this.tell(rows[0]!.held);
     } finally {
       clearTimeout(patience);
     }

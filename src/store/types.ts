@@ -216,8 +216,8 @@ export interface Store {
   /** What is not there stays as it is. One that is gone is nobody's fault. */
   noteHosted(id: string, note: Partial<WorkspaceNote>): Promise<void>;
   /**
-   * Of all processes on the database one hosts. Tells whenever this one begins to, and when it does no longer, because
-   * its connection was lost; it tries to get it back then. Gives what ends that, and lets the next one begin.
+   * Of all processes on the database one hosts. Tells whether it is this one, whenever it begins to, and when it does no
+   * longer, because its connection was lost; it tries to get it back then. Gives what ends that, and lets the next one begin.
    */
   host(listener: (isHost: boolean) => void): () => void;
 
