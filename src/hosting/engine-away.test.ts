@@ -8,7 +8,9 @@ async function onEngine() {
   return {
     ground,
     driver,
-    supervise: () => ground.supervise({}, driver),
+    supervise: () => ground.supervise({}, [driver]),
+    /** Who asks for no provider is on the engine, while that is there. */
+    superviseBoth: () => ground.supervise({}, [driver, ground.processes]),
     [Symbol.asyncDispose]: () => ground[Symbol.asyncDispose](),
   };
 }
@@ -86,6 +88,58 @@ describe('while what runs a server is away', () => {
     await watched.untilStatus(kept.id, 'ready');
     expect([...made.driver.kept.keys()]).toEqual([kept.id]);
     expect(made.driver.starts).toBe(3);
+  });
+});
+
+describe('a server that moves to another provider', () => {
+  it('is removed from the last one when that is back', async () => {
+    await using made = await onEngine();
+    const watched = made.superviseBoth();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    await watched.untilStatus(server.id, 'ready');
+    made.driver.goAway('The engine does not answer.');
+    await watched.untilStatus(server.id, 'waiting');
+    watched.supervisor.apply([{ ...server, provider: 'process', revision: '2' }]);
+    expect(await watched.untilStatus(server.id, 'ready')).toMatchObject({ provider: 'process' });
+    const { exited } = made.driver.kept.get(server.id)!.instance;
+    made.driver.away = undefined;
+    await exited;
+    expect(await (await watched.speak(server.id)).ask('echo here')).toBe('here');
+    expect(made.ground.running).toEqual([made.ground.groups[1]]);
+  });
+
+  it('also where nobody saw that it moved', async () => {
+    await using made = await onEngine();
+    const first = made.superviseBoth();
+    const server = probe();
+    first.supervisor.apply([server]);
+    await first.untilStatus(server.id, 'ready');
+    const { exited } = made.driver.kept.get(server.id)!.instance;
+    first.supervisor.release();
+    const next = made.superviseBoth();
+    next.supervisor.apply([{ ...server, provider: 'process', revision: '2' }]);
+    await exited;
+    expect(await (await next.speak(server.id)).ask('echo here')).toBe('here');
+    expect(made.ground.running).toEqual([made.ground.groups[1]]);
+  });
+
+  it('stays where it is when only something else is changed while that is away', async () => {
+    await using made = await onEngine();
+    const watched = made.superviseBoth();
+    const server = probe();
+    watched.supervisor.apply([server]);
+    await watched.untilStatus(server.id, 'ready');
+    made.driver.goAway('The engine does not answer.');
+    await watched.untilStatus(server.id, 'waiting');
+    watched.supervisor.apply([
+      probe({ id: server.id, revision: '2', more: { environment: { COLOUR: 'blue' } } }),
+    ]);
+    await watched.untilStatus(server.id, 'waiting');
+    made.driver.away = undefined;
+    expect(await watched.untilStatus(server.id, 'ready')).toMatchObject({ provider: 'docker' });
+    expect(await (await watched.speak(server.id)).ask('env COLOUR')).toBe('"blue"');
+    expect(made.ground.running).toEqual([made.ground.groups[1]]);
   });
 });
 
@@ -178,7 +232,7 @@ describe('a start that takes long', () => {
   it('is waited for no longer than that by who wants to speak with it', async () => {
     await using made = await onEngine();
     made.driver.gate = new Promise(() => {});
-    const watched = made.ground.supervise({ timing: { ...quick, attachMs: 50 } }, made.driver);
+    const watched = made.ground.supervise({ timing: { ...quick, attachMs: 50 } }, [made.driver]);
     const server = probe();
     watched.supervisor.apply([server]);
     await expect(watched.supervisor.attach(server.id)).rejects.toThrow('still being started');

@@ -108,6 +108,12 @@ export class Hosted {
     return this.fate === 'kept' && this.server.enabled;
   }
 
+  mayRunWith(driver: Driver): boolean {
+    const { provider } = this.server;
+    const isChosen = this.lastDriver === undefined || this.lastDriver === driver;
+    return this.isWanted && isChosen && (provider === undefined || provider === driver.provider);
+  }
+
   begin(): Promise<void> {
     this.done ??= this.live();
     return this.done;
@@ -122,7 +128,7 @@ export class Hosted {
     if (this.fate === 'leaving') this.fate = 'kept';
     if (this.fate !== 'kept') return true;
     const isAnother = server.revision !== before.revision;
-    if (isAnother) this.supply.reconsider();
+    if (server.provider !== before.provider) this.supply.reconsider();
     if (!server.enabled) {
       if (this.ceased !== SWITCHED_OFF) this.cease(SWITCHED_OFF);
       return true;
@@ -262,6 +268,7 @@ export class Hosted {
     // Something else was wanted for a moment only.
     if (this.appearance.status !== 'ready' && this.appearance.status !== 'unresponsive')
       this.appearance.show('ready');
+    if (this.supply.hasLeftover) return this.supply.clearLeftover(signal);
     if (!this.history.isLoop) return asleep(signal);
     const { windowMs } = this.timing.restarts;
     await asleep(signal, Math.max(0, windowMs - run.uptimeMs));

@@ -197,8 +197,8 @@ export class Supervisor {
 
   private async removeLeftovers(driver: Driver): Promise<void> {
     if (driver.survivors === undefined || this.isOver) return;
-    const ids = [...this.hosted.values()].filter(({ isWanted }) => isWanted).map(({ id }) => id);
-    const removed = await driver.survivors.reap(ids);
+    const kept = [...this.hosted.values()].filter((hosted) => hosted.mayRunWith(driver));
+    const removed = await driver.survivors.reap(kept.map(({ id }) => id));
     if (removed.length === 0) return;
     this.events.warned(`Removed what was left behind of hosted servers: ${removed.join(', ')}.`);
   }

@@ -36,6 +36,7 @@ export class Supply {
     return this.chosen ?? this.leftAt;
   }
 
+  /** While it runs: with another driver than the one that was chosen since. */
   get hasLeftover(): boolean {
     return this.leftAt !== undefined;
   }
@@ -95,10 +96,11 @@ export class Supply {
   ): Promise<{ instance: Instance; isAdopted: boolean }> {
     try {
       const survivor = await driver.survivors?.adopt(spec, events);
-      if (survivor !== undefined && !isNew()) return { instance: this.take(survivor), isAdopted: true };
+      if (survivor !== undefined && !isNew())
+        return { instance: this.take(driver, survivor), isAdopted: true };
       await survivor?.stop(graceMs);
       signal.throwIfAborted();
-      return { instance: this.take(await driver.start(spec, events, signal)), isAdopted: false };
+      return { instance: this.take(driver, await driver.start(spec, events, signal)), isAdopted: false };
     } catch (error) {
       this.leave(driver);
       throw error;
@@ -125,8 +127,8 @@ export class Supply {
     await asleep(signal, this.awayDelayMs());
   }
 
-  private take(instance: Instance): Instance {
-    this.leftAt = undefined;
+  private take(driver: Driver, instance: Instance): Instance {
+    if (this.leftAt === driver) this.leftAt = undefined;
     return instance;
   }
 }

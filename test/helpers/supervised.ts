@@ -5,7 +5,14 @@ import { join } from 'node:path';
 import { ProcessRecord } from '../../src/channels/process-record.ts';
 import { groupRuns } from '../../src/channels/process-table.ts';
 import { SwitchboardError } from '../../src/errors.ts';
-import type { Driver, Exit, Instance, InstanceEvents, InstanceSpec } from '../../src/hosting/driver.ts';
+import type {
+  Driver,
+  Exit,
+  Instance,
+  InstanceEvents,
+  InstanceSpec,
+  Provider,
+} from '../../src/hosting/driver.ts';
 import { ProcessDriver } from '../../src/hosting/drivers/process.ts';
 import {
   type Attachment,
@@ -32,6 +39,13 @@ export interface Change {
   condition: Condition;
 }
 
+async function chooseFrom(drivers: readonly Driver[]): Promise<Driver> {
+  const reasons = await Promise.all(drivers.map((driver) => driver.unavailable()));
+  const found = drivers[reasons.indexOf(undefined)];
+  if (found === undefined) throw new SwitchboardError('server_start_failed', reasons.join());
+  return found;
+}
+
 /** A supervisor, and all that it told. */
 export class Watched {
   readonly changes = new Inbox<Change>();
@@ -39,17 +53,14 @@ export class Watched {
   readonly runs = new Inbox<string>();
   readonly supervisor: Supervisor;
 
-  constructor(driver: Driver, settings: Partial<SupervisorSettings> = {}) {
-    const drivers = {
-      get: async () => driver,
-      async choose() {
-        const why = await driver.unavailable();
-        if (why !== undefined) throw new SwitchboardError('server_start_failed', why);
-        return driver;
-      },
-    };
+  /** Who asks for none gets the first driver that is there. */
+  constructor(drivers: readonly Driver[], settings: Partial<SupervisorSettings>) {
+    const get = async (provider: Provider) =>
+      drivers.find((driver) => driver.provider === provider) ?? drivers[0]!;
+    const choose = (asked: Provider | undefined) =>
+      chooseFrom(drivers.filter(({ provider }) => asked === undefined || provider === asked));
     this.supervisor = new Supervisor(
-      drivers,
+      { get, choose },
       { redact: (_project, text) => text, timing: quick, ...settings },
       {
         changed: (id, condition) => this.changes.add({ id, condition }),
@@ -149,8 +160,11 @@ export class Ground implements AsyncDisposable {
     return new Ground(await mkdtemp(join(tmpdir(), 'switchboard-test-')));
   }
 
-  supervise(settings: Partial<SupervisorSettings> = {}, driver: Driver = this.processes): Watched {
-    const watched = new Watched(driver, settings);
+  supervise(
+    settings: Partial<SupervisorSettings> = {},
+    drivers: readonly Driver[] = [this.processes],
+  ): Watched {
+    const watched = new Watched(drivers, settings);
     this.watched.push(watched);
     return watched;
   }
