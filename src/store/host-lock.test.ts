@@ -93,6 +93,16 @@ describe('of the processes on one database', () => {
     await lock.release();
   });
 
+  it('one that hosts is in nobody’s way', async () => {
+    await using store = await openTestStore();
+    const one = host(store);
+    await one.told.first(Boolean);
+    const { project } = (await store.projects())[0]!;
+    expect(await store.putSecret(project.id, 'TOKEN', 'sesame')).toEqual({ created: true });
+    expect(await store.rotateSecrets()).toMatchObject({ rotated: 1 });
+    one.stop();
+  });
+
   it('one that stops before it could host never does', async () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
