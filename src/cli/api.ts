@@ -33,7 +33,7 @@ export async function callApi<View>(
 }
 
 /** A path of the API, with what users named in it. */
-function apiPath(...parts: string[]): string {
+export function apiPath(...parts: string[]): string {
   return parts.map((part) => `/${encodeURIComponent(part)}`).join('');
 }
 

@@ -1,19 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { serveHttp } from '../../test/helpers/http-exchange.ts';
+import { runWith } from '../../test/helpers/cli-api.ts';
 import { serverView } from '../../test/helpers/server-view.ts';
-import { run } from './run.ts';
-
-interface Outcome {
-  code: number;
-  stdout: string;
-  stderr: string;
-  /** What the API was asked: method, path and body. */
-  requests: string[];
-}
 
 const project = {
   id: '0190f3a0-0000-7000-8000-000000000001',
@@ -43,39 +33,6 @@ const server = {
   prefix: null,
   version: 7,
 };
-
-/** Runs a command against an API that has these answers, and 404 for everything else. */
-async function runWith(answers: Record<string, object | null>, ...words: string[]): Promise<Outcome> {
-  const requests: string[] = [];
-  const peer = await serveHttp(async (request, response) => {
-    const path = (request.url ?? '').replace('/api/v1', '');
-    const body = await text(request);
-    const match = request.headers['if-match'];
-    requests.push(
-      `${request.method} ${path}${match === undefined ? '' : ` if ${match}`}${body === '' ? '' : ` ${body}`}`,
-    );
-    const answer = answers[`${request.method} ${path}`];
-    if (answer === null) {
-      response.writeHead(204).end();
-      return;
-    }
-    const missing = { error: { code: 'not_found', message: `There is nothing at ${path}.`, details: {} } };
-    const status = answer === undefined ? 404 : 200;
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer ?? missing));
-  });
-  const printed = { stdout: '', stderr: '' };
-  for (const stream of ['stdout', 'stderr'] as const) {
-    const spy = vi.spyOn(process[stream], 'write').mockImplementation((chunk) => {
-      printed[stream] += String(chunk);
-      return true;
-    });
-    onTestFinished(() => spy.mockRestore());
-  }
-  const behind = words.indexOf('--');
-  const place = behind === -1 ? words.length : behind;
-  const code = await run(words.toSpliced(place, 0, '--url', peer.url.origin));
-  return { code, ...printed, requests };
-}
 
 function fileWith(contents: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'switchboard-test-'));

@@ -5,6 +5,7 @@ import { addCallsCommand } from './commands/calls.ts';
 import { addClientCommands } from './commands/client.ts';
 import { addFileCommands } from './commands/files.ts';
 import { addGatewayCommands } from './commands/gateway.ts';
+import { addHostedCommands } from './commands/hosted.ts';
 import { addProductCommands } from './commands/product.ts';
 import { addProjectCommands } from './commands/project.ts';
 import { addSecretCommands } from './commands/secret.ts';
@@ -55,6 +56,7 @@ function commands(asJson: boolean, setExitCode: SetExitCode): Command {
   addFileCommands(program);
   addProjectCommands(program, setExitCode);
   addServerCommands(program, setExitCode);
+  addHostedCommands(program, setExitCode);
   addToolCommands(program);
   addSecretCommands(program, setExitCode);
   addProductCommands(program, setExitCode);

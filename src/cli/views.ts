@@ -66,6 +66,47 @@ export interface Installation {
   unchanged: string[];
 }
 
+export interface HostedView {
+  id: string;
+  project: string;
+  name: string;
+  image: string | null;
+  command: string | null;
+  args: string[];
+  stdio_bridge: boolean;
+  restart_policy: string;
+  /** Names only. */
+  environment: string[];
+  port: number | null;
+  path: string;
+  network: boolean;
+  volumes: string[];
+  resource_limits: { cpu: string; memory: string; disk: string; pids: number };
+  provider: string | null;
+  requested_provider: string | null;
+  provider_workspace_id: string | null;
+  status: string;
+  error: string | null;
+  next_try: string | null;
+  uptime_seconds: number | null;
+  restart_count: number;
+  last_crash: { at: string; reason: string } | null;
+  health: string;
+  url: string | null;
+  usage: {
+    cpu_percent: number | null;
+    memory_bytes: number;
+    memory_limit_bytes: number;
+    disk_bytes: number | null;
+  } | null;
+  tool_count: number | null;
+}
+
+export interface HostedLine {
+  at: string;
+  line: string;
+}
+
 export interface CallView {
   id: string;
   client: string | null;

@@ -1,6 +1,6 @@
-import { Argument, type Command } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import { anyProjectOption, jsonOption, projectOption, urlOption } from '../options.ts';
-import { listable, type SetExitCode } from '../words.ts';
+import { DEFAULT_PROJECT, listable, type SetExitCode } from '../words.ts';
 
 /** Commands that look at a running Switchboard, and use it as clients do. */
 export function addClientCommands(program: Command, setExitCode: SetExitCode): void {
@@ -43,8 +43,11 @@ export function addClientCommands(program: Command, setExitCode: SetExitCode): v
     .command('logs')
     .description("show the last lines of a server's log")
     .argument('<server>')
-    .addOption(projectOption())
+    .option('-f, --follow', 'of a hosted server: go on with what comes (stop it with Ctrl-C)')
+    .addOption(
+      new Option('-P, --project <project>', 'id or name of the project').default(undefined, DEFAULT_PROJECT),
+    )
     .addOption(urlOption())
-    .addOption(jsonOption())
-    .action(async (server, flags) => (await import('../logs.ts')).logs(server, flags));
+    .addOption(jsonOption('print JSON; with --follow a line for each'))
+    .action(async (server, flags) => setExitCode(await (await import('../logs.ts')).logs(server, flags)));
 }

@@ -1,0 +1,123 @@
+import { type Command, Option } from 'commander';
+import {
+  anyProjectOption,
+  jsonOption,
+  list,
+  pairs,
+  projectOption,
+  urlOption,
+  wholeNumber,
+  yesOption,
+} from '../options.ts';
+import type { SetExitCode } from '../words.ts';
+
+const hostHelp = `
+Examples:
+  switchboard host mcp/time --name time
+  switchboard host ghcr.io/acme/notes:2 --name notes --volume /data --env 'TOKEN=\${NOTES_TOKEN}' --network
+  switchboard host node:24 --name mine --memory 1G -- node server.js
+  switchboard host acme/search --name search --port 8080
+  switchboard host --name mine --provider process -- node server.js
+
+The image is run in a sandbox of its own: half a core, 512 MB, no network and no files but its volumes, unless you say
+more. Its tools are in the catalog of its project. What is secret is written as \${NAME} and kept with: switchboard secret set NAME.`;
+
+const hostedHelp = `
+Examples:
+  switchboard hosted
+  switchboard hosted show notes
+  switchboard logs -f notes
+  switchboard restart notes
+  switchboard rm notes --volumes
+
+A server is called by its name, or by its id; where several projects have the name, say which with -P.`;
+
+export function addHostedCommands(program: Command, setExitCode: SetExitCode): void {
+  program
+    .command('host')
+    .description('run an image as a server, in a sandbox of its own, and keep it running')
+    .argument('[image]', 'none with the provider "process"')
+    .argument('[command...]', 'behind --: what to run instead of what the image says, with its arguments')
+    .requiredOption('--name <name>', 'what it is called')
+    .option('--volume <path>', 'a path inside whose contents are kept (repeatable)', list)
+    .option('-e, --env <NAME=value>', 'a variable (repeatable)', pairs('--env'))
+    .option('--cpu <cores>', 'how much of the processors it may use (default: 0.5)')
+    .option('--memory <size>', 'how much memory, such as 1G (default: 512M)')
+    .option('--disk <size>', 'how much disk (default: 1G)')
+    .option('--pids <number>', 'how many processes and threads (default: 128)', wholeNumber)
+    .option('--port <number>', 'it serves MCP over HTTP on this port inside', wholeNumber)
+    .option('--path <path>', 'where on that port (default: /mcp)')
+    .option('--stdio', 'it speaks MCP over stdin and stdout although it has a port')
+    .addOption(
+      new Option(
+        '--provider <provider>',
+        'what runs it (default: the first of these that isolates and is there)',
+      ).choices(['gvisor', 'firecracker', 'e2b', 'docker', 'process']),
+    )
+    .addOption(
+      new Option('--restart <when>', 'when it is started again (default: always)').choices([
+        'always',
+        'on-failure',
+        'never',
+      ]),
+    )
+    .option('--network', 'let it reach the network')
+    .option('--writable-root', 'let it write to all of its file system')
+    .option('-d, --detach', 'do not wait until it is ready')
+    .addOption(projectOption())
+    .addOption(urlOption())
+    .addOption(jsonOption('print JSON, when it is ready or has failed'))
+    .addHelpText('after', hostHelp)
+    .action(async (image, command, flags) =>
+      setExitCode(await (await import('../host.ts')).host(image, command, flags)),
+    );
+
+  const hosted = program
+    .command('hosted')
+    .description('list the servers that Switchboard runs, and show one')
+    .addHelpText('afterAll', hostedHelp);
+  const load = () => import('../hosted.ts');
+
+  hosted
+    .command('ls', { isDefault: true })
+    .description('list them')
+    .addOption(anyProjectOption())
+    .addOption(urlOption())
+    .addOption(jsonOption())
+    .action(async (flags) => (await load()).listHosted(flags));
+
+  hosted
+    .command('show')
+    .description('show one with all its settings, and what it uses')
+    .argument('<server>')
+    .addOption(anyProjectOption())
+    .addOption(urlOption())
+    .addOption(jsonOption())
+    .action(async (server, flags) => (await load()).showHosted(server, flags));
+
+  for (const [word, description] of [
+    ['restart', 'start a hosted server anew; its crashes are forgotten'],
+    ['stop', 'stop a hosted server until it is started again'],
+    ['start', 'start a hosted server that was stopped'],
+  ] as const) {
+    program
+      .command(word)
+      .description(description)
+      .argument('<server>')
+      .addOption(anyProjectOption())
+      .addOption(urlOption())
+      .addOption(jsonOption())
+      .action(async (server, flags) => (await load()).turnHosted(word, server, flags));
+  }
+
+  program
+    .command('rm')
+    .description('stop a hosted server and remove it')
+    .argument('<server>')
+    .option('--volumes', 'remove what it has kept too, which cannot be undone')
+    .addOption(anyProjectOption())
+    .addOption(yesOption())
+    .addOption(urlOption())
+    .addOption(jsonOption())
+    .action(async (server, flags) => setExitCode(await (await load()).removeHosted(server, flags)));
+}

@@ -1,0 +1,69 @@
+import { callApi } from './api.ts';
+import { exitCodes } from './exit.ts';
+import { allHosted, findHosted, hostedPath } from './hosted-place.ts';
+import { hostedRow, hostedText, statusText } from './hosted-text.ts';
+import { complain, print, printJson, table } from './output.ts';
+import { isConfirmed } from './prompt.ts';
+import type { HostedView } from './views.ts';
+
+interface Flags {
+  url: string;
+  project?: string;
+  json?: boolean;
+}
+
+/** Ending one takes its time, and starting it may mean to pull an image. */
+const TURN_MS = 10 * 60_000;
+
+export async function listHosted(flags: Flags): Promise<void> {
+  const servers = await allHosted(flags);
+  const now = new Date();
+  if (flags.json) printJson(servers);
+  else if (servers.length === 0) print('no hosted servers');
+  else print(table(servers.map((server) => hostedRow(server, now))));
+}
+
+export async function showHosted(name: string, flags: Flags): Promise<void> {
+  const found = await findHosted(name, flags);
+  const server = await callApi<HostedView>(flags.url, 'GET', hostedPath(found));
+  if (flags.json) printJson(server);
+  else print(hostedText(server, new Date()));
+}
+
+export async function turnHosted(
+  what: 'restart' | 'stop' | 'start',
+  name: string,
+  flags: Flags,
+): Promise<void> {
+  const found = await findHosted(name, flags);
+  const server = await callApi<HostedView>(flags.url, 'POST', hostedPath(found, what), {
+    timeoutMs: TURN_MS,
+  });
+  if (flags.json) printJson(server);
+  else print(`${server.name} is ${statusText(server.status)}`);
+}
+
+export async function removeHosted(
+  name: string,
+  flags: Flags & { volumes?: boolean; yes?: boolean },
+): Promise<number> {
+  const server = await findHosted(name, flags);
+  const isLost = flags.volumes && server.volumes.length > 0;
+  const what = `the hosted server ${server.name} of the project ${server.project}`;
+  const question = `Remove ${what}${isLost ? `, and all that it has kept in ${server.volumes.join(', ')}` : ''}?`;
+  if (!(await isConfirmed(question, flags, isLost ? 'needs-yes' : 'goes-on'))) {
+    complain('Nothing was removed.');
+    return exitCodes.failed;
+  }
+  await callApi(flags.url, 'DELETE', hostedPath(server), {
+    query: { volumes: flags.volumes ? 'delete' : undefined },
+    timeoutMs: TURN_MS,
+  });
+  const isKept = !flags.volumes && server.volumes.length > 0;
+  if (flags.json) printJson({ removed: server.name, id: server.id });
+  else
+    print(
+      `removed hosted server ${server.name}${isKept ? '; its volumes are kept for the next one of that name' : ''}`,
+    );
+  return exitCodes.ok;
+}
