@@ -15,6 +15,8 @@ export async function freshDatabase(contents: 'migrated' | 'empty' = 'migrated')
   const { folder, port, user, password, template } = inject('postgres');
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   await administer(`CREATE DATABASE ${name} TEMPLATE ${contents === 'migrated' ? template : 'template0'}`);
+  // An installation is known by the id of its default project, and takes what has the same id for its own.
+  if (contents === 'migrated') await administer('UPDATE kb.projects SET id = gen_random_uuid()', name);
   return {
     url: `postgres://${user}:${password}@127.0.0.1:${port}/${name}`,
     socketUrl: `postgres://${user}@${encodeURIComponent(folder)}:${port}/${name}`,
