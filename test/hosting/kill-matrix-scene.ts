@@ -1,0 +1,207 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { HostedView } from '../../src/api/hosted-views.ts';
+import { dockerRequest, type Engine } from '../helpers/docker.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { HostingSite } from './hosting-site.ts';
+
+/** What a server of the matrix is at when something is killed. */
+type Moment = 'idle' | 'called over REST' | 'called over MCP';
+
+/** A server of the matrix. */
+export interface Cell {
+  provider: 'docker' | 'gvisor';
+  moment: Moment;
+}
+
+/** By the name of a server. */
+export type Table<Value> = Record<string, Value>;
+
+/** What is there of a server when all is over. */
+export interface State {
+  status: string;
+  restarts: number;
+  lastCrash: string | null;
+  /** Of the engine, whether they run or not: `its own` is the one that Switchboard shows. */
+  containers: string[];
+  /** Whether it is still the same as in the beginning. */
+  isSameContainer: boolean;
+  volumes: number;
+  overRest: string;
+  overMcp: string;
+}
+
+/** Nobody waits longer for an answer, whatever happens: who does, hangs. */
+const patienceMs = 40_000;
+const image = 'keeping';
+
+/** A Switchboard that hosts a server for each cell. */
+export class Scene implements AsyncDisposable {
+  readonly hosting: HostingSite;
+  readonly engine: Engine;
+  private readonly cells: Map<string, Cell>;
+  private readonly ids = new Map<string, string>();
+  private first: Table<string> = {};
+  private session: Promise<RawSession> | undefined;
+
+  private constructor(hosting: HostingSite, engine: Engine, cells: readonly Cell[]) {
+    this.hosting = hosting;
+    this.engine = engine;
+    this.cells = new Map(cells.map((cell) => [nameOf(cell), cell]));
+  }
+
+  /** Settles when all of them run, and each has kept the line `before`. */
+  static async open(engine: Engine, cells: readonly Cell[]): Promise<Scene> {
+    const scene = new Scene(await HostingSite.start({ engine }), engine, cells);
+    try {
+      await scene.table(scene.names, (name) => scene.register(name));
+      scene.first = await scene.table(scene.names, (name) => scene.containerOf(name));
+    } catch (error) {
+      await scene[Symbol.asyncDispose]();
+      throw error;
+    }
+    return scene;
+  }
+
+  get names(): string[] {
+    return [...this.cells.keys()];
+  }
+
+  get idle(): string[] {
+    return this.names.filter((name) => this.cells.get(name)!.moment === 'idle');
+  }
+
+  get busy(): string[] {
+    return this.names.filter((name) => this.cells.get(name)!.moment !== 'idle');
+  }
+
+  /** A value for each of those servers, found for all at the same time. */
+  async table<Value>(names: string[], find: (name: string) => Promise<Value>): Promise<Table<Value>> {
+    const found = names.map(async (name) => [name, await find(name)] as const);
+    return Object.fromEntries(await Promise.all(found));
+  }
+
+  /** The container that it runs in just now, as Switchboard shows it. */
+  async containerOf(name: string): Promise<string> {
+    return (await this.hosting.view(this.idOf(name))).provider_workspace_id!;
+  }
+
+  /** Settles when all are shown so. */
+  async allReach(fits: (view: HostedView) => boolean): Promise<void> {
+    await this.table(this.names, (name) => this.hosting.reaches(this.idOf(name), fits));
+  }
+
+  /** What a caller of the API gets: a text, or the status and the code of the error. */
+  callOverRest(name: string, tool: string, given: object = {}): Promise<string> {
+    return answerOf(`${name} over REST`, async () => {
+      const params = { name: tool, arguments: given };
+      const { status, body } = await this.hosting.call(this.idOf(name), 'tools/call', params);
+      return status === 200 ? textIn(body.result) : `${status} ${body.error?.code}`;
+    });
+  }
+
+  /** What a client of the gateway gets: a text, or both codes of the error. */
+  callOverMcp(name: string, tool: string, given: object = {}): Promise<string> {
+    return answerOf(`${name} over MCP`, async () => {
+      this.session ??= RawSession.open(this.hosting.site.switchboard.url);
+      const { result = {}, error } = await (await this.session).call(`${name}__${tool}`, given);
+      return error === undefined ? textIn(result) : `${error.code} ${error.data?.code}`;
+    });
+  }
+
+  /** In the way in which calls come in its cell. */
+  call(name: string, tool: string, given: object = {}): Promise<string> {
+    return this.cells.get(name)!.moment === 'called over MCP'
+      ? this.callOverMcp(name, tool, given)
+      : this.callOverRest(name, tool, given);
+  }
+
+  /**
+   * Calls those that are to be at work. Settles when they are at it; what becomes of the calls is told later, by what it
+   * gives.
+   */
+  async setToWork(): Promise<{ outcomes(): Promise<Table<string>> }> {
+    const calls = new Map(this.busy.map((name) => [name, this.call(name, 'toil', { line: 'during' })]));
+    await this.table(this.busy, async (name) => {
+      const log = await this.hosting.followLog(this.idOf(name));
+      await log.events.first(({ data = '' }) => data.includes('toils at during'));
+      await log.cut();
+    });
+    return { outcomes: () => this.table(this.busy, (name) => calls.get(name)!) };
+  }
+
+  /** Kills Switchboard, and starts it again with all that it keeps. */
+  async killSwitchboard(): Promise<void> {
+    this.session = undefined;
+    await this.hosting.killAndStart();
+  }
+
+  killContainer(id: string): Promise<unknown> {
+    return dockerRequest(this.engine.socketPath, 'POST', `/containers/${id}/kill`);
+  }
+
+  /** How all of them are when it is over. */
+  states(): Promise<Table<State>> {
+    return this.table(this.names, async (name) => {
+      const overRest = await this.callOverRest(name, 'kept');
+      const overMcp = await this.callOverMcp(name, 'kept');
+      const view = await this.hosting.view(this.idOf(name));
+      const own = view.provider_workspace_id;
+      const containers = await this.hosting.containers(view.id);
+      return {
+        status: view.status,
+        restarts: view.restart_count,
+        lastCrash: view.last_crash && (view.last_crash.signal ?? `code ${view.last_crash.exit_code}`),
+        containers: containers.map((id) => (id === own ? 'its own' : id)),
+        isSameContainer: own === this.first[name],
+        volumes: await this.countVolumes(name),
+        overRest,
+        overMcp,
+      };
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.hosting[Symbol.asyncDispose]();
+  }
+
+  private async register(name: string): Promise<void> {
+    const { provider } = this.cells.get(name)!;
+    const registration = { name, provider, image: await this.hosting.image(image), volumes: ['/data'] };
+    const { id } = await this.hosting.host(registration);
+    this.ids.set(name, id);
+    const answer = await this.callOverRest(name, 'keep', { line: 'before' });
+    if (answer !== 'kept') throw new Error(`${name} cannot be called: ${answer}`);
+  }
+
+  private idOf(name: string): string {
+    return this.ids.get(name)!;
+  }
+
+  private async countVolumes(name: string): Promise<number> {
+    const { owner } = this.hosting;
+    const label = [`dev.switchboard.owner=${owner}`, `dev.switchboard.name=${name}`];
+    const { Volumes } = await this.hosting.docker<{ Volumes: object[] | null }>('GET', '/volumes', {
+      filters: JSON.stringify({ label }),
+    });
+    return Volumes?.length ?? 0;
+  }
+}
+
+/** `docker-idle`, `docker-rest`, `docker-mcp` */
+function nameOf({ provider, moment }: Cell): string {
+  return `${provider}-${moment.split(' ').at(-1)!.toLowerCase()}`;
+}
+
+function textIn(result: Record<string, unknown>): string {
+  return (result.content as { text: string }[])[0]!.text;
+}
+
+/** `broken off` where the connection broke. Fails where nothing comes at all. */
+async function answerOf(what: string, call: () => Promise<string>): Promise<string> {
+  const patience = new AbortController();
+  const late = delay(patienceMs, 'late', { signal: patience.signal }).catch(() => 'late');
+  const answer = await Promise.race([call().catch(() => 'broken off'), late]);
+  patience.abort();
+  if (answer === 'late') throw new Error(`${what}: nothing came within ${patienceMs / 1_000} s`);
+  return answer;
+}
