@@ -1,6 +1,13 @@
 import { parseLimits } from '../config/limits.ts';
-import { resolveVariables, type ServerConfig, type ServerDefaults, variablesIn } from '../config.ts';
-import type { InstanceSpec } from '../hosting/driver.ts';
+import {
+  type HostingSettings,
+  resolveVariables,
+  type ServerConfig,
+  type ServerDefaults,
+  variablesIn,
+} from '../config.ts';
+import { SwitchboardError } from '../errors.ts';
+import type { InstanceSpec, Provider } from '../hosting/driver.ts';
 import type { HostedServer, Memory } from '../hosting/supervisor.ts';
 import type { WorkspaceRow } from '../store/types.ts';
 import type { LiveProject } from './live-project.ts';
@@ -29,18 +36,27 @@ export function configOfHosted(
 }
 
 /** What the supervisor has to know of a hosted server. */
-export function hostedServerOf(row: WorkspaceRow, project: LiveProject): HostedServer {
+export function hostedServerOf(
+  row: WorkspaceRow,
+  project: LiveProject,
+  allow: HostingSettings['allow'],
+): HostedServer {
   const { id, name, enabled, mcp_config, resource_limits, metadata } = row;
   const { provider, restart_policy, ...made } = mcp_config;
   const secrets = project.vault.versions(variablesIn(Object.values(made.environment)));
   return {
-    // What once ran it runs it again: another one would not have its volumes, and might isolate it otherwise.
-    ...{ id, name, project: project.id, enabled, provider: provider ?? row.provider ?? undefined },
+    ...{ id, name, project: project.id, enabled, provider: provider ?? formerProvider(row, allow) },
     restartPolicy: restart_policy,
     revision: JSON.stringify([made, resource_limits, provider, secrets]),
     memory: memoryOf(metadata),
     spec: () => specOf(row, project),
   };
+}
+
+/** What once ran it runs it again, if that may be: another one would not have its volumes. */
+function formerProvider({ provider }: WorkspaceRow, allow: HostingSettings['allow']): Provider | undefined {
+  if (provider === 'docker' || provider === 'process') return allow.includes(provider) ? provider : undefined;
+  return provider ?? undefined;
 }
 
 const nothing: Memory = { restarts: 0, lastCrash: null, crashes: [], step: 0 };
@@ -53,7 +69,13 @@ export function memoryOf({ memory }: WorkspaceRow['metadata']): Memory {
 function specOf({ id, name, mcp_config, resource_limits }: WorkspaceRow, project: LiveProject): InstanceSpec {
   const { image, command, args, environment, port, stdio_bridge } = mcp_config;
   const parsed = parseLimits(resource_limits);
-  if ('problems' in parsed) throw new Error(parsed.problems.map(({ message }) => message).join('; '));
+  if ('problems' in parsed) {
+    const problems = parsed.problems.map(({ path, message }) => `${path.join('.')} ${message}`);
+    throw new SwitchboardError(
+      'invalid_config',
+      `The limits of the server "${name}": ${problems.join('; ')}.`,
+    );
+  }
   return {
     ...{ id, name, project: project.id, image: image ?? undefined, command: command ?? undefined, args },
     environment: resolved(name, environment, project),

@@ -7,8 +7,9 @@ import type { Usage } from '../hosting/driver.ts';
 import type { LogLine } from '../hosting/log.ts';
 import type { Condition, Supervisor } from '../hosting/supervisor.ts';
 import type { Store, WorkspaceRow } from '../store/types.ts';
+import { type Answer, type AskedCall, ask, type Question } from '../upstreams/ask.ts';
+import type { Project } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
-import { type Answer, ask, type Question } from './ask-server.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { HostedNotes } from './hosted-notes.ts';
 import { hostedServerOf } from './hosted-rows.ts';
@@ -91,7 +92,8 @@ export class Hosting implements Hosts {
       if (places.length > 0) this.loading ??= this.load().catch((error: Error) => this.loadFailed(error));
       return;
     }
-    this.supervisor.apply(places.map(({ row, project }) => hostedServerOf(row, project)));
+    const { allow } = this.options.settings;
+    this.supervisor.apply(places.map(({ row, project }) => hostedServerOf(row, project, allow)));
     this.heartbeats.keep(ids);
   }
 
@@ -161,7 +163,7 @@ export class Hosting implements Hosts {
 
   async call(id: string, question: Question, signal: AbortSignal | undefined): Promise<Answer> {
     try {
-      return await this.question(id, question, signal, this.options.recorded);
+      return await this.question(id, question, signal, true);
     } catch (error) {
       if (error instanceof SwitchboardError && error.code === 'call_timeout') {
         this.supervisor?.log(id)?.add(error.message);
@@ -275,7 +277,7 @@ export class Hosting implements Hosts {
     id: string,
     question: Question,
     signal?: AbortSignal,
-    over?: (call: FinishedCall) => void,
+    isRecorded = false,
   ): Promise<Answer> {
     const server = this.serverOf(id);
     const group = server && this.find(id)?.project.servers.group(server.group);
@@ -286,7 +288,9 @@ export class Hosting implements Hosts {
         `The hosted server "${name}" is stopped: start it first.`,
       );
     }
-    return ask(server, group, question, signal, over);
+    return ask(server, group, question, signal, (call) => {
+      if (isRecorded) this.options.recorded(finished(call, group.project));
+    });
   }
 
   private find(id: string): HostedPlace | undefined {
@@ -306,6 +310,15 @@ export class Hosting implements Hosts {
       `The hosted server "${name}" is run by another Switchboard on the same database: ask that one.`,
     );
   }
+}
+
+function finished({ answer, ...call }: AskedCall, project: Project): FinishedCall {
+  return {
+    ...call,
+    ...{ project, client: 'the API', isToolError: false, request: undefined },
+    // What a server says of its error is not known otherwise.
+    answer: call.isRpcError ? answer : undefined,
+  };
 }
 
 /** The default project is made with the database, and has an id that no other database has. */

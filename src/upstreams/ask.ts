@@ -1,13 +1,12 @@
 import { SwitchboardError } from '../errors.ts';
-import type { FinishedCall } from '../gateway/records.ts';
 import type { AnswerId } from '../protocol/answer.ts';
 import { type Message, readMessage } from '../protocol/envelope.ts';
 import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
 import { parseLossless } from '../protocol/lossless.ts';
-import { Delivery, type Recipient } from '../upstreams/delivery.ts';
-import type { Group } from '../upstreams/group.ts';
-import { relayedCapabilities } from '../upstreams/handshake.ts';
-import type { Server } from '../upstreams/server.ts';
+import { Delivery, type Recipient } from './delivery.ts';
+import type { Group } from './group.ts';
+import { relayedCapabilities } from './handshake.ts';
+import type { Server } from './server.ts';
 
 export interface Question {
   method: string;
@@ -18,6 +17,24 @@ export interface Question {
 
 /** What a server says to it. Numbers are as the server wrote them. */
 export type Answer = { result: unknown } | { error: RpcError };
+
+/** How a question ended. */
+export interface AskedCall {
+  method: string;
+  /** The server, and which of its replicas. */
+  server: string;
+  replica: number | undefined;
+  /** The server's own name or URI of what was asked for. */
+  own: string;
+  outcome: 'answered' | 'failed' | 'cancelled';
+  /** The server answered with a JSON-RPC error. */
+  isRpcError: boolean;
+  error: SwitchboardError | undefined;
+  durationMs: number;
+  inputBytes: number;
+  outputBytes: number;
+  answer: Chunks | undefined;
+}
 
 /** Whoever asks without being a client. */
 const nobody = {};
@@ -31,7 +48,7 @@ export function ask(
   group: Group,
   { method, paramsText, timeoutMs }: Question,
   signal: AbortSignal | undefined,
-  over: (call: FinishedCall) => void = () => {},
+  over: (call: AskedCall) => void = () => {},
 ): Promise<Answer> {
   const startedAt = performance.now();
   const params = paramsText === undefined ? '' : `,"params":${paramsText}`;
@@ -40,23 +57,17 @@ export function ask(
   );
   const own = message.name?.value ?? message.uri?.value ?? method;
   return new Promise((resolve, reject) => {
-    const settled = (how: Pick<FinishedCall, 'outcome' | 'isRpcError' | 'error'>, chunks?: Chunks) => {
+    const settled = (how: Pick<AskedCall, 'outcome' | 'isRpcError' | 'error'>, answer?: Chunks) => {
       signal?.removeEventListener('abort', cancel);
       const { lastReplica: replica } = delivery;
       over({
         ...how,
-        project: group.project,
-        client: 'the API',
-        method,
+        ...{ method, own, answer },
         server: replica?.server ?? server.name,
         replica: replica?.number,
-        own,
-        isToolError: false,
         durationMs: performance.now() - startedAt,
         inputBytes: message.bytes.length,
-        outputBytes: chunks === undefined ? 0 : byteLength(chunks),
-        request: undefined,
-        answer: how.isRpcError ? chunks : undefined,
+        outputBytes: answer === undefined ? 0 : byteLength(answer),
       });
     };
     const recipient: Recipient = {
