@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HostedView } from '../../src/api/hosted-views.ts';
+import { serverOnce } from '../helpers/api.ts';
 import { dockerRequest, type Engine } from '../helpers/docker.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { HostingSite } from './hosting-site.ts';
@@ -40,6 +41,7 @@ export class Scene implements AsyncDisposable {
   readonly engine: Engine;
   private readonly cells: Map<string, Cell>;
   private readonly ids = new Map<string, string>();
+  private readonly kept = new Map<string, string[]>();
   private first: Table<string> = {};
   private session: Promise<RawSession> | undefined;
 
@@ -109,30 +111,54 @@ export class Scene implements AsyncDisposable {
   }
 
   /** In the way in which calls come in its cell. */
-  call(name: string, tool: string, given: object = {}): Promise<string> {
+  private call(name: string, tool: string, given: object = {}): Promise<string> {
     return this.cells.get(name)!.moment === 'called over MCP'
       ? this.callOverMcp(name, tool, given)
       : this.callOverRest(name, tool, given);
   }
 
+  /** One of the calls that keep a line before they come to no good end. */
+  callToKeep(name: string, tool: string, more: object = {}): Promise<string> {
+    this.kept.get(name)!.push('during');
+    return this.call(name, tool, { line: 'during', ...more });
+  }
+
+  private callOtherwise(name: string, tool: string): Promise<string> {
+    return this.cells.get(name)!.moment === 'called over MCP'
+      ? this.callOverRest(name, tool)
+      : this.callOverMcp(name, tool);
+  }
+
   /**
-   * Calls those that are to be at work. Settles when they are at it; what becomes of the calls is told later, by what it
-   * gives.
+   * Calls those that are to be at work, and once more in the other way, which has to wait in line. Settles when that is so;
+   * what becomes of the calls is told later, by what it gives.
    */
-  async setToWork(): Promise<{ outcomes(): Promise<Table<string>> }> {
-    const calls = new Map(this.busy.map((name) => [name, this.call(name, 'toil', { line: 'during' })]));
+  async setToWork(): Promise<{ outcomes(): Promise<Table<string>>; inLine(): Promise<Table<string>> }> {
+    const calls = new Map(this.busy.map((name) => [name, this.callToKeep(name, 'toil')]));
     await this.table(this.busy, async (name) => {
       const log = await this.hosting.followLog(this.idOf(name));
       await log.events.first(({ data = '' }) => data.includes('toils at during'));
       await log.cut();
     });
-    return { outcomes: () => this.table(this.busy, (name) => calls.get(name)!) };
+    const waiting = new Map(this.busy.map((name) => [name, this.callOtherwise(name, 'kept')]));
+    const { switchboard } = this.hosting.site;
+    await this.table(this.busy, (name) => serverOnce(switchboard, name, ({ queued }) => queued === 1));
+    return {
+      outcomes: () => this.table(this.busy, (name) => calls.get(name)!),
+      inLine: () => this.table(this.busy, (name) => waiting.get(name)!),
+    };
+  }
+
+  /** What a server must have kept by now. */
+  keptBy(name: string): string[] {
+    return this.kept.get(name)!;
   }
 
   /** Kills Switchboard, and starts it again with all that it keeps. */
-  async killSwitchboard(): Promise<void> {
+  async killSwitchboard(meanwhile?: () => Promise<unknown>): Promise<void> {
     this.session = undefined;
-    await this.hosting.killAndStart();
+    this.hosting.site.switchboard.process.kill('SIGKILL');
+    await this.hosting.site.restart(meanwhile);
   }
 
   killContainer(id: string): Promise<unknown> {
@@ -171,6 +197,7 @@ export class Scene implements AsyncDisposable {
     this.ids.set(name, id);
     const answer = await this.callOverRest(name, 'keep', { line: 'before' });
     if (answer !== 'kept') throw new Error(`${name} cannot be called: ${answer}`);
+    this.kept.set(name, ['before']);
   }
 
   private idOf(name: string): string {

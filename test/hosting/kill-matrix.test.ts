@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { runIn } from '../helpers/containers.ts';
-import { OwnEngine, sharedEngine } from '../helpers/docker.ts';
-import { isReady } from './hosting-site.ts';
+import { dockerEvents, OwnEngine, sharedEngine } from '../helpers/docker.ts';
+import { HostingSite, isReady } from './hosting-site.ts';
 import { type Cell, Scene, type State, type Table } from './kill-matrix-scene.ts';
 
 /** Most with plain containers, which start faster. */
@@ -14,18 +14,18 @@ const cells: Cell[] = [
 ];
 const busyCells = cells.filter(({ moment }) => moment !== 'idle');
 
+const overRest = '503 server_unavailable';
+const overMcp = '-32603 server_unavailable';
 /** What whoever waits for an answer is told where the server is gone. */
-const unavailable = {
-  'docker-rest': '503 server_unavailable',
-  'docker-mcp': '-32603 server_unavailable',
-  'gvisor-rest': '503 server_unavailable',
-};
+const unavailable = { 'docker-rest': overRest, 'docker-mcp': overMcp, 'gvisor-rest': overRest };
+/** The same of whoever waits in line, having called in the other way. */
+const unavailableInLine = { 'docker-rest': overMcp, 'docker-mcp': overRest, 'gvisor-rest': overMcp };
 const brokenOff = { 'docker-rest': 'broken off', 'docker-mcp': 'broken off', 'gvisor-rest': 'broken off' };
 
 describe.concurrent('[H9, H20] a server that is there again', () => {
   it('after its container was killed', async ({ skip }) => {
     await using scene = await Scene.open(await sharedEngine({ skip }), cells);
-    const { outcomes } = await scene.setToWork();
+    const { outcomes, inLine } = await scene.setToWork();
     await scene.table(scene.names, async (name) => scene.killContainer(await scene.containerOf(name)));
     // Whoever comes now finds the next one, or is told that there is none yet.
     const meanwhile = await scene.table(scene.idle, (name) => scene.callOverRest(name, 'kept'));
@@ -33,25 +33,27 @@ describe.concurrent('[H9, H20] a server that is there again', () => {
       expect(answer).toBeOneOf(['["before"]', '503 server_unavailable']);
     }
     expect(await outcomes()).toEqual(unavailable);
+    expect(await inLine()).toEqual(forNames(scene.busy, '["before","during"]'));
     await scene.allReach((view) => isReady(view) && view.restart_count > 0);
     await expectAll(scene, { restarts: 1, lastCrash: 'SIGKILL', isSameContainer: false });
   });
 
   it('after the process inside was killed', async ({ skip }) => {
     await using scene = await Scene.open(await sharedEngine({ skip }), cells);
-    const { outcomes } = await scene.setToWork();
+    const { outcomes, inLine } = await scene.setToWork();
     await scene.table(scene.names, async (name) => {
       // The container may be gone before the engine has told how the program ended.
       await runIn(scene.engine, await scene.containerOf(name), killServer).catch(() => {});
     });
     expect(await outcomes()).toEqual(unavailable);
+    expect(await inLine()).toEqual(forNames(scene.busy, '["before","during"]'));
     await scene.allReach((view) => isReady(view) && view.restart_count > 0);
     await expectAll(scene, { restarts: 1, lastCrash: 'SIGKILL', isSameContainer: false });
   });
 
   it('after it ended by itself in the middle of a call', async ({ skip }) => {
     await using scene = await Scene.open(await sharedEngine({ skip }), busyCells);
-    const answers = scene.table(scene.names, (name) => scene.call(name, 'die', { line: 'during', code: 3 }));
+    const answers = scene.table(scene.names, (name) => scene.callToKeep(name, 'die', { code: 3 }));
     expect(await answers).toEqual(unavailable);
     await scene.allReach((view) => isReady(view) && view.restart_count > 0);
     await expectAll(scene, { restarts: 1, lastCrash: 'code 3', isSameContainer: false });
@@ -59,11 +61,41 @@ describe.concurrent('[H9, H20] a server that is there again', () => {
 
   it('and never went away when Switchboard was killed', async ({ skip }) => {
     await using scene = await Scene.open(await sharedEngine({ skip }), cells);
-    const { outcomes } = await scene.setToWork();
+    const { outcomes, inLine } = await scene.setToWork();
     await scene.killSwitchboard();
     expect(await outcomes()).toEqual(brokenOff);
+    expect(await inLine()).toEqual(brokenOff);
     await scene.allReach(isReady);
     await expectAll(scene, { restarts: 0, lastCrash: null, isSameContainer: true });
+  });
+
+  it('after its container was killed while Switchboard was away', async ({ skip }) => {
+    await using scene = await Scene.open(await sharedEngine({ skip }), cells);
+    const ids = await scene.table(scene.names, (name) => scene.containerOf(name));
+    await scene.killSwitchboard(() => scene.table(scene.names, (name) => scene.killContainer(ids[name]!)));
+    await scene.allReach(isReady);
+    await expectAll(scene, { restarts: 0, lastCrash: null, isSameContainer: false });
+  });
+
+  it('after Switchboard was killed while it started it', async ({ skip }) => {
+    const engine = await sharedEngine({ skip });
+    await using hosting = await HostingSite.start({ engine });
+    const label = [`dev.switchboard.owner=${hosting.owner}`];
+    const image = await hosting.image('keeping');
+    const created = dockerEvents(engine.socketPath, { label, event: ['create'] }, Date.now() / 1_000);
+    const registered = ['one', 'two', 'three'].map((name) =>
+      hosting.register({ name, image, provider: 'docker' }),
+    );
+    const ids = (await Promise.all(registered)).map(({ id }) => id);
+    await created.next();
+    await created.return(undefined);
+    await hosting.killAndStart();
+    for (const id of ids) {
+      const { provider_workspace_id: container } = await hosting.reaches(id, isReady);
+      expect(await hosting.containers(id)).toEqual([container]);
+      expect(await hosting.tool(id, 'echo', { text: 'hello' })).toContain('hello');
+    }
+    expect(await hosting.containers()).toHaveLength(ids.length);
   });
 });
 
@@ -71,13 +103,26 @@ describe.for([false, true])('[H20] an engine (live-restore: %s)', (liveRestore) 
   it.for(['stop', 'kill'] as const)('is away after a %s, which is no crash', async (how, { skip }) => {
     await using engine = await OwnEngine.start({ skip }, { liveRestore });
     await using scene = await Scene.open(engine, cells);
-    const { outcomes } = await scene.setToWork();
+    const { outcomes, inLine } = await scene.setToWork();
     await engine[how]();
     expect(await outcomes()).toEqual(unavailable);
+    expect(await inLine()).toEqual(unavailableInLine);
     await scene.allReach(({ status }) => status === 'waiting');
     expect(await scene.table(scene.names, (name) => scene.callOverRest(name, 'kept'))).toEqual(
-      forAll(scene, '503 server_unavailable'),
+      forNames(scene.names, overRest),
     );
+    await engine.start();
+    await scene.allReach(isReady);
+    await expectAll(scene, { restarts: 0, lastCrash: null, isSameContainer: liveRestore });
+  });
+
+  it('is away, and Switchboard is killed meanwhile', async ({ skip }) => {
+    await using engine = await OwnEngine.start({ skip }, { liveRestore });
+    await using scene = await Scene.open(engine, cells);
+    await engine.stop();
+    await scene.allReach(({ status }) => status === 'waiting');
+    await scene.killSwitchboard();
+    await scene.allReach(({ status }) => status === 'waiting');
     await engine.start();
     await scene.allReach(isReady);
     await expectAll(scene, { restarts: 0, lastCrash: null, isSameContainer: liveRestore });
@@ -100,7 +145,7 @@ async function expectAll(
   same: Pick<State, 'restarts' | 'lastCrash' | 'isSameContainer'>,
 ): Promise<void> {
   const wanted = scene.names.map((name): [string, State] => {
-    const kept = JSON.stringify(scene.busy.includes(name) ? ['before', 'during'] : ['before']);
+    const kept = JSON.stringify(scene.keptBy(name));
     const calls = { overRest: kept, overMcp: kept };
     return [name, { ...same, ...calls, status: 'ready', containers: ['its own'], volumes: 1 }];
   });
@@ -108,6 +153,6 @@ async function expectAll(
   expect(await scene.hosting.containers()).toHaveLength(scene.names.length);
 }
 
-function forAll<Value>(scene: Scene, value: Value): Table<Value> {
-  return Object.fromEntries(scene.names.map((name) => [name, value]));
+function forNames<Value>(names: string[], value: Value): Table<Value> {
+  return Object.fromEntries(names.map((name) => [name, value]));
 }
