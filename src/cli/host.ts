@@ -60,9 +60,14 @@ function readyText({ name, provider, tool_count, url }: HostedView): string {
 }
 
 function failureText(server: HostedView): string {
-  const { name, status } = server;
-  const notes = hostedNotes(server, new Date());
-  const why = notes === '' ? '' : `: ${notes}`;
+  const { name, status, error } = server;
   if (passing.has(status)) return `${name} is still ${statusText(status)}; see: switchboard logs -f ${name}`;
-  return `${name} is ${statusText(status)}${why}\nIt stays registered; see: switchboard logs ${name}, switchboard rm ${name}`;
+  // An error may be a list of what to do, which is read line by line.
+  const why = (error ?? '').split('\n').map(oneLine);
+  const next = hostedNotes({ ...server, error: null }, new Date());
+  const notes = [why.join('\n  '), next].filter((note) => note !== '').join(' · ');
+  return [
+    `${name} is ${statusText(status)}${notes === '' ? '' : `: ${notes}`}`,
+    `It stays registered; see: switchboard logs ${name}, switchboard rm ${name}`,
+  ].join('\n');
 }

@@ -1,5 +1,8 @@
-import { counted, localTime, oneLine, table } from './output.ts';
+import { counted, localTime, oneLine, summary, table } from './output.ts';
 import type { HostedView } from './views.ts';
+
+/** What `show` tells in full. */
+const NOTE_LENGTH = 100;
 
 export function statusText(status: string): string {
   return status.replaceAll('_', ' ');
@@ -15,8 +18,13 @@ export function hostedRow(server: HostedView, now: Date): string[] {
     image ?? command ?? '',
     restart_count === 0 ? '' : counted(restart_count, 'restart'),
     uptimeText(server),
-    hostedNotes(server, now),
+    summary(hostedNotes({ ...server, error: firstLine(server.error) }, now), NOTE_LENGTH),
   ];
+}
+
+/** Some errors have a list behind the first line. */
+function firstLine(error: string | null): string | null {
+  return error?.split('\n')[0] ?? null;
 }
 
 /** Why it is not ready, and when that may change. */

@@ -121,7 +121,7 @@ describe('switchboard host', () => {
   });
 
   it.each(['failed', 'backing_off', 'waiting', 'stopped'])('says why it is %s', async (status) => {
-    const failed = { ...time, status, error: 'The image is not there.' };
+    const failed = { ...time, status, error: 'The image is not there.\n  Build it.' };
     const answers = {
       'POST /mcp/servers': added,
       [`GET ${path}/logs?follow=1`]: lines(['no such image']),
@@ -130,7 +130,9 @@ describe('switchboard host', () => {
     const { code, stdout, stderr } = await runWith(answers, 'host', 'mcp/time', '--name', 'time');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain('  no such image\n');
-    expect(stderr).toContain(`time is ${status.replaceAll('_', ' ')}: The image is not there.\n`);
+    expect(stderr).toContain(
+      `time is ${status.replaceAll('_', ' ')}: The image is not there.\n  Build it.\n`,
+    );
     const asJson = await runWith(answers, 'host', 'mcp/time', '--name', 'time', '--json');
     expect(asJson).toMatchObject({ code: 1, stderr: '' });
     expect(JSON.parse(asJson.stdout)).toEqual(failed);
@@ -153,6 +155,9 @@ describe('switchboard hosted', () => {
       '',
     ]);
     expect(JSON.parse((await runWith(answers, 'hosted', '--json')).stdout)).toHaveLength(2);
+    const long = { ...down, error: `Nothing can be used:\n  ${'x'.repeat(500)}`, next_try: null };
+    const { stdout: short } = await runWith({ 'GET /mcp/servers': { servers: [long] } }, 'hosted');
+    expect(short).toMatch(/ {2}Nothing can be used:\n$/);
     expect((await runWith({ 'GET /mcp/servers': { servers: [] } }, 'hosted', 'ls')).stdout).toBe(
       'no hosted servers\n',
     );
@@ -209,6 +214,11 @@ describe('a hosted server', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: said });
     expect(requests).toEqual(['GET /mcp/servers', `POST ${path}/${word}`]);
     expect(JSON.parse((await runWith(answers, word, time.id, '--json')).stdout)).toEqual(after);
+  });
+
+  it('is still on its way when it is told to stop', async () => {
+    const { stdout } = await runWith({ ...listed, [`POST ${path}/stop`]: time }, 'stop', 'time');
+    expect(stdout).toBe('time is being stopped\n');
   });
 
   it('is named so that there is no doubt', async () => {

@@ -40,7 +40,14 @@ export async function turnHosted(
     timeoutMs: TURN_MS,
   });
   if (flags.json) printJson(server);
-  else print(`${server.name} is ${statusText(server.status)}`);
+  else print(turnedText(what, server));
+}
+
+/** It may still be on its way: what was asked for is written down, and happens. */
+function turnedText(what: 'restart' | 'stop' | 'start', { name, status }: HostedView): string {
+  return what === 'stop' && status !== 'stopped'
+    ? `${name} is being stopped`
+    : `${name} is ${statusText(status)}`;
 }
 
 export async function removeHosted(
