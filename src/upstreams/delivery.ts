@@ -282,9 +282,9 @@ export class Delivery implements Call, Waiting {
       this.clock = setTimeout(() => this.timeIsUp(), until - now);
       return;
     }
-    const { server } = this.replica!;
+    const { server, timeoutSetting } = this.replica!;
     const waited = Math.round(now - this.startedAt);
-    const limit = this.parcel.timeoutMs === undefined ? 'setting timeoutMs' : "the call's own limit";
+    const limit = this.parcel.timeoutMs === undefined ? `setting ${timeoutSetting}` : "the call's own limit";
     const what = this.isQueued
       ? 'had no free slot'
       : this.upstream === undefined

@@ -133,6 +133,11 @@ export class Replica implements Candidate {
     return this.config;
   }
 
+  /** By what name users change how long a call may take. */
+  get timeoutSetting(): string {
+    return this.config.transport.type === 'hosted' ? 'hosting.callTimeoutMs' : 'timeoutMs';
+  }
+
   get isLive(): boolean {
     return this.isolates || this.shared.current !== undefined;
   }
