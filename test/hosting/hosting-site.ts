@@ -1,0 +1,231 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, type TestContext } from 'vitest';
+import type { HostedView } from '../../src/api/hosted-views.ts';
+import { dockerRequest, type Engine, sharedEngine } from '../helpers/docker.ts';
+import { serverImage } from '../helpers/images.ts';
+import { EventStream, openExchange } from '../helpers/raw-http.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { Site } from '../projects/site.ts';
+
+/** Sandboxes take long to start where there is much to do. */
+const PATIENCE_MS = 100_000;
+const LOOK_MS = 50;
+const NO_ENGINE = '/nonexistent/docker.sock';
+
+interface HostingSiteOptions {
+  /** Undefined: there is none that could be reached. */
+  engine?: Engine | undefined;
+  /** More of `switchboard.hosting`. */
+  settings?: object;
+  env?: Record<string, string>;
+}
+
+/** The row of a hosted server, as the database has it. */
+export interface StoredServer {
+  container_type: string;
+  lifecycle: string;
+  provider: string | null;
+  provider_workspace_id: string | null;
+  status: string;
+  resource_limits: Record<string, unknown>;
+  mcp_config: Record<string, unknown>;
+  metadata: { memory: { crashes: string[]; step: number; restarts: number }; started_at: string | null };
+  created_at: Date;
+  updated_at: Date;
+}
+
+/** What the engine says of a container. */
+export interface ContainerFacts {
+  Id: string;
+  Config: { Image: string; Env: string[] };
+  State: { Running: boolean; StartedAt: string };
+  HostConfig: Record<string, unknown>;
+  NetworkSettings: { Ports: Record<string, { HostIp: string; HostPort: string }[] | null> };
+}
+
+/** A running Switchboard that hosts servers. */
+export class HostingSite implements AsyncDisposable {
+  readonly site: Site;
+  readonly engine: Engine | undefined;
+  /** As containers and volumes name this installation. */
+  readonly owner: string;
+
+  private constructor(site: Site, engine: Engine | undefined, owner: string) {
+    this.site = site;
+    this.engine = engine;
+    this.owner = owner;
+  }
+
+  static async start({ engine, settings, env }: HostingSiteOptions = {}): Promise<HostingSite> {
+    const hosting = { engine: engine?.socketPath ?? NO_ENGINE, ...settings };
+    const config = { mcpServers: {}, switchboard: { hosting } };
+    const site = await Site.start('server', config, { env: { E2B_API_KEY: '', ...env } });
+    return new HostingSite(site, engine, (await site.defaultProject()).id);
+  }
+
+  /** Registers a server, under a name of its own where none is given. */
+  register(input: object): Promise<HostedView> {
+    const name = `server-${randomUUID().slice(0, 8)}`;
+    return this.site.done<HostedView>('POST /mcp/servers', { name, ...input });
+  }
+
+  /** Registers a server, and comes back when it is ready. */
+  async host(input: object): Promise<HostedView> {
+    const { id } = await this.register(input);
+    return this.reaches(id, isReady);
+  }
+
+  /** An image of this server of test/fixtures. */
+  image(fixture: string): Promise<string> {
+    if (this.engine === undefined) throw new Error('There is no engine here that could have images.');
+    return serverImage(this.engine, fixture);
+  }
+
+  /** How to run a server of test/fixtures where isolation makes no difference. */
+  process(fixture: string, environment: Record<string, string> = {}) {
+    const { command, args } = fixtureServer(fixture);
+    return { provider: 'process' as const, command, args, environment };
+  }
+
+  /** With what it uses. */
+  view(id: string): Promise<HostedView> {
+    return this.site.done<HostedView>(`GET /mcp/servers/${id}`);
+  }
+
+  async list(): Promise<HostedView[]> {
+    return (await this.site.done<{ servers: HostedView[] }>('GET /mcp/servers')).servers;
+  }
+
+  /** Settles when the server is shown so. Nothing tells of that, so it is asked again and again. */
+  async reaches(id: string, fits: (server: HostedView) => boolean): Promise<HostedView> {
+    for (const deadline = Date.now() + PATIENCE_MS; ; await delay(LOOK_MS)) {
+      const server = (await this.list()).find((candidate) => candidate.id === id);
+      if (server !== undefined && fits(server)) return server;
+      if (Date.now() < deadline) continue;
+      const log = server === undefined ? '' : await this.log(id);
+      throw new Error(`It is not so: ${fits}\n${JSON.stringify(server, undefined, 2)}\n${log}`);
+    }
+  }
+
+  /** A call over the bridge, whatever comes of it. */
+  call(id: string, method: string, params?: object, timeout_ms?: number) {
+    return this.site.ask<{ result: Record<string, unknown> }>(`POST /mcp/servers/${id}/call`, {
+      method,
+      ...(params === undefined ? {} : { params }),
+      ...(timeout_ms === undefined ? {} : { timeout_ms }),
+    });
+  }
+
+  /** Calls a tool that has to succeed, and gives its text. */
+  async tool(id: string, name: string, given: object = {}): Promise<string> {
+    const { status, text, body } = await this.call(id, 'tools/call', { name, arguments: given });
+    if (status !== 200) throw new Error(`${name}: HTTP ${status} ${text}`);
+    return (body.result.content as { text: string }[])[0]!.text;
+  }
+
+  async log(id: string): Promise<string> {
+    const { lines } = await this.site.done<{ lines: { line: string }[] }>(`GET /mcp/servers/${id}/logs`);
+    return lines.map(({ line }) => line).join('\n');
+  }
+
+  /** Its lines as they come, from the first one that is kept. */
+  async followLog(id: string): Promise<EventStream> {
+    const url = `${this.site.baseUrl}/api/v1/mcp/servers/${id}/logs?follow=1`;
+    return new EventStream(await openExchange(url, { method: 'GET' }));
+  }
+
+  async row(id: string): Promise<StoredServer | undefined> {
+    return (await this.site.query<StoredServer>('SELECT * FROM kb.agent_workspaces WHERE id = $1', [id]))[0];
+  }
+
+  /** Settles when the row is so; it is written a moment after it happened. */
+  async rowReaches(id: string, fits: (row: StoredServer) => boolean): Promise<StoredServer> {
+    for (const deadline = Date.now() + PATIENCE_MS; ; await delay(LOOK_MS)) {
+      const row = await this.row(id);
+      if (row !== undefined && fits(row)) return row;
+      if (Date.now() > deadline) throw new Error(`The row is not so: ${fits}\n${JSON.stringify(row)}`);
+    }
+  }
+
+  remove(id: string, query = '') {
+    return this.site.ask(`DELETE /mcp/servers/${id}${query}`);
+  }
+
+  /** As a power failure does it: Switchboard has no time for anything. */
+  async killAndStart(): Promise<void> {
+    this.site.switchboard.process.kill('SIGKILL');
+    await this.site.restart();
+  }
+
+  /** The ids of all containers of this installation, or of one of its servers. */
+  async containers(server?: string): Promise<string[]> {
+    const ofServer = server === undefined ? [] : [`dev.switchboard.id=${server}`];
+    const found = await this.docker<{ Id: string }[]>('GET', '/containers/json', {
+      all: '1',
+      filters: this.labelled(...ofServer),
+    });
+    return found.map(({ Id }) => Id);
+  }
+
+  async volumes(): Promise<string[]> {
+    const query = { filters: this.labelled() };
+    const { Volumes } = await this.docker<{ Volumes: { Name: string }[] | null }>('GET', '/volumes', query);
+    return (Volumes ?? []).map(({ Name }) => Name);
+  }
+
+  /** The container of a server, as the engine knows it. */
+  async inspect(server: Pick<HostedView, 'provider_workspace_id'>): Promise<ContainerFacts> {
+    return this.docker<ContainerFacts>('GET', `/containers/${server.provider_workspace_id}/json`);
+  }
+
+  /** Asks the engine, past Switchboard. */
+  docker<Answer>(method: string, path: string, query: Record<string, string> = {}): Promise<Answer> {
+    const words = new URLSearchParams(query).toString();
+    return dockerRequest<Answer>(this.engine!.socketPath, method, words === '' ? path : `${path}?${words}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.site[Symbol.asyncDispose]();
+    if (this.engine === undefined) return;
+    const left = await this.containers();
+    for (const id of left) await this.docker('DELETE', `/containers/${id}`, { force: '1', v: '1' });
+    for (const name of await this.volumes()) await this.docker('DELETE', `/volumes/${name}`);
+    if (left.length > 0) throw new Error(`There was still a container: ${left.join(', ')}`);
+  }
+
+  private labelled(...more: string[]): string {
+    return JSON.stringify({ label: [`dev.switchboard.owner=${this.owner}`, ...more] });
+  }
+}
+
+export function isReady({ status }: HostedView): boolean {
+  return status === 'ready';
+}
+
+/** One for all tests of a file, with the engine that all tests share. Without an engine, the tests are skipped. */
+export function sharedHostingSite(
+  settings: object = {},
+): (test: Pick<TestContext, 'skip'>) => Promise<HostingSite> {
+  let opened: Promise<HostingSite> | undefined;
+  afterAll(async () => {
+    await (await opened)?.[Symbol.asyncDispose]();
+  });
+  return async ({ skip }) => {
+    const engine = await sharedEngine({ skip });
+    opened ??= HostingSite.start({ engine, settings });
+    return opened;
+  };
+}
+
+/** The same for servers that run as processes. */
+export function sharedProcessSite(settings: object = {}): () => Promise<HostingSite> {
+  let opened: Promise<HostingSite> | undefined;
+  afterAll(async () => {
+    await (await opened)?.[Symbol.asyncDispose]();
+  });
+  return () => {
+    opened ??= HostingSite.start({ settings });
+    return opened;
+  };
+}
