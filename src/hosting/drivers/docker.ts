@@ -49,7 +49,9 @@ export class DockerDriver implements Driver {
     this.owner = owner;
     this.diskMeter = new DiskMeter(this.engine);
     this.volumes = new DockerVolumes(this.engine, owner);
-    this.survivors = new DockerSurvivors(this.engine, this.diskMeter, () => this.installation());
+    this.survivors = new DockerSurvivors(this.engine, this.diskMeter, { owner, provider }, () =>
+      this.installation(),
+    );
   }
 
   async unavailable(): Promise<string | undefined> {

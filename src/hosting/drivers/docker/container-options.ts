@@ -37,7 +37,7 @@ export function containerOptions(spec: InstanceSpec, image: string, installation
       [containerLabels.name]: spec.name,
       [containerLabels.project]: spec.project,
       [containerLabels.revision]: createHmac('sha256', installation.owner)
-        .update(JSON.stringify(options))
+        .update(JSON.stringify([options, spec.limits.diskBytes]))
         .digest('hex'),
     },
   };

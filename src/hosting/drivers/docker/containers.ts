@@ -13,6 +13,7 @@ export interface Listed {
 /** What of a container is looked at. */
 export interface Inspected {
   State: { Running: boolean; Paused: boolean; OOMKilled: boolean; StartedAt: string };
+  Config: { Labels: Record<string, string> };
   SizeRw?: number;
   Mounts: { Type: string; Name?: string }[];
   NetworkSettings: { Ports: Record<string, { HostIp: string; HostPort: string }[] | null> | null };

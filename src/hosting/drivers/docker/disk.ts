@@ -1,6 +1,8 @@
 import { inspectContainer } from './containers.ts';
 import type { Engine } from './engine.ts';
 
+/** Of the time, what measuring may take at most. */
+const SHARE = 1 / 20;
 /** A measurement may walk through many files. */
 const MEASURING_MS = 120_000;
 
@@ -14,7 +16,7 @@ export interface Disk {
 /** Measures what containers and volumes take on the disk of an engine. */
 export class DiskMeter {
   private readonly engine: Engine;
-  private volumesBeingMeasured: Promise<Map<string, number>> | undefined;
+  private volumeSizes: Promise<Map<string, number>> | undefined;
 
   constructor(engine: Engine) {
     this.engine = engine;
@@ -34,12 +36,16 @@ export class DiskMeter {
     return (await inspectContainer(this.engine, id, ask)).SizeRw ?? 0;
   }
 
-  /** The engine measures all volumes at once, and refuses to do so twice at the same time. */
+  /** The engine measures all volumes at once, and refuses to do so twice at the same time; so all share what it finds. */
   private measureVolumes(): Promise<Map<string, number>> {
-    this.volumesBeingMeasured ??= this.askForVolumes().finally(() => {
-      this.volumesBeingMeasured = undefined;
+    const began = performance.now();
+    this.volumeSizes ??= this.askForVolumes().finally(() => {
+      const forget = () => {
+        this.volumeSizes = undefined;
+      };
+      setTimeout(forget, (performance.now() - began) / SHARE).unref();
     });
-    return this.volumesBeingMeasured;
+    return this.volumeSizes;
   }
 
   private async askForVolumes(): Promise<Map<string, number>> {
@@ -51,8 +57,6 @@ export class DiskMeter {
 }
 
 const EVERY_MS = 5_000;
-/** Of the time, that measuring may take at most. */
-const SHARE = 1 / 20;
 
 /** Looks now and then how much is used, as the engine seldom can keep a container from using more. */
 export class DiskWatch {

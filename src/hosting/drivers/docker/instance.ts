@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../../../errors.ts';
 import type { Exit, Instance, Limits, Usage } from '../../driver.ts';
 import type { Attached } from './attached.ts';
+import { containerLabels } from './container-options.ts';
 import { inspectContainer, isGone, removeContainer } from './containers.ts';
 import type { DiskMeter } from './disk.ts';
 import { DiskWatch } from './disk.ts';
@@ -45,6 +46,7 @@ export class DockerInstance implements Instance {
   private readonly meter: UsageMeter;
   private readonly disk: DiskWatch | undefined;
   private waiting: Waiting;
+  private isStopping = false;
   private isOver = false;
   /** Why it was ended by us. */
   private reason: string | undefined;
@@ -80,8 +82,8 @@ export class DockerInstance implements Instance {
       const message = `The container ${this.id.slice(0, 12)} could not be stopped and may still run: ${(error as Error).message}`;
       throw new SwitchboardError('server_unavailable', message, { cause: error });
     }
+    await this.untilTold();
     // Where the engine does not tell of its end, it has ended nevertheless.
-    await Promise.race([this.exited, delay(DRAIN_MS + ANSWER_MS, undefined, { ref: false })]);
     this.over(ended(undefined, this.reason));
   }
 
@@ -148,13 +150,19 @@ export class DockerInstance implements Instance {
   }
 
   private async findReason(code: number): Promise<string | undefined> {
-    const { State } = await inspectContainer(this.engine, this.id, { timeoutMs: ANSWER_MS });
-    // It is also said of one that has lived on without the process that was too large.
-    if (!State.OOMKilled || code !== KILLED) return undefined;
-    return `used more than its ${sizeText(this.limits.memoryBytes)} of memory`;
+    const { State, Config } = await inspectContainer(this.engine, this.id, { timeoutMs: ANSWER_MS });
+    const isGvisor = Config.Labels[containerLabels.provider] === 'gvisor';
+    const tooMuch = `used more than its ${sizeText(this.limits.memoryBytes)} of memory`;
+    // It is also said of one that has lived on without the process that was too large. But gVisor outlives none of its
+    // parts, and has a code of its own where it is another part that was killed.
+    if (State.OOMKilled && (code === KILLED || isGvisor)) return tooMuch;
+    // Of some of the sandboxes that are killed for it, nobody is told why: of about one in twenty.
+    if (code === KILLED && isGvisor && !this.isStopping) return `was killed: perhaps it ${tooMuch}`;
+    return undefined;
   }
 
   private async end(graceMs: number): Promise<void> {
+    this.isStopping = true;
     const seconds = Math.ceil(graceMs / 1_000);
     try {
       await this.engine.post(`/containers/${this.id}/stop`, {
@@ -167,9 +175,14 @@ export class DockerInstance implements Instance {
       // What cannot be stopped can be removed by force.
     }
     // Whoever waits for its end looks at what is left of it first.
-    if (!this.isOver)
-      await Promise.race([this.exited, delay(DRAIN_MS + ANSWER_MS, undefined, { ref: false })]);
+    await this.untilTold();
     await removeContainer(this.engine, this.id);
+  }
+
+  /** Settles when its end was told, or should have been. */
+  private async untilTold(): Promise<void> {
+    if (this.isOver) return;
+    await Promise.race([this.exited, delay(DRAIN_MS + ANSWER_MS, undefined, { ref: false })]);
   }
 
   private over(exit: Exit): void {

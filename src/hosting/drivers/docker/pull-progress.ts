@@ -16,10 +16,12 @@ const EVERY_MS = 2_000;
 export class PullProgress {
   private readonly say: (line: string) => void;
   private readonly layers = new Map<string, { current: number; total: number; isDone: boolean }>();
+  private readonly clock: () => number;
   private nextAt = 0;
 
-  constructor(say: (line: string) => void) {
+  constructor(say: (line: string) => void, clock: () => number = Date.now) {
     this.say = say;
+    this.clock = clock;
   }
 
   add({ id, status = '', progressDetail }: PullStep): void {
@@ -32,7 +34,7 @@ export class PullProgress {
     layer.isDone ||= /^(Download|Pull) complete|^Already/.test(status);
     layer.current = layer.isDone ? layer.total : (progressDetail?.current ?? layer.current);
     layer.total = Math.max(layer.total, progressDetail?.total ?? 0);
-    const now = Date.now();
+    const now = this.clock();
     if (now < this.nextAt) return;
     this.nextAt = now + EVERY_MS;
     this.say(this.text);

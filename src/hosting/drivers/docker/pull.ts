@@ -51,7 +51,7 @@ function readSteps(answer: IncomingMessage, took: (step: PullStep) => void): Pro
     let failure: string | undefined;
     const lines = new LineSplitter(LONGEST_STEP, {
       line: (chunks) => {
-        const step = JSON.parse(join(chunks).toString()) as PullStep;
+        const step = readStep(join(chunks).toString());
         failure ??= step.error;
         took(step);
       },
@@ -67,6 +67,14 @@ function readSteps(answer: IncomingMessage, took: (step: PullStep) => void): Pro
       resolve(failure);
     });
   });
+}
+
+function readStep(line: string): PullStep {
+  try {
+    return JSON.parse(line) as PullStep;
+  } catch {
+    return { error: `the engine said: ${line.slice(0, 200)}` };
+  }
 }
 
 /** Whether the same may succeed later depends on whether the registry has answered. */

@@ -12,11 +12,18 @@ import { Waiting } from './waiting.ts';
 export class DockerSurvivors implements Survivors {
   private readonly engine: Engine;
   private readonly diskMeter: DiskMeter;
+  private readonly us: Pick<Installation, 'owner' | 'provider'>;
   private readonly installation: () => Promise<Installation>;
 
-  constructor(engine: Engine, diskMeter: DiskMeter, installation: () => Promise<Installation>) {
+  constructor(
+    engine: Engine,
+    diskMeter: DiskMeter,
+    us: Pick<Installation, 'owner' | 'provider'>,
+    installation: () => Promise<Installation>,
+  ) {
     this.engine = engine;
     this.diskMeter = diskMeter;
+    this.us = us;
     this.installation = installation;
   }
 
@@ -35,8 +42,7 @@ export class DockerSurvivors implements Survivors {
   }
 
   async reap(ids: readonly string[]): Promise<string[]> {
-    const { owner, provider } = await this.installation();
-    const found = await listContainers(this.engine, { owner, provider });
+    const found = await listContainers(this.engine, this.us);
     const seen = new Set<string>();
     const unwanted = found.filter(({ Labels }) => {
       const id = Labels[containerLabels.id] ?? '';

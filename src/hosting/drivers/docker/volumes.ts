@@ -73,7 +73,8 @@ export class DockerVolumes implements Volumes {
     try {
       await this.engine.delete(`/volumes/${volume}`);
     } catch (error) {
-      if (!(error instanceof EngineRefusal) || error.status === 404) return;
+      if (!(error instanceof EngineRefusal)) throw error;
+      if (error.status === 404) return;
       if (error.status !== 409) throw error;
       const message = `The volume ${volume} of the server "${name}" is in use. Stop what uses it (docker ps --filter volume=${volume}), then remove it again.`;
       throw new SwitchboardError('conflict', message, { cause: error });
