@@ -201,13 +201,70 @@ describe('the document of the API, held against its answers', () => {
     for (const name of ['one', 'two']) await gets(204, 'removeServer', { at: { name } });
   });
 
+  it('has them right for hosted servers', async () => {
+    const run = { name: 'hosted', command: box.command, args: box.args, provider: 'process' };
+    const { headers, body: made } = await gets(201, 'createHosted', {
+      body: { ...run, environment: { TOKEN: 'open sesame' }, resource_limits: { memory: '1G' } },
+    });
+    const at = { id: String(made.id) };
+    expect(headers.location).toBe(`/api/v1/mcp/servers/${made.id}`);
+    expect(headers.etag).toBe(`"${made.version}"`);
+    expect(made).toMatchObject({ project: 'default', environment: ['TOKEN'], hosted_here: true });
+    await fails('conflict', 'createHosted', { body: run });
+    await fails('conflict', 'createServer', { body: { ...stdio, name: 'hosted' } });
+    const { details } = await fails('invalid_input', 'createHosted', { body: { ...run, port: 0 } });
+    expect(details.problems).toMatchObject([{ path: 'port' }]);
+
+    const echo = { method: 'tools/call', params: { name: 'echo', arguments: { text: 'well' } } };
+    const { body: answer } = await gets(200, 'callHosted', { at, body: echo });
+    expect(answer).toMatchObject({ result: { content: [{ type: 'text', text: 'well' }] } });
+    await fails('not_found', 'callHosted', { at: { id: 'nobody' }, body: echo });
+    await fails('invalid_input', 'callHosted', { at, body: { method: '' } });
+    const { body: list } = await gets(200, 'listHosted');
+    expect(list.servers).toMatchObject([{ id: made.id, status: 'ready', usage: null }]);
+    await fails('unknown_project', 'listHosted', { query: '?project=nowhere' });
+    const { body: shown } = await gets(200, 'getHosted', { at: { id: 'hosted' } });
+    expect(shown).toMatchObject({ id: made.id, container_status: 'running', usage: expect.any(Object) });
+    await fails('not_found', 'getHosted', { at: { id: 'nobody' } });
+    const { body: log } = await gets(200, 'getHostedLog', { at });
+    expect((log.lines as unknown[]).length).toBeGreaterThan(0);
+    await fails('not_found', 'getHostedLog', { at: { id: 'nobody' }, query: '?follow=1' });
+    const followed = await openExchange(contract.urlOf('getHostedLog', { at, query: '?follow=1' }), {
+      method: 'GET',
+    });
+    const stream = new EventStream(followed);
+    const { data } = await stream.events.first(({ event }) => event === 'line');
+    contract.checkValue('HostedLine', JSON.parse(data!));
+    await stream.cut();
+
+    const { body: restarted } = await gets(200, 'restartHosted', { at });
+    expect(restarted.provider_workspace_id).not.toBe(shown.provider_workspace_id);
+    await fails('not_found', 'restartHosted', { at: { id: 'nobody' } });
+    const ifMatch = { 'if-match': headers.etag! };
+    const { body: changed } = await gets(200, 'changeHosted', {
+      ...{ at, headers: ifMatch },
+      body: { environment: { LEVEL: 'debug', TOKEN: null }, restart_policy: 'never' },
+    });
+    expect(changed).toMatchObject({ environment: ['LEVEL'], restart_policy: 'never' });
+    await fails('version_conflict', 'changeHosted', { at, headers: ifMatch, body: { enabled: false } });
+    expect((await gets(200, 'stopHosted', { at })).body).toMatchObject({ enabled: false });
+    await fails('server_unavailable', 'callHosted', { at, body: echo });
+    await fails('not_found', 'stopHosted', { at: { id: 'nobody' } });
+    expect((await gets(200, 'startHosted', { at })).body).toMatchObject({ enabled: true });
+    await fails('not_found', 'startHosted', { at: { id: 'nobody' } });
+    expect(JSON.stringify([made, list, shown, log, restarted, changed])).not.toContain('sesame');
+    await fails('version_conflict', 'removeHosted', { at, headers: ifMatch });
+    await gets(204, 'removeHosted', { at, query: '?volumes=delete' });
+    await fails('not_found', 'removeHosted', { at });
+  });
+
   it('has them right for records of calls', async () => {
     await gets(200, 'changeProject', { body: { record_payloads: true } });
     const session = await RawSession.open(switchboard.url);
     for (const text of ['first', 'second']) await session.callText('box__echo', { text });
     await session.end();
     const calls = async (query: string) =>
-      (await gets(200, 'listCalls', { query: `?tool=echo${query}` })).body;
+      (await gets(200, 'listCalls', { query: `?server=box&tool=echo${query}` })).body;
     await expect.poll(async () => (await calls('')).calls, { timeout: 10_000 }).toHaveLength(2);
     const { next_cursor: cursor, ...page } = await calls('&limit=1');
     expect(page.calls).toMatchObject([{ server: 'box', tool: 'echo', status: 'ok', replica: 1 }]);
@@ -266,6 +323,10 @@ it('holds where there is no database', async () => {
     ['removeProduct', { at: { product: 'kit' } }],
     ['listCalls', {}],
     ['importServers', { body: { mcpServers: { one: missing.config } } }],
+    ['listHosted', {}],
+    ['createHosted', { body: { name: 'hosted', image: 'mcp/time' } }],
+    ['getHosted', { at: { id: 'hosted' } }],
+    ['callHosted', { at: { id: 'hosted' }, body: { method: 'ping' } }],
   ];
   for (const [operation, question] of refused) {
     const answer = await contract.ask(operation, question);

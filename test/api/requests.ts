@@ -37,6 +37,21 @@ const bodies: Record<string, object[]> = {
     { servers: { imported: { type: 'http', url: address } } },
     { name: 'io.x/registered', description: 'x', version: '1', remotes: [{ type: 'sse', url: address }] },
   ],
+  'POST /mcp/servers': [
+    {
+      name: 'hosted',
+      command: 'x',
+      provider: 'process',
+      environment: { A: `\${TOKEN}` },
+      volumes: ['/data'],
+    },
+    { name: 'imaged', image: 'a/b', resource_limits: { cpu: 1, memory: '64M' }, port: 80 },
+  ],
+  'PATCH /mcp/servers/:id': [
+    { enabled: false },
+    { enabled: true, environment: { A: null, B: 'x' } },
+    { resource_limits: { memory: null, pids: 9 }, volumes: [], restart_policy: 'never' },
+  ],
 };
 const others = [
   ...['/status', '/projects', '/projects/:project', '/projects/:project/servers', '/openapi.json'],
@@ -46,12 +61,16 @@ const others = [
     '/projects/:project/tools',
   ],
   ...['/projects/:project/secrets', '/projects/:project/products', '/projects/:project/calls'],
+  ...['/mcp/servers', '/mcp/servers/:id', '/mcp/servers/:id/logs'],
 ].map((path) => `GET ${path}`);
 const removals = [
   ...['/projects/:project', '/projects/:project/servers/:name', '/projects/:project/secrets/:secret'],
-  '/projects/:project/products/:product',
+  ...['/projects/:project/products/:product', '/mcp/servers/:id'],
 ].map((path) => `DELETE ${path}`);
-const tries = ['POST /projects/:project/servers/:name/test', 'POST /secrets/rotate'];
+const tries = [
+  ...['/projects/:project/servers/:name/test', '/secrets/rotate'],
+  ...['/mcp/servers/:id/stop', '/mcp/servers/:id/start'],
+].map((path) => `POST ${path}`);
 
 const names: Record<string, string[]> = {
   project: ['default', 'web', 'web-2'],
@@ -59,6 +78,7 @@ const names: Record<string, string[]> = {
   tool: ['box__echo', 'echo'],
   secret: ['TOKEN'],
   product: ['kit'],
+  id: ['hosted', 'imaged'],
 };
 
 const oddTexts = [
