@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { DockerDriver } from '../../src/hosting/drivers/docker.ts';
@@ -140,7 +139,7 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
     await using between = await Between.listen(engine);
     const { owner } = made;
     const runtime = provider === 'gvisor' ? 'runsc' : undefined;
-    const driver = new DockerDriver({ provider, runtime, owner, engine: between.socketPath });
+    const driver = new DockerDriver({ provider, runtime, owner, engine: between.address });
     const spec = made.spec('hosted-probe');
     const instance = await driver.start(spec, deaf, never);
     between.cut('/attach');
@@ -176,6 +175,25 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
     await second.stop(0);
   });
 
+  it('is the only one that is left where there were two', async ({ skip }) => {
+    const engine = await sharedEngine({ skip });
+    await using made = await dockerDriver(engine, provider);
+    const spec = made.spec('hosted-probe');
+    const instance = await made.driver.start(spec, deaf, never);
+    const path = `/containers/${instance.id}/json`;
+    const { Config } = await dockerRequest<{ Config: object }>(engine.socketPath, 'GET', path);
+    const double = await dockerRequest<{ Id: string }>(
+      engine.socketPath,
+      'POST',
+      '/containers/create',
+      Config,
+    );
+    expect(await made.running()).toHaveLength(2);
+    expect(await made.again().survivors.reap([spec.id])).toEqual([double.Id]);
+    expect(await made.running()).toEqual([instance.id]);
+    await instance.stop(0);
+  });
+
   it('says all that it has to say, also to who reads it late', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     const spec = made.script("process.stdout.write('x'.repeat(400_000)); process.exitCode = 5");
@@ -202,20 +220,19 @@ async function lineOf(output: NodeJS.ReadableStream): Promise<string> {
 
 /** Stands between us and an engine, and cuts connections. */
 class Between implements AsyncDisposable {
-  readonly socketPath: string;
+  readonly address: string;
   private readonly server: Server;
   private readonly connections: { request: string; socket: Socket }[] = [];
 
-  private constructor(server: Server, socketPath: string) {
+  private constructor(server: Server) {
     this.server = server;
-    this.socketPath = socketPath;
+    this.address = `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
   static async listen(engine: Engine): Promise<Between> {
-    const socketPath = join(dirname(engine.socketPath), `between-${randomUUID().slice(0, 8)}.sock`);
-    const server = createServer((socket) => between.connect(socket, engine)).listen(socketPath);
-    const between = new Between(server, socketPath);
+    const server = createServer((socket) => between.connect(socket, engine)).listen(0, '127.0.0.1');
     await once(server, 'listening');
+    const between = new Between(server);
     return between;
   }
 

@@ -157,7 +157,7 @@ export class DockerInstance implements Instance {
     // parts, and has a code of its own where it is another part that was killed.
     if (State.OOMKilled && (code === KILLED || isGvisor)) return tooMuch;
     // Of some of the sandboxes that are killed for it, nobody is told why: of about one in twenty.
-    if (code === KILLED && isGvisor && !this.isStopping) return `was killed: perhaps it ${tooMuch}`;
+    if (code === KILLED && isGvisor && !this.isStopping) return `perhaps it ${tooMuch}`;
     return undefined;
   }
 
