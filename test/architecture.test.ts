@@ -43,6 +43,11 @@ const rules: Rule[] = [
     ['errors', 'config', 'protocol'],
     'the API owns the interfaces that it needs; app.ts hands it what fits them',
   ),
+  only(
+    'adk',
+    ['agent', 'errors', 'config (types)'],
+    'it gives the tools of an agent another shape; how servers are reached is for others',
+  ),
   {
     from: 'cli',
     mustNotImport: (target) => ['gateway', 'upstreams', 'catalog', 'api'].includes(target),

@@ -1,0 +1,46 @@
+import { BaseTool, type RunAsyncToolRequest } from '@google/adk';
+import type { AgentTool, Toolbox } from '../agent/toolbox.ts';
+
+type Declaration = NonNullable<ReturnType<BaseTool['_getDeclaration']>>;
+
+/** A tool of an MCP server as one of the ADK, under its own name and with its own schema. */
+export class SwitchboardTool extends BaseTool {
+  private readonly tool: AgentTool;
+  private readonly toolbox: Toolbox;
+
+  constructor(tool: AgentTool, toolbox: Toolbox) {
+    super({ name: tool.name, description: tool.description ?? '' });
+    this.tool = tool;
+    this.toolbox = toolbox;
+  }
+
+  /** The server that has it. */
+  get server(): string {
+    return this.tool.server;
+  }
+
+  /** JSON Schema says more than the ADK's own kind of schema, so it goes to the model as it came. */
+  override _getDeclaration(): Declaration {
+    const { name, description, inputSchema } = this.tool;
+    return {
+      name,
+      ...(description === undefined ? {} : { description }),
+      parametersJsonSchema: plain(inputSchema),
+    };
+  }
+
+  /**
+   * What it throws, the ADK tells its plugins, and the model as `{error: message}`. A tool that ran and failed has given a
+   * result: that is told under the same key, whole, as Google's own SDK does with MCP tools.
+   */
+  override async runAsync({ args, toolContext }: RunAsyncToolRequest): Promise<unknown> {
+    const outcome = await this.toolbox.call(this.tool, args, { signal: toolContext.abortSignal });
+    const result = plain(outcome);
+    return outcome.isError === true ? { error: result } : result;
+  }
+}
+
+/** The ADK copies what it keeps: nothing may be in it that is no plain JSON, like numbers kept as they were written. */
+function plain<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
