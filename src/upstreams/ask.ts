@@ -3,7 +3,7 @@ import type { AnswerId } from '../protocol/answer.ts';
 import { type Message, readMessage } from '../protocol/envelope.ts';
 import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
 import { parseLossless } from '../protocol/lossless.ts';
-import { Delivery, type Recipient } from './delivery.ts';
+import { Delivery, type Parcel, type Recipient } from './delivery.ts';
 import type { Group } from './group.ts';
 import { relayedCapabilities } from './handshake.ts';
 import type { Server } from './server.ts';
@@ -39,6 +39,13 @@ export interface AskedCall {
 /** Whoever asks without being a client. */
 const nobody = {};
 
+/** Which of a group is asked: one server of it, or any that has what is asked for. */
+export interface Asked
+  extends Partial<Pick<Parcel, 'client' | 'server' | 'among' | 'only' | 'isRepeatable'>> {
+  /** What the server is called where none was reached. */
+  name: string;
+}
+
 /**
  * Asks a server in the place of a client, over the same connection and in the same line. Fails where no answer came.
  * `over` is told how it ended.
@@ -46,6 +53,17 @@ const nobody = {};
 export function ask(
   server: Server,
   group: Group,
+  question: Question,
+  signal: AbortSignal | undefined,
+  over?: (call: AskedCall) => void,
+): Promise<Answer> {
+  return askGroup(group, { name: server.name, only: server.replicas[0] }, question, signal, over);
+}
+
+/** The same for any server of a group. */
+export function askGroup(
+  group: Group,
+  { name, ...asked }: Asked,
   { method, paramsText, timeoutMs }: Question,
   signal: AbortSignal | undefined,
   over: (call: AskedCall) => void = () => {},
@@ -63,7 +81,7 @@ export function ask(
       over({
         ...how,
         ...{ method, own, answer },
-        server: replica?.server ?? server.name,
+        server: replica?.server ?? name,
         replica: replica?.number,
         durationMs: performance.now() - startedAt,
         inputBytes: message.bytes.length,
@@ -76,7 +94,7 @@ export function ask(
         try {
           resolve(parseLossless(join(chunks).toString()) as Answer);
         } catch (error) {
-          const what = `Server "${server.name}" answered with what is not valid JSON.`;
+          const what = `Server "${delivery.lastReplica?.server ?? name}" answered with what is not valid JSON.`;
           reject(new SwitchboardError('server_protocol_error', what, { cause: error }));
         }
       },
@@ -88,10 +106,11 @@ export function ask(
       paused() {},
       waitedUntil: () => 0,
     };
-    const parcel = {
-      ...{ client: nobody, kind: 'tools' as const, own, message, edits: [], timeoutMs },
-      ...{ server: undefined, among: undefined, labels: undefined, only: server.replicas[0] },
+    const parcel: Parcel = {
+      ...{ client: nobody, kind: 'tools', own, message, edits: [], timeoutMs },
+      ...{ server: undefined, among: undefined, labels: undefined, only: undefined },
       ...{ capabilities: relayedCapabilities, isRepeatable: false },
+      ...asked,
     };
     const delivery = new Delivery(group, parcel, recipient);
     const cancel = () => {
