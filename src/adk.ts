@@ -2,7 +2,7 @@ import { SharedToolboxes } from './adk/shared-toolboxes.ts';
 import { SwitchboardToolset, type ToolFilter } from './adk/toolset.ts';
 import { LocalToolbox } from './agent/local-toolbox.ts';
 import type { Toolbox } from './agent/toolbox.ts';
-import type { ServerEntry } from './config.ts';
+import type { ServerEntry } from './config/entry.ts';
 import { SwitchboardError } from './errors.ts';
 
 export type { ServerEntry, SwitchboardToolset, ToolFilter };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ServerEntry } from './entry.ts';
 import { isHttpUrl } from './variables.ts';
 
 const maxTimerMs = 2 ** 31 - 1;
@@ -66,7 +67,7 @@ export const serverSchema = z.object(
     timeoutMs: timeout.optional(),
     maxTimeoutMs: timeout.optional(),
     idleStopMs: idleStop.optional(),
-  },
+  } satisfies Record<keyof ServerEntry, z.ZodType>,
   { error: (issue) => `must be an object with "command" or "url", not ${kindOf(issue.input)}` },
 );
 
@@ -126,7 +127,7 @@ export const settingsSchema = z.object(
   { error: (issue) => `must be an object of settings, not ${kindOf(issue.input)}` },
 );
 
-export type ServerEntry = z.infer<typeof serverSchema>;
+export type { ServerEntry };
 
 function oneOf<const Choices extends readonly string[]>(choices: Choices) {
   const list = choices.map((choice) => JSON.stringify(choice)).join(', ');

@@ -1,0 +1,22 @@
+/** A server as it stands in `mcpServers`, whichever program's file it is in. Written out, because users of the library see it. */
+export type ServerEntry = {
+  type?: 'stdio' | 'http' | 'streamable-http' | 'streamableHttp' | 'sse' | undefined;
+  command?: string | undefined;
+  args?: string[] | undefined;
+  env?: Record<string, string> | undefined;
+  cwd?: string | undefined;
+  url?: string | undefined;
+  headers?: Record<string, string> | undefined;
+  prefix?: string | undefined;
+  enabled?: boolean | undefined;
+  disabled?: boolean | undefined;
+  startup?: 'lazy' | 'sequential' | 'parallel' | undefined;
+  isolation?: 'shared' | 'session' | undefined;
+  group?: string | undefined;
+  replicas?: number | undefined;
+  labels?: Record<string, string> | undefined;
+  concurrency?: number | undefined;
+  timeoutMs?: number | undefined;
+  maxTimeoutMs?: number | undefined;
+  idleStopMs?: number | undefined;
+};
