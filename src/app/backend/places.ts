@@ -13,7 +13,7 @@ export interface Placed {
  */
 export function checkPlaces(live: LiveProject, added: readonly Placed[]): void {
   const inFile = live.listed
-    .filter(({ row }) => row === undefined)
+    .filter(({ row, hosted }) => row === undefined && hosted === undefined)
     .map(({ name, config }) => ({ name, group: config.group }));
   for (const server of added) {
     const clash = inFile.find(
