@@ -214,11 +214,11 @@ describe('the command line', () => {
   it('explains itself', async () => {
     const { code, stdout } = await runCli(['--help']);
     expect(code).toBe(0);
-    for (const command of ['up', 'stdio', 'ls', 'watch', 'call', 'logs', 'import', 'check']) {
+    for (const command of ['up', 'stdio', 'ls', 'watch', 'call', 'logs', 'host', 'import', 'check']) {
       expect(stdout).toMatch(new RegExp(`^  ${command} `, 'm'));
     }
     expect(stdout).toContain('Exit codes: 0 done; 1 it failed');
-    for (const command of ['up', 'watch', 'call']) {
+    for (const command of ['up', 'watch', 'call', 'host', 'hosted']) {
       const help = await runCli([command, '--help']);
       expect(help).toMatchObject({
         code: 0,

@@ -1,0 +1,84 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { type Finished, runCli, startCli } from '../helpers/cli.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+
+const { command, args } = fixtureServer('toolbox');
+
+/** Switchboard without any server, and its command line. */
+async function start() {
+  const switchboard = await startSwitchboard({ mcpServers: {} });
+  onTestFinished(() => switchboard.stop());
+  const address = ['--url', switchboard.baseUrl];
+  const cli = (words: string[], behind: string[] = []): Promise<Finished> =>
+    runCli([...words, ...address, ...(behind.length === 0 ? [] : ['--', ...behind])]);
+  return { cli, address };
+}
+
+it('a hosted server is run, called, looked at, restarted, stopped and removed', async () => {
+  const { cli, address } = await start();
+  const run = [
+    'host',
+    '--name',
+    'mine',
+    '--provider',
+    'process',
+    '--volume',
+    '/data',
+    '--env',
+    'TOKEN=sesame',
+  ];
+  const added = await cli(run, [command, ...args]);
+  expect(added, added.stderr).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^mine is ready \(process(, \d+ tools)?\)\n$/),
+    stderr: expect.stringContaining('added hosted server mine to project default\n'),
+  });
+  expect(await cli(run, [command, ...args])).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: 'error: There is a server "mine" in project "default" already.\n',
+  });
+  expect((await cli(['call', 'echo', 'text=well'])).stdout).toBe('well\n');
+  expect((await cli(['hosted'])).stdout).toMatch(/^mine {2}default {2}ready {2}process {2}\S+ .*up \d+ s\n$/);
+  const shown = await cli(['hosted', 'show', 'mine']);
+  expect(shown.stdout).toMatch(/^environment +TOKEN \(values are not shown\)$/m);
+  expect(shown.stdout).not.toContain('sesame');
+
+  await using following = startCli(['logs', '-f', 'mine', '--json', ...address]);
+  const seen = following.lines.items;
+  await following.lines.first(() => true);
+  const before = seen.length;
+  expect(await cli(['restart', 'mine'])).toMatchObject({ code: 0, stdout: 'mine is ready\n' });
+  await following.lines.several(before + 1, () => true);
+  for (const line of seen)
+    expect(JSON.parse(line)).toEqual({ at: expect.any(String), line: expect.any(String) });
+
+  expect(await cli(['stop', 'mine'])).toMatchObject({ code: 0 });
+  await expect.poll(async () => (await cli(['hosted'])).stdout, { timeout: 20_000 }).toContain('stopped');
+  expect(await cli(['start', 'mine'])).toMatchObject({ code: 0 });
+  expect((await cli(['call', 'echo', 'text=again'])).stdout).toBe('again\n');
+  const removed = await cli(['rm', 'mine', '--volumes', '--yes']);
+  expect(removed).toMatchObject({ code: 0, stdout: 'removed hosted server mine\n' });
+  expect(await following.finished).toMatchObject({ code: 0 });
+  expect((await cli(['hosted'])).stdout).toBe('no hosted servers\n');
+});
+
+it('a hosted server that cannot be run says why, and what to do', async () => {
+  const { cli } = await start();
+  const failed = await cli(
+    ['host', '--name', 'nothing', '--provider', 'process'],
+    ['switchboard-has-no-such'],
+  );
+  expect(failed).toMatchObject({ code: 1, stdout: '' });
+  expect(failed.stderr).toContain('switchboard-has-no-such');
+  expect(failed.stderr).toContain('switchboard rm nothing');
+  expect(await cli(['host', 'Not an image', '--name', 'x'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('image: must name an image'),
+  });
+  expect(await cli(['restart', 'nobody'])).toMatchObject({
+    code: 1,
+    stderr: 'error: There is no hosted server "nobody". There are: nothing.\n',
+  });
+});
