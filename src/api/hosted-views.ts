@@ -90,6 +90,5 @@ export const hostedLog = z.object({ lines: z.array(hostedLine) });
 
 export const hostedResult = z.object({ result: z.unknown().describe('As the server gave it') });
 
-export type HostedStatus = z.infer<typeof hostedStatus>;
 export type HostedView = z.infer<typeof hostedView>;
 export type HostedLine = z.infer<typeof hostedLine>;
