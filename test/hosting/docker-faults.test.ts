@@ -142,7 +142,7 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
     const driver = new DockerDriver({ provider, runtime, owner, engine: between.address });
     const spec = made.spec('hosted-probe');
     const instance = await driver.start(spec, deaf, never);
-    between.cut('/attach');
+    between.cut('stdin=1');
     expect(await instance.exited).toMatchObject({ isLost: true });
     const adopted = await driver.survivors.adopt(spec, deaf);
     expect(adopted?.id).toBe(instance.id);

@@ -1,46 +1,46 @@
-import type { Duplex } from 'node:stream';
-import { Readable, Writable } from 'node:stream';
+import { type Duplex, Readable, Writable } from 'node:stream';
 import { join } from '../../../protocol/jsonrpc.ts';
 import { LineSplitter } from '../../../protocol/lines.ts';
 import type { Engine, Hijacked } from './engine.ts';
-import { FrameSplitter } from './frames.ts';
+import { type FrameHandlers, FrameSplitter } from './frames.ts';
 
 /** Of a longer line nothing is told: secrets are masked later, and the half of one would not be known. */
 const MAX_LOG_LINE = 32 * 1024;
 
-/** The connection to what a container reads and writes. It ends with the container, or with the engine. */
+/** What a container reads and writes. It ends with the container, or with the engine. */
 export class Attached {
   readonly stdio: { input: Writable; output: Readable } | undefined;
   /** Settles when there is nothing more to read. */
-  readonly closed: Promise<void>;
-  private readonly socket: Duplex;
+  readonly closed: Promise<unknown>;
+  /** Settles when something can be read no more. */
+  readonly parted: Promise<unknown>;
+  private readonly sockets: Duplex[];
+  private isWhole = true;
   private isHeldBack = true;
-  private isOver = false;
 
-  private constructor({ socket, head }: Hijacked, hasStdio: boolean, log: (line: string) => void) {
-    this.socket = socket;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.closed = promise;
-    const output = new Readable({ read: () => void socket.resume() });
-    const stdout = linesTo(log);
-    const stderr = linesTo(log);
-    const frames = new FrameSplitter({
-      stdout: hasStdio ? (bytes) => this.forward(output, bytes) : (bytes) => stdout.push(bytes),
+  /** What it logs comes on a connection of its own: where nobody reads its stdout, it can still be heard. */
+  private constructor(main: Hijacked, errors: Hijacked | undefined, log: (line: string) => void) {
+    const connections = [main, ...(errors === undefined ? [] : [errors])];
+    this.sockets = connections.map(({ socket }) => socket);
+    const output = new Readable({ read: () => void main.socket.resume() });
+    const [stdout, stderr] = [linesTo(log), linesTo(log)];
+    const frames: FrameHandlers = {
+      stdout: (bytes) => (errors === undefined ? stdout.push(bytes) : this.forward(output, bytes)),
       stderr: (bytes) => stderr.push(bytes),
+    };
+    if (errors !== undefined) this.stdio = { input: inputOf(main.socket), output };
+    const closings = connections.map((connection) => readFrames(connection, frames));
+    this.parted = Promise.race(closings).then(() => {
+      this.isWhole = false;
     });
-    this.stdio = hasStdio ? { input: this.makeInput(), output } : undefined;
-    socket.on('data', (chunk: Buffer) => frames.push(chunk));
-    // It is followed by `close`, and why it broke is found out elsewhere.
-    socket.on('error', () => {});
-    socket.on('close', () => {
-      stdout.end();
-      stderr.end();
+    void closings[0]!.then(() => {
       output.push(null);
       this.stdio?.input.destroy();
-      this.isOver = true;
-      resolve();
     });
-    if (head.length > 0) frames.push(head);
+    this.closed = Promise.all(closings).then(() => {
+      stdout.end();
+      stderr.end();
+    });
   }
 
   /** Whatever it writes from now on is told; before it is started, that is all. */
@@ -50,45 +50,66 @@ export class Attached {
     hasStdio: boolean,
     log: (line: string) => void,
   ): Promise<Attached> {
-    const query = { stream: '1', stdout: '1', stderr: '1', ...(hasStdio ? { stdin: '1' } : {}) };
-    return new Attached(await engine.hijack(`/containers/${id}/attach`, { query }), hasStdio, log);
+    const attach = (...streams: string[]) =>
+      engine.hijack(`/containers/${id}/attach`, {
+        query: Object.fromEntries(['stream', ...streams].map((name) => [name, '1'])),
+      });
+    if (!hasStdio) return new Attached(await attach('stdout', 'stderr'), undefined, log);
+    const errors = await attach('stderr');
+    try {
+      return new Attached(await attach('stdin', 'stdout'), errors, log);
+    } catch (error) {
+      errors.socket.destroy();
+      throw error;
+    }
   }
 
-  get isClosed(): boolean {
-    return this.isOver;
+  get isBroken(): boolean {
+    return !this.isWhole;
   }
 
   /** The container has ended: what it left, which is not much, is read also where nobody asks for it. */
   drain(): void {
     this.isHeldBack = false;
-    this.socket.resume();
+    for (const socket of this.sockets) socket.resume();
   }
 
   destroy(): void {
-    this.socket.destroy();
+    for (const socket of this.sockets) socket.destroy();
   }
 
   /** Where nobody reads it, nothing more is taken from the container, which then has to wait. */
   private forward(output: Readable, bytes: Buffer): void {
-    if (!output.push(bytes) && this.isHeldBack) this.socket.pause();
+    if (!output.push(bytes) && this.isHeldBack) this.sockets[0]!.pause();
   }
+}
 
-  /** Its end is not told to the container: whoever takes it over has to be able to speak with it too. */
-  private makeInput(): Writable {
-    const { socket } = this;
-    const input = new Writable({
-      write: (bytes: Buffer, _encoding, done) => void socket.write(bytes, () => done()),
-      writev: (parts, done) => {
-        socket.cork();
-        for (const { chunk } of parts.slice(0, -1)) socket.write(chunk);
-        socket.write(parts.at(-1)!.chunk, () => done());
-        socket.uncork();
-      },
-    });
-    // Nobody has to care whether it still reads: its end is told by itself.
-    input.on('error', () => {});
-    return input;
-  }
+/** Settles when the connection is closed. */
+function readFrames({ socket, head }: Hijacked, handlers: FrameHandlers): Promise<void> {
+  const frames = new FrameSplitter(handlers);
+  // An error is followed by `close`, and why it broke is found out elsewhere.
+  socket.on('error', () => {});
+  const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));
+  socket.on('data', (chunk: Buffer) => frames.push(chunk));
+  // What came along with the answer comes first.
+  if (head.length > 0) frames.push(head);
+  return closed;
+}
+
+/** Its end is not told to the container: whoever takes it over has to be able to speak with it too. */
+function inputOf(socket: Duplex): Writable {
+  const input = new Writable({
+    write: (bytes: Buffer, _encoding, done) => void socket.write(bytes, () => done()),
+    writev: (parts, done) => {
+      socket.cork();
+      for (const { chunk } of parts.slice(0, -1)) socket.write(chunk);
+      socket.write(parts.at(-1)!.chunk, () => done());
+      socket.uncork();
+    },
+  });
+  // Nobody has to care whether it still reads: its end is told by itself.
+  input.on('error', () => {});
+  return input;
 }
 
 function linesTo(log: (line: string) => void): LineSplitter {

@@ -120,7 +120,7 @@ export class DockerInstance implements Instance {
         return await this.waiting.exitCode;
       } catch {
         // The engine was stopped, or what stands between us has closed a connection that was silent for long.
-        if (this.isOver || this.attached.isClosed || !(await this.isRunning())) return undefined;
+        if (this.isOver || this.attached.isBroken || !(await this.isRunning())) return undefined;
         this.waiting = this.waiting.again();
       }
     }
@@ -128,7 +128,7 @@ export class DockerInstance implements Instance {
 
   /** Nobody can speak with a container whose pipes broke, until they are taken up again. */
   private async watchPipes(): Promise<void> {
-    await this.attached.closed;
+    await this.attached.parted;
     await Promise.race([this.exited, delay(DRAIN_MS, undefined, { ref: false })]);
     if (!this.isOver && (await this.isRunning())) this.over(lost);
   }
