@@ -20,6 +20,7 @@ export function judge(results: Results): Verdict[] {
   const largestList = results.lists.find(({ toolCount }) => toolCount === 10_000)?.samples;
   const sessions = results.sessions.find(({ variant }) => variant === 'switchboard-stdio');
   const perSession = sessions?.steps.at(-1)?.bytesPerSession;
+  const hosted = results.hosting.find(({ provider }) => provider === 'process')?.bytesPerServer;
   return [
     ratioAtMost('call over stdio, 200 B', 1.6, ratio(small, 'switchboard-stdio', 'direct')),
     ratioAtMost('call over HTTP, 200 B', 2.4, ratio(small, 'switchboard-http', 'direct')),
@@ -36,6 +37,7 @@ export function judge(results: Results): Verdict[] {
     ),
     amountAtMost('open idle session with its stream', 30, 'kB', perSession && perSession / 1e3),
     amountAtMost('idle process', 90, 'MB', sessions && sessions.idleBytes / 1e6),
+    amountAtMost('hosted server, one of 50', 1_000, 'kB', hosted && hosted / 1e3),
   ];
 }
 

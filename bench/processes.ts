@@ -82,6 +82,8 @@ export interface Placement {
   other(command: string[]): string[];
   /** For what was started by what is measured. */
   moveToOther(pids: number[]): void;
+  /** We, and all that is started from now on, have the whole machine. */
+  release(): void;
   description: string;
 }
 
@@ -93,6 +95,7 @@ export function placeProcesses(): Placement {
       measured: (command) => command,
       other: (command) => command,
       moveToOther() {},
+      release() {},
       description: 'not pinned (needs taskset and two CPUs)',
     };
   }
@@ -102,6 +105,7 @@ export function placeProcesses(): Placement {
     moveToOther: (pids) => {
       for (const pid of pids) pin(pid, second);
     },
+    release: () => void pin(process.pid, ...cpus),
     description: 'what is measured on one CPU, load and servers behind gateways on another',
   };
 }
@@ -114,9 +118,9 @@ function allowedCpus(): number[] {
   });
 }
 
-function pin(pid: number, cpu: number): boolean {
+function pin(pid: number, ...cpus: number[]): boolean {
   try {
-    execFileSync(PIN_COMMAND, ['-a', '-c', '-p', String(cpu), String(pid)], { stdio: 'ignore' });
+    execFileSync(PIN_COMMAND, ['-a', '-c', '-p', cpus.join(','), String(pid)], { stdio: 'ignore' });
     return true;
   } catch {
     return false;

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import type { Verdict } from './goals.ts';
+import type { HostingResult } from './hosting.ts';
 import { median, pairedRatio, type Samples } from './measure.ts';
 import type { CallResult, ListResult, SessionsResult, StartResult } from './scenarios.ts';
 import { type VariantName, variantNames } from './variants.ts';
@@ -11,6 +12,7 @@ export interface Results {
   lists: ListResult[];
   sessions: SessionsResult[];
   starts: StartResult[];
+  hosting: HostingResult[];
   notes: string[];
   placement: string;
   cycles: number;
@@ -74,7 +76,7 @@ export function rawReport(results: Results): string {
 
 function tablesOf(results: Results, verdicts: Verdict[]): Table[] {
   const tables = [callTable(results.calls), listTable(results.lists), sessionTable(results.sessions)];
-  tables.push(startTable(results.starts), goalTable(verdicts));
+  tables.push(startTable(results.starts), hostingTable(results.hosting), goalTable(verdicts));
   return tables.filter((table) => table.rows.length > 0);
 }
 
@@ -147,6 +149,23 @@ function startTable(starts: StartResult[]): Table {
     explanation: 'From starting the process until the tools of its one server are listed.',
     columns: ['', 'first list'],
     rows: starts.map(({ variant, milliseconds }) => [variant, `${Math.round(milliseconds)} ms`]),
+  };
+}
+
+function hostingTable(hosting: HostingResult[]): Table {
+  return {
+    title: 'Hosting',
+    explanation:
+      'Servers that Switchboard runs itself, all started at once when it is started, on all CPUs: until all run, until the tools of all are known, and what they add to the resident memory of Switchboard itself, all together and divided by their number.',
+    columns: ['provider', 'servers', 'all ready', 'all connected', 'memory for all', 'for each'],
+    rows: hosting.map(({ provider, servers, readyMs, connectedMs, bytesPerServer }) => [
+      provider,
+      String(servers),
+      `${(readyMs / 1000).toFixed(1)} s`,
+      `${(connectedMs / 1000).toFixed(1)} s`,
+      `${((bytesPerServer * servers) / 1e6).toFixed(0)} MB`,
+      `${(bytesPerServer / 1e3).toFixed(0)} kB`,
+    ]),
   };
 }
 

@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { chart } from './chart.ts';
 import { judge } from './goals.ts';
-import { placeProcesses } from './processes.ts';
+import { type HostingResult, measureHosting } from './hosting.ts';
+import { type Placement, placeProcesses } from './processes.ts';
 import { markdownReport, type Results, rawReport, textReport } from './report.ts';
 import { type Experiment, measureCalls, measureLists, measureSessions, measureStarts } from './scenarios.ts';
 import { Unavailable } from './starting.ts';
@@ -18,7 +19,7 @@ const BUSY_LOAD = 0.7;
 const usage = `npm run bench -- [options]
   --quick            few cycles, for a first look
   --cycles N         cycles of each scenario (default 12)
-  --only REGEXP      only scenarios that match: call/200B/16, list/1000, sessions/direct, start/mcp-hub, ...
+  --only REGEXP      only scenarios that match: call/200B/16, list/1000, sessions/direct, start/mcp-hub, hosting, ...
   --no-peers         without the other gateways
   --no-switchboard   without Switchboard
   --program FILE     Switchboard's main file (default dist/main.js, the built one; src/main.ts runs the sources)
@@ -55,6 +56,10 @@ async function main(): Promise<void> {
   const [loadBefore = 0] = loadavg();
   if (loadBefore > BUSY_LOAD)
     notes.add(`the machine was busy (load ${loadBefore.toFixed(1)}) before the run began`);
+  const note = (text: string) => {
+    if (!notes.has(text)) console.error(`       ${text}`);
+    notes.add(text);
+  };
   const only = new RegExp(values.only);
   const startedAt = performance.now();
   const experiment: Experiment = {
@@ -68,10 +73,9 @@ async function main(): Promise<void> {
     onFailure(name, error) {
       // A gateway of others that fails is a finding; ours, or the server itself, must not.
       if (!isPeer(name) && !(error instanceof Unavailable)) throw error;
-      const note = `${name}: ${error instanceof Error ? error.message : String(error)}`;
-      if (!notes.has(note)) console.error(`       ${note}`);
-      notes.add(note);
+      note(`${name}: ${error instanceof Error ? error.message : String(error)}`);
     },
+    onMissing: (what, { message }) => note(`${what} was not measured: ${message}`),
   };
   // Ctrl-C must not leave gateways behind.
   process.once('SIGINT', () => void lab.stopAll().finally(() => process.exit(130)));
@@ -81,6 +85,7 @@ async function main(): Promise<void> {
       lists: await measureLists(experiment),
       sessions: await measureSessions(experiment),
       starts: await measureStarts(experiment),
+      hosting: await measureHostingOn(placement, experiment),
       notes: [...notes],
       placement: placement.description,
       cycles,
@@ -93,6 +98,13 @@ async function main(): Promise<void> {
     await lab.stopAll();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** The last one, because what it starts is bound to no CPU. */
+async function measureHostingOn(placement: Placement, experiment: Experiment): Promise<HostingResult[]> {
+  if (!values.switchboard) return [];
+  placement.release();
+  return measureHosting(experiment);
 }
 
 function publish(results: Results): void {

@@ -5,6 +5,7 @@ import type { HttpConnection } from './http-connection.ts';
 import { type Contender, measureInTurn, median, type Samples } from './measure.ts';
 import { type PayloadName, payloadNames, toolListJson } from './payloads.ts';
 import { descendantBytes, residentBytes } from './processes.ts';
+import type { Unavailable } from './starting.ts';
 import type { Lab, Running, StartSettings, VariantName } from './variants.ts';
 
 const SLICE_MS = 250;
@@ -65,6 +66,8 @@ export interface Experiment {
   progress(text: string): void;
   /** Told why a variant is missing; throws when the variant must not be missing. */
   onFailure(name: VariantName, error: unknown): void;
+  /** Told what cannot be measured here, and why. */
+  onMissing(what: string, error: Unavailable): void;
 }
 
 export async function measureCalls(experiment: Experiment): Promise<CallResult[]> {

@@ -25,12 +25,21 @@ const collectGarbageFile = new URL('./collect-garbage.mjs', import.meta.url).hre
 /** The flags that `npm start` gives. */
 const asNpmStart = ['--initial-heap-size=128'];
 const STOP_TIMEOUT_MS = 5_000;
+/** It stops what it hosts first. */
+const STOP_HOST_TIMEOUT_MS = 60_000;
 const DEFAULT_TOOL_COUNT = 3;
 
 export interface Running {
   name: VariantName;
   pid: number;
   target: Target;
+  stop(): Promise<void>;
+}
+
+/** A Switchboard that hosts servers. */
+export interface Host {
+  pid: number;
+  baseUrl: string;
   stop(): Promise<void>;
 }
 
@@ -76,6 +85,18 @@ export class Lab {
     }
   }
 
+  /** Starts Switchboard wherever there is room for it, with what was kept under this name and perhaps a Docker engine. */
+  async startHost(name: string, engine: string | undefined): Promise<Host> {
+    const hosting = engine === undefined ? {} : { engine };
+    const words = this.#switchboard(
+      { canCollectGarbage: true },
+      { mcpServers: {}, switchboard: { hosting } },
+    );
+    const child = this.#spawn(words, this.#homeOf(name));
+    const url = new URL(await listeningUrl(child));
+    return { pid: pidOf(child), baseUrl: url.origin, stop: () => this.#stop(child, STOP_HOST_TIMEOUT_MS) };
+  }
+
   writeFile(content: string): string {
     const file = join(this.#folder, `file-${this.#fileCount++}.json`);
     writeFileSync(file, content);
@@ -112,31 +133,24 @@ export class Lab {
     server: object,
     ...flags: string[]
   ): Promise<Running> {
-    if (!existsSync(this.#program)) throw new Unavailable(`${this.#program} is not there`);
-    const config = this.writeFile(
-      JSON.stringify({ mcpServers: { echo: server }, switchboard: { pageSize: 0 } }),
-    );
-    const child = this.#spawn(
-      this.#placement.measured(
-        this.#node(
-          settings,
-          ...asNpmStart,
-          this.#program,
-          'up',
-          '--config',
-          config,
-          '--port',
-          '0',
-          '--json',
-          ...flags,
-        ),
-      ),
-      { SWITCHBOARD_HOME: join(this.#folder, name), DATABASE_URL: '' },
-    );
+    const config = { mcpServers: { echo: server }, switchboard: { pageSize: 0 } };
+    const words = this.#switchboard(settings, config, ...flags);
+    const child = this.#spawn(this.#placement.measured(words), this.#homeOf(name));
     const url = await listeningUrl(child);
     // Its PostgreSQL is a server behind it, as the others are.
     this.#placement.moveToOther(descendants(pidOf(child)));
     return this.#running(name, child, new URL(url));
+  }
+
+  #switchboard(settings: StartSettings, config: object, ...flags: string[]): string[] {
+    if (!existsSync(this.#program)) throw new Unavailable(`${this.#program} is not there`);
+    const file = this.writeFile(JSON.stringify(config));
+    const words = [this.#program, 'up', '--config', file, '--port', '0', '--json', ...flags];
+    return this.#node(settings, ...asNpmStart, ...words);
+  }
+
+  #homeOf(name: string): Record<string, string> {
+    return { SWITCHBOARD_HOME: join(this.#folder, name), DATABASE_URL: '' };
   }
 
   async #startSupergateway(settings: StartSettings): Promise<Running> {
@@ -243,12 +257,12 @@ export class Lab {
     return child;
   }
 
-  async #stop(child: ChildProcess): Promise<void> {
+  async #stop(child: ChildProcess, timeoutMs = STOP_TIMEOUT_MS): Promise<void> {
     if (!this.#processes.has(child)) return;
     const left = descendants(pidOf(child));
     const exited = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGTERM');
-    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
     await exited;
     clearTimeout(timer);
     for (const pid of left) {

@@ -13,7 +13,7 @@ declare module 'vitest' {
 }
 
 /** Makes a folder for the engines that tests start, and ends after the last test what is in it. */
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+export default async function setup(project: Pick<TestProject, 'provide'>): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'switchboard-docker-'));
   const cleaner = cleanWhenGone(folder);
   project.provide('docker', folder);

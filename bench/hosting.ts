@@ -1,0 +1,157 @@
+/** What hosting costs: how long it takes until all hosted servers are there after a start, and the memory for each. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import setUpEngines from '../test/global/docker.ts';
+import { OwnEngine } from '../test/helpers/docker.ts';
+import { serverImage } from '../test/helpers/images.ts';
+import { median } from './measure.ts';
+import { residentBytes } from './processes.ts';
+import type { Experiment } from './scenarios.ts';
+import { Unavailable } from './starting.ts';
+import type { Host } from './variants.ts';
+
+type Provider = 'process' | 'gvisor';
+
+const SERVERS: Record<Provider, number> = { process: 50, gvisor: 10 };
+/** One start takes many seconds. */
+const MOST_REPEATS = 3;
+const READY_TIMEOUT_MS = 180_000;
+/** Seldom enough to cost little, on a way of many seconds. */
+const LOOK_MS = 50;
+const LOOKS_OF_THE_EMPTY = 100;
+const FIXTURE = 'toolbox';
+const fixtureFile = fileURLToPath(new URL(`../test/fixtures/${FIXTURE}.ts`, import.meta.url));
+
+export interface HostingResult {
+  provider: Provider;
+  servers: number;
+  /** From the start of the process until all of them run. */
+  readyMs: number;
+  /** The same until the tools of all of them are known. */
+  connectedMs: number;
+  /** What each adds to the memory of the process itself. */
+  bytesPerServer: number;
+}
+
+export async function measureHosting(experiment: Experiment): Promise<HostingResult[]> {
+  const results: HostingResult[] = [];
+  for (const provider of Object.keys(SERVERS) as Provider[]) {
+    const name = `hosting/${provider}`;
+    if (!experiment.isWanted(name)) continue;
+    experiment.progress(name);
+    try {
+      results.push(await measureProvider(experiment, provider));
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+      experiment.onMissing(name, error);
+    }
+    await experiment.lab.stopAll();
+  }
+  return results;
+}
+
+async function measureProvider(experiment: Experiment, provider: Provider): Promise<HostingResult> {
+  if (provider === 'process') {
+    const server = { provider, command: process.execPath, args: [fixtureFile] };
+    return measureBoots(experiment, server, undefined);
+  }
+  await using stack = new AsyncDisposableStack();
+  const engine = await startEngine(stack);
+  const server = { provider, image: await serverImage(engine, FIXTURE) };
+  return await measureBoots(experiment, server, engine.socketPath);
+}
+
+/** A Docker engine of our own. Its folder is watched over by a process that ends it where we are killed. */
+async function startEngine(stack: AsyncDisposableStack): Promise<OwnEngine> {
+  let under = '';
+  const provide = (_name: string, folder: unknown) => {
+    under = String(folder);
+  };
+  stack.defer(await setUpEngines({ provide }));
+  const skip = (why: string): never => {
+    throw new Unavailable(why);
+  };
+  return stack.use(await OwnEngine.start({ skip }, { under }));
+}
+
+async function measureBoots(
+  { lab, startRepeats, progress }: Experiment,
+  server: { provider: Provider } & object,
+  engine: string | undefined,
+): Promise<HostingResult> {
+  const { provider } = server;
+  const servers = SERVERS[provider];
+  const start = () => lab.startHost(`hosting-${provider}`, engine);
+
+  const empty = await start();
+  // What the questions below load and leave behind is there without servers too.
+  for (let look = 0; look < LOOKS_OF_THE_EMPTY; look++) await until(empty, 0, isReady);
+  const emptyBytes = await settledBytes(empty);
+  for (let number = 1; number <= servers; number++) {
+    await ask(empty, 'POST', { ...server, name: `${provider}-${number}` });
+  }
+  await until(empty, servers, isConnected);
+  await empty.stop();
+
+  const ready: number[] = [];
+  const connected: number[] = [];
+  const bytes: number[] = [];
+  for (let repeat = 1; repeat <= Math.min(startRepeats, MOST_REPEATS); repeat++) {
+    progress(`hosting/${provider}, start ${repeat}`);
+    const startedAt = performance.now();
+    const host = await start();
+    await until(host, servers, isReady);
+    ready.push(performance.now() - startedAt);
+    await until(host, servers, isConnected);
+    connected.push(performance.now() - startedAt);
+    bytes.push(await settledBytes(host));
+    await host.stop();
+  }
+  return {
+    ...{ provider, servers, readyMs: median(ready) ?? 0, connectedMs: median(connected) ?? 0 },
+    bytesPerServer: ((median(bytes) ?? 0) - emptyBytes) / servers,
+  };
+}
+
+/** Of a server, what is looked at. */
+interface View {
+  name: string;
+  status: string;
+  error: string | null;
+  tool_count: number | null;
+}
+
+function isReady({ status }: View): boolean {
+  return status === 'ready';
+}
+
+function isConnected(view: View): boolean {
+  return isReady(view) && view.tool_count !== null;
+}
+
+async function until(host: Host, servers: number, fits: (view: View) => boolean): Promise<void> {
+  for (const deadline = performance.now() + READY_TIMEOUT_MS; ; await delay(LOOK_MS)) {
+    const { servers: views } = (await ask(host, 'GET')) as { servers: View[] };
+    if (views.length === servers && views.every(fits)) return;
+    if (performance.now() < deadline) continue;
+    const late = views.find((view) => !fits(view));
+    throw new Error(`${late?.name} did not get there: ${late?.status}, ${late?.error}`);
+  }
+}
+
+async function ask({ baseUrl }: Host, method: string, body?: object): Promise<unknown> {
+  const sent = body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  const answer = await fetch(`${baseUrl}/api/v1/mcp/servers`, { method, ...sent });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${method} /mcp/servers: HTTP ${answer.status} ${text}`);
+  return JSON.parse(text);
+}
+
+/** Memory of the process alone, after garbage was collected. */
+async function settledBytes({ pid }: Host): Promise<number> {
+  for (let round = 0; round < 3; round++) {
+    process.kill(pid, 'SIGUSR2');
+    await delay(300);
+  }
+  return residentBytes(pid);
+}
