@@ -132,6 +132,20 @@ export const errorTable = {
   server_protocol_error: row(502, -32603, 'server', false, 'The server sent something that is not MCP.'),
   answer_too_large: row(502, -32603, 'server', false, 'The server sent a message larger than the limit.'),
   call_timeout: row(504, -32603, 'server', true, 'The server did not answer in time.'),
+  model_unavailable: row(
+    502,
+    -32603,
+    'server',
+    true,
+    'The API of the model cannot be reached, is overloaded, or broke off in the middle of an answer.',
+  ),
+  model_refused: row(
+    502,
+    -32603,
+    'client',
+    false,
+    'The API of the model does not take the request; the message says why: the key, the name of the model, the size.',
+  ),
   client_unavailable: row(
     502,
     -32603,

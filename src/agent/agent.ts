@@ -1,8 +1,16 @@
 import type { ServerEntry } from '../config.ts';
+import { SwitchboardError } from '../errors.ts';
+import { ClaudeModel } from './claude.ts';
+import { CombinedTools, NATIVE_SERVER } from './combined-tools.ts';
+import { EventQueue } from './event-queue.ts';
 import type { AgentEvent, ChatResult } from './events.ts';
+import { LocalToolbox } from './local-toolbox.ts';
+import { runLoop } from './loop.ts';
 import type { AgentMessage, Model } from './model.ts';
 import type { NativeTool } from './native-tools.ts';
-import type { AgentTool } from './toolbox.ts';
+import { allowedBy } from './tool-patterns.ts';
+import type { AgentTool, Toolbox } from './toolbox.ts';
+import { unlessAborted } from './unless-aborted.ts';
 
 export interface AiAgentOptions {
   /** MCP servers of its own, as in `mcpServers` of a configuration file. */
@@ -38,38 +46,106 @@ export interface ChatOptions {
   onEvent?: ((event: AgentEvent) => void) | undefined;
 }
 
+/** What the Switchboard is called among the servers of an agent that uses one. */
+const SWITCHBOARD = 'switchboard';
+
 /** A model with the tools of MCP servers. */
 export class AiAgent implements AsyncDisposable {
-  constructor(_options: AiAgentOptions) {}
+  private readonly options: AiAgentOptions;
+  private readonly model: Model;
+  private readonly toolbox: Toolbox;
+  private readonly allows: (tool: AgentTool) => boolean;
+  private readonly ending = new AbortController();
+
+  constructor(options: AiAgentOptions) {
+    const { onWarning = (message) => console.warn(message), nativeTools = [], tools } = options;
+    this.options = options;
+    this.model = modelOf(options);
+    const local = new LocalToolbox({ servers: serversOf(options), onWarning });
+    this.toolbox = new CombinedTools(local, nativeTools, onWarning);
+    this.allows = tools === undefined ? () => true : allowedBy(tools);
+  }
 
   /** Starts its servers, one after the other; fails with the first that cannot be started. Chats do it where nobody did. */
-  start(): Promise<void> {
-    throw new Error('to be built');
+  async start(): Promise<void> {
+    await this.toolbox.start();
+    // Names that hide others are told of now, and not with the first chat.
+    this.tools();
   }
 
   /** The tools that the model is offered. They are known when it has started. */
   tools(): readonly AgentTool[] {
-    throw new Error('to be built');
+    return this.toolbox.tools().filter(this.allows);
   }
 
-  chat(_input: string | readonly AgentMessage[], _options: ChatOptions = {}): Promise<ChatResult> {
-    throw new Error('to be built');
+  async chat(input: string | readonly AgentMessage[], options: ChatOptions = {}): Promise<ChatResult> {
+    const { history = [], onEvent } = options;
+    const { system, maxSteps, maxResultCharacters } = this.options;
+    const messages = [...history, ...messagesOf(input)];
+    const { signal: ending } = this.ending;
+    const signal = options.signal === undefined ? ending : AbortSignal.any([options.signal, ending]);
+    signal.throwIfAborted();
+    await unlessAborted(this.start(), signal);
+    const { model, toolbox, allows } = this;
+    return runLoop({
+      ...{ model, toolbox, messages, system, maxSteps, maxResultCharacters, allows, signal, onEvent },
+    });
   }
 
-  /** The same, event by event. Who stops to listen cancels it. */
-  chatStream(
-    _input: string | readonly AgentMessage[],
-    _options: Omit<ChatOptions, 'onEvent'> = {},
-  ): AsyncIterable<AgentEvent> {
-    throw new Error('to be built');
+  /** The same, event by event. Who stops to listen ends the chat. */
+  async *chatStream(
+    input: string | readonly AgentMessage[],
+    { history, signal }: Omit<ChatOptions, 'onEvent'> = {},
+  ): AsyncGenerator<AgentEvent, void, undefined> {
+    const gone = new AbortController();
+    const events = new EventQueue<AgentEvent>();
+    const chat = this.chat(input, {
+      history,
+      signal: signal === undefined ? gone.signal : AbortSignal.any([signal, gone.signal]),
+      onEvent: (event) => events.add(event),
+    });
+    events.endWith(chat);
+    try {
+      yield* events;
+    } finally {
+      gone.abort();
+      await chat.catch(() => {});
+    }
   }
 
-  /** Ends the chats under way and every process that it started. */
-  stop(): Promise<void> {
-    throw new Error('to be built');
+  /** Ends the chats under way and every process that it started. It cannot be started again. */
+  async stop(): Promise<void> {
+    this.ending.abort(new SwitchboardError('server_unavailable', 'The agent was stopped.'));
+    await this.toolbox.stop();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }
+}
+
+function modelOf({ model, apiKey, baseUrl, maxTokens }: AiAgentOptions): Model {
+  if (typeof model === 'string') return new ClaudeModel({ model, apiKey, baseUrl, maxTokens });
+  const idle = Object.entries({ apiKey, baseUrl, maxTokens }).find(([, value]) => value !== undefined);
+  if (idle === undefined) return model;
+  throw wrong(`\`${idle[0]}\` has no effect where \`model\` is not a name: give it to that model.`);
+}
+
+function serversOf({ servers = {}, url }: AiAgentOptions): Record<string, ServerEntry> {
+  if (NATIVE_SERVER in servers) {
+    throw wrong(`A server cannot be called "${NATIVE_SERVER}": that stands for native tools. Rename it.`);
+  }
+  if (url === undefined) return servers;
+  if (Object.keys(servers).length === 0) return { [SWITCHBOARD]: { type: 'http', url } };
+  throw wrong('There are both `servers` and `url`: leave one out, or put {"url": …} among the servers.');
+}
+
+function messagesOf(input: string | readonly AgentMessage[]): readonly AgentMessage[] {
+  if (typeof input !== 'string') return input;
+  if (input.trim() === '') throw new SwitchboardError('invalid_input', 'The input of the chat is empty.');
+  return [{ role: 'user', content: [{ type: 'text', text: input }] }];
+}
+
+function wrong(what: string): SwitchboardError {
+  return new SwitchboardError('invalid_config', what);
 }

@@ -1,30 +1,70 @@
-import type { NativeTool } from './native-tools.ts';
+import { SwitchboardError } from '../errors.ts';
+import { jsonSchemaOf, type NativeTool, runNative } from './native-tools.ts';
 import type { AgentTool, CallOptions, Toolbox, ToolOutcome } from './toolbox.ts';
 
 /** What stands for the server of a tool that runs in this process. */
 export const NATIVE_SERVER = 'native';
 
-/** The tools of a toolbox, and those of this process. */
-export class CombinedTools implements Toolbox {
-  constructor(_toolbox: Toolbox, _native: readonly NativeTool[], _warned: (message: string) => void) {}
+/** What the APIs of models take as a name. */
+const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
 
-  start(): Promise<void> {
-    throw new Error('to be built');
+/** The tools of a toolbox, and those of this process. Where both have a name, it is that of this process. */
+export class CombinedTools implements Toolbox {
+  private readonly others: Toolbox;
+  private readonly warned: (message: string) => void;
+  private readonly native = new Map<string, { tool: AgentTool; definition: NativeTool }>();
+  private readonly told = new Set<string>();
+
+  constructor(others: Toolbox, native: readonly NativeTool[], warned: (message: string) => void) {
+    this.others = others;
+    this.warned = warned;
+    for (const definition of native) {
+      const { name, description } = definition;
+      if (!namePattern.test(name)) throw wrongName(name);
+      if (this.native.has(name))
+        this.tellOnce(`There are two native tools "${name}": the later one is used.`);
+      const tool = { name, description, inputSchema: jsonSchemaOf(definition), server: NATIVE_SERVER };
+      this.native.set(name, { tool, definition });
+    }
+  }
+
+  async start(): Promise<void> {
+    await this.others.start();
   }
 
   tools(): readonly AgentTool[] {
-    throw new Error('to be built');
+    const shown = this.others.tools().filter(({ name, server }) => {
+      if (!this.native.has(name)) return true;
+      this.tellOnce(`The tool "${name}" of server "${server}" is hidden by the native tool of that name.`);
+      return false;
+    });
+    return [...shown, ...[...this.native.values()].map(({ tool }) => tool)];
   }
 
-  call(_tool: AgentTool, _args: Record<string, unknown>, _options: CallOptions): Promise<ToolOutcome> {
-    throw new Error('to be built');
+  async call(tool: AgentTool, args: Record<string, unknown>, options: CallOptions): Promise<ToolOutcome> {
+    const native = this.native.get(tool.name);
+    if (native === undefined) return this.others.call(tool, args, options);
+    return runNative(native.definition, args, { signal: options.signal });
   }
 
-  follow(_listener: () => void): () => void {
-    throw new Error('to be built');
+  follow(listener: () => void): () => void {
+    return this.others.follow(listener);
   }
 
   stop(): Promise<void> {
-    throw new Error('to be built');
+    return this.others.stop();
   }
+
+  private tellOnce(warning: string): void {
+    if (this.told.has(warning)) return;
+    this.told.add(warning);
+    this.warned(warning);
+  }
+}
+
+function wrongName(name: string): SwitchboardError {
+  return new SwitchboardError(
+    'invalid_config',
+    `A native tool cannot be called ${JSON.stringify(name)}: models take 1 to 64 letters, digits, "_" and "-". Rename it.`,
+  );
 }

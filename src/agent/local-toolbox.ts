@@ -1,4 +1,16 @@
-import type { ServerEntry } from '../config.ts';
+import { join } from 'node:path';
+import { configurationFrom } from '../config/load.ts';
+import type { ServerConfig, ServerEntry, Settings } from '../config.ts';
+import { SwitchboardError } from '../errors.ts';
+import { identity } from '../identity.ts';
+import { idBytes } from '../protocol/envelope.ts';
+import { toRpcError } from '../protocol/jsonrpc.ts';
+import { askGroup } from '../upstreams/ask.ts';
+import type { ReplicaSettings } from '../upstreams/replica.ts';
+import type { Server, ServerEvents } from '../upstreams/server.ts';
+import { Servers } from '../upstreams/servers.ts';
+import { shareChildren } from './children.ts';
+import { type LocalTools, localTools } from './local-tools.ts';
 import type { AgentTool, CallOptions, Toolbox, ToolOutcome } from './toolbox.ts';
 
 export interface LocalToolboxOptions {
@@ -8,27 +20,204 @@ export interface LocalToolboxOptions {
   onWarning?: ((message: string) => void) | undefined;
 }
 
+/** Servers that were started, and what has to be given back when they have stopped. */
+interface Running {
+  servers: Servers;
+  release(): void;
+}
+
 /** The tools of MCP servers that run for this process alone, and end with it. */
 export class LocalToolbox implements Toolbox {
-  constructor(_options: LocalToolboxOptions) {}
+  private readonly configs: readonly ServerConfig[];
+  private readonly settings: Settings;
+  private readonly warned: (message: string) => void;
+  private readonly told = new Set<string>();
+  private readonly listeners = new Set<() => void>();
+  /** There also while they start. */
+  private running: Running | undefined;
+  private starting: Promise<void> | undefined;
+  private isReady = false;
+  private stopping: Promise<void> | undefined;
+  /** What is offered now; made when somebody asks. */
+  private offered: LocalTools | undefined;
 
-  start(): Promise<void> {
-    throw new Error('to be built');
+  constructor({ servers, onWarning = () => {} }: LocalToolboxOptions) {
+    this.warned = onWarning;
+    // Relative paths are relative to where the process runs.
+    const place = join(process.cwd(), 'servers');
+    const { servers: configs, settings } = configurationFrom(
+      JSON.stringify({ mcpServers: servers }),
+      place,
+      onWarning,
+    );
+    // There is one client, and it wants to know all tools before it begins.
+    this.configs = configs.map((config) => ({ ...config, startup: 'sequential', isolation: 'shared' }));
+    this.settings = settings;
+  }
+
+  async start(): Promise<void> {
+    if (this.stopping !== undefined) throw stopped();
+    if (this.isReady) {
+      this.hasten();
+      return;
+    }
+    this.starting ??= this.open().finally(() => {
+      this.starting = undefined;
+    });
+    await this.starting;
   }
 
   tools(): readonly AgentTool[] {
-    throw new Error('to be built');
+    return [...this.current.byName.values()].map(({ tool }) => tool);
   }
 
-  call(_tool: AgentTool, _args: Record<string, unknown>, _options: CallOptions): Promise<ToolOutcome> {
-    throw new Error('to be built');
+  async call(
+    { name }: AgentTool,
+    args: Record<string, unknown>,
+    { signal }: CallOptions,
+  ): Promise<ToolOutcome> {
+    signal?.throwIfAborted();
+    if (this.stopping !== undefined) throw stopped();
+    const found = this.current.byName.get(name);
+    if (found === undefined) throw new SwitchboardError('unknown_tool', `Unknown tool: ${name}`);
+    const { group, own, tool } = found;
+    const paramsText = JSON.stringify({ name: own, arguments: args });
+    const answer = await askGroup(group, { name: tool.server }, { method: 'tools/call', paramsText }, signal);
+    if ('result' in answer) return outcomeOf(answer.result);
+    const { code, message } = answer.error;
+    throw new SwitchboardError(
+      'server_error',
+      `Server "${tool.server}" answered the call of "${own}" with an error: ${message} (${code})`,
+      { data: { server: tool.server, rpc: answer.error } },
+    );
   }
 
-  follow(_listener: () => void): () => void {
-    throw new Error('to be built');
+  follow(listener: () => void): () => void {
+    // The same function may be given twice.
+    const told = () => listener();
+    this.listeners.add(told);
+    return () => this.listeners.delete(told);
   }
 
   stop(): Promise<void> {
-    throw new Error('to be built');
+    this.stopping ??= this.close();
+    return this.stopping;
   }
+
+  private get current(): LocalTools {
+    if (this.offered === undefined) {
+      this.offered = localTools(this.running?.servers.groups() ?? []);
+      for (const warning of this.offered.warnings) this.tellOnce(warning);
+    }
+    return this.offered;
+  }
+
+  private async open(): Promise<void> {
+    const { record, release } = await shareChildren((message) => this.tellOnce(message));
+    const servers = new Servers(replicaSettings(this.settings, record), this.events());
+    this.running = { servers, release };
+    try {
+      if (this.stopping !== undefined) throw stopped();
+      servers.apply(this.configs);
+      for (const server of servers.all()) await startServer(server);
+      if (this.stopping !== undefined) throw stopped();
+      this.offered = undefined;
+      this.isReady = true;
+    } catch (error) {
+      await this.end();
+      throw error;
+    }
+  }
+
+  private async close(): Promise<void> {
+    this.isReady = false;
+    await this.running?.servers.stop();
+    await this.starting?.catch(() => {});
+    await this.end();
+  }
+
+  private async end(): Promise<void> {
+    const { running } = this;
+    this.running = undefined;
+    this.offered = undefined;
+    await running?.servers.stop();
+    running?.release();
+  }
+
+  /** Somebody wants to begin: a server that was lost is not kept waiting for its next try. */
+  private hasten(): void {
+    for (const server of this.running?.servers.all() ?? []) {
+      if (server.condition.state === 'backing_off') server.retry();
+    }
+  }
+
+  private events(): ServerEvents {
+    return {
+      ...{ stateChanged() {}, connected() {}, disconnected() {}, notified() {}, logged() {} },
+      offerChanged: (_server, kinds) => {
+        if (!kinds.includes('tools')) return;
+        this.offered = undefined;
+        if (this.isReady) for (const told of [...this.listeners]) told();
+      },
+      asked: (server, _replica, { upstream, message }) => {
+        const why = `Server "${server.name}" asked ${message.method}, and there is nobody here who could answer.`;
+        upstream.answerError(idBytes(message), toRpcError(new SwitchboardError('client_unavailable', why)));
+      },
+    };
+  }
+
+  private tellOnce(warning: string): void {
+    if (this.told.has(warning)) return;
+    this.told.add(warning);
+    this.warned(warning);
+  }
+}
+
+async function startServer(server: Server): Promise<void> {
+  await server.discover();
+  const failed = server.replicas.find(
+    ({ condition: { state } }) => state !== 'ready' && state !== 'degraded',
+  );
+  if (failed === undefined) return;
+  const { reason, state } = failed.condition;
+  throw new SwitchboardError(
+    'server_start_failed',
+    reason?.message ?? `Server "${server.name}" is ${state}.`,
+    { cause: reason, data: { server: server.name } },
+  );
+}
+
+function outcomeOf(result: unknown): ToolOutcome {
+  if (typeof result === 'object' && result !== null && 'content' in result && Array.isArray(result.content)) {
+    return result as ToolOutcome;
+  }
+  return { content: [{ type: 'text', text: JSON.stringify(result) }] };
+}
+
+function stopped(): SwitchboardError {
+  return new SwitchboardError('server_unavailable', 'The servers were stopped.');
+}
+
+function replicaSettings(settings: Settings, children: ReplicaSettings['children']): ReplicaSettings {
+  return {
+    identity: identity(),
+    project: { id: 'agent', name: 'agent' },
+    connectTimeoutMs: settings.connectTimeoutMs,
+    maxMessageBytes: settings.maxMessageBytes,
+    queueLimit: settings.queueLimit,
+    recovery: {
+      backoff: { firstMs: settings.backoffFirstMs, maxMs: settings.backoffMaxMs },
+      breakerFailures: settings.breakerFailures,
+      breakerOpenMs: settings.breakerOpenMs,
+    },
+    ejectAfter: settings.ejectAfter,
+    ejectMs: settings.ejectMs,
+    variable: (name) => process.env[name],
+    redact: (text) => text,
+    children,
+    // The configuration of a toolbox cannot name one.
+    hosts: {
+      attach: () => Promise.reject(new SwitchboardError('no_database', 'Hosted servers need a database.')),
+    },
+  };
 }

@@ -1,0 +1,101 @@
+import type Anthropic from '@anthropic-ai/sdk';
+import type { AgentMessage, AssistantPart, ResultContent, UserPart } from '../model.ts';
+import type { AgentTool } from '../toolbox.ts';
+
+type ResultBlock = Exclude<Anthropic.ToolResultBlockParam['content'], string | undefined>[number];
+
+const imageTypes: readonly string[] = [
+  'image/jpeg',
+  'image/png',
+  'image/gif',
+  'image/webp',
+] satisfies Anthropic.Base64ImageSource['media_type'][];
+
+const ephemeral = { cache_control: { type: 'ephemeral' } } as const;
+
+/** The tools, with a mark after the last: up to there, every chat sends the same, and the API may keep it. */
+export function toolParams(tools: readonly AgentTool[]): Anthropic.Tool[] {
+  return tools.map(({ name, description, inputSchema }, index) => ({
+    name,
+    ...(description === undefined ? {} : { description }),
+    input_schema: { ...inputSchema, type: 'object' },
+    ...(index === tools.length - 1 ? ephemeral : {}),
+  }));
+}
+
+/** The conversation, with a mark at its end: the next step sends all of it again, and more. */
+export function messageParams(messages: readonly AgentMessage[]): Anthropic.MessageParam[] {
+  const params: { role: 'user' | 'assistant'; content: Anthropic.ContentBlockParam[] }[] = [];
+  for (const message of messages) {
+    const content = message.role === 'user' ? message.content.map(userBlock) : assistantBlocks(message);
+    const shown = content.filter((block) => block.type !== 'text' || block.text.trim() !== '');
+    // What has nothing in it is refused, and takes the conversation with it.
+    if (shown.length > 0) params.push({ role: message.role, content: shown });
+  }
+  const last = params.at(-1);
+  const end = last?.content.at(-1);
+  if (last?.role === 'user' && (end?.type === 'text' || end?.type === 'tool_result')) {
+    last.content = [...last.content.slice(0, -1), { ...end, ...ephemeral }];
+  }
+  return params;
+}
+
+/** What is common to all models of what Claude said. */
+export function partsOf(content: readonly Anthropic.ContentBlock[]): AssistantPart[] {
+  return content.flatMap((block): AssistantPart[] => {
+    if (block.type === 'text') return [{ type: 'text', text: block.text }];
+    if (block.type !== 'tool_use') return [];
+    const input = typeof block.input === 'object' && block.input !== null ? block.input : {};
+    return [{ type: 'tool_call', id: block.id, name: block.name, input: input as Record<string, unknown> }];
+  });
+}
+
+function userBlock(part: UserPart): Anthropic.TextBlockParam | Anthropic.ToolResultBlockParam {
+  if (part.type === 'text') return { type: 'text', text: part.text };
+  return {
+    type: 'tool_result',
+    tool_use_id: part.id,
+    content: part.content.map(resultBlock),
+    ...(part.isError ? { is_error: true } : {}),
+  };
+}
+
+/** Claude wants to see again all that it said, also what only it understands. */
+function assistantBlocks({
+  content,
+  raw,
+}: Extract<AgentMessage, { role: 'assistant' }>): Anthropic.ContentBlockParam[] {
+  if (isOfClaude(raw)) return [...raw.claude];
+  return content.map((part) =>
+    part.type === 'text'
+      ? { type: 'text', text: part.text }
+      : { type: 'tool_use', id: part.id, name: part.name, input: part.input },
+  );
+}
+
+function isOfClaude(raw: unknown): raw is { claude: readonly Anthropic.ContentBlockParam[] } {
+  return typeof raw === 'object' && raw !== null && 'claude' in raw && Array.isArray(raw.claude);
+}
+
+function resultBlock(content: ResultContent): ResultBlock {
+  switch (content.type) {
+    case 'text':
+      return { type: 'text', text: content.text };
+    case 'image': {
+      const { mediaType, data } = content;
+      if (!imageTypes.includes(mediaType)) return unseen('image', mediaType);
+      const media_type = mediaType as Anthropic.Base64ImageSource['media_type'];
+      return { type: 'image', source: { type: 'base64', media_type, data } };
+    }
+    case 'document': {
+      const { mediaType, data, title } = content;
+      if (mediaType !== 'application/pdf') return unseen('document', mediaType);
+      const source = { type: 'base64', media_type: mediaType, data } as const;
+      return { type: 'document', source, ...(title === undefined ? {} : { title }) };
+    }
+  }
+}
+
+function unseen(what: string, mediaType: string): Anthropic.TextBlockParam {
+  return { type: 'text', text: `[${what} of type ${mediaType || 'unknown'}: it cannot be shown here]` };
+}

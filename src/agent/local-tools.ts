@@ -1,0 +1,69 @@
+import { publicNames } from '../catalog/names.ts';
+import type { Group } from '../upstreams/group.ts';
+import type { AgentTool } from './toolbox.ts';
+
+type Item = Record<string, unknown>;
+
+/** A tool, and whom to ask for it. */
+export interface LocalTool {
+  tool: AgentTool;
+  group: Group;
+  /** What its server calls it. */
+  own: string;
+}
+
+export interface LocalTools {
+  byName: ReadonlyMap<string, LocalTool>;
+  /** Names that hide other names. */
+  warnings: readonly string[];
+}
+
+/** A Switchboard says so of each tool that it lists. */
+const SERVER_META_KEY = 'dev.switchboard/server';
+
+/** The tools of all servers. Of two with one name, the later one is offered. */
+export function localTools(groups: readonly Group[]): LocalTools {
+  const offered = groups.flatMap((group) =>
+    toolsOf(group).map(({ server, item }) => ({ group, server, item, own: String(item.name) })),
+  );
+  const names = publicNames(
+    offered.map(({ group, own }) => ({ server: group.name, prefix: group.name, name: own, isAlias: false })),
+    { mode: 'last-wins', separator: '__' },
+  );
+  const byName = new Map<string, LocalTool>();
+  offered.forEach(({ group, server, item, own }, index) => {
+    const name = names[index]!.listed;
+    if (name !== undefined) byName.set(name, { tool: agentTool(name, item, server), group, own });
+  });
+  const warnings = offered.flatMap(({ own, server }, index) => {
+    if (names[index]!.listed !== undefined) return [];
+    const winner = byName.get(own)?.tool.server ?? 'another';
+    return [`The tool "${own}" of server "${server}" is hidden by that of server "${winner}".`];
+  });
+  return { byName, warnings };
+}
+
+/** What a group offers, each name once; a server that lists a tool twice means the first. */
+function toolsOf({ members }: Group): { server: string; item: Item }[] {
+  const found = new Map<unknown, { server: string; item: Item }>();
+  for (const { name: server, offer } of members) {
+    for (const item of offer?.tools ?? []) {
+      if (typeof item.name === 'string' && !found.has(item.name)) found.set(item.name, { server, item });
+    }
+  }
+  return [...found.values()];
+}
+
+function agentTool(name: string, { description, inputSchema, _meta: meta }: Item, server: string): AgentTool {
+  const behind = isItem(meta) ? meta[SERVER_META_KEY] : undefined;
+  return {
+    name,
+    description: typeof description === 'string' ? description : undefined,
+    inputSchema: isItem(inputSchema) ? inputSchema : { type: 'object' },
+    server: typeof behind === 'string' ? behind : server,
+  };
+}
+
+function isItem(value: unknown): value is Item {
+  return typeof value === 'object' && value !== null;
+}
