@@ -37,7 +37,7 @@ export function judge(results: Results): Verdict[] {
     ),
     amountAtMost('open idle session with its stream', 30, 'kB', perSession && perSession / 1e3),
     amountAtMost('idle process', 90, 'MB', sessions && sessions.idleBytes / 1e6),
-    amountAtMost('hosted server, one of 50', 1_000, 'kB', hosted && hosted / 1e3),
+    amountAtMost('hosted server, one of 50', 500, 'kB', hosted && hosted / 1e3),
   ];
 }
 

@@ -18,7 +18,7 @@ const MOST_REPEATS = 3;
 const READY_TIMEOUT_MS = 180_000;
 /** Seldom enough to cost little, on a way of many seconds. */
 const LOOK_MS = 50;
-const LOOKS_OF_THE_EMPTY = 100;
+const SETTLE_ROUNDS = 12;
 const FIXTURE = 'toolbox';
 const fixtureFile = fileURLToPath(new URL(`../test/fixtures/${FIXTURE}.ts`, import.meta.url));
 
@@ -84,8 +84,7 @@ async function measureBoots(
   const start = () => lab.startHost(`hosting-${provider}`, engine);
 
   const empty = await start();
-  // What the questions below load and leave behind is there without servers too.
-  for (let look = 0; look < LOOKS_OF_THE_EMPTY; look++) await until(empty, 0, isReady);
+  await until(empty, 0, isReady);
   const emptyBytes = await settledBytes(empty);
   for (let number = 1; number <= servers; number++) {
     await ask(empty, 'POST', { ...server, name: `${provider}-${number}` });
@@ -95,7 +94,6 @@ async function measureBoots(
 
   const ready: number[] = [];
   const connected: number[] = [];
-  const bytes: number[] = [];
   for (let repeat = 1; repeat <= Math.min(startRepeats, MOST_REPEATS); repeat++) {
     progress(`hosting/${provider}, start ${repeat}`);
     const startedAt = performance.now();
@@ -104,13 +102,18 @@ async function measureBoots(
     ready.push(performance.now() - startedAt);
     await until(host, servers, isConnected);
     connected.push(performance.now() - startedAt);
-    bytes.push(await settledBytes(host));
     await host.stop();
   }
-  return {
-    ...{ provider, servers, readyMs: median(ready) ?? 0, connectedMs: median(connected) ?? 0 },
-    bytesPerServer: ((median(bytes) ?? 0) - emptyBytes) / servers,
-  };
+  const connectedMs = median(connected) ?? 0;
+
+  progress(`hosting/${provider}, memory`);
+  const undisturbed = await start();
+  // Looking leaves garbage behind, more with every server: here they are left alone until they are there.
+  await delay(2 * connectedMs);
+  await until(undisturbed, servers, isConnected);
+  const bytesPerServer = ((await settledBytes(undisturbed)) - emptyBytes) / servers;
+  await undisturbed.stop();
+  return { provider, servers, readyMs: median(ready) ?? 0, connectedMs, bytesPerServer };
 }
 
 /** Of a server, what is looked at. */
@@ -147,11 +150,11 @@ async function ask({ baseUrl }: Host, method: string, body?: object): Promise<un
   return JSON.parse(text);
 }
 
-/** Memory of the process alone, after garbage was collected. */
+/** Memory of the process alone, when garbage was collected and its place was given back, which takes some seconds. */
 async function settledBytes({ pid }: Host): Promise<number> {
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < SETTLE_ROUNDS; round++) {
     process.kill(pid, 'SIGUSR2');
-    await delay(300);
+    await delay(1_000);
   }
   return residentBytes(pid);
 }
