@@ -168,6 +168,15 @@ export class HostingSite implements AsyncDisposable {
     return found.map(({ Id }) => Id);
   }
 
+  /** Settles when there is none of this server any more. */
+  async withoutContainer(server: string): Promise<void> {
+    for (const deadline = Date.now() + PATIENCE_MS; ; await delay(LOOK_MS)) {
+      const left = await this.containers(server);
+      if (left.length === 0) return;
+      if (Date.now() > deadline) throw new Error(`There is still a container: ${left.join(', ')}`);
+    }
+  }
+
   async volumes(): Promise<string[]> {
     const query = { filters: this.labelled() };
     const { Volumes } = await this.docker<{ Volumes: { Name: string }[] | null }>('GET', '/volumes', query);
