@@ -55,8 +55,8 @@ export async function runLoop(options: LoopOptions): Promise<ChatResult> {
       // A conversation in which a call has no result cannot be gone on with, so those that are not run get one too.
       const records =
         end === undefined
-          ? await Promise.all(calls.map((call) => run(call, step, tools, options)))
-          : calls.map((call) => leaveOut(call, step, tools, whyNotRun(end, maxSteps)));
+          ? await Promise.all(calls.map((call) => run(call, step, options)))
+          : calls.map((call) => leaveOut(call, step, toolOf(call, options), whyNotRun(end, maxSteps)));
       toolCalls.push(...records);
       join({
         role: 'user',
@@ -91,14 +91,10 @@ function whyNotRun(end: ChatResult['stopReason'], maxSteps: number): string {
   return 'The tool was not called.';
 }
 
-async function run(
-  call: ToolCall,
-  step: number,
-  tools: readonly AgentTool[],
-  { toolbox, signal, onEvent = () => {}, ...options }: LoopOptions,
-): Promise<ToolCallRecord> {
+async function run(call: ToolCall, step: number, options: LoopOptions): Promise<ToolCallRecord> {
+  const { toolbox, signal, onEvent = () => {} } = options;
   const { maxResultCharacters = DEFAULT_MAX_RESULT_CHARACTERS } = options;
-  const tool = tools.find(({ name }) => name === call.name);
+  const tool = toolOf(call, options);
   const start = startOf(call, step, tool);
   onEvent({ type: 'tool_start', call: start });
   const startedAt = performance.now();
@@ -119,8 +115,12 @@ async function run(
   return end(resultContent(outcome, maxResultCharacters), outcome.isError === true, outcome);
 }
 
-function leaveOut(call: ToolCall, step: number, tools: readonly AgentTool[], why: string): ToolCallRecord {
-  const tool = tools.find(({ name }) => name === call.name);
+/** As the tools are now: those that the model was offered may be gone. */
+function toolOf({ name }: ToolCall, { toolbox, allows = () => true }: LoopOptions): AgentTool | undefined {
+  return toolbox.tools().find((tool) => tool.name === name && allows(tool));
+}
+
+function leaveOut(call: ToolCall, step: number, tool: AgentTool | undefined, why: string): ToolCallRecord {
   const content = failureContent(why);
   return { ...startOf(call, step, tool), content, isError: true, outcome: undefined, durationMs: 0 };
 }

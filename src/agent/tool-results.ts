@@ -97,7 +97,7 @@ function cut(items: readonly ResultContent[], maxCharacters: number): ResultCont
       continue;
     }
     const shown = head(item.text, left);
-    left -= shown.length;
+    left = shown.length < item.text.length ? 0 : left - shown.length;
     missing += item.text.length - shown.length;
     if (shown !== '') kept.push(text(shown));
   }

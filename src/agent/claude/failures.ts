@@ -14,12 +14,13 @@ export function claudeFailure({ default: sdk }: Sdk, error: unknown, baseUrl: st
     return fail('model_unavailable', `Claude's API cannot be reached at ${baseUrl}: ${reasonOf(error)}`);
   }
   if (error instanceof sdk.APIError) {
-    const { status, type } = error;
+    const { status, type, apiMessage } = error;
+    const what =
+      apiMessage === null ? message : `${apiMessage} (${[status, type].filter(Boolean).join(' ')})`;
     const isPassing = status === undefined ? passing.has(type) : status === 429 || status >= 500;
-    if (isPassing) return fail('model_unavailable', `Claude's API failed: ${message}`);
-    const isKey = status === 401 || status === 403;
-    const advice = isKey ? ' Check the API key.' : '';
-    return fail('model_refused', `Claude's API does not take the request: ${message}${advice}`);
+    if (isPassing) return fail('model_unavailable', `Claude's API failed: ${what}`);
+    const advice = status === 401 || status === 403 ? '. Check the API key' : '';
+    return fail('model_refused', `Claude's API does not take the request: ${what}${advice}`);
   }
   if (message.includes('authentication method')) {
     return fail('invalid_config', 'There is no key for Claude: set ANTHROPIC_API_KEY, or give `apiKey`.');
