@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
-import { SwitchboardError } from '../errors.ts';
 import { writeCalls, writePlainCalls } from './call-records.ts';
+import { behind, cursorOf } from './cursor.ts';
 import type { Database } from './database.ts';
 import { storableName } from './text.ts';
-import type { CallFilter, CallPage, CallRecord, CallRow, PlainCalls } from './types.ts';
+import type { CallFilter, CallPage, CallRecord, PlainCalls } from './types.ts';
 
 const DELETE_BATCH = 5_000;
 
@@ -24,7 +24,7 @@ export class Calls {
 
   list(projectId: string, filter: CallFilter): Promise<CallPage> {
     const { server, tool, status, since, until, limit } = filter;
-    const after = filter.cursor === undefined ? undefined : parseCursor(filter.cursor);
+    const after = filter.cursor === undefined ? undefined : behind(filter.cursor, 'created_at');
     return this.database.run(async (queries) => {
       let query = queries.selectFrom('agent_run_tool_calls').selectAll().where('project_id', '=', projectId);
       if (server !== undefined) query = query.where('server_name', '=', storableName(server));
@@ -34,16 +34,16 @@ export class Calls {
       if (status !== undefined && status !== 'ok') query = query.where('status', '!=', 'ok');
       if (since !== undefined) query = query.where('created_at', '>=', since);
       if (until !== undefined) query = query.where('created_at', '<', until);
-      if (after !== undefined) {
-        query = query.where(sql<boolean>`(created_at, id) < (${after.time}::timestamptz, ${after.id}::uuid)`);
-      }
+      if (after !== undefined) query = query.where(after);
       const rows = await query
         .orderBy('created_at', 'desc')
         .orderBy('id', 'desc')
         .limit(limit + 1)
         .execute();
       const calls = rows.slice(0, limit);
-      return { calls, nextCursor: rows.length > limit ? cursorOf(calls.at(-1)!) : undefined };
+      const last = calls.at(-1);
+      const hasMore = rows.length > limit && last !== undefined;
+      return { calls, nextCursor: hasMore ? cursorOf({ time: last.created_at, id: last.id }) : undefined };
     });
   }
 
@@ -76,18 +76,4 @@ export class Calls {
     );
     return Number(numAffectedRows);
   }
-}
-
-function cursorOf({ created_at, id }: CallRow): string {
-  return Buffer.from(`${created_at.toISOString()} ${id}`).toString('base64url');
-}
-
-function parseCursor(cursor: string): { time: string; id: string } {
-  const found = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) ([\da-f-]{36})$/.exec(
-    Buffer.from(cursor, 'base64url').toString(),
-  );
-  if (found !== null && !Number.isNaN(Date.parse(found[1]!))) return { time: found[1]!, id: found[2]! };
-  throw new SwitchboardError('invalid_input', 'The cursor is not one that was given out.', {
-    data: { problems: [{ path: 'cursor', message: 'Take it from next_cursor of a page, or leave it out.' }] },
-  });
 }

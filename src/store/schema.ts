@@ -29,21 +29,26 @@ interface AgentRunMessages {
   created_at: Generated<Timestamp>;
   id: Generated<string>;
   position: number;
-  role: string;
+  role: 'user' | 'assistant';
   run_id: string;
 }
 
 interface AgentRuns {
   error: string | null;
+  error_code: string | null;
   finished_at: Timestamp | null;
   id: Generated<string>;
   input: Json | null;
   model: string;
   output: Json | null;
   project_id: string;
+  seen_at: Generated<Timestamp>;
   started_at: Generated<Timestamp>;
-  status: string;
+  status: 'running' | 'completed' | 'failed' | 'cancelled';
+  steps: Generated<number>;
+  stop_reason: string | null;
   system: string | null;
+  tools: Json | null;
   usage: Json | null;
 }
 

@@ -12,6 +12,7 @@ import { Listener } from './listener.ts';
 import { migrate } from './migrate.ts';
 import { Products } from './products.ts';
 import { Projects } from './projects.ts';
+import { Runs } from './runs.ts';
 import { Secrets } from './secrets.ts';
 import { ServerRows } from './servers.ts';
 import { setSwitch } from './switches.ts';
@@ -65,6 +66,7 @@ async function connect(
   const products = new Products(database);
   const secrets = new Secrets(database, keyring);
   const calls = new Calls(database);
+  const runs = new Runs(database);
   try {
     await secrets.warnOfMissingKeys(events.warned);
   } catch (error) {
@@ -109,7 +111,13 @@ async function connect(
     recordCalls: (records) => calls.record(records),
     recordPlainCalls: (plain) => calls.recordPlain(plain),
     calls: (...question) => calls.list(...question),
-    deleteOldCalls: () => calls.deleteOld(),
+    deleteOldCalls: async () => (await calls.deleteOld()) + (await runs.deleteOld()),
+    createRun: (run) => runs.create(run),
+    addRunMessages: (...added) => runs.addMessages(...added),
+    seeRuns: (ids) => runs.see(ids),
+    finishRun: (...end) => runs.finish(...end),
+    runs: (...question) => runs.list(...question),
+    run: (...question) => runs.get(...question),
     async close() {
       followers.clear();
       const released = [...locks].map((lock) => lock.release());

@@ -170,6 +170,57 @@ export interface CallPage {
   nextCursor: string | undefined;
 }
 
+export type RunRow = Selectable<DB['agent_runs']>;
+export type RunMessageRow = Selectable<DB['agent_run_messages']>;
+
+/** A run of an agent that begins. */
+export interface NewRun {
+  /** A uuid. */
+  id: string;
+  projectId: string;
+  model: string;
+  system: string | null;
+  /** Names and patterns of the tools that it may use; null is all. */
+  tools: readonly string[] | null;
+  /** What was asked, as JSON. */
+  input: unknown;
+}
+
+export interface RunMessage {
+  /** A uuid. */
+  id: string;
+  /** From 0, in the order of the conversation. */
+  position: number;
+  role: RunMessageRow['role'];
+  /** As JSON. */
+  content: unknown;
+}
+
+/** What a run came to. */
+export interface RunEnd {
+  status: Exclude<RunRow['status'], 'running'>;
+  /** As JSON. */
+  output: unknown;
+  usage: object | null;
+  steps: number;
+  stopReason: string | null;
+  error: { code: string; message: string } | null;
+}
+
+export interface RunPage {
+  /** Newest first. */
+  runs: RunRow[];
+  nextCursor: string | undefined;
+}
+
+export interface RunDetails {
+  run: RunRow;
+  /** In the order of the conversation. */
+  messages: RunMessageRow[];
+  /** Oldest first. */
+  calls: CallRow[];
+}
+
 /**
  * What is kept in the database. A change is there when its promise settles. An `expectedVersion` that is not the one of
  * the row makes a change fail (`version_conflict`); undefined stands for any.
@@ -245,8 +296,18 @@ export interface Store {
   recordCalls(calls: readonly CallRecord[]): Promise<void>;
   recordPlainCalls(calls: PlainCalls): Promise<void>;
   calls(projectId: string, filter: CallFilter): Promise<CallPage>;
-  /** Deletes what is older than its project keeps it, and tells how many. */
+  /** Deletes calls, and runs, that are older than their project keeps them, and tells how many. */
   deleteOldCalls(): Promise<number>;
+
+  createRun(run: NewRun): Promise<void>;
+  /** A message that is there already is left as it is; those of a run that is gone are left out. */
+  addRunMessages(runId: string, messages: readonly RunMessage[]): Promise<void>;
+  /** Whoever does these runs is still there. A run that nobody sees for long is shown as failed. */
+  seeRuns(ids: readonly string[]): Promise<void>;
+  /** What a run came to is written once. */
+  finishRun(id: string, end: RunEnd): Promise<void>;
+  runs(projectId: string, filter: { limit: number; cursor?: string | undefined }): Promise<RunPage>;
+  run(projectId: string, id: string): Promise<RunDetails | undefined>;
 
   close(): Promise<void>;
 }

@@ -19,6 +19,8 @@ const narrower = Object.entries({
   'kb.agent_workspaces.resource_limits': 'Generated<Record<string, unknown>>',
   'kb.agent_workspaces.mcp_config': 'Generated<Record<string, unknown>>',
   'kb.agent_workspaces.metadata': 'Generated<Record<string, unknown>>',
+  'kb.agent_runs.status': "'running' | 'completed' | 'failed' | 'cancelled'",
+  'kb.agent_run_messages.role': "'user' | 'assistant'",
   'kb.agent_run_tool_calls.status': "'ok' | 'tool_error' | 'error' | 'timeout' | 'cancelled'",
 }).map(([column, type]) => [column, new RawExpressionNode(type)] as const);
 

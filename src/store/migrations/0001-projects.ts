@@ -68,14 +68,21 @@ CREATE TABLE kb.switches (
 CREATE TABLE kb.agent_runs (
   id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
   project_id uuid NOT NULL REFERENCES kb.projects ON DELETE CASCADE,
-  status text NOT NULL,
+  status text NOT NULL CHECK (status IN ('running', 'completed', 'failed', 'cancelled')),
   model text NOT NULL,
   system text,
+  -- Names and patterns of the tools that it may use; NULL: all.
+  tools jsonb,
   input jsonb,
   output jsonb,
   usage jsonb,
+  steps integer NOT NULL DEFAULT 0,
+  stop_reason text,
+  error_code text,
   error text,
   started_at timestamptz(3) NOT NULL DEFAULT now(),
+  -- When its process was last there. One that is still to finish, and was not seen for long, is lost.
+  seen_at timestamptz(3) NOT NULL DEFAULT now(),
   finished_at timestamptz(3)
 );
 CREATE INDEX agent_runs_of_project ON kb.agent_runs (project_id, started_at DESC, id DESC);
@@ -84,7 +91,7 @@ CREATE TABLE kb.agent_run_messages (
   id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
   run_id uuid NOT NULL REFERENCES kb.agent_runs ON DELETE CASCADE,
   position integer NOT NULL,
-  role text NOT NULL,
+  role text NOT NULL CHECK (role IN ('user', 'assistant')),
   content jsonb NOT NULL,
   created_at timestamptz(3) NOT NULL DEFAULT now(),
   UNIQUE (run_id, position)

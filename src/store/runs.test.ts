@@ -1,0 +1,204 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectTo, freshDatabase, type TestDatabase } from '../../test/helpers/database.ts';
+import { openTestStore } from '../../test/helpers/store.ts';
+import type { CallRecord, NewRun, RunEnd } from './types.ts';
+
+let database: TestDatabase;
+let store: Awaited<ReturnType<typeof openTestStore>>;
+let count = 0;
+
+beforeAll(async () => {
+  database = await freshDatabase();
+  store = await openTestStore({ url: database.url });
+});
+afterAll(async () => {
+  await store[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+});
+
+const newProject = async () => (await store.createProject({ name: `project-${++count}` })).id;
+
+async function newRun(projectId: string, more: Partial<NewRun> = {}): Promise<string> {
+  const id = randomUUID();
+  await store.createRun({
+    ...{ id, projectId, model: 'a-model', system: null, tools: null, input: 'What time is it?' },
+    ...more,
+  });
+  return id;
+}
+
+const completed: RunEnd = {
+  status: 'completed',
+  output: 'It is noon.',
+  usage: { input_tokens: 3 },
+  steps: 2,
+  stopReason: 'end',
+  error: null,
+};
+
+function call(projectId: string, more: Partial<CallRecord>): CallRecord {
+  return {
+    ...{ id: randomUUID(), projectId, client: 'chat', method: 'tools/call', server: 'time', replica: 1 },
+    ...{ tool: 'now', status: 'ok', durationMs: 1, inputBytes: 2, outputBytes: 3, error: null },
+    ...{ input: '{"zone":"UTC"}', output: '{"content":[]}', startedAt: new Date() },
+    ...more,
+  };
+}
+
+/** As if the process that did it had not been there for so long. */
+async function unseen(id: string, seconds: number): Promise<void> {
+  await using client = await connectTo(database.name);
+  await client.query('UPDATE kb.agent_runs SET seen_at = now() - make_interval(secs => $2) WHERE id = $1', [
+    id,
+    seconds,
+  ]);
+}
+
+describe('runs', () => {
+  it('are there when they begin, and have what they came to when they end', async () => {
+    const projectId = await newProject();
+    const id = await newRun(projectId, { system: 'Be brief.', tools: ['time__*'] });
+    const begun = await store.run(projectId, id);
+    expect(begun).toEqual({
+      run: {
+        ...{ id, project_id: projectId, status: 'running', model: 'a-model', system: 'Be brief.' },
+        ...{ tools: ['time__*'], input: 'What time is it?', output: null, usage: null, steps: 0 },
+        ...{ stop_reason: null, error_code: null, error: null, finished_at: null },
+        ...{ started_at: expect.any(Date), seen_at: expect.any(Date) },
+      },
+      messages: [],
+      calls: [],
+    });
+    await store.finishRun(id, completed);
+    // What it came to is not changed any more.
+    await store.finishRun(id, { ...completed, status: 'cancelled', output: null });
+    expect((await store.run(projectId, id))?.run).toMatchObject({
+      ...{ status: 'completed', output: 'It is noon.', usage: { input_tokens: 3 }, steps: 2 },
+      ...{ stop_reason: 'end', error: null, finished_at: expect.any(Date) },
+    });
+  });
+
+  it('say why they failed', async () => {
+    const projectId = await newProject();
+    const id = await newRun(projectId);
+    const error = { code: 'call_timeout', message: 'Too \0late.' };
+    const nothing = { output: null, usage: null, stopReason: null };
+    await store.finishRun(id, { ...completed, ...nothing, status: 'failed', error });
+    const row = { status: 'failed', error_code: 'call_timeout', error: 'Too late.', output: null };
+    expect((await store.run(projectId, id))?.run).toMatchObject(row);
+  });
+
+  it('have their messages in order, each once, and the tool calls that were made in them', async () => {
+    const projectId = await newProject();
+    const id = await newRun(projectId);
+    const asked = {
+      id: randomUUID(),
+      position: 0,
+      role: 'user' as const,
+      content: [{ text: 'ü \0 \ud83d' }],
+    };
+    const said = { id: randomUUID(), position: 1, role: 'assistant' as const, content: [{ text: 'hm' }] };
+    await store.addRunMessages(id, [asked]);
+    await store.addRunMessages(id, [said, asked]);
+    const inRun = { runId: id, messageId: said.id, step: 1 };
+    const [second, first] = [new Date(), new Date(Date.now() - 1_000)];
+    await store.recordCalls([
+      call(projectId, { ...inRun, tool: 'second', startedAt: second }),
+      call(projectId, { ...inRun, tool: 'first', startedAt: first }),
+      call(projectId, { tool: 'of nobody' }),
+    ]);
+    const details = (await store.run(projectId, id))!;
+    expect(details.messages).toMatchObject([
+      { id: asked.id, run_id: id, position: 0, role: 'user', content: [{ text: 'ü  \ufffd' }] },
+      { id: said.id, run_id: id, position: 1, role: 'assistant', content: [{ text: 'hm' }] },
+    ]);
+    expect(details.calls.map(({ tool_name, message_id, step }) => [tool_name, message_id, step])).toEqual([
+      ['first', said.id, 1],
+      ['second', said.id, 1],
+    ]);
+    expect(details.calls[0]).toMatchObject({ run_id: id, input: { zone: 'UTC' }, output: { content: [] } });
+  });
+
+  it('come in pages, newest first, each once, also where many have one time', async () => {
+    const projectId = await newProject();
+    const ids = await Promise.all(Array.from({ length: 7 }, () => newRun(projectId)));
+    await newRun(await newProject());
+    await using client = await connectTo(database.name);
+    await client.query(
+      `UPDATE kb.agent_runs SET started_at = timestamptz '2026-01-01' + make_interval(secs => n / 3)
+       FROM unnest($1::uuid[]) WITH ORDINALITY AS listed (id, n) WHERE agent_runs.id = listed.id`,
+      [ids],
+    );
+    const seen = [];
+    let cursor: string | undefined;
+    do {
+      const page = await store.runs(projectId, { limit: 3, cursor });
+      seen.push(...page.runs);
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    expect(seen.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+    const times = seen.map(({ started_at }) => started_at.getTime());
+    expect(times).toEqual(times.toSorted((left, right) => right - left));
+    await expect(store.runs(projectId, { limit: 1, cursor: 'nonsense' })).rejects.toMatchObject({
+      code: 'invalid_input',
+    });
+  });
+
+  it('whose process is gone are shown as failed; those that are seen go on', async () => {
+    const projectId = await newProject();
+    const [gone, here, done] = [await newRun(projectId), await newRun(projectId), await newRun(projectId)];
+    await store.finishRun(done, completed);
+    for (const id of [gone, here, done]) await unseen(id, 120);
+    await store.seeRuns([here]);
+    const statuses = (await store.runs(projectId, { limit: 10 })).runs.map(({ id, status }) => [id, status]);
+    expect(Object.fromEntries(statuses)).toEqual({
+      [gone]: 'failed',
+      [here]: 'running',
+      [done]: 'completed',
+    });
+    const { run } = (await store.run(projectId, gone))!;
+    expect(run).toMatchObject({ status: 'failed', error: expect.stringContaining('in the middle') });
+    expect(run.finished_at).toEqual(run.seen_at);
+  });
+
+  it('are found in their project only, and by an id only', async () => {
+    const projectId = await newProject();
+    const id = await newRun(projectId);
+    expect(await store.run(await newProject(), id)).toBe(undefined);
+    expect(await store.run(projectId, randomUUID())).toBe(undefined);
+    expect(await store.run(projectId, 'no id')).toBe(undefined);
+  });
+
+  it('that go with their project take no messages any more', async () => {
+    const projectId = await newProject();
+    const id = await newRun(projectId);
+    await store.deleteProject(projectId, undefined);
+    await store.addRunMessages(id, [{ id: randomUUID(), position: 0, role: 'user', content: [] }]);
+    await store.finishRun(id, completed);
+    expect(await store.run(projectId, id)).toBe(undefined);
+  });
+
+  it('are deleted with all that is in them when they are older than their project keeps records', async () => {
+    const [month, forever] = await Promise.all([newProject(), newProject()]);
+    await store.changeProject(forever, { retention_days: null }, undefined);
+    const [old, kept, fresh] = [await newRun(month), await newRun(forever), await newRun(month)];
+    await using client = await connectTo(database.name);
+    await client.query(
+      "UPDATE kb.agent_runs SET started_at = now() - interval '31 days' WHERE id = ANY($1)",
+      [[old, kept]],
+    );
+    await store.addRunMessages(old, [{ id: randomUUID(), position: 0, role: 'user', content: [] }]);
+    expect(await store.deleteOldCalls()).toBe(1);
+    expect(await store.run(month, old)).toBe(undefined);
+    expect((await client.query('SELECT FROM kb.agent_run_messages WHERE run_id = $1', [old])).rowCount).toBe(
+      0,
+    );
+    for (const [project, id] of [
+      [forever, kept],
+      [month, fresh],
+    ] as const) {
+      expect((await store.run(project, id))?.run.id).toBe(id);
+    }
+  });
+});

@@ -1,0 +1,160 @@
+import { type Selectable, sql } from 'kysely';
+import { behind, cursorOf } from './cursor.ts';
+import type { Database } from './database.ts';
+import type { DB } from './schema.ts';
+import { isUuid, storableJson, storableText } from './text.ts';
+import type { NewRun, RunDetails, RunEnd, RunMessage, RunPage, RunRow } from './types.ts';
+
+const DELETE_BATCH = 1_000;
+
+/** A process that is there says so far more often than that. */
+const lost = sql<boolean>`status = 'running' AND seen_at < now() - interval '90 seconds'`;
+
+/** Runs of agents, with what was said and done in them. */
+export class Runs {
+  private readonly database: Database;
+
+  constructor(database: Database) {
+    this.database = database;
+  }
+
+  async create({ id, projectId, model, system, tools, input }: NewRun): Promise<void> {
+    await this.database.run((queries) =>
+      queries
+        .insertInto('agent_runs')
+        .values({
+          ...{ id, project_id: projectId, status: 'running', model: storableText(model) },
+          system: system === null ? null : storableText(system),
+          tools: tools === null ? null : jsonOf(tools),
+          input: jsonOf(input),
+        })
+        .execute(),
+    );
+  }
+
+  /** One that is there already is left as it is. Those of a run that is gone are left out. */
+  async addMessages(runId: string, messages: readonly RunMessage[]): Promise<void> {
+    if (messages.length === 0) return;
+    const rows = jsonOf(messages);
+    await this.database.run((queries) =>
+      sql`
+        WITH run AS MATERIALIZED (SELECT id FROM kb.agent_runs WHERE id = ${runId} FOR KEY SHARE)
+        INSERT INTO kb.agent_run_messages (id, run_id, position, role, content)
+        SELECT message.id, run.id, message.position, message.role, message.content
+        FROM run, json_to_recordset(${rows}::json) AS message (id uuid, position integer, role text, content jsonb)
+        ON CONFLICT (id) DO NOTHING
+      `.execute(queries),
+    );
+  }
+
+  async see(ids: readonly string[]): Promise<void> {
+    await this.database.run((queries) =>
+      queries
+        .updateTable('agent_runs')
+        .set({ seen_at: sql<Date>`now()` })
+        .where('id', 'in', ids)
+        .where('status', '=', 'running')
+        .execute(),
+    );
+  }
+
+  /** Only once: what it came to is not changed any more. */
+  async finish(id: string, end: RunEnd): Promise<void> {
+    const { status, output, usage, steps, stopReason, error } = end;
+    await this.database.run((queries) =>
+      queries
+        .updateTable('agent_runs')
+        .set({
+          ...{ status, steps, stop_reason: stopReason },
+          output: output === null ? null : jsonOf(output),
+          usage: usage === null ? null : jsonOf(usage),
+          error_code: error?.code ?? null,
+          error: error === null ? null : storableText(error.message),
+          ...{ seen_at: sql<Date>`now()`, finished_at: sql<Date>`now()` },
+        })
+        .where('id', '=', id)
+        .where('status', '=', 'running')
+        .execute(),
+    );
+  }
+
+  list(
+    projectId: string,
+    { limit, cursor }: { limit: number; cursor?: string | undefined },
+  ): Promise<RunPage> {
+    const after = cursor === undefined ? undefined : behind(cursor, 'started_at');
+    return this.database.run(async (queries) => {
+      let query = queries
+        .selectFrom('agent_runs')
+        .selectAll()
+        .select(lost.as('is_lost'))
+        .where('project_id', '=', projectId);
+      if (after !== undefined) query = query.where(after);
+      const rows = await query
+        .orderBy('started_at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(limit + 1)
+        .execute();
+      const runs = rows.slice(0, limit).map(settled);
+      const last = runs.at(-1);
+      const hasMore = rows.length > limit && last !== undefined;
+      return { runs, nextCursor: hasMore ? cursorOf({ time: last.started_at, id: last.id }) : undefined };
+    });
+  }
+
+  async get(projectId: string, id: string): Promise<RunDetails | undefined> {
+    if (!isUuid(id)) return undefined;
+    return this.database.readTogether(async (queries) => {
+      const row = await queries
+        .selectFrom('agent_runs')
+        .selectAll()
+        .select(lost.as('is_lost'))
+        .where('project_id', '=', projectId)
+        .where('id', '=', id)
+        .executeTakeFirst();
+      if (row === undefined) return undefined;
+      const messages = await queries
+        .selectFrom('agent_run_messages')
+        .selectAll()
+        .where('run_id', '=', id)
+        .orderBy('position')
+        .execute();
+      const calls = await queries
+        .selectFrom('agent_run_tool_calls')
+        .selectAll()
+        .where('run_id', '=', id)
+        .orderBy('created_at')
+        .orderBy('id')
+        .execute();
+      return { run: settled(row), messages, calls };
+    });
+  }
+
+  /** Those that are older than their projects keep records, with all that is in them. */
+  async deleteOld(): Promise<number> {
+    for (let total = 0; ; ) {
+      const { numAffectedRows } = await this.database.run((queries) =>
+        sql`
+          DELETE FROM kb.agent_runs WHERE id IN (
+            SELECT run.id FROM kb.agent_runs AS run JOIN kb.projects AS project ON project.id = run.project_id
+            WHERE run.started_at < now() - make_interval(days => project.retention_days)
+            LIMIT ${DELETE_BATCH}
+          )
+        `.execute(queries),
+      );
+      total += Number(numAffectedRows);
+      if (Number(numAffectedRows) < DELETE_BATCH) return total;
+    }
+  }
+}
+
+/** A run whose process went away without a word has failed, and nobody was there to write that down. */
+function settled({ is_lost, ...run }: Selectable<DB['agent_runs']> & { is_lost: boolean }): RunRow {
+  if (!is_lost) return run;
+  const error = 'Switchboard ended in the middle of it.';
+  return { ...run, status: 'failed', error_code: 'internal', error, finished_at: run.seen_at };
+}
+
+function jsonOf(value: unknown): string {
+  return storableJson(JSON.stringify(value));
+}
