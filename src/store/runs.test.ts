@@ -126,7 +126,7 @@ describe('runs', () => {
     await newRun(await newProject());
     await using client = await connectTo(database.name);
     await client.query(
-      `UPDATE kb.agent_runs SET started_at = timestamptz '2026-01-01' + make_interval(secs => n / 3)
+      `UPDATE kb.agent_runs SET started_at = date_trunc('minute', now()) - make_interval(secs => n / 3)
        FROM unnest($1::uuid[]) WITH ORDINALITY AS listed (id, n) WHERE agent_runs.id = listed.id`,
       [ids],
     );

@@ -78,7 +78,7 @@ export class Runs {
     );
   }
 
-  list(
+  async list(
     projectId: string,
     { limit, cursor }: { limit: number; cursor?: string | undefined },
   ): Promise<RunPage> {
