@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { HostedView } from '../../src/api/hosted-views.ts';
+import { fixtureServer } from '../helpers/servers.ts';
 import { isReady, sharedHostingSite, sharedProcessSite } from './hosting-site.ts';
 
 describe('the status of a server in a sandbox', { timeout: 120_000 }, () => {
@@ -94,18 +95,25 @@ describe.concurrent('the log', () => {
 
   it('is followed live, over restarts, until the server is removed', async () => {
     const site = await open();
-    const { id } = await site.host(site.process('crashing', { MOOD: 'environment-of-the-server' }));
+    const { command, args } = fixtureServer('crashing');
+    const { id } = await site.host({
+      provider: 'process',
+      command: 'sh',
+      args: ['-c', 'echo "begins with $TOKEN" >&2; exec "$0" "$@"', command, ...args],
+      environment: { TOKEN: 'secret-of-the-server' },
+    });
     const stream = await site.followLog(id);
     const line = (fits: RegExp) =>
       stream.events.first(({ event, data = '' }) => event === 'line' && fits.test(data));
     await line(/runs \(process/);
+    await line(/begins with \*\*\*"/);
     await site.call(id, 'tools/call', { name: 'crash' });
     await line(/FATAL: out of luck/);
     await line(/exited with code 70/);
     await site.reaches(id, ({ restart_count }) => restart_count === 1);
     expect(await site.remove(id)).toMatchObject({ status: 204 });
     await stream.ended;
-    expect(JSON.stringify(stream.events.items)).not.toContain('environment-of-the-server');
+    expect(JSON.stringify(stream.events.items)).not.toContain('secret-of-the-server');
   });
 });
 

@@ -132,10 +132,10 @@ describe.concurrent('a server that ends by itself', { timeout: 120_000 }, () => 
     expect(
       site.site.switchboard.events.filter(({ message }) => /"loops" exited/.test(String(message))),
     ).toHaveLength(4);
-    // Whoever calls meanwhile is told at once, and when to try again.
+    // Whoever calls meanwhile is told at once.
     expect(await site.call(id, 'tools/list')).toMatchObject({
       status: 503,
-      body: { error: { code: 'server_unavailable' } },
+      body: { error: { code: 'server_unavailable', details: { server: 'loops', exitCode: 3 } } },
     });
 
     // The second pause.
