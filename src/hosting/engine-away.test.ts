@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { EngineLikeDriver, Ground, probe, quick, type Watched } from '../../test/helpers/supervised.ts';
+import type { Driver } from './driver.ts';
 
 async function onEngine() {
   const ground = await Ground.make();
@@ -166,6 +167,17 @@ describe('what survived', () => {
     expect(first.changes.items).toHaveLength(length);
   });
 
+  it('is spoken with no more by whoever let go of it', async () => {
+    await using made = await onEngine();
+    const first = made.supervise();
+    const server = probe();
+    first.supervisor.apply([server]);
+    const speech = await first.speak(server.id);
+    first.supervisor.release();
+    expect((await speech.ended).message).toBe('The server is run by another Switchboard now.');
+    expect(made.ground.running).toHaveLength(1);
+  });
+
   it('is nothing of what no driver could adopt', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
@@ -227,6 +239,31 @@ describe('a start that takes long', () => {
     await stopped;
     expect(made.driver.aborted).toBe(3);
     expect(made.ground.running).toEqual([]);
+  });
+
+  it('and cannot be aborted is told of, also where it was switched off and on again meanwhile', async () => {
+    await using ground = await Ground.make();
+    const gate = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const deaf: Driver = {
+      provider: 'docker',
+      unavailable: async () => undefined,
+      async start(spec, events) {
+        begun.resolve();
+        await gate.promise;
+        return ground.processes.start(spec, events, new AbortController().signal);
+      },
+    };
+    const watched = ground.supervise({}, [deaf]);
+    const server = probe();
+    watched.supervisor.apply([server]);
+    await begun.promise;
+    watched.supervisor.apply([{ ...server, enabled: false }]);
+    watched.supervisor.apply([server]);
+    gate.resolve();
+    await watched.untilStatus(server.id, 'ready');
+    expect(await watched.runs.first((id) => id === server.id)).toBe(server.id);
+    expect(watched.runs.items).toHaveLength(1);
   });
 
   it('is waited for no longer than that by who wants to speak with it', async () => {

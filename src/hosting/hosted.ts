@@ -166,7 +166,7 @@ export class Hosted {
     const { run } = this;
     if (run?.isAlive && run.canBeReleased) {
       this.run = undefined;
-      run.instance.release?.();
+      run.release();
     }
     this.cease('Another Switchboard takes over.');
   }
@@ -266,7 +266,8 @@ export class Hosted {
   /** Until something happens. A run that lasts ends a crash loop. */
   private async watch(run: Run, signal: AbortSignal): Promise<void> {
     // Something else was wanted for a moment only.
-    if (this.appearance.status !== 'ready' && this.appearance.status !== 'unresponsive')
+    if (!run.isAnnounced) this.announce(run);
+    else if (this.appearance.status !== 'ready' && this.appearance.status !== 'unresponsive')
       this.appearance.show('ready');
     if (this.supply.hasLeftover) return this.supply.clearLeftover(signal);
     if (!this.history.isLoop) return asleep(signal);
@@ -314,6 +315,11 @@ export class Hosted {
     if (this.isRestart) this.history.restarted();
     this.isRestart = false;
     this.settleAsked(undefined);
+    this.announce(run);
+  }
+
+  private announce(run: Run): void {
+    run.isAnnounced = true;
     this.log.add(`runs (${run.driver.provider}, ${run.instance.id})`);
     this.appearance.show('ready');
     this.around.running(this.id);
@@ -405,7 +411,7 @@ export class Hosted {
   private async stopRun(run: Run): Promise<void> {
     run.isStopping = true;
     if (this.fate === 'released' && run.canBeReleased) {
-      run.instance.release?.();
+      run.release();
     } else {
       const { stopGraceMs, restartGraceMs } = this.timing;
       const graceMs = this.fate === 'ending' ? stopGraceMs : restartGraceMs;

@@ -16,16 +16,20 @@ export class Run {
   exit: Exit | undefined;
   /** Whether we ended it: then its exit is no crash. */
   isStopping = false;
+  /** Whether it was told that it runs. */
+  isAnnounced = false;
+  private readonly letGo = Promise.withResolvers<SwitchboardError>();
 
   constructor(driver: Driver, instance: Instance, revision: string, lastLines: LastLines) {
     this.driver = driver;
     this.instance = instance;
     this.revision = revision;
     this.lastLines = lastLines;
-    this.ended = instance.exited.then((exit) => {
+    const exited = instance.exited.then((exit) => {
       this.exit = exit;
       return this.describeEnd(exit);
     });
+    this.ended = Promise.race([exited, this.letGo.promise]);
   }
 
   /** It can be spoken with. */
@@ -40,6 +44,15 @@ export class Run {
   /** Whether it can be left running for somebody else. */
   get canBeReleased(): boolean {
     return this.driver.survivors !== undefined && this.instance.release !== undefined;
+  }
+
+  /** Leaves it running for somebody else. Who speaks with it through us can do so no more. */
+  release(): void {
+    this.isStopping = true;
+    this.instance.release?.();
+    this.letGo.resolve(
+      new SwitchboardError('server_unavailable', 'The server is run by another Switchboard now.'),
+    );
   }
 
   /** Undefined for one that is reached in no way. */
