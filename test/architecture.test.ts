@@ -44,6 +44,11 @@ const rules: Rule[] = [
     'the API owns the interfaces that it needs; app.ts hands it what fits them',
   ),
   only(
+    'agent',
+    ['upstreams', 'catalog', 'channels', 'protocol', 'config', 'errors', 'identity'],
+    'an agent is built on servers, in any process; it needs neither the gateway nor a database',
+  ),
+  only(
     'adk',
     ['agent', 'errors', 'config (types)'],
     'it gives the tools of an agent another shape; how servers are reached is for others',
@@ -80,6 +85,12 @@ const rules: Rule[] = [
     from: '*',
     mustNotImport: (target, found) => target === 'hosting' && unitOf(found.file) !== 'app',
     why: 'whoever hosts servers is handed over by app.ts',
+  },
+  {
+    from: '*',
+    mustNotImport: (target, found) =>
+      target === 'agent' && !['app', 'cli', 'adk'].includes(unitOf(found.file)),
+    why: 'agents use the parts of the gateway, so none of those may use an agent',
   },
   {
     from: '*',

@@ -7,7 +7,6 @@ interface Requirement {
 }
 
 const due = true;
-const later = false;
 
 export const requirements: Requirement[] = [
   // Many servers in one agent
@@ -17,24 +16,20 @@ export const requirements: Requirement[] = [
     due,
     'Each server has a process of its own, known by its name, and its own sequence of request ids.',
   ),
-  row(
-    'M3',
-    later,
-    'The tools of all servers, five of one and one of another, are offered to Claude together.',
-  ),
-  row('M4', later, 'A registry tells which server a tool belongs to; native tools belong to `native`.'),
+  row('M3', due, 'The tools of all servers, five of one and one of another, are offered to Claude together.'),
+  row('M4', due, 'A registry tells which server a tool belongs to; native tools belong to `native`.'),
   row(
     'M5',
-    later,
+    due,
     'When two servers have a tool of the same name, a warning is logged and the later one wins.',
   ),
   row(
     'M6',
-    later,
+    due,
     'A tool call of Claude reaches the server that owns the tool, and its result reaches Claude.',
   ),
-  row('M7', later, 'A native tool runs in the process itself, without any MCP call.'),
-  row('M8', later, 'A call of a tool that nobody has gives Claude the tool result `Unknown tool: {name}`.'),
+  row('M7', due, 'A native tool runs in the process itself, without any MCP call.'),
+  row('M8', due, 'A call of a tool that nobody has gives Claude the tool result `Unknown tool: {name}`.'),
   row(
     'M9',
     due,

@@ -1,0 +1,62 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { isAlive } from '../helpers/processes.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import type { Witness } from '../helpers/witness.ts';
+import { openScene, type Scene } from './scene.ts';
+
+type Host = ChildProcessByStdio<Writable, Readable, null>;
+
+describe('a process with an agent in it', () => {
+  it.each([
+    ['ends by itself', (host: Host) => host.stdin.write('end\n'), [3, null]],
+    ['is told to end', (host: Host) => host.kill('SIGTERM'), [null, 'SIGTERM']],
+    ['is interrupted', (host: Host) => host.kill('SIGINT'), [null, 'SIGINT']],
+  ])('takes its servers with it, also stubborn ones, when it %s', async (_how, end, expected) => {
+    await using scene = await openScene([]);
+    const { host, exited } = await startHost(scene);
+    end(host);
+    expect(await exited).toEqual(expected);
+    await scene.witness.sees('stubborn', 'end');
+    expect(await scene.records()).toEqual([]);
+  });
+
+  it('that is killed leaves a note with which the next agent ends its servers', async () => {
+    await using scene = await openScene([], (witness) => ({
+      servers: { box: fixtureServer('toolbox', witness.env('box')) },
+    }));
+    const { host, exited, pid } = await startHost(scene);
+    host.kill('SIGKILL');
+    await exited;
+    expect(isAlive(pid)).toBe(true);
+    await scene.agent.start();
+    await scene.witness.sees('stubborn', 'end');
+    expect(scene.warnings).toEqual([expect.stringContaining(`They are stopped now: process ${pid}`)]);
+  });
+});
+
+/** Runs a program with an agent that has a server which ends neither with its stdin nor on SIGTERM. */
+async function startHost({
+  witness,
+}: Scene): Promise<{ host: Host; exited: Promise<unknown[]>; pid: number }> {
+  const servers = { stubborn: stubborn(witness) };
+  const host = spawn(
+    process.execPath,
+    [join(import.meta.dirname, 'host-program.ts'), JSON.stringify(servers)],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  );
+  const exited = once(host, 'exit');
+  await once(createInterface({ input: host.stdout }), 'line');
+  const { pid } = await witness.sees('stubborn', 'start');
+  return { host, exited, pid };
+}
+
+function stubborn(witness: Witness) {
+  return fixtureServer('stubborn', witness.env('stubborn'));
+}

@@ -1,0 +1,177 @@
+import { describe, expect, it } from 'vitest';
+import { AiAgent, nativeTool, type ToolCallRecord } from '../../src/agent.ts';
+import { isAlive } from '../helpers/processes.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import type { Witness } from '../helpers/witness.ts';
+import { calls, resultsIn, says } from './messages-api.ts';
+import { openScene } from './scene.ts';
+
+const box = (witness: Witness) => ({ servers: { box: fixtureServer('toolbox', witness.env('box')) } });
+const worker = (witness: Witness) => ({
+  servers: { worker: fixtureServer('counting', witness.env('worker')) },
+});
+
+describe('the start of an agent', () => {
+  it('[M11] starts one server after the other', async () => {
+    await using scene = await openScene([], (witness) => ({
+      servers: {
+        first: fixtureServer('late', witness.env('first')),
+        second: fixtureServer('toolbox', witness.env('second')),
+      },
+    }));
+    const started = scene.agent.start();
+    await scene.witness.sees('first', 'initialize');
+    scene.witness.tell('first', 'answer');
+    await started;
+    await scene.witness.sees('second', 'tools/list');
+    const order = scene.witness.sightings.items.map(({ who, saw }) => `${who} ${saw}`);
+    expect(order.indexOf('first tools/list')).toBeLessThan(order.indexOf('second start'));
+  });
+
+  it('[M11] fails with the first server that fails, and stops those that were started', async () => {
+    await using scene = await openScene([], (witness) => ({
+      servers: {
+        good: fixtureServer('toolbox', witness.env('good')),
+        bad: fixtureServer('dying'),
+        never: fixtureServer('toolbox', witness.env('never')),
+      },
+    }));
+    const failure = { code: 'server_start_failed', message: expect.stringContaining('API_TOKEN is not set') };
+    await expect(scene.agent.start()).rejects.toMatchObject(failure);
+    const { pid } = await scene.witness.sees('good', 'end');
+    expect(isAlive(pid)).toBe(false);
+    expect(await scene.records()).toEqual([]);
+    // A chat tries again, and fails likewise.
+    await expect(scene.agent.chat('hello')).rejects.toMatchObject(failure);
+    await scene.witness.severalOf('good', 'end', 2);
+    expect(scene.witness.seenBy('never', 'start')).toEqual([]);
+    expect(scene.api.requests.items).toEqual([]);
+    expect(await scene.records()).toEqual([]);
+  });
+
+  it('[M13] comes with the first chat, once for all who are first, and serves the later ones', async () => {
+    await using scene = await openScene(
+      (request) => (resultsIn(request).length === 0 ? calls({ name: 'pid' }) : says('done')),
+      box,
+    );
+    const chats = await Promise.all(['a', 'b', 'c'].map((input) => scene.agent.chat(input)));
+    chats.push(await scene.agent.chat('later'));
+    const pids = chats.map(({ toolCalls }) => JSON.stringify(toolCalls[0]?.content));
+    expect(new Set(pids).size).toBe(1);
+    expect(scene.witness.seenBy('box', 'start')).toHaveLength(1);
+  });
+
+  it('is over when the agent is stopped meanwhile, and leaves nothing', async () => {
+    await using scene = await openScene([], (witness) => ({
+      servers: { slow: fixtureServer('late', witness.env('slow')) },
+    }));
+    const chat = scene.agent.chat('hello');
+    const { pid } = await scene.witness.sees('slow', 'initialize');
+    await Promise.all([expect(chat).rejects.toThrow('The agent was stopped.'), scene.agent.stop()]);
+    expect(isAlive(pid)).toBe(false);
+    expect(await scene.records()).toEqual([]);
+  });
+
+  it('refuses a configuration that is wrong', () => {
+    const model = 'claude-stand-in';
+    const other = { name: 'other', turn: () => Promise.reject(new Error('never asked')) };
+    const wrong = { code: 'invalid_config' };
+    expect(() => new AiAgent({ model, servers: { native: { command: 'x' } } })).toThrow(/"native"/);
+    expect(() => new AiAgent({ model, servers: { a: {} } })).toThrow(
+      expect.objectContaining({ ...wrong, message: expect.stringContaining('neither "command"') }),
+    );
+    expect(
+      () => new AiAgent({ model, url: 'http://127.0.0.1:1/mcp', servers: { a: { command: 'x' } } }),
+    ).toThrow(/both `servers` and `url`/);
+    expect(() => new AiAgent({ model: other, apiKey: 'k' })).toThrow(/`apiKey` has no effect/);
+    const unnamed = nativeTool({ name: 'a b', input: {}, run: () => '' });
+    expect(() => new AiAgent({ model, nativeTools: [unnamed] })).toThrow(/cannot be called "a b"/);
+  });
+});
+
+describe('the servers of an agent', () => {
+  it('[P11] are one process each for 100 chats at once', async () => {
+    await using scene = await openScene(
+      (request) =>
+        resultsIn(request).length === 0 ? calls({ name: 'pid' }, { name: 'whoami', id: 'b' }) : says('done'),
+      (witness) => ({
+        servers: {
+          box: fixtureServer('toolbox', witness.env('box')),
+          worker: fixtureServer('counting', witness.env('worker')),
+        },
+      }),
+    );
+    const chats = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => scene.agent.chat(`chat ${index}`)),
+    );
+    const given = chats.map(({ toolCalls }) => JSON.stringify(toolCalls.map(({ content }) => content)));
+    expect(new Set(given).size).toBe(1);
+    expect(scene.witness.seenBy('box', 'start')).toHaveLength(1);
+    expect(scene.witness.seenBy('worker', 'start')).toHaveLength(1);
+  });
+
+  it('that are killed in the middle of a chat give Claude an error, and the next chat works', async () => {
+    await using scene = await openScene((request) => {
+      if (resultsIn(request).length > 0) return says('done');
+      const isWork = JSON.stringify(request.body.messages).includes('work');
+      return calls(isWork ? { name: 'work', input: { text: 'a' } } : { name: 'whoami' });
+    }, worker);
+    // Again and again: who begins a chat does not wait for the time of the next try.
+    for (let round = 1; round <= 3; round++) {
+      const chat = scene.agent.chat('work');
+      const sightings = await scene.witness.severalOf('worker', 'work', round);
+      const { pid } = sightings.at(-1)!;
+      process.kill(pid, 'SIGKILL');
+      const { text, toolCalls } = await chat;
+      expect(text).toBe('done');
+      expect(toolCalls).toMatchObject([{ name: 'work', isError: true }]);
+      expect(textIn(toolCalls[0]!)).toMatch(/worker.*was ended by SIGKILL/);
+      const next = await scene.agent.chat('who is there?');
+      expect(next.toolCalls).toMatchObject([{ name: 'whoami', isError: false }]);
+      expect(JSON.parse(textIn(next.toolCalls[0]!)).pid).not.toBe(pid);
+    }
+  });
+
+  it('that ask something are told that nobody can answer', async () => {
+    await using scene = await openScene(
+      [calls({ name: 'ask', input: { about: 'salt?' } }), says('done')],
+      (witness) => ({
+        servers: { curious: fixtureServer('asking', witness.env('curious')) },
+      }),
+    );
+    const chat = scene.agent.chat('ask');
+    await scene.witness.sees('curious', 'tools/call');
+    scene.witness.tell('curious', 'ask');
+    await chat;
+    expect(JSON.stringify(resultsIn(scene.api.requests.items[1]!))).toContain('nobody here who could answer');
+  });
+});
+
+describe('the stop of an agent', () => {
+  it('[M12] ends its chats and every process', async () => {
+    await using scene = await openScene([calls({ name: 'work', input: { text: 'a' } })], worker);
+    const chat = scene.agent.chat('work');
+    const { pid } = await scene.witness.sees('worker', 'work');
+    await Promise.all([expect(chat).rejects.toThrow('The agent was stopped.'), scene.agent.stop()]);
+    expect(isAlive(-pid)).toBe(false);
+    expect(await scene.records()).toEqual([]);
+    await expect(scene.agent.chat('hello')).rejects.toThrow('The agent was stopped.');
+    await expect(scene.agent.start()).rejects.toThrow('The servers were stopped.');
+    await scene.agent.stop();
+  });
+
+  it('comes with the end of the block that uses it', async () => {
+    await using scene = await openScene([]);
+    {
+      await using agent = new AiAgent({ model: 'claude-stand-in', ...box(scene.witness) });
+      await agent.start();
+    }
+    await scene.witness.sees('box', 'end');
+    expect(await scene.records()).toEqual([]);
+  });
+});
+
+function textIn({ content }: ToolCallRecord): string {
+  const [first] = content;
+  return first?.type === 'text' ? first.text : '';
+}
