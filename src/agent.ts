@@ -6,4 +6,5 @@ export { LocalToolbox, type LocalToolboxOptions } from './agent/local-toolbox.ts
 export type * from './agent/model.ts';
 export { type NativeContext, type NativeTool, nativeTool } from './agent/native-tools.ts';
 export type { AgentTool, CallOptions, Toolbox, ToolOutcome } from './agent/toolbox.ts';
+export type { ServerEntry } from './config/entry.ts';
 export { SwitchboardError } from './errors.ts';

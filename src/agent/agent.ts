@@ -1,4 +1,4 @@
-import type { ServerEntry } from '../config.ts';
+import type { ServerEntry } from '../config/entry.ts';
 import { SwitchboardError } from '../errors.ts';
 import { ClaudeModel } from './claude.ts';
 import { CombinedTools, NATIVE_SERVER } from './combined-tools.ts';

@@ -1,6 +1,6 @@
 import type Anthropic from '@anthropic-ai/sdk';
-import { SwitchboardError } from '../errors.ts';
 import { claudeFailure } from './claude/failures.ts';
+import { loadSdk, type Sdk } from './claude/sdk.ts';
 import { messageParams, partsOf, toolParams } from './claude/translate.ts';
 import type { Model, Turn, TurnRequest } from './model.ts';
 
@@ -16,8 +16,6 @@ export interface ClaudeOptions {
   /** More parameters of the Messages API, sent as they are: `temperature`, `thinking`, … */
   parameters?: Record<string, unknown> | undefined;
 }
-
-type Sdk = typeof import('@anthropic-ai/sdk');
 
 const DEFAULT_MAX_TOKENS = 16_000;
 
@@ -72,21 +70,6 @@ export class ClaudeModel implements Model {
       ...(baseUrl === undefined ? {} : { baseURL: baseUrl }),
     });
     return { sdk, client };
-  }
-}
-
-/** `load` is for tests of what is said where the package is missing. */
-export async function loadSdk(load: () => Promise<Sdk> = () => import('@anthropic-ai/sdk')): Promise<Sdk> {
-  try {
-    return await load();
-  } catch (error) {
-    const isMissing = (error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND';
-    const what = isMissing ? 'is not installed' : `cannot be loaded (${(error as Error).message})`;
-    throw new SwitchboardError(
-      'invalid_config',
-      `Claude needs the package @anthropic-ai/sdk, which ${what}: run \`npm install @anthropic-ai/sdk\` where Switchboard is installed.`,
-      { cause: error },
-    );
   }
 }
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
+import type { ServerEntry } from '../config/entry.ts';
 import { configurationFrom } from '../config/load.ts';
-import type { ServerConfig, ServerEntry, Settings } from '../config.ts';
+import type { ServerConfig, Settings } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import { identity } from '../identity.ts';
 import { idBytes } from '../protocol/envelope.ts';

@@ -1,6 +1,5 @@
 import { SwitchboardError } from '../../errors.ts';
-
-type Sdk = typeof import('@anthropic-ai/sdk');
+import type { Sdk } from './sdk.ts';
 
 /** Types of errors that may pass by themselves, where an error comes in the middle of a stream and has no status. */
 const passing = new Set<unknown>(['overloaded_error', 'api_error', 'rate_limit_error', 'timeout_error']);
