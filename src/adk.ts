@@ -1,4 +1,4 @@
-import { SharedToolboxes } from './adk/shared-toolboxes.ts';
+import { type Lease, SharedToolboxes } from './adk/shared-toolboxes.ts';
 import { SwitchboardToolset, type ToolFilter } from './adk/toolset.ts';
 import { LocalToolbox } from './agent/local-toolbox.ts';
 import type { Toolbox } from './agent/toolbox.ts';
@@ -17,6 +17,11 @@ export interface AdkToolsOptions {
   servers?: Record<string, ServerEntry> | undefined;
   /** Which tools it has: names, patterns with `*`, or a predicate of the ADK. Without it, all. */
   filter?: ToolFilter | undefined;
+  /**
+   * For how long it keeps its connections and servers after a run of an agent, for the next one. Until they are gone, or it
+   * is stopped, the process does not end by itself. 30 seconds where nothing is said.
+   */
+  keepMs?: number | undefined;
   /** Told of what a user should know. Without it, warnings go to stderr. */
   onWarning?: ((message: string) => void) | undefined;
 }
@@ -26,7 +31,14 @@ const projects = new SharedToolboxes();
 
 /** The tools of a project, or of servers of its own, for an agent of the ADK. It connects when an agent first asks for them. */
 export function adkTools(options: AdkToolsOptions): SwitchboardToolset {
-  const { url, servers, filter, onWarning = (message) => console.warn(`switchboard: ${message}`) } = options;
+  const {
+    url,
+    servers,
+    filter,
+    keepMs = 30_000,
+    onWarning: warn = (message) => console.warn(`switchboard: ${message}`),
+  } = options;
+  const onWarning = onceEach(warn);
   if ((url === undefined) === (servers === undefined)) {
     const what = 'adkTools takes either `url`, a project of a running Switchboard, or `servers` of its own.';
     throw new SwitchboardError('invalid_config', what);
@@ -34,9 +46,12 @@ export function adkTools(options: AdkToolsOptions): SwitchboardToolset {
   if (url !== undefined) {
     const address = addressOf(url);
     const open = () => new LocalToolbox({ servers: { switchboard: { url: address } }, onWarning });
-    return new SwitchboardToolset(() => projects.lease(address, open), filter);
+    return new SwitchboardToolset({ take: () => projects.lease(address, open), filter, keepMs });
   }
-  return new SwitchboardToolset(() => owned(new LocalToolbox({ servers: servers!, onWarning })), filter);
+  const open = () => new LocalToolbox({ servers: servers!, onWarning });
+  // What is wrong with them is said here, and not in the middle of a run.
+  open();
+  return new SwitchboardToolset({ take: () => owned(open()), filter, keepMs });
 }
 
 /** One address is written in one way only. */
@@ -46,6 +61,16 @@ function addressOf(url: string): string {
   throw new SwitchboardError('invalid_config', what);
 }
 
-function owned(toolbox: Toolbox) {
+/** What is opened again has the same to say again. */
+function onceEach(warn: (message: string) => void): (message: string) => void {
+  const told = new Set<string>();
+  return (message) => {
+    if (told.has(message)) return;
+    told.add(message);
+    warn(message);
+  };
+}
+
+function owned(toolbox: Toolbox): Lease {
   return { toolbox, release: () => toolbox.stop() };
 }

@@ -1,17 +1,22 @@
 import { BaseTool, type RunAsyncToolRequest } from '@google/adk';
-import type { AgentTool, Toolbox } from '../agent/toolbox.ts';
+import type { AgentTool, CallOptions, ToolOutcome } from '../agent/toolbox.ts';
 
 type Declaration = NonNullable<ReturnType<BaseTool['_getDeclaration']>>;
+
+/** Whoever knows where the tool is. */
+interface Caller {
+  call(tool: AgentTool, args: Record<string, unknown>, options: CallOptions): Promise<ToolOutcome>;
+}
 
 /** A tool of an MCP server as one of the ADK, under its own name and with its own schema. */
 export class SwitchboardTool extends BaseTool {
   private readonly tool: AgentTool;
-  private readonly toolbox: Toolbox;
+  private readonly caller: Caller;
 
-  constructor(tool: AgentTool, toolbox: Toolbox) {
+  constructor(tool: AgentTool, caller: Caller) {
     super({ name: tool.name, description: tool.description ?? '' });
     this.tool = tool;
-    this.toolbox = toolbox;
+    this.caller = caller;
   }
 
   /** The server that has it. */
@@ -34,7 +39,7 @@ export class SwitchboardTool extends BaseTool {
    * result: that is told under the same key, whole, as Google's own SDK does with MCP tools.
    */
   override async runAsync({ args, toolContext }: RunAsyncToolRequest): Promise<unknown> {
-    const outcome = await this.toolbox.call(this.tool, args, { signal: toolContext.abortSignal });
+    const outcome = await this.caller.call(this.tool, args, { signal: toolContext.abortSignal });
     const result = plain(outcome);
     return outcome.isError === true ? { error: result } : result;
   }

@@ -1,0 +1,27 @@
+import { BaseLlm, type BaseLlmConnection, type LlmRequest, type LlmResponse } from '@google/adk';
+
+/** One turn of the model: what it says, or the tools that it calls. */
+export type ScriptedTurn = string | { name: string; args: Record<string, unknown> }[];
+
+/** A model that says what it is told to, so that an agent can be tried without a key. It keeps what it was asked. */
+export class ScriptedModel extends BaseLlm {
+  readonly requests: LlmRequest[] = [];
+  private readonly turns: ScriptedTurn[];
+
+  constructor(...turns: ScriptedTurn[]) {
+    super({ model: 'scripted' });
+    this.turns = turns;
+  }
+
+  override async *generateContentAsync(request: LlmRequest): AsyncGenerator<LlmResponse, void> {
+    // The ADK goes on writing into what it hands over.
+    this.requests.push({ ...request, contents: [...request.contents] });
+    const turn = this.turns.shift() ?? 'That is all.';
+    const parts = typeof turn === 'string' ? [{ text: turn }] : turn.map((call) => ({ functionCall: call }));
+    yield { content: { role: 'model', parts } };
+  }
+
+  override connect(): Promise<BaseLlmConnection> {
+    throw new Error('the scripted model does not speak live');
+  }
+}

@@ -1,0 +1,67 @@
+import { InMemoryRunner, LlmAgent, type LlmRequest } from '@google/adk';
+import { ScriptedModel, type ScriptedTurn } from '../../examples/adk/scripted-model.ts';
+import { type AdkToolsOptions, adkTools, type SwitchboardToolset } from '../../src/adk.ts';
+
+type Response = Record<string, unknown>;
+
+/** A toolset of which nobody is to be warned. */
+export function toolset(options: AdkToolsOptions): SwitchboardToolset {
+  return adkTools({
+    onWarning: (message) => {
+      throw new Error(`unexpected warning: ${message}`);
+    },
+    ...options,
+  });
+}
+
+export interface Run {
+  /** What the tools gave, in the order in which they were called. */
+  responses: Response[];
+  /** What the model was asked, turn by turn. */
+  requests: LlmRequest[];
+  text: string;
+}
+
+/** Has an agent with these tools work through what the model says. */
+export async function runAgent(
+  tools: SwitchboardToolset,
+  turns: ScriptedTurn[],
+  abortSignal?: AbortSignal,
+): Promise<Run> {
+  const model = new ScriptedModel(...turns);
+  const runner = new InMemoryRunner({ agent: new LlmAgent({ name: 'tester', model, tools: [tools] }) });
+  const { id: sessionId } = await runner.sessionService.createSession({
+    appName: runner.appName,
+    userId: 'tester',
+  });
+  const responses: Response[] = [];
+  let text = '';
+  const newMessage = { role: 'user', parts: [{ text: 'Begin.' }] };
+  const options = abortSignal === undefined ? {} : { abortSignal };
+  for await (const event of runner.runAsync({ userId: 'tester', sessionId, newMessage, ...options })) {
+    for (const part of event.content?.parts ?? []) {
+      if (part.functionResponse?.response !== undefined) responses.push(part.functionResponse.response);
+      text += part.text ?? '';
+    }
+  }
+  return { responses, requests: model.requests, text };
+}
+
+/** A turn in which the model calls one tool. */
+export function calls(name: string, args: Record<string, unknown> = {}): ScriptedTurn {
+  return [{ name, args }];
+}
+
+/** What a tool said, where it answered with one text. */
+export function textIn(response: Response | undefined): string {
+  const [first] = (response?.content ?? []) as { text?: string }[];
+  if (first?.text === undefined) throw new Error(`no text in ${JSON.stringify(response)}`);
+  return first.text;
+}
+
+/** The names that the model was offered in this turn. */
+export function offeredIn({ config }: LlmRequest): string[] {
+  return (config?.tools ?? []).flatMap((tool) =>
+    'functionDeclarations' in tool ? (tool.functionDeclarations ?? []).map(({ name }) => name ?? '') : [],
+  );
+}

@@ -1,0 +1,253 @@
+import { isBaseTool, isBaseToolset } from '@google/adk';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { describe, expect, it } from 'vitest';
+import { adkTools } from '../../src/adk.ts';
+import { serverOnce } from '../helpers/api.ts';
+import { exchange } from '../helpers/raw-http.ts';
+import { fixtureServer, freePort, referenceServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+import { calls, offeredIn, runAgent, textIn, toolset } from './scene.ts';
+
+const withoutDatabase = { database: 'none' } as const;
+
+describe.concurrent('the tools of a project, in the ADK', () => {
+  it('keep their names, descriptions and schemas [P8]', async () => {
+    await using switchboard = await startSwitchboard(
+      { mcpServers: { everything: referenceServer('everything', 'stdio') } },
+      withoutDatabase,
+    );
+    await using tools = toolset({ url: projectOf(switchboard) });
+    const adapted = await tools.getTools();
+    const client = new Client({ name: 'adk-test', version: '1.0.0' });
+    await client.connect(new StreamableHTTPClientTransport(new URL(switchboard.url)));
+    const listed = await client.listTools();
+    await client.close();
+    expect(listed.tools.length).toBeGreaterThan(5);
+    expect(isBaseToolset(tools)).toBe(true);
+    expect(adapted.every(isBaseTool)).toBe(true);
+    expect(adapted.map((tool) => tool._getDeclaration())).toEqual(
+      listed.tools.map(({ name, description, inputSchema }) => ({
+        name,
+        description,
+        parametersJsonSchema: inputSchema,
+      })),
+    );
+    expect(adapted.map(({ name, description, server }) => ({ name, description, server }))).toEqual(
+      listed.tools.map(({ name, description }) => ({ name, description, server: 'everything' })),
+    );
+  });
+
+  it('are offered to the model, and its calls are forwarded and answered [P8]', async () => {
+    await using switchboard = await startSwitchboard(
+      { mcpServers: { one: fixtureServer('toolbox'), everything: referenceServer('everything', 'stdio') } },
+      withoutDatabase,
+    );
+    await using tools = toolset({ url: projectOf(switchboard), filter: ['pid', 'get-*'] });
+    const { responses, requests, text } = await runAgent(tools, [
+      calls('pid'),
+      calls('get-sum', { a: 2, b: 3 }),
+      'Done.',
+    ]);
+    expect(offeredIn(requests[0]!).filter((name) => !name.startsWith('get-'))).toEqual(['pid']);
+    expect(offeredIn(requests[0]!)).toContain('get-sum');
+    expect(textIn(responses[0])).toMatch(/^\d+$/);
+    expect(textIn(responses[1])).toBe('The sum of 2 and 3 is 5.');
+    expect(text).toBe('Done.');
+  });
+
+  it('tell the model of a failure under `error`: of the tool, of the server, and of what it was given', async () => {
+    await using switchboard = await startSwitchboard(
+      { mcpServers: { refusing: fixtureServer('refusing'), crashing: fixtureServer('crashing') } },
+      withoutDatabase,
+    );
+    await using tools = toolset({ url: projectOf(switchboard) });
+    const { responses } = await runAgent(tools, [
+      calls('fail'),
+      calls('refuse', { code: -32050, message: 'not today' }),
+      calls('crash'),
+      'Done.',
+    ]);
+    expect(responses).toHaveLength(3);
+    expect(responses[0]).toEqual({
+      error: { content: [{ type: 'text', text: 'that did not work' }], isError: true },
+    });
+    expect(responses[1]).toEqual({ error: expect.stringContaining('not today') });
+    expect(responses[2]).toEqual({ error: expect.anything() });
+    expect(JSON.stringify(responses[2])).toContain('crashing');
+  });
+
+  it('cancel the call at its server when the run is cancelled', async () => {
+    await using witness = await Witness.open();
+    await using switchboard = await startSwitchboard(
+      { mcpServers: { hanging: fixtureServer('hanging', witness.env('hanging')) } },
+      withoutDatabase,
+    );
+    const cancelled = new AbortController();
+    await using tools = toolset({ url: projectOf(switchboard) });
+    const run = runAgent(tools, [calls('hang')], cancelled.signal);
+    const { id } = await witness.sees('hanging', 'tools/call');
+    cancelled.abort();
+    const { params } = await witness.sees('hanging', 'notifications/cancelled');
+    expect(params).toMatchObject({ requestId: id });
+    const { requests } = await run;
+    expect(requests).toHaveLength(1);
+  });
+
+  it('are those of now in every turn of the model [P8]', async () => {
+    await using switchboard = await startSwitchboard(
+      { mcpServers: { growing: fixtureServer('growing') } },
+      withoutDatabase,
+    );
+    await using tools = toolset({ url: projectOf(switchboard) });
+    expect((await tools.getTools()).map(({ name }) => name)).toEqual(['grow']);
+    await runAgent(tools, [calls('grow', { name: 'leaf' }), 'Done.']);
+    await toolsOnce(tools, ['grow', 'leaf']);
+    const { requests, responses } = await runAgent(tools, [calls('leaf', { name: 'twig' }), 'Done.']);
+    expect(offeredIn(requests[0]!)).toEqual(['grow', 'leaf']);
+    expect(textIn(responses[0])).toBe('grown by twig');
+  });
+
+  it('work again after the server was killed', async () => {
+    await using switchboard = await startSwitchboard(
+      { mcpServers: { one: fixtureServer('toolbox') } },
+      withoutDatabase,
+    );
+    await using tools = toolset({ url: projectOf(switchboard) });
+    const before = await runAgent(tools, [calls('pid'), 'Done.']);
+    const pid = Number(textIn(before.responses[0]));
+    process.kill(pid, 'SIGKILL');
+    await serverOnce(switchboard, 'one', ({ state }) => state !== 'ready');
+    const after = await runAgent(tools, [calls('pid'), 'Done.']);
+    expect(Number(textIn(after.responses[0]))).not.toBe(pid);
+  });
+
+  it('fail while Switchboard is away, and work again after its restart, with the tools that it has then', async () => {
+    const port = String(await freePort());
+    const options = { ...withoutDatabase, args: ['--port', port] };
+    const servers = { one: fixtureServer('toolbox') };
+    await using first = await startSwitchboard({ mcpServers: servers }, options);
+    await using tools = toolset({ url: projectOf(first) });
+    const before = await runAgent(tools, [calls('pid'), 'Done.']);
+    const names = await namesOf(tools);
+    await first.stop();
+    const during = await runAgent(tools, [calls('pid'), 'Done.']);
+    expect(during.responses).toEqual([{ error: expect.any(String) }]);
+    await using _second = await startSwitchboard(
+      { mcpServers: { ...servers, two: fixtureServer('growing') } },
+      options,
+    );
+    await toolsOnce(tools, [...names, 'grow']);
+    const after = await runAgent(tools, [calls('pid'), 'Done.']);
+    expect(textIn(after.responses[0])).toMatch(/^\d+$/);
+    expect(textIn(after.responses[0])).not.toBe(textIn(before.responses[0]));
+  });
+
+  it('come when Switchboard comes, where it was not there at first', async () => {
+    const port = await freePort();
+    await using tools = toolset({ url: `http://127.0.0.1:${port}/mcp/default` });
+    await expect(tools.getTools()).rejects.toThrow(`127.0.0.1:${port}`);
+    await using _switchboard = await startSwitchboard(
+      { mcpServers: { growing: fixtureServer('growing') } },
+      { ...withoutDatabase, args: ['--port', String(port)] },
+    );
+    expect(await namesOf(tools)).toEqual(['grow']);
+  });
+});
+
+describe.concurrent('toolsets', () => {
+  it('of one project share a connection, until the last of them is closed', async () => {
+    await using switchboard = await startSwitchboard(
+      { mcpServers: { growing: fixtureServer('growing') } },
+      withoutDatabase,
+    );
+    const url = projectOf(switchboard);
+    await using one = toolset({ url });
+    await using two = toolset({ url: url.replace('http:', 'HTTP:') });
+    expect(await sessionsOf(switchboard)).toBe(0);
+    await Promise.all([one.getTools(), two.getTools(), one.getTools()]);
+    expect(await sessionsOf(switchboard)).toBe(1);
+    await one.stop();
+    await one.stop();
+    const { responses } = await runAgent(two, [calls('grow', { name: 'leaf' }), 'Done.']);
+    expect(textIn(responses[0])).toBe('grown by leaf');
+    expect(await sessionsOf(switchboard)).toBe(1);
+    await expect(one.getTools()).rejects.toThrow('This toolset was stopped');
+    await two.stop();
+    expect(await sessionsOf(switchboard)).toBe(0);
+    await using three = toolset({ url });
+    await toolsOnce(three, ['grow', 'leaf']);
+  });
+
+  it('with servers of their own start them once for all runs, and end them when they are stopped', async () => {
+    await using witness = await Witness.open();
+    await using tools = toolset({
+      servers: {
+        one: fixtureServer('toolbox', witness.env('one')),
+        two: fixtureServer('growing'),
+      },
+      filter: ['pid', 'grow'],
+    });
+    const first = await runAgent(tools, [calls('pid'), 'Done.']);
+    expect(offeredIn(first.requests[0]!)).toEqual(['pid', 'grow']);
+    const second = await runAgent(tools, [calls('pid'), 'Done.']);
+    expect(second.responses).toEqual(first.responses);
+    await tools.stop();
+    const pid = Number(textIn(first.responses[0]));
+    await witness.sees('one', 'end', (sighting) => sighting.pid === pid);
+    expect(witness.seenBy('one', 'start')).toHaveLength(1);
+  });
+
+  it('give back what they do not keep, once no run needs it, and wake for the next one', async () => {
+    await using witness = await Witness.open();
+    await using tools = toolset({
+      servers: { counting: fixtureServer('counting', witness.env('counting')) },
+      keepMs: 0,
+    });
+    // The first run ends, and closes the toolset, while a call of the second is under way.
+    const second = runAgent(tools, [calls('work', { text: 'long' }), 'Done.']);
+    const { pid } = await witness.sees('counting', 'work');
+    await runAgent(tools, [calls('whoami'), 'Done.']);
+    witness.tell('counting', 'finish long');
+    expect(textIn((await second).responses[0])).toBe('long');
+    await witness.sees('counting', 'end', (sighting) => sighting.pid === pid);
+    const third = await runAgent(tools, [calls('whoami'), 'Done.']);
+    expect(JSON.parse(textIn(third.responses[0])).pid).not.toBe(pid);
+  });
+
+  it('have the tools that their filter lets through: of a list, none of an empty one, and of a predicate', async () => {
+    const servers = { one: fixtureServer('toolbox') };
+    await using listed = toolset({ servers, filter: ['p*', 'add'] });
+    await using none = toolset({ servers, filter: [] });
+    await using judged = toolset({ servers, filter: ({ name }) => name.length === 3 });
+    expect(await namesOf(listed)).toEqual(['pid', 'progress', 'add']);
+    expect(await namesOf(none)).toEqual([]);
+    const { requests } = await runAgent(judged, ['Done.']);
+    expect(offeredIn(requests[0]!)).toEqual(['pid', 'log', 'add']);
+  });
+
+  it('are refused with neither or both of `url` and `servers`, and with what is no URL', () => {
+    expect(() => adkTools({})).toThrow('either `url`');
+    expect(() => adkTools({ url: 'http://127.0.0.1:1/mcp', servers: {} })).toThrow('either `url`');
+    expect(() => adkTools({ url: 'default' })).toThrow('"default" is not a URL');
+    expect(() => adkTools({ servers: { one: { url: 'nowhere' } } })).toThrow('one');
+  });
+});
+
+function projectOf({ baseUrl }: RunningSwitchboard): string {
+  return `${baseUrl}/mcp/default`;
+}
+
+async function namesOf(tools: ReturnType<typeof adkTools>): Promise<string[]> {
+  return (await tools.getTools()).map(({ name }) => name);
+}
+
+/** Settles when the toolset has these tools. There is no event for it in the ADK, so it is asked again and again. */
+async function toolsOnce(tools: ReturnType<typeof adkTools>, names: string[]): Promise<void> {
+  while ((await namesOf(tools)).join() !== names.join()) await new Promise(setImmediate);
+}
+
+async function sessionsOf({ baseUrl }: RunningSwitchboard): Promise<number> {
+  const { text } = await exchange(`${baseUrl}/api/v1/status`, { method: 'GET' });
+  return (JSON.parse(text) as { sessions: number }).sessions;
+}
