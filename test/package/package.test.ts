@@ -48,6 +48,36 @@ describe('the packed tarball, installed into an empty folder', () => {
     expect(stdout.trim()).toBe(manifest.version);
   });
 
+  it('gives agents to programs, with types, and without packages that they do not use', async () => {
+    await writeFile(join(folder, 'program.mts'), usersProgram);
+    const compilerOptions = {
+      ...{
+        module: 'nodenext',
+        target: 'esnext',
+        strict: true,
+        noEmit: true,
+        exactOptionalPropertyTypes: true,
+      },
+      ...{ types: ['node'], typeRoots: [join(root, 'node_modules/@types')] },
+    };
+    await writeFile(
+      join(folder, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions, files: ['program.mts'] }),
+    );
+    const compiler = join(root, 'node_modules/typescript/bin/tsc');
+    const checked = await run(process.execPath, [compiler, '-p', folder], { env }).catch((error) => error);
+    expect(checked.stdout).toBe('');
+    const home = { SWITCHBOARD_HOME: join(folder, 'home') };
+    const { stdout } = await run(process.execPath, [join(folder, 'program.mts'), everything, 'stdio'], {
+      env: { ...env, ...home },
+    });
+    const [echoed, refused] = stdout.split('\n');
+    expect(echoed).toBe('Echo: from the library');
+    expect(refused).toMatch(
+      /^invalid_config Claude needs the package @anthropic-ai\/sdk, which is not installed/,
+    );
+  });
+
   it('serves a call to a configured server over HTTP', async () => {
     const config = join(folder, 'mcp.json');
     await writeFile(
@@ -74,6 +104,44 @@ describe('the packed tarball, installed into an empty folder', () => {
     expect(await exit).toEqual([0, null]);
   });
 });
+
+/** A program of a user, with a model of its own. */
+const usersProgram = `
+import { AiAgent, type Model, nativeTool, SwitchboardError } from 'switchboard/agent';
+
+const model: Model = {
+  name: 'scripted',
+  async turn({ messages, tools }) {
+    const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 };
+    const last = messages.at(-1)?.content[0];
+    if (last?.type === 'tool_result') {
+      const [first] = last.content;
+      const text = first?.type === 'text' ? first.text : '';
+      return { content: [{ type: 'text', text }], stopReason: 'end', usage };
+    }
+    if (!tools.some(({ name }) => name === 'echo')) throw new Error('echo is missing');
+    const input = { message: 'from the library' };
+    return { content: [{ type: 'tool_call', id: '1', name: 'echo', input }], stopReason: 'tools', usage };
+  },
+};
+const shout = nativeTool({
+  name: 'shout',
+  input: { type: 'object' },
+  run: ({ text }, { signal }: { signal: AbortSignal | undefined }) => String(text) + signal?.aborted,
+});
+const servers = { everything: { command: process.execPath, args: process.argv.slice(2) } };
+{
+  await using agent = new AiAgent({ servers, nativeTools: [shout], model });
+  const { text } = await agent.chat('hello', { onEvent: (event) => event.type });
+  console.log(text);
+}
+const claude = new AiAgent({ model: 'claude-of-nobody', apiKey: 'none' });
+try {
+  await claude.chat('hello');
+} catch (error) {
+  if (error instanceof SwitchboardError) console.log(error.code, error.message);
+}
+`;
 
 /** The URL that the program says it listens on. */
 async function endpointOf(program: ChildProcess & { stdout: NodeJS.ReadableStream }): Promise<string> {
