@@ -7,7 +7,7 @@ const RETRY_MS = 1_000;
 export class HostedNotes {
   private readonly store: Pick<Store, 'noteHosted'>;
   private readonly warned: (message: string) => void;
-  private readonly waiting = new Map<string, WorkspaceNote>();
+  private readonly waiting = new Map<string, Partial<WorkspaceNote>>();
   private writing: Promise<void> | undefined;
   private retry: NodeJS.Timeout | undefined;
   private isFailing = false;
@@ -22,8 +22,10 @@ export class HostedNotes {
     { status, provider, instanceId, reason, nextTry, startedAt, url, memory }: Condition,
   ): void {
     this.waiting.set(id, {
+      ...this.waiting.get(id),
       status,
-      provider: provider ?? null,
+      // Before one is chosen it is not forgotten which one it was: that one has its volumes.
+      ...(provider === undefined ? {} : { provider }),
       provider_workspace_id: instanceId ?? null,
       metadata: {
         memory: { ...memory },

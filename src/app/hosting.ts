@@ -10,13 +10,12 @@ import type { Store, WorkspaceRow } from '../store/types.ts';
 import { type Answer, type AskedCall, ask, type Question } from '../upstreams/ask.ts';
 import type { Project } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
+import { EnvironmentMask } from './environment-mask.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { HostedNotes } from './hosted-notes.ts';
 import { hostedServerOf } from './hosted-rows.ts';
 import type { LiveProject } from './live-project.ts';
-import { Mask } from './mask.ts';
 import type { Projects } from './projects.ts';
-import { spellingsOf } from './spellings.ts';
 
 interface HostingOptions {
   settings: HostingSettings;
@@ -30,8 +29,6 @@ interface HostingOptions {
 
 /** Another process is given this long to be the same one, come back, before what runs here is left to it. */
 const YIELD_MS = 5_000;
-/** Shorter values stand in too many other texts. */
-const SHORTEST_MASKED = 8;
 const DEFAULT_ENGINE = '/var/run/docker.sock';
 
 interface LogListener {
@@ -51,8 +48,7 @@ export class Hosting implements Hosts {
   private readonly options: HostingOptions;
   private readonly notes: HostedNotes;
   private readonly heartbeats: Heartbeats;
-  /** By the rows that they are made from. */
-  private readonly masks = new WeakMap<readonly WorkspaceRow[], Mask>();
+  private readonly masks = new WeakMap<LiveProject, EnvironmentMask>();
   private readonly followers = new Set<{ id: string; listener: LogListener }>();
   private supervisor: Supervisor | undefined;
   private loading: Promise<void> | undefined;
@@ -142,11 +138,7 @@ export class Hosting implements Hosts {
   }
 
   async attach(id: string): Promise<Attachment> {
-    await this.decided.promise;
-    // It may have been written down a moment ago.
-    if (this.supervisor?.condition(id) === undefined) this.refresh();
-    await this.loading;
-    const { supervisor } = this;
+    const supervisor = await this.supervisorOf(id);
     if (supervisor === undefined) {
       throw new SwitchboardError(
         'server_unavailable',
@@ -174,17 +166,17 @@ export class Hosting implements Hosts {
   }
 
   async restart(id: string): Promise<void> {
-    await this.needSupervisor(id).restart(id);
+    await (await this.needSupervisor(id)).restart(id);
   }
 
   /** Fails where another process runs it. */
-  needHere(id: string): void {
-    this.needSupervisor(id);
+  async needHere(id: string): Promise<void> {
+    await this.needSupervisor(id);
   }
 
   /** Of one that is no longer written down. */
   async removeVolumes(id: string): Promise<string[]> {
-    return this.needSupervisor(id).removeVolumes(id);
+    return (await this.needSupervisor(id)).removeVolumes(id);
   }
 
   /** Something that the gateway has to say of one of them. */
@@ -220,7 +212,6 @@ export class Hosting implements Hosts {
     this.heartbeats.keep(new Set());
     this.supervisor?.release();
     this.supervisor = undefined;
-    this.loading = undefined;
   }
 
   private async load(): Promise<void> {
@@ -236,6 +227,8 @@ export class Hosting implements Hosts {
       runtimes: { gvisor: settings.runtimes.gvisor, firecracker: settings.runtimes.firecracker },
       ...{ home, children, owner: ownerOf(projects), e2b: { apiKey, domain } },
     });
+    // Whoever becomes the host from now on, perhaps again, begins anew.
+    this.loading = undefined;
     if (this.isClosed || !this.isHost) return;
     this.supervisor = new Supervisor(
       drivers,
@@ -253,14 +246,12 @@ export class Hosting implements Hosts {
   private redact(id: string, text: string): string {
     const project = this.options.projects.lookUp(id);
     if (project === undefined) return text;
-    let mask = this.masks.get(project.hosted);
+    let mask = this.masks.get(project);
     if (mask === undefined) {
-      const values = project.hosted.flatMap(({ mcp_config }) => Object.values(mcp_config.environment));
-      const long = values.filter((value) => value.length >= SHORTEST_MASKED && !value.startsWith('${'));
-      mask = new Mask(long.flatMap(spellingsOf));
-      this.masks.set(project.hosted, mask);
+      mask = new EnvironmentMask();
+      this.masks.set(project, mask);
     }
-    return mask.apply(project.vault.redact(text));
+    return mask.apply(project.vault.redact(text), project.hosted);
   }
 
   private loadFailed(error: Error): void {
@@ -302,12 +293,24 @@ export class Hosting implements Hosts {
     return place?.project.servers.get(place.row.name);
   }
 
-  private needSupervisor(id: string): Supervisor {
-    if (this.supervisor !== undefined) return this.supervisor;
+  /** Undefined where another process runs it. */
+  private async supervisorOf(id: string): Promise<Supervisor | undefined> {
+    await this.decided.promise;
+    // It may have been written down a moment ago.
+    if (this.supervisor?.condition(id) === undefined) this.refresh();
+    await this.loading;
+    return this.supervisor;
+  }
+
+  private async needSupervisor(id: string): Promise<Supervisor> {
+    const supervisor = await this.supervisorOf(id);
+    if (supervisor !== undefined) return supervisor;
     const name = this.find(id)?.row.name ?? id;
     throw new SwitchboardError(
       'server_unavailable',
-      `The hosted server "${name}" is run by another Switchboard on the same database: ask that one.`,
+      this.isHost
+        ? `The hosted server "${name}" is not run yet: try again.`
+        : `The hosted server "${name}" is run by another Switchboard on the same database: ask that one.`,
     );
   }
 }

@@ -58,7 +58,7 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
     async remove(id, { deleteVolumes }, ifVersion) {
       const hosting = needHosting(parts);
       const { row, project } = find(hosting, id);
-      if (deleteVolumes) hosting.needHere(row.id);
+      if (deleteVolumes) await hosting.needHere(row.id);
       await change(parts, project, (store) => store.deleteHosted(row.id, ifVersion));
       if (deleteVolumes) await hosting.removeVolumes(row.id);
     },

@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Inbox } from '../../test/helpers/inbox.ts';
+import { fixtureServer } from '../../test/helpers/servers.ts';
+import { temporaryHome } from '../../test/helpers/store.ts';
+import { newWorkspace } from '../../test/helpers/workspaces.ts';
+import { ProcessRecord } from '../channels/process-record.ts';
+import type { Store, WorkspaceNote, WorkspaceRow } from '../store/types.ts';
+import { Hosting } from './hosting.ts';
+import type { Projects } from './projects.ts';
+import { Vault } from './vault.ts';
+
+const NO_ENGINE = '/nonexistent/docker.sock';
+
+/** A project with one server that is written down, and a database that says who hosts when a test wants it to. */
+async function hostOne(change: {
+  row?: Partial<WorkspaceRow>;
+  config?: Partial<WorkspaceRow['mcp_config']>;
+}) {
+  const home = await temporaryHome();
+  const record = ProcessRecord.open(join(home.path, 'run'), () => {});
+  const { command, args } = fixtureServer('hosted-probe');
+  const { mcp_config, ...workspace } = newWorkspace('probe');
+  const config = { ...mcp_config, command, args, environment: {}, volumes: [], ...change.config };
+  const row = { id: randomUUID(), provider: null, metadata: {}, ...workspace, ...change.row };
+  const project = {
+    ...{ id: randomUUID(), name: 'default', isDefault: true },
+    hosted: [{ ...row, mcp_config: config }],
+    vault: new Vault(() => ''),
+    servers: { get: () => undefined },
+  };
+  const notes = new Inbox<Partial<WorkspaceNote>>();
+  let tell = (_isHost: boolean) => {};
+  const store = {
+    isConnected: true,
+    host(told: (isHost: boolean) => void) {
+      tell = told;
+      return () => {};
+    },
+    noteHosted: async (_id: string, note: Partial<WorkspaceNote>) => notes.add(note),
+  };
+  const hosting = new Hosting({
+    settings: {
+      ...{ engine: NO_ENGINE, runtimes: { gvisor: 'runsc' }, allow: ['process'], callTimeoutMs: 30_000 },
+      ...{ heartbeatMs: 30_000, heartbeatTimeoutMs: 10_000 },
+    },
+    projects: { list: () => [project], lookUp: () => project } as unknown as Projects,
+    store: store as unknown as Store,
+    home: home.path,
+    children: record,
+    warned() {},
+    recorded() {},
+  });
+  onTestFinished(async () => {
+    await hosting.close();
+    record.close();
+    await home[Symbol.asyncDispose]();
+  });
+  hosting.start();
+  return { hosting, id: row.id, project, notes, becomesHost: (isHost: boolean) => tell(isHost) };
+}
+
+describe('the process that hosts', () => {
+  it('runs what there is also where it was another one for a moment, right at the start', async () => {
+    const { hosting, id, becomesHost } = await hostOne({});
+    becomesHost(true);
+    becomesHost(false);
+    await hosting.settled();
+    becomesHost(true);
+    expect(await hosting.attach(id)).toMatchObject({ kind: 'stdio' });
+  });
+
+  it('is waited for by whoever restarts a server at once', async () => {
+    const { hosting, id, becomesHost } = await hostOne({});
+    const restart = hosting.restart(id);
+    becomesHost(true);
+    await restart;
+    expect(hosting.condition(id)).toMatchObject({ status: 'ready' });
+  });
+
+  it('leaves a server with what ran it before, also where that is away when it starts', async () => {
+    const { hosting, id, notes, project, becomesHost } = await hostOne({ row: { provider: 'gvisor' } });
+    becomesHost(true);
+    await notes.first(({ status }) => status === 'waiting');
+    // As it is read from the database again.
+    const noted = notes.items.findLast(({ provider }) => provider !== undefined)?.provider;
+    project.hosted = project.hosted.map((row) => ({
+      ...row,
+      provider: noted === undefined ? 'gvisor' : noted,
+    }));
+    hosting.refresh();
+    await expect(hosting.restart(id)).rejects.toThrow('The provider "gvisor"');
+  });
+
+  it('shows no value that a server was started with, also after it was changed', async () => {
+    const { hosting, id, project, becomesHost } = await hostOne({
+      config: { environment: { TOKEN: 'first-value' } },
+    });
+    becomesHost(true);
+    const attachment = await hosting.attach(id);
+    if (attachment.kind !== 'stdio') throw new Error('It has no stdio.');
+    const changed = (row: (typeof project.hosted)[number]) => ({
+      ...row,
+      mcp_config: { ...row.mcp_config, environment: { TOKEN: 'second-value' } },
+    });
+    project.hosted = project.hosted.map(changed);
+    const said = Promise.withResolvers<string>();
+    hosting.follow(id, { line: ({ line }) => line.startsWith('said') && said.resolve(line), removed() {} });
+    attachment.input.write('stderr said first-value and second-value\n');
+    expect(await said.promise).toBe('said *** and ***');
+  });
+});
