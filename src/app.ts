@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { createApi } from './api/api.ts';
 import type { ServerEvent, ServerView } from './api/views.ts';
 import { createBackend } from './app/backend.ts';
+import { Chats } from './app/chats.ts';
 import { Followers } from './app/followers.ts';
 import { Hosting } from './app/hosting.ts';
 import { watchIdleness } from './app/idleness.ts';
@@ -154,6 +155,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         applied: (project, changes) => applied(project, changes),
         removed: (project) => {
           gateway.endScope(project.scope);
+          chats?.endOf(project);
           followers.removed(project);
         },
         refreshed: () => hosting?.refresh(),
@@ -167,12 +169,13 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         recorded: (call) => stored.recorder.record(call),
       });
     }
+    const chats = stored === undefined ? undefined : new Chats(settings.chat, stored.store, events.warned);
     const gateway: Gateway = new Gateway(projects, stored?.recorder ?? noRecorder, {
       identity: self,
       ...settings,
     });
     const trials = new Set<Server>();
-    const parts = { projects, stored, hosting, servers: serverSettings, trials };
+    const parts = { projects, stored, hosting, chats, servers: serverSettings, trials };
     const api = createApi(
       createBackend(parts, followers, () => ({
         version: self.version,
@@ -186,7 +189,12 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       ...options,
       maxMessageBytes: settings.maxMessageBytes,
     });
-    const idleness = watchIdleness(gateway, options.exitWhenIdleMs, events.idle);
+    const clients = {
+      get sessionCount() {
+        return gateway.sessionCount + (chats?.count ?? 0);
+      },
+    };
+    const idleness = watchIdleness(clients, options.exitWhenIdleMs, events.idle);
 
     const port = await startAndListen().catch(async (error: unknown) => {
       await stop();
@@ -244,7 +252,8 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       gateway.close();
       api.close();
       const trialsOver = [...trials].map((server) => server.stop());
-      await Promise.all([front.close(), projects.stop(), hosting?.close(), ...trialsOver]);
+      const chatsOver = chats?.close();
+      await Promise.all([chatsOver, front.close(), projects.stop(), hosting?.close(), ...trialsOver]);
       if (stored !== undefined) await storage?.close(stored);
       record.close();
     }

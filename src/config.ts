@@ -4,6 +4,7 @@ export { loadConfiguration } from './config/load.ts';
 export type { ServerEntry } from './config/schema.ts';
 export { checkStored, isEnabled } from './config/server.ts';
 export type {
+  ChatSettings,
   Configuration,
   HostingSettings,
   ServerConfig,

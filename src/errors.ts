@@ -85,6 +85,13 @@ export const errorTable = {
     false,
     'It was changed by somebody else since: read it again, then change it.',
   ),
+  missing_secret: row(
+    400,
+    -32602,
+    'client',
+    false,
+    'The project has no secret of the name that is needed; the message says which, and how to set it.',
+  ),
   no_database: row(503, -32603, 'client', false, 'Switchboard runs without a database, and this needs one.'),
   database_unavailable: row(
     503,

@@ -1,3 +1,5 @@
+import type { NewChat, RunFilter } from './chat-input.ts';
+import type { ChatEvent, ChatView, RunDetails, RunList } from './chat-views.ts';
 import type { HostedCall, HostedChanges, NewHosted } from './hosted-input.ts';
 import type { HostedLine, HostedView } from './hosted-views.ts';
 import type { CallFilter, NewProduct, NewProject, ProjectChanges } from './inputs.ts';
@@ -31,6 +33,7 @@ export interface Backend {
   calls: Calls;
   imports: Imports;
   hosted: Hosted;
+  chats: Chats;
   status(): Promise<StatusView>;
   /** Tells of every transition in a project until the returned function is called. */
   subscribe(project: string, listener: ProjectListener): () => void;
@@ -101,6 +104,19 @@ interface Calls {
 interface Imports {
   /** `text` is the request's body as it came: JSON, perhaps with comments. */
   import(project: string, text: string, replace: boolean): Promise<ImportResult>;
+}
+
+interface Chats {
+  /** What cannot be begun is refused; what is begun is a run, and is to be finished. */
+  begin(project: string, chat: NewChat): Promise<ChatRun>;
+  runs(project: string, filter: RunFilter): Promise<RunList>;
+  run(project: string, id: string): Promise<RunDetails>;
+}
+
+export interface ChatRun {
+  id: string;
+  /** Once. `signal`: whoever asked has gone, which cancels it. */
+  finish(listener: (event: ChatEvent) => void, signal: AbortSignal): Promise<ChatView>;
 }
 
 /** Servers that we run. `id` is what stood in the path: an id, or a name that only one of all projects has. */

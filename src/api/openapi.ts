@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import { newChat } from './chat-input.ts';
+import { chatMessage } from './chat-messages.ts';
+import { chatView, runDetails, runList, runView, toolCallView } from './chat-views.ts';
 import { hostedCall, hostedChanges, newHosted } from './hosted-input.ts';
 import { hostedLine, hostedList, hostedLog, hostedResult, hostedView } from './hosted-views.ts';
 import { newProject, productManifest, projectChanges, secretValue, toolSwitch } from './inputs.ts';
@@ -43,6 +46,7 @@ const bodies: Schemas = {
   NewHostedServer: newHosted,
   HostedServerChanges: hostedChanges,
   HostedCall: hostedCall,
+  NewChat: newChat,
 };
 
 const answers: Schemas = {
@@ -64,6 +68,12 @@ const answers: Schemas = {
   Installation: installation,
   Call: callView,
   CallList: callList,
+  Chat: chatView,
+  ChatMessage: chatMessage,
+  ChatToolCall: toolCallView,
+  Run: runView,
+  RunList: runList,
+  RunDetails: runDetails,
   ImportResult: importResult,
   HostedServer: hostedView,
   HostedServerList: hostedList,
@@ -80,6 +90,7 @@ const parameters: Record<string, string> = {
   tool: 'What clients call a tool, or its qualified name',
   secret: "A secret's name",
   product: "A product's name",
+  run: "A run's id",
   id: "A hosted server's id, or its name where no other has it",
 };
 

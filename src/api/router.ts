@@ -3,6 +3,7 @@ import { SwitchboardError } from '../errors.ts';
 import type { Backend } from './backend.ts';
 import { parseBody, readText } from './body.ts';
 import { callRoutes } from './calls.ts';
+import { chatRoutes } from './chat.ts';
 import { check } from './check.ts';
 import { EventFeed } from './events.ts';
 import { fields } from './fields.ts';
@@ -45,6 +46,7 @@ export class Router {
       ...secretRoutes(backend),
       ...productRoutes(backend),
       ...callRoutes(backend),
+      ...chatRoutes(backend),
       ...importRoutes(backend),
       ...hostedRoutes(backend, this.hostedLogs),
     ];

@@ -2,6 +2,7 @@ import { invalidInput, type Problem } from './problems.ts';
 
 /** Nothing that we take is nested deeper, and what reads it later may not take more. */
 const MAX_DEPTH = 64;
+const tooDeep: Problem = { path: [], message: `The body is nested deeper than ${MAX_DEPTH} levels` };
 
 /** Refuses data that JSON can say and the database cannot keep: it has no NUL in texts, and no halves of characters. */
 export function checkStorable(value: unknown): void {
@@ -10,13 +11,20 @@ export function checkStorable(value: unknown): void {
   if (problems.length > 0) throw invalidInput(problems);
 }
 
+/** Refuses what is nested too deep, and nothing else. */
+export function checkDepth(value: unknown, depth = 0): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (depth === MAX_DEPTH) throw invalidInput([tooDeep]);
+  for (const part of Object.values(value)) checkDepth(part, depth + 1);
+}
+
 /** `path` is the way to the value, and the same list for all of them: most bodies are fine, and some are large. */
 function collect(value: unknown, path: PropertyKey[], problems: Problem[]): void {
   if (typeof value === 'string') {
     judge(value, path, problems);
   } else if (typeof value === 'object' && value !== null) {
     if (path.length === MAX_DEPTH) {
-      problems.push({ path: [], message: `The body is nested deeper than ${MAX_DEPTH} levels` });
+      problems.push(tooDeep);
       return;
     }
     for (const [key, part] of Object.entries(value)) {

@@ -1,6 +1,7 @@
 import type { Backend } from '../api/backend.ts';
 import type { StatusView } from '../api/views.ts';
 import { callsBackend } from './backend/calls.ts';
+import { chatsBackend } from './backend/chat.ts';
 import { hostedBackend } from './backend/hosted.ts';
 import { importsBackend } from './backend/imports.ts';
 import type { Parts } from './backend/parts.ts';
@@ -22,6 +23,7 @@ export function createBackend(parts: Parts, followers: Followers, status: () => 
     calls: callsBackend(parts),
     imports: importsBackend(parts),
     hosted: hostedBackend(parts),
+    chats: chatsBackend(parts),
     status: async () => status(),
     subscribe: (project, listener) => followers.follow(parts.projects.get(project), listener),
   };

@@ -93,7 +93,7 @@ function payload(
 }
 
 /** Of strings and keys only: numbers that look like a secret are none, and without them it would not be JSON. */
-function cleanValue(value: unknown, clean: (text: string) => string): unknown {
+export function cleanValue(value: unknown, clean: (text: string) => string): unknown {
   if (typeof value === 'string') return clean(value);
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item) => cleanValue(item, clean));

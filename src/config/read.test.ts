@@ -152,7 +152,16 @@ describe('the settings of a configuration', () => {
         heartbeatMs: 30_000,
         heartbeatTimeoutMs: 10_000,
       },
+      chat: { model: 'claude-sonnet-5-5' },
     });
+  });
+
+  it('say how chats reach a model', () => {
+    const chat = { baseUrl: 'http://127.0.0.1:9', model: 'claude-haiku-5-5' };
+    expect(read({ mcpServers: {}, switchboard: { chat } }).configuration.settings.chat).toEqual(chat);
+    const { message } = failureOf({ mcpServers: {}, switchboard: { chat: { baseUrl: 'claude', key: 'x' } } });
+    expect(message).toContain('switchboard.chat.baseUrl: must start with http:// or https://');
+    expect(message).toContain('key');
   });
 
   it('say what hosted servers are run by', () => {

@@ -95,6 +95,20 @@ const hostingSchema = z.strictObject(
   },
 );
 
+/** How chats reach a model. The address is not for those who chat: the API key of a project is sent there. */
+const chatSchema = z.strictObject(
+  {
+    baseUrl: text.regex(/^https?:\/\/[^/]/, 'must start with http:// or https://').optional(),
+    model: text.min(1, 'must not be empty').default('claude-sonnet-5-5'),
+  },
+  {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? undefined
+        : `must be an object of settings, not ${kindOf(issue.input)}`,
+  },
+);
+
 /** The top-level `switchboard` object. */
 export const settingsSchema = z.object(
   {
@@ -123,6 +137,7 @@ export const settingsSchema = z.object(
     ejectAfter: integer(0, 1_000_000).default(5),
     ejectMs: integer(1, maxTimerMs).default(30_000),
     hosting: hostingSchema.prefault({}),
+    chat: chatSchema.prefault({}),
   },
   { error: (issue) => `must be an object of settings, not ${kindOf(issue.input)}` },
 );

@@ -71,6 +71,15 @@ export interface Settings {
   ejectAfter: number;
   ejectMs: number;
   hosting: HostingSettings;
+  chat: ChatSettings;
+}
+
+/** How chats reach a model. */
+export interface ChatSettings {
+  /** Another address than Anthropic's own. */
+  baseUrl?: string | undefined;
+  /** The model of chats that name none. */
+  model: string;
 }
 
 /** What runs hosted servers, and how they are looked after. */

@@ -33,6 +33,7 @@ export interface AskedCall {
   durationMs: number;
   inputBytes: number;
   outputBytes: number;
+  request: Message;
   answer: Chunks | undefined;
 }
 
@@ -80,7 +81,7 @@ export function askGroup(
       const { lastReplica: replica } = delivery;
       over({
         ...how,
-        ...{ method, own, answer },
+        ...{ method, own, request: message, answer },
         server: replica?.server ?? name,
         replica: replica?.number,
         durationMs: performance.now() - startedAt,

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Backend, ProjectListener } from '../../src/api/backend.ts';
+import type { NewChat } from '../../src/api/chat-input.ts';
+import type { ChatView, RunView } from '../../src/api/chat-views.ts';
 import type { CallFilter, NewProduct } from '../../src/api/inputs.ts';
 import { mergeServer } from '../../src/api/merge-server.ts';
 import type { NewServer } from '../../src/api/server-input.ts';
@@ -26,7 +28,8 @@ export class MemoryBackend implements Backend {
   readonly left = new Inbox<string>();
   readonly filters: CallFilter[] = [];
   readonly imported: string[] = [];
-  /** Thrown by status(). */
+  readonly chatted: NewChat[] = [];
+  /** Thrown by status(), and by chats. */
   fault: unknown;
 
   constructor() {
@@ -141,6 +144,32 @@ export class MemoryBackend implements Backend {
 
   hosted = new MemoryHosted((project) => this.find(project).view);
 
+  chats: Backend['chats'] = {
+    begin: async (project, chat) => {
+      this.find(project);
+      this.chatted.push(chat);
+      const id = randomUUID();
+      const answer = chatView(id);
+      return {
+        id,
+        finish: async (listener) => {
+          listener({ type: 'text', data: { step: 1, text: answer.text } });
+          if (this.fault !== undefined) throw this.fault;
+          return answer;
+        },
+      };
+    },
+    runs: async (project) => {
+      this.find(project);
+      return { runs: [runView()], next_cursor: null };
+    },
+    run: async (project, id) => {
+      this.find(project);
+      if (id !== runView().id) throw unknown('run', id);
+      return { ...runView(), messages: [], tool_calls: [] };
+    },
+  };
+
   async status() {
     if (this.fault !== undefined) throw this.fault;
     const database = { mode: 'none' as const, connected: false, error: null };
@@ -208,6 +237,22 @@ export class MemoryBackend implements Backend {
       version,
     });
   }
+}
+
+const usage = { input_tokens: 1, output_tokens: 2, cache_read_tokens: 0, cache_write_tokens: 0 };
+
+function chatView(run_id: string): ChatView {
+  const message = { role: 'assistant' as const, content: [{ type: 'text' as const, text: 'Hello.' }] };
+  const end = { text: 'Hello.', stop_reason: 'end' as const, steps: 1, usage };
+  return { run_id, ...end, messages: [message], tool_calls: [] };
+}
+
+function runView(): RunView {
+  return {
+    ...{ id: '7f5c3f57-0c5e-4b0e-9d6a-0d2f3a1b4c5d', status: 'completed', model: 'claude', system: null },
+    ...{ tools: null, input: 'Hi!', output: 'Hello.', stop_reason: 'end', steps: 1, usage, error: null },
+    ...{ started_at: time, finished_at: time },
+  };
 }
 
 function toolView(name: string) {

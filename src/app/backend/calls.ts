@@ -14,7 +14,7 @@ export function callsBackend(parts: Parts): Backend['calls'] {
   };
 }
 
-function viewOf(row: CallRow): CallView {
+export function viewOf(row: CallRow): CallView {
   return {
     id: row.id,
     run_id: row.run_id,

@@ -2,6 +2,7 @@ import { SwitchboardError } from '../../errors.ts';
 import type { Store } from '../../store/types.ts';
 import type { ReplicaSettings } from '../../upstreams/replica.ts';
 import type { Server } from '../../upstreams/server.ts';
+import type { Chats } from '../chats.ts';
 import type { Hosting } from '../hosting.ts';
 import type { Projects } from '../projects.ts';
 import type { Recorder } from '../recorder.ts';
@@ -14,6 +15,8 @@ export interface Parts {
   stored: Stored | undefined;
   /** Undefined there too. */
   hosting: Hosting | undefined;
+  /** And there. */
+  chats: Chats | undefined;
   /** For servers that are tried out. */
   servers: Omit<ReplicaSettings, 'project' | 'variable' | 'redact'>;
   /** Those that are tried out just now. */

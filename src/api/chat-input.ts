@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { parseObject } from './body.ts';
+import { type ChatMessage, chatMessage } from './chat-messages.ts';
+import { check } from './check.ts';
+import { fields, flag, integer, listOf, secretName, text } from './fields.ts';
+import { checkDepth } from './storable.ts';
+
+const DEFAULT_SECRET = 'ANTHROPIC_API_KEY';
+
+const longText = z.string({ error: 'must be a string' });
+
+export const newChat = fields({
+  input: longText
+    .min(1, 'must not be empty')
+    .optional()
+    .describe('What is asked: the last message of the user, behind `messages` where there are some'),
+  messages: listOf('messages', chatMessage).min(1, 'must not be empty').optional(),
+  model: text(256, 1)
+    .optional()
+    .describe('The name of a Claude model; else that of the setting `chat.model`'),
+  system: longText.optional().describe('How the model is to behave'),
+  tools: listOf('names', text(256, 1))
+    .optional()
+    .describe('The tools that may be used, by what clients call them, or by patterns with `*`; else all'),
+  max_steps: integer(1, 1_000).optional().describe('How many turns the model may have; else 50'),
+  max_tokens: integer(1, 1_000_000).optional().describe('How long each turn may be; else 16000'),
+  api_key_secret: secretName.optional().describe(`The secret with the API key; else ${DEFAULT_SECRET}`),
+  stream: flag
+    .optional()
+    .describe(
+      'As Server-Sent Events: `run`, `text`, `tool_start`, `tool_end`, `step`, then `done` with the answer, or `error`',
+    ),
+}).superRefine(({ input, messages }, context) => {
+  if (input === undefined && messages?.at(-1)?.role !== 'user') {
+    const message = messages === undefined ? 'is missing, and so are messages' : lastMustBeUser;
+    context.addIssue({ code: 'custom', path: [messages === undefined ? 'input' : 'messages'], message });
+  }
+});
+
+const lastMustBeUser = 'must end with a message of the user, or input must be there';
+
+/** What is asked of a model, with the tools of a project. */
+export interface NewChat {
+  messages: ChatMessage[];
+  model: string | undefined;
+  system: string | undefined;
+  tools: string[] | undefined;
+  maxSteps: number | undefined;
+  maxTokens: number | undefined;
+  apiKeySecret: string;
+}
+
+/** Read apart from other bodies: what tools gave comes back in it, and may hold what those must not. */
+export function readChat(body: string): { chat: NewChat; isStream: boolean } {
+  const value = parseObject(body);
+  checkDepth(value);
+  const { input, messages = [], ...rest } = check(newChat, value);
+  const last = input === undefined ? [] : [{ role: 'user' as const, content: input }];
+  return {
+    chat: {
+      messages: [...messages, ...last],
+      model: rest.model,
+      system: rest.system,
+      tools: rest.tools,
+      maxSteps: rest.max_steps,
+      maxTokens: rest.max_tokens,
+      apiKeySecret: rest.api_key_secret ?? DEFAULT_SECRET,
+    },
+    isStream: rest.stream ?? false,
+  };
+}
+
+/** Of a query, where everything is text. */
+export const runQuery = fields({
+  limit: z
+    .string()
+    .regex(/^\d{1,3}$/, 'must be a whole number from 1 to 100')
+    .transform(Number)
+    .pipe(integer(1, 100))
+    .default(20),
+  cursor: text(1_024, 1).optional(),
+});
+
+export type RunFilter = z.infer<typeof runQuery>;

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { fields, flag, listOf, oneOf, text } from './fields.ts';
+
+/** Conversations as requests bring them and answers show them: the same in both directions, so that one can be gone on with. */
+
+/** What tools gave may have anything in it, also what other texts must not have. */
+const anyText = z.string({ error: 'must be a string' });
+const callId = text(256, 1).describe('As the model calls it');
+const base64 = z.string().regex(/^[A-Za-z0-9+/]*={0,2}$/, 'must be base64');
+
+const textPart = fields({ type: z.literal('text'), text: anyText });
+const file = { media_type: text(256, 1), data: base64 };
+const resultPart = z.discriminatedUnion('type', [
+  textPart,
+  fields({ type: z.literal('image'), ...file }),
+  fields({ type: z.literal('document'), ...file, title: anyText.optional() }),
+]);
+const toolCall = fields({
+  type: z.literal('tool_call'),
+  id: callId,
+  name: text(256, 1),
+  input: z.record(z.string(), z.unknown(), { error: 'must be an object' }),
+});
+const toolResult = fields({
+  type: z.literal('tool_result'),
+  id: callId,
+  content: listOf('parts', resultPart),
+  is_error: flag,
+});
+
+/** A text in place of a list is a list with that text in it. */
+const content = <Part extends z.ZodType>(part: Part) =>
+  z.union([anyText, z.array(part).min(1).max(1_000)], {
+    error: 'must be a text, or a list of parts of the types that this role can have',
+  });
+
+export const chatMessage = z.discriminatedUnion(
+  'role',
+  [
+    fields({
+      role: z.literal('user'),
+      content: content(z.discriminatedUnion('type', [textPart, toolResult])),
+    }),
+    fields({
+      role: z.literal('assistant'),
+      content: content(z.discriminatedUnion('type', [textPart, toolCall])),
+    }),
+  ],
+  { error: 'must be a message with the role "user" or "assistant"' },
+);
+
+export const role = oneOf(['user', 'assistant']);
+
+export type ChatMessage = z.infer<typeof chatMessage>;

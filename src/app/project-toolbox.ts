@@ -1,0 +1,99 @@
+import type { AgentTool, CallOptions, Toolbox, ToolOutcome } from '../agent/toolbox.ts';
+import { SwitchboardError } from '../errors.ts';
+import type { FinishedCall } from '../gateway/records.ts';
+import { saysToolError } from '../protocol/tool-error.ts';
+import { type AskedCall, askGroup } from '../upstreams/ask.ts';
+import type { LiveProject } from './live-project.ts';
+
+/**
+ * The tools of a project, for one agent. Its servers are those that clients use too: the same connections, the same
+ * lines, the same switches. `over` is told of every call that went to a server.
+ */
+export class ProjectToolbox implements Omit<Toolbox, 'follow'> {
+  private readonly project: LiveProject;
+  private readonly over: (call: FinishedCall) => void;
+  /** What servers with an instance for each client know the agent by. */
+  private readonly client = {};
+
+  constructor(project: LiveProject, over: (call: FinishedCall) => void) {
+    this.project = project;
+    this.over = over;
+  }
+
+  /** Starts servers that were never seen. One that was lost is tried now, and not when its time has come. */
+  async start(): Promise<void> {
+    for (const server of this.project.servers.each()) {
+      if (server.condition.state === 'backing_off') server.retry();
+    }
+    await this.project.scope.discovered();
+  }
+
+  tools(): AgentTool[] {
+    return this.project.scope.catalog.namedTools.flatMap(({ listed, server, item }) => {
+      if (listed === undefined) return [];
+      const { description, inputSchema } = item;
+      return {
+        name: listed,
+        description: typeof description === 'string' ? description : undefined,
+        inputSchema: isObject(inputSchema) ? inputSchema : { type: 'object' },
+        server,
+      };
+    });
+  }
+
+  async call(
+    { name, server }: AgentTool,
+    args: Record<string, unknown>,
+    { signal }: CallOptions,
+  ): Promise<ToolOutcome> {
+    signal?.throwIfAborted();
+    const { scope } = this.project;
+    const route = scope.catalog.tool(name);
+    const group = route && scope.group(route.group);
+    if (route === undefined || group === undefined) {
+      throw new SwitchboardError('unknown_tool', `Unknown tool: ${name}`);
+    }
+    const { own, among, isRepeatable } = route;
+    const paramsText = JSON.stringify({ name: own, arguments: args });
+    const answer = await askGroup(
+      group,
+      { name: server, client: this.client, server: route.server, among, isRepeatable },
+      { method: 'tools/call', paramsText },
+      signal,
+      (call) => this.over(this.finished(call)),
+    );
+    if ('result' in answer) return outcomeOf(answer.result);
+    const { code, message } = answer.error;
+    throw new SwitchboardError(
+      'server_error',
+      `Server "${server}" answered with an error: ${message} (${code})`,
+      {
+        data: { server, rpc: answer.error },
+      },
+    );
+  }
+
+  /** The servers go on; only what was this agent's own ends. */
+  async stop(): Promise<void> {
+    for (const server of this.project.servers.each()) server.release(this.client);
+  }
+
+  private finished(call: AskedCall): FinishedCall {
+    const { answer, isRpcError } = call;
+    return {
+      ...call,
+      project: this.project,
+      client: 'chat',
+      isToolError: answer !== undefined && !isRpcError && saysToolError(answer),
+    };
+  }
+}
+
+function outcomeOf(result: unknown): ToolOutcome {
+  if (isObject(result) && Array.isArray(result.content)) return result as unknown as ToolOutcome;
+  return { content: [{ type: 'text', text: JSON.stringify(result) }] };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
