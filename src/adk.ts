@@ -1,6 +1,6 @@
 import { type Lease, SharedToolboxes } from './adk/shared-toolboxes.ts';
 import { SwitchboardToolset, type ToolFilter } from './adk/toolset.ts';
-import { LocalToolbox } from './agent/local-toolbox.ts';
+import { LocalToolbox, projectOf } from './agent/local-toolbox.ts';
 import type { Toolbox } from './agent/toolbox.ts';
 import type { ServerEntry } from './config/entry.ts';
 import { SwitchboardError } from './errors.ts';
@@ -45,7 +45,7 @@ export function adkTools(options: AdkToolsOptions): SwitchboardToolset {
   }
   if (url !== undefined) {
     const address = addressOf(url);
-    const open = () => new LocalToolbox({ servers: { switchboard: { url: address } }, onWarning });
+    const open = () => new LocalToolbox({ ...projectOf(address), onWarning });
     return new SwitchboardToolset({ take: () => projects.lease(address, open), filter, keepMs });
   }
   const open = () => new LocalToolbox({ servers: servers!, onWarning });

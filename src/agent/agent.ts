@@ -4,7 +4,7 @@ import { ClaudeModel } from './claude.ts';
 import { CombinedTools, NATIVE_SERVER } from './combined-tools.ts';
 import { EventQueue } from './event-queue.ts';
 import type { AgentEvent, ChatResult } from './events.ts';
-import { LocalToolbox } from './local-toolbox.ts';
+import { LocalToolbox, type LocalToolboxOptions, projectOf } from './local-toolbox.ts';
 import { runLoop } from './loop.ts';
 import type { AgentMessage, Model } from './model.ts';
 import type { NativeTool } from './native-tools.ts';
@@ -46,9 +46,6 @@ export interface ChatOptions {
   onEvent?: ((event: AgentEvent) => void) | undefined;
 }
 
-/** What the Switchboard is called among the servers of an agent that uses one. */
-const SWITCHBOARD = 'switchboard';
-
 /** A model with the tools of MCP servers. */
 export class AiAgent implements AsyncDisposable {
   private readonly options: AiAgentOptions;
@@ -58,10 +55,14 @@ export class AiAgent implements AsyncDisposable {
   private readonly ending = new AbortController();
 
   constructor(options: AiAgentOptions) {
-    const { onWarning = (message) => console.warn(message), nativeTools = [], tools } = options;
+    const {
+      onWarning = (message) => console.warn(`switchboard: ${message}`),
+      nativeTools = [],
+      tools,
+    } = options;
     this.options = options;
     this.model = modelOf(options);
-    const local = new LocalToolbox({ servers: serversOf(options), onWarning });
+    const local = new LocalToolbox({ ...serversOf(options), onWarning });
     this.toolbox = new CombinedTools(local, nativeTools, onWarning);
     this.allows = tools === undefined ? () => true : allowedBy(tools);
   }
@@ -131,12 +132,12 @@ function modelOf({ model, apiKey, baseUrl, maxTokens }: AiAgentOptions): Model {
   throw wrong(`\`${idle[0]}\` has no effect where \`model\` is not a name: give it to that model.`);
 }
 
-function serversOf({ servers = {}, url }: AiAgentOptions): Record<string, ServerEntry> {
+function serversOf({ servers = {}, url }: AiAgentOptions): Omit<LocalToolboxOptions, 'onWarning'> {
   if (NATIVE_SERVER in servers) {
     throw wrong(`A server cannot be called "${NATIVE_SERVER}": that stands for native tools. Rename it.`);
   }
-  if (url === undefined) return servers;
-  if (Object.keys(servers).length === 0) return { [SWITCHBOARD]: { type: 'http', url } };
+  if (url === undefined) return { servers };
+  if (Object.keys(servers).length === 0) return projectOf(url);
   throw wrong('There are both `servers` and `url`: leave one out, or put {"url": …} among the servers.');
 }
 

@@ -1,6 +1,4 @@
-import { join } from 'node:path';
 import type { ServerEntry } from '../config/entry.ts';
-import { configurationFrom } from '../config/load.ts';
 import type { ServerConfig, Settings } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import { identity } from '../identity.ts';
@@ -11,14 +9,22 @@ import type { ReplicaSettings } from '../upstreams/replica.ts';
 import type { Server, ServerEvents } from '../upstreams/server.ts';
 import { Servers } from '../upstreams/servers.ts';
 import { shareChildren } from './children.ts';
+import { localServers } from './local-servers.ts';
 import { type LocalTools, localTools } from './local-tools.ts';
 import type { AgentTool, CallOptions, Toolbox, ToolOutcome } from './toolbox.ts';
 
 export interface LocalToolboxOptions {
   /** As in `mcpServers` of a configuration file. One with a `url` may be a project of a Switchboard. */
   servers: Record<string, ServerEntry>;
+  /** For how long a server is left alone that could not be reached several times; a minute where nothing is said. */
+  breakerOpenMs?: number | undefined;
   /** Told of what a user should know: names that hide others, keys that have no effect. */
   onWarning?: ((message: string) => void) | undefined;
+}
+
+/** A project of a Switchboard as the only server. It is a program that is restarted now and then, and back soon. */
+export function projectOf(url: string): Pick<LocalToolboxOptions, 'servers' | 'breakerOpenMs'> {
+  return { servers: { switchboard: { type: 'http', url } }, breakerOpenMs: 1_000 };
 }
 
 /** Servers that were started, and what has to be given back when they have stopped. */
@@ -42,18 +48,11 @@ export class LocalToolbox implements Toolbox {
   /** What is offered now; made when somebody asks. */
   private offered: LocalTools | undefined;
 
-  constructor({ servers, onWarning = () => {} }: LocalToolboxOptions) {
-    this.warned = onWarning;
-    // Relative paths are relative to where the process runs.
-    const place = join(process.cwd(), 'servers');
-    const { servers: configs, settings } = configurationFrom(
-      JSON.stringify({ mcpServers: servers }),
-      place,
-      onWarning,
-    );
-    // There is one client, and it wants to know all tools before it begins.
-    this.configs = configs.map((config) => ({ ...config, startup: 'sequential', isolation: 'shared' }));
+  constructor({ servers, breakerOpenMs, onWarning = () => {} }: LocalToolboxOptions) {
+    const { configs, settings } = localServers(servers, onWarning);
+    this.configs = configs;
     this.settings = settings;
+    this.warned = onWarning;
   }
 
   async start(): Promise<void> {

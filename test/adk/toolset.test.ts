@@ -131,8 +131,11 @@ describe.concurrent('the tools of a project, in the ADK', () => {
     const before = await runAgent(tools, [calls('pid'), 'Done.']);
     const names = await namesOf(tools);
     await first.stop();
-    const during = await runAgent(tools, [calls('pid'), 'Done.']);
-    expect(during.responses).toEqual([{ error: expect.any(String) }]);
+    // Often enough to give up on a server, for which a Switchboard must not be taken.
+    for (let run = 1; run <= 4; run++) {
+      const during = await runAgent(tools, [calls('pid'), 'Done.']);
+      expect(during.responses).toEqual([{ error: expect.any(String) }]);
+    }
     await using _second = await startSwitchboard(
       { mcpServers: { ...servers, two: fixtureServer('growing') } },
       options,
@@ -156,7 +159,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
 });
 
 describe.concurrent('toolsets', () => {
-  it('of one project share a connection, until the last of them is closed', async () => {
+  it('of one project share a connection, until the last of them is stopped', async () => {
     await using switchboard = await startSwitchboard(
       { mcpServers: { growing: fixtureServer('growing') } },
       withoutDatabase,
@@ -224,6 +227,18 @@ describe.concurrent('toolsets', () => {
     expect(await namesOf(none)).toEqual([]);
     const { requests } = await runAgent(judged, ['Done.']);
     expect(offeredIn(requests[0]!)).toEqual(['pid', 'log', 'add']);
+  });
+
+  it('give the ADK plain numbers, whatever they look like on the wire', async () => {
+    await using tools = toolset({ servers: { exacting: fixtureServer('exacting') } });
+    const { requests, responses } = await runAgent(tools, [calls('measure'), 'Done.']);
+    expect(responses).toEqual([
+      { content: [], structuredContent: { id: Number('12345678901234567890'), ratio: 1 } },
+    ]);
+    const [declared] = requests[0]!.config!.tools as { functionDeclarations: object[] }[];
+    expect(declared!.functionDeclarations).toEqual([
+      { name: 'measure', parametersJsonSchema: { type: 'object', maxProperties: 1 } },
+    ]);
   });
 
   it('are refused with neither or both of `url` and `servers`, and with what is no URL', () => {
