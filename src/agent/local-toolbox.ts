@@ -51,7 +51,7 @@ export class LocalToolbox implements Toolbox {
   constructor({ servers, breakerOpenMs, onWarning = () => {} }: LocalToolboxOptions) {
     const { configs, settings } = localServers(servers, onWarning);
     this.configs = configs;
-    this.settings = settings;
+    this.settings = breakerOpenMs === undefined ? settings : { ...settings, breakerOpenMs };
     this.warned = onWarning;
   }
 

@@ -5,7 +5,7 @@ import type { AgentTool } from './toolbox.ts';
 type Item = Record<string, unknown>;
 
 /** A tool, and whom to ask for it. */
-export interface LocalTool {
+interface LocalTool {
   tool: AgentTool;
   group: Group;
   /** What its server calls it. */

@@ -23,7 +23,7 @@ interface StandardFailure {
 }
 
 /** What a schema lets through. What comes for a plain JSON Schema is not checked: the handler gets it as it came. */
-export type InputOf<Schema> = Schema extends StandardSchema<infer Output> ? Output : Record<string, unknown>;
+type InputOf<Schema> = Schema extends StandardSchema<infer Output> ? Output : Record<string, unknown>;
 
 export interface NativeContext {
   /** Says so when nobody waits for the result any more. */

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type AgentEvent, nativeTool } from '../../src/agent.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import type { Witness } from '../helpers/witness.ts';
@@ -187,6 +187,10 @@ describe('a chat', () => {
 });
 
 describe('Claude’s API', () => {
+  afterEach(() => {
+    vi.unstubAllEnvs();
+  });
+
   const limited = (headers: Record<string, string>): Reply => ({
     ...{ status: 429, headers, error: { type: 'rate_limit_error', message: 'slow down' } },
   });
@@ -227,6 +231,18 @@ describe('Claude’s API', () => {
     await expect(scene.agent.chat('hello')).rejects.toMatchObject({
       code: 'model_refused',
       message: expect.stringMatching(/invalid API key \(401 authentication_error\). Check the API key$/),
+    });
+  });
+
+  it('needs a key, and says where to put it', async () => {
+    for (const name of ['ANTHROPIC_API_KEY', 'ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_PROFILE'])
+      vi.stubEnv(name, undefined);
+    // Nor is there one in a profile of whoever runs the tests.
+    vi.stubEnv('ANTHROPIC_CONFIG_DIR', '/nowhere');
+    await using scene = await openScene([], () => ({ apiKey: undefined }));
+    await expect(scene.agent.chat('hello')).rejects.toMatchObject({
+      code: 'invalid_config',
+      message: 'There is no key for Claude: set ANTHROPIC_API_KEY, or give `apiKey`.',
     });
   });
 

@@ -46,7 +46,7 @@ async function startHost({
   const servers = { stubborn: stubborn(witness) };
   const host = spawn(
     process.execPath,
-    [join(import.meta.dirname, 'host-program.ts'), JSON.stringify(servers)],
+    [join(import.meta.dirname, '../fixtures/agent-host.ts'), JSON.stringify(servers)],
     {
       stdio: ['pipe', 'pipe', 'inherit'],
     },

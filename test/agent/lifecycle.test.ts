@@ -78,18 +78,31 @@ describe('the start of an agent', () => {
     const wrong = { code: 'invalid_config' };
     expect(() => new AiAgent({ model, servers: { native: { command: 'x' } } })).toThrow(/"native"/);
     expect(() => new AiAgent({ model, servers: { a: {} } })).toThrow(
-      expect.objectContaining({ ...wrong, message: expect.stringContaining('neither "command"') }),
+      expect.objectContaining({
+        ...wrong,
+        message: expect.stringMatching(/^the server "a": has neither "command"/),
+      }),
     );
     expect(
       () => new AiAgent({ model, url: 'http://127.0.0.1:1/mcp', servers: { a: { command: 'x' } } }),
     ).toThrow(/both `servers` and `url`/);
     expect(() => new AiAgent({ model: other, apiKey: 'k' })).toThrow(/`apiKey` has no effect/);
+    const mistaken = { a: { command: 'x', group: 'b' }, b: { command: 'y' } };
+    expect(() => new AiAgent({ model, servers: mistaken })).toThrow(expect.objectContaining(wrong));
     const unnamed = nativeTool({ name: 'a b', input: {}, run: () => '' });
     expect(() => new AiAgent({ model, nativeTools: [unnamed] })).toThrow(/cannot be called "a b"/);
   });
 });
 
 describe('the servers of an agent', () => {
+  it('may be written down with keys that mean nothing here, with a warning', async () => {
+    const server = { ...fixtureServer('toolbox'), timeoutMS: 5 };
+    await using scene = await openScene([], () => ({ servers: { box: server } }));
+    expect(scene.warnings).toEqual([
+      'The server "box": timeoutMS: is not a key that we know, so it has no effect; did you mean "timeoutMs"?',
+    ]);
+  });
+
   it('[P11] are one process each for 100 chats at once', async () => {
     await using scene = await openScene(
       (request) =>
