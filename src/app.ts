@@ -206,7 +206,8 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     hosting?.start();
     const first = waiting;
     waiting = undefined;
-    if (settings.onStartFailure === 'continue') void startServers(first, false);
+    // Those that we run have somebody who looks after them: that one of them fails is no reason to end.
+    void startServers(settings.onStartFailure === 'continue' ? first : first.filter(isHosted), false);
     reload = (result) => {
       if (result instanceof SwitchboardError) {
         events.warned(`${result.message}\nThe configuration stays as it was.`);
@@ -239,7 +240,9 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       const stopServers = () => void projects.stop();
       options.signal?.addEventListener('abort', stopServers);
       if (options.signal?.aborted) stopServers();
-      if (settings.onStartFailure === 'abort') await startServers(waiting ?? [], true);
+      if (settings.onStartFailure === 'abort') {
+        await startServers(waiting?.filter((server) => !isHosted(server)) ?? [], true);
+      }
       options.signal?.removeEventListener('abort', stopServers);
       projects.settle();
       return front.listen();
@@ -258,6 +261,10 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       record.close();
     }
   }
+}
+
+function isHosted({ config }: Server): boolean {
+  return config.transport.type === 'hosted';
 }
 
 function needHosting(hosting: Hosting | undefined): Hosting {

@@ -95,7 +95,7 @@ export interface HostedCall {
   timeoutMs: number | undefined;
 }
 
-const usual: HostedConfig = {
+export const usual: HostedConfig = {
   image: null,
   command: null,
   args: [],

@@ -1,3 +1,4 @@
+import { readStored } from '../api/hosted-stored.ts';
 import { parseLimits } from '../config/limits.ts';
 import {
   type HostingSettings,
@@ -7,10 +8,25 @@ import {
   variablesIn,
 } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
-import type { InstanceSpec, Provider } from '../hosting/driver.ts';
+import { type InstanceSpec, type Provider, providers } from '../hosting/driver.ts';
 import type { HostedServer, Memory } from '../hosting/supervisor.ts';
 import type { WorkspaceRow } from '../store/types.ts';
 import type { LiveProject } from './live-project.ts';
+
+/** A row with nothing missing. */
+export interface HostedRow extends WorkspaceRow {
+  /** Why it cannot be run as it was written down. */
+  problem: string | undefined;
+}
+
+export function hostedRowOf(row: WorkspaceRow): HostedRow {
+  const { config, limits, problems } = readStored({ ...row.mcp_config }, { ...row.resource_limits });
+  const problem =
+    problems.length === 0
+      ? undefined
+      : `The hosted server "${row.name}" cannot be run as it is written down in the database: ${problems.join('; ')}.`;
+  return { ...row, mcp_config: config, resource_limits: limits, problem };
+}
 
 /** How the gateway sees a hosted server: as one more server of its project. */
 export function configOfHosted(
@@ -37,7 +53,7 @@ export function configOfHosted(
 
 /** What the supervisor has to know of a hosted server. */
 export function hostedServerOf(
-  row: WorkspaceRow,
+  row: HostedRow,
   project: LiveProject,
   allow: HostingSettings['allow'],
 ): HostedServer {
@@ -56,17 +72,22 @@ export function hostedServerOf(
 /** What once ran it runs it again, if that may be: another one would not have its volumes. */
 function formerProvider({ provider }: WorkspaceRow, allow: HostingSettings['allow']): Provider | undefined {
   if (provider === 'docker' || provider === 'process') return allow.includes(provider) ? provider : undefined;
-  return provider ?? undefined;
+  return providers.find((known) => known === provider);
 }
 
 const nothing: Memory = { restarts: 0, lastCrash: null, crashes: [], step: 0 };
 
 /** What is remembered is what was noted, as far as anybody can read it. */
 export function memoryOf({ memory }: WorkspaceRow['metadata']): Memory {
-  return { ...nothing, ...(memory as Partial<Memory> | undefined) };
+  const { crashes, ...kept } = { ...nothing, ...(memory as Partial<Memory> | undefined) };
+  return { ...kept, crashes: Array.isArray(crashes) ? crashes : [] };
 }
 
-function specOf({ id, name, mcp_config, resource_limits }: WorkspaceRow, project: LiveProject): InstanceSpec {
+function specOf(
+  { id, name, mcp_config, resource_limits, problem }: HostedRow,
+  project: LiveProject,
+): InstanceSpec {
+  if (problem !== undefined) throw new SwitchboardError('invalid_config', problem);
   const { image, command, args, environment, port, stdio_bridge } = mcp_config;
   const parsed = parseLimits(resource_limits);
   if ('problems' in parsed) {

@@ -6,14 +6,14 @@ import type { FinishedCall } from '../gateway/records.ts';
 import type { Usage } from '../hosting/driver.ts';
 import type { LogLine } from '../hosting/log.ts';
 import type { Condition, Supervisor } from '../hosting/supervisor.ts';
-import type { Store, WorkspaceRow } from '../store/types.ts';
+import type { Store } from '../store/types.ts';
 import { type Answer, type AskedCall, ask, type Question } from '../upstreams/ask.ts';
 import type { Project } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
 import { EnvironmentMask } from './environment-mask.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { HostedNotes } from './hosted-notes.ts';
-import { hostedServerOf } from './hosted-rows.ts';
+import { type HostedRow, hostedServerOf } from './hosted-rows.ts';
 import type { LiveProject } from './live-project.ts';
 import type { Projects } from './projects.ts';
 
@@ -39,7 +39,7 @@ interface LogListener {
 
 /** A hosted server, where it is written down. */
 export interface HostedPlace {
-  row: WorkspaceRow;
+  row: HostedRow;
   project: LiveProject;
 }
 

@@ -4,11 +4,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { type ServerConfig, type ServerDefaults, variablesOf } from '../config.ts';
 import { asSwitchboardError } from '../errors.ts';
 import { Scope, type ScopedProject, type ScopeSettings } from '../gateway/scope.ts';
-import type { ProjectRow, ProjectState, SealedSecret, ServerRow, WorkspaceRow } from '../store/types.ts';
+import type { ProjectRow, ProjectState, SealedSecret, ServerRow } from '../store/types.ts';
 import type { ReplicaSettings } from '../upstreams/replica.ts';
 import type { ServerEvents } from '../upstreams/server.ts';
 import { type Changes, Servers } from '../upstreams/servers.ts';
-import { configOfHosted } from './hosted-rows.ts';
+import { configOfHosted, type HostedRow, hostedRowOf } from './hosted-rows.ts';
 import { configOf, unusable } from './server-rows.ts';
 import { Vault } from './vault.ts';
 
@@ -42,7 +42,7 @@ export interface ListedServer {
   /** Undefined where it stands in the configuration file, or is one that we run. */
   row: ServerRow | undefined;
   /** Where we run it. */
-  hosted?: WorkspaceRow;
+  hosted?: HostedRow;
   isEnabled: boolean;
   /** Why it cannot be used. */
   problem?: string;
@@ -74,6 +74,7 @@ export class LiveProject implements ScopedProject {
   readonly access: Pick<ReplicaSettings, 'variable' | 'redact'>;
   private readonly settings: LiveProjectSettings;
   private state: ProjectState;
+  private hostedRows: readonly HostedRow[];
   private switchedOff = new Set<string>();
   private listedServers: ListedServer[] = [];
   private told = new Set<string>();
@@ -87,6 +88,7 @@ export class LiveProject implements ScopedProject {
     this.id = state.project.id;
     this.isDefault = state.project.name === DEFAULT_PROJECT;
     this.state = state;
+    this.hostedRows = state.hosted.map(hostedRowOf);
     this.settings = settings;
     this.vault = new Vault(settings.openSecret, settings.ownSecrets);
     this.access = {
@@ -108,8 +110,8 @@ export class LiveProject implements ScopedProject {
   }
 
   /** Those of its servers that we run. */
-  get hosted(): readonly WorkspaceRow[] {
-    return this.state.hosted;
+  get hosted(): readonly HostedRow[] {
+    return this.hostedRows;
   }
 
   /** Everything that is written down, in the order in which it is shown. */
@@ -132,6 +134,7 @@ export class LiveProject implements ScopedProject {
   ): { changes: Changes; isVisible: boolean } {
     const before = { name: this.name, switchedOff: this.switchedOff };
     this.state = state;
+    this.hostedRows = state.hosted.map(hostedRowOf);
     this.vault.replace(state.secrets);
     this.switchedOff = new Set(
       state.switches.map(({ server_name, tool_name }) => switchKey(server_name, tool_name)),
@@ -153,7 +156,7 @@ export class LiveProject implements ScopedProject {
   private list(file: readonly ServerConfig[], defaults: ServerDefaults): ListedServer[] {
     const stored = [
       ...this.state.servers.map((row) => this.listRow(row, defaults)),
-      ...this.state.hosted.map((row) => this.listHosted(row, defaults)),
+      ...this.hostedRows.map((row) => this.listHosted(row, defaults)),
     ];
     const fromFile = file
       .filter((config) => !this.isTaken(config, stored))
@@ -177,7 +180,7 @@ export class LiveProject implements ScopedProject {
     }
   }
 
-  private listHosted(row: WorkspaceRow, defaults: ServerDefaults): ListedServer {
+  private listHosted(row: HostedRow, defaults: ServerDefaults): ListedServer {
     const config = configOfHosted(row, this.name, this.settings.hostedTimeoutMs, defaults);
     return { name: row.name, config, row: undefined, hosted: row, isEnabled: row.enabled };
   }

@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { HostedView } from '../../src/api/hosted-views.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { Site } from '../projects/site.ts';
+import { isReady, sharedProcessSite } from './hosting-site.ts';
+
+describe.concurrent('hosted servers', { timeout: 120_000 }, () => {
+  const shared = sharedProcessSite();
+
+  it('are started by a Switchboard that starts with all of its servers or not at all', async () => {
+    await using site = await Site.start('server', {
+      mcpServers: {},
+      switchboard: { onStartFailure: 'abort', hosting: { engine: '/nonexistent/docker.sock' } },
+    });
+    const { command, args } = fixtureServer('toolbox');
+    const { id } = await site.done<HostedView>('POST /mcp/servers', {
+      ...{ name: 'box', provider: 'process', command, args },
+    });
+    await site.restart();
+    const { status } = await site.ask(`POST /mcp/servers/${id}/call`, { method: 'tools/list' });
+    expect(status).toBe(200);
+  });
+
+  it('that were written into the database by hand are taken as they are, and harm no others', async () => {
+    const site = await shared();
+    const { command, args } = fixtureServer('toolbox');
+    const insert = async (config: object) => {
+      const name = `by-hand-${randomUUID().slice(0, 8)}`;
+      const [row] = await site.site.query<{ id: string }>(
+        `INSERT INTO kb.agent_workspaces (project_id, name, status, mcp_config) VALUES ($1, $2, 'starting', $3) RETURNING id`,
+        [site.owner, name, config],
+      );
+      return row!.id;
+    };
+    const empty = await insert({});
+    const wrong = await insert({ provider: 'process', command, args, environment: 7, volumes: 'none' });
+    const short = await insert({ provider: 'process', command, args });
+    const other = await site.host(site.process('toolbox'));
+    expect(await site.reaches(short, isReady)).toMatchObject({
+      restart_policy: 'always',
+      resource_limits: { cpu: '0.5', memory: '512M', disk: '1G', pids: 128 },
+    });
+    expect((await site.call(short, 'tools/list')).status).toBe(200);
+    expect((await site.call(other.id, 'tools/list')).status).toBe(200);
+    const isNotRun = ({ status, error }: HostedView) => status === 'failed' && error !== null;
+    expect((await site.reaches(wrong, isNotRun)).error).toMatch(/mcp_config\.volumes.*mcp_config\.environment/);
+    expect((await site.view(empty)).container_status).not.toBe('running');
+  });
+});
