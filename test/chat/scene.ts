@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto';
+import type { ChatView, RunDetails } from '../../src/api/chat-views.ts';
+import {
+  API_KEY,
+  type ApiRequest,
+  type MessagesApi,
+  type Script,
+  startMessagesApi,
+} from '../agent/messages-api.ts';
+import { EventStream, openExchange } from '../helpers/raw-http.ts';
+import { Site, type TestProject } from '../projects/site.ts';
+
+/** A running Switchboard whose chats reach a stand-in of the model's API. */
+export class ChatSite implements AsyncDisposable {
+  readonly site: Site;
+  readonly api: MessagesApi;
+  /** By the name of the model: each conversation has one of its own. */
+  private readonly scripts: Map<string, Script>;
+
+  private constructor(site: Site, api: MessagesApi, scripts: Map<string, Script>) {
+    this.site = site;
+    this.api = api;
+    this.scripts = scripts;
+  }
+
+  static async start(settings: object = {}): Promise<ChatSite> {
+    const scripts = new Map<string, Script>();
+    const counts = new Map<string, number>();
+    const api = await startMessagesApi((request) => {
+      const { model } = request.body;
+      const index = counts.get(model) ?? 0;
+      counts.set(model, index + 1);
+      const script = scripts.get(model) ?? [];
+      const reply = typeof script === 'function' ? script(request, index) : script[index];
+      return reply ?? failure(`There is no reply ${index + 1} of ${model}.`);
+    });
+    const switchboard = { chat: { baseUrl: api.url }, ...settings };
+    const site = await Site.start('server', { mcpServers: {}, switchboard });
+    return new ChatSite(site, api, scripts);
+  }
+
+  /** A project with the key of the model's API, and with a server of the fixture toolbox. */
+  async project(script: Script): Promise<Talk> {
+    const project = await this.site.project();
+    await project.done('PUT /secrets/ANTHROPIC_API_KEY', { value: API_KEY });
+    await project.add('box');
+    return this.talk(project, script);
+  }
+
+  /** A model that says this, for a project. */
+  talk(project: TestProject, script: Script): Talk {
+    const model = `claude-${randomUUID().slice(0, 8)}`;
+    this.scripts.set(model, script);
+    return new Talk(this, project, model);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.site[Symbol.asyncDispose]();
+    await this.api[Symbol.asyncDispose]();
+  }
+}
+
+/** Chats of one model with one project. */
+export class Talk {
+  readonly project: TestProject;
+  readonly model: string;
+  private readonly scene: ChatSite;
+
+  constructor(scene: ChatSite, project: TestProject, model: string) {
+    this.scene = scene;
+    this.project = project;
+    this.model = model;
+  }
+
+  /** What the model's API was asked so far. */
+  get requests(): ApiRequest[] {
+    return this.scene.api.requests.items.filter(({ body }) => body.model === this.model);
+  }
+
+  /** Settles when it has been asked so often. */
+  asked(count: number): Promise<ApiRequest[]> {
+    return this.scene.api.requests.several(count, ({ body }) => body.model === this.model);
+  }
+
+  chat(input: string, more: object = {}): Promise<ChatView> {
+    return this.project.done<ChatView>('POST /chat', { model: this.model, input, ...more });
+  }
+
+  refused(input: string, more: object = {}) {
+    return this.project.ask('POST /chat', { model: this.model, input, ...more });
+  }
+
+  /** The same as events. */
+  async stream(input: string, more: object = {}): Promise<EventStream> {
+    const url = `${this.scene.site.baseUrl}/api/v1/projects/${this.project.name}/chat`;
+    const body = { model: this.model, input, stream: true, ...more };
+    const headers = { 'content-type': 'application/json' };
+    return new EventStream(await openExchange(url, { headers, body }));
+  }
+
+  run(id: string): Promise<RunDetails> {
+    return this.project.done<RunDetails>(`GET /runs/${id}`);
+  }
+
+  /** Settles when a run is over. There is no event for that, so it is asked again and again. */
+  async over(id: string): Promise<RunDetails> {
+    for (;;) {
+      const run = await this.run(id);
+      if (run.status !== 'running') return run;
+    }
+  }
+}
+
+/** The data of an event of a chat, when it comes. */
+export async function eventOf(stream: EventStream, type: string): Promise<Record<string, unknown>> {
+  const { data = '{}' } = await stream.events.first(({ event }) => event === type);
+  return JSON.parse(data) as Record<string, unknown>;
+}
+
+function failure(message: string) {
+  return { status: 400, error: { type: 'invalid_request_error', message } };
+}
