@@ -7,6 +7,14 @@ type Item = Record<string, unknown>;
 const MAX_IMAGE = 5 * 1024 * 1024;
 const MAX_DOCUMENT = 24 * 1024 * 1024;
 
+/** How images begin, in base64. */
+const imageBeginnings: readonly [beginning: string, type: string][] = [
+  ['iVBORw0KGgo', 'image/png'],
+  ['/9j/', 'image/jpeg'],
+  ['R0lGOD', 'image/gif'],
+  ['UklGR', 'image/webp'],
+];
+
 /** What a tool gave, as models take it: never empty, and with no more text than so many characters. */
 export function resultContent(outcome: ToolOutcome, maxCharacters: number): ResultContent[] {
   const items = outcome.content.map(contentOf).filter((item) => !isBlank(item));
@@ -55,7 +63,12 @@ function image(mediaType: string, data: string): ResultContent {
   if (clean === undefined) return text(`[image, ${mediaType}: it is not valid base64]`);
   if (clean.length > MAX_IMAGE)
     return text(`[image, ${kindAndSize(mediaType, clean)}: it is too large to be shown]`);
-  return { type: 'image', mediaType, data: clean };
+  return { type: 'image', mediaType: imageTypeOf(clean) ?? mediaType, data: clean };
+}
+
+/** Servers mistake one kind for another, and a model's API then refuses the whole conversation. */
+function imageTypeOf(data: string): string | undefined {
+  return imageBeginnings.find(([beginning]) => data.startsWith(beginning))?.[1];
 }
 
 function document(mediaType: string, data: string, title: string): ResultContent {

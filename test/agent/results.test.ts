@@ -22,6 +22,11 @@ const shown: [what: string, given: Content, told: Content][] = [
     { type: 'image', source: { type: 'base64', media_type: 'image/png', data: pixel } },
   ],
   [
+    'an image of another kind than its server says',
+    { type: 'image', mimeType: 'image/jpeg', data: pixel },
+    { type: 'image', source: { type: 'base64', media_type: 'image/png', data: pixel } },
+  ],
+  [
     'an image of a kind that Claude does not see',
     { type: 'image', mimeType: 'image/svg+xml', data: base64('<svg/>') },
     { type: 'text', text: '[image of type image/svg+xml: it cannot be shown here]' },
