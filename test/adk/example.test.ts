@@ -3,40 +3,59 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { referenceServer } from '../helpers/servers.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 
 const example = join(import.meta.dirname, '../../examples/adk/agent.ts');
 
-it.concurrent('examples/adk reads a note with one server and remembers it with the other [P8]', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'switchboard-adk-'));
-  try {
-    const memory = join(folder, 'memory.jsonl');
-    const said = await runExample([], { MEMORY_FILE_PATH: memory });
-    expect(said).toContain('→ read_text_file');
-    expect(said).toContain('← {"content":[{"type":"text","text":"Ada Lovelace published the first program');
-    expect(said).toContain('I have read the note');
-    expect(JSON.parse(await readFile(memory, 'utf8'))).toMatchObject({ name: 'Ada Lovelace' });
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'switchboard-adk-'));
 });
 
-it.concurrent('examples/adk does the same with a project of a running Switchboard [P8]', async () => {
-  const notes = join(import.meta.dirname, '../../examples/adk/notes');
-  await using switchboard = await startSwitchboard(
-    { mcpServers: { files: referenceServer('filesystem', notes), memory: referenceServer('memory') } },
-    { database: 'none' },
-  );
-  const said = await runExample([`${switchboard.baseUrl}/mcp/default`], {});
-  expect(said).toContain('← {"content":[{"type":"text","text":"Ada Lovelace published the first program');
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
 });
+
+describe.concurrent('examples/adk', () => {
+  it('reads a note with one server and remembers it with the other [P8]', async () => {
+    const memory = join(folder, 'memory.jsonl');
+    const said = await runExample([], { MEMORY_FILE_PATH: memory });
+    await expectRemembered(said, memory);
+  });
+
+  it('does the same with a project of a running Switchboard [P8]', async () => {
+    const memory = join(folder, 'memory-of-project.jsonl');
+    const notes = join(import.meta.dirname, '../../examples/adk/notes');
+    await using switchboard = await startSwitchboard(
+      {
+        mcpServers: {
+          files: referenceServer('filesystem', notes),
+          memory: { ...referenceServer('memory'), env: { MEMORY_FILE_PATH: memory } },
+        },
+      },
+      { database: 'none' },
+    );
+    const said = await runExample([`${switchboard.baseUrl}/mcp/default`], {});
+    await expectRemembered(said, memory);
+  });
+});
+
+async function expectRemembered(said: string, memory: string): Promise<void> {
+  expect(said).toContain('→ read_text_file');
+  expect(said).toContain('← {"content":[{"type":"text","text":"Ada Lovelace published the first program');
+  expect(said).toContain('I have read the note');
+  expect(JSON.parse(await readFile(memory, 'utf8'))).toMatchObject({ name: 'Ada Lovelace' });
+}
 
 /** What it printed. It ends by itself, so nothing of it is left open. */
 async function runExample(args: string[], env: Record<string, string>): Promise<string> {
   const words = ['--conditions=switchboard-source', example, ...args];
   const { GEMINI_API_KEY: _, ...ours } = process.env;
-  const { stdout } = await promisify(execFile)(process.execPath, words, { env: { ...ours, ...env } });
+  const { stdout } = await promisify(execFile)(process.execPath, words, {
+    env: { ...ours, SWITCHBOARD_HOME: folder, ...env },
+  });
   return stdout;
 }

@@ -1,8 +1,21 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { InMemoryRunner, LlmAgent, type LlmRequest } from '@google/adk';
 import { ScriptedModel, type ScriptedTurn } from '../../examples/adk/scripted-model.ts';
 import { type AdkToolsOptions, adkTools, type SwitchboardToolset } from '../../src/adk.ts';
 
 type Response = Record<string, unknown>;
+
+/** The toolsets of a test file keep a record of their servers' processes, in a home of its own. */
+export async function openHome(): Promise<() => Promise<void>> {
+  const home = await mkdtemp(join(tmpdir(), 'switchboard-adk-'));
+  process.env.SWITCHBOARD_HOME = home;
+  return async () => {
+    delete process.env.SWITCHBOARD_HOME;
+    await rm(home, { recursive: true, force: true });
+  };
+}
 
 /** A toolset of which nobody is to be warned. */
 export function toolset(options: AdkToolsOptions): SwitchboardToolset {

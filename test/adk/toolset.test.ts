@@ -1,15 +1,18 @@
 import { isBaseTool, isBaseToolset } from '@google/adk';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { adkTools } from '../../src/adk.ts';
 import { serverOnce } from '../helpers/api.ts';
 import { exchange } from '../helpers/raw-http.ts';
 import { fixtureServer, freePort, referenceServer } from '../helpers/servers.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
-import { calls, offeredIn, runAgent, textIn, toolset } from './scene.ts';
+import { calls, offeredIn, openHome, runAgent, textIn, toolset } from './scene.ts';
 
 const withoutDatabase = { database: 'none' } as const;
+
+// What it gives closes it again.
+beforeAll(() => openHome());
 
 describe.concurrent('the tools of a project, in the ADK', () => {
   it('keep their names, descriptions and schemas [P8]', async () => {
