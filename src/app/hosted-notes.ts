@@ -11,6 +11,7 @@ export class HostedNotes {
   private writing: Promise<void> | undefined;
   private retry: NodeJS.Timeout | undefined;
   private isFailing = false;
+  private isHeld = false;
 
   constructor(store: Pick<Store, 'noteHosted'>, warned: (message: string) => void) {
     this.store = store;
@@ -38,6 +39,22 @@ export class HostedNotes {
     this.begin();
   }
 
+  /** Keeps them to itself: another process may write its own. */
+  hold(): void {
+    this.isHeld = true;
+  }
+
+  /** Writes what was kept. */
+  resume(): void {
+    this.isHeld = false;
+    if (this.waiting.size > 0) this.begin();
+  }
+
+  /** What was kept is for another process to say. */
+  forget(): void {
+    this.waiting.clear();
+  }
+
   /** Writes what is left, once. */
   async close(): Promise<void> {
     clearTimeout(this.retry);
@@ -46,7 +63,7 @@ export class HostedNotes {
   }
 
   private begin(): void {
-    if (this.writing !== undefined || this.retry !== undefined) return;
+    if (this.isHeld || this.writing !== undefined || this.retry !== undefined) return;
     this.writing = this.writeAll()
       .then(
         () => {
@@ -62,6 +79,7 @@ export class HostedNotes {
 
   private async writeAll(): Promise<void> {
     for (const [id, note] of this.waiting) {
+      if (this.isHeld) return;
       await this.store.noteHosted(id, note);
       // Unless there is a newer one already.
       if (this.waiting.get(id) === note) this.waiting.delete(id);

@@ -79,6 +79,20 @@ describe('the process that hosts', () => {
     expect(hosting.condition(id)).toMatchObject({ status: 'ready' });
   });
 
+  it('notes nothing while it may be another one, and what it has missed when it is not', async () => {
+    const { hosting, id, notes, becomesHost } = await hostOne({});
+    becomesHost(true);
+    await notes.first(({ status }) => status === 'ready');
+    becomesHost(false);
+    const { length } = notes.items;
+    await hosting.restart(id);
+    expect(notes.items).toHaveLength(length);
+    const { instanceId } = hosting.condition(id)!;
+    becomesHost(true);
+    await notes.first(({ provider_workspace_id }) => provider_workspace_id === instanceId);
+    expect(notes.items.length).toBe(length + 1);
+  });
+
   it('leaves a server with what ran it before, also where that is away when it starts', async () => {
     const { hosting, id, notes, project, becomesHost } = await hostOne({ row: { provider: 'gvisor' } });
     becomesHost(true);

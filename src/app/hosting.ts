@@ -201,9 +201,14 @@ export class Hosting implements Hosts {
     this.isHost = isHost;
     this.decided.resolve();
     clearInterval(this.yielding);
-    if (isHost) this.refresh();
+    if (isHost) {
+      this.notes.resume();
+      this.refresh();
+      return;
+    }
+    this.notes.hold();
     // The database may only be away, and what runs goes on; but where another process has taken over, it is for that one.
-    else this.yielding = setInterval(() => this.yieldIfOther(), YIELD_MS).unref();
+    this.yielding = setInterval(() => this.yieldIfOther(), YIELD_MS).unref();
   }
 
   private yieldIfOther(): void {
@@ -212,6 +217,7 @@ export class Hosting implements Hosts {
     this.heartbeats.keep(new Set());
     this.supervisor?.release();
     this.supervisor = undefined;
+    this.notes.forget();
   }
 
   private async load(): Promise<void> {

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import type { HostedView } from '../../src/api/hosted-views.ts';
+import { freshDatabase } from '../helpers/database.ts';
+import { proxyDatabase } from '../helpers/database-proxy.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { Site } from '../projects/site.ts';
 import { isReady, sharedProcessSite } from './hosting-site.ts';
@@ -44,7 +47,37 @@ describe.concurrent('hosted servers', { timeout: 120_000 }, () => {
     expect((await site.call(short, 'tools/list')).status).toBe(200);
     expect((await site.call(other.id, 'tools/list')).status).toBe(200);
     const isNotRun = ({ status, error }: HostedView) => status === 'failed' && error !== null;
-    expect((await site.reaches(wrong, isNotRun)).error).toMatch(/mcp_config\.volumes.*mcp_config\.environment/);
+    expect((await site.reaches(wrong, isNotRun)).error).toMatch(
+      /mcp_config\.volumes.*mcp_config\.environment/,
+    );
     expect((await site.view(empty)).container_status).not.toBe('running');
+  });
+});
+
+describe.concurrent('a stop', { timeout: 120_000 }, () => {
+  it('is one for all servers, also with a call under way and a database that is away', async () => {
+    await using database = await freshDatabase();
+    await using proxy = await proxyDatabase(database.url);
+    const config = { mcpServers: {}, switchboard: { hosting: { engine: '/nonexistent/docker.sock' } } };
+    await using site = await Site.start('server', config, { url: proxy.url });
+    const { command, args } = fixtureServer('toolbox');
+    const register = async (name: string) => {
+      const environment = site.witness.env(name);
+      const input = { name, provider: 'process', command, args, environment };
+      return (await site.done<HostedView>('POST /mcp/servers', input)).id;
+    };
+    const [busy, idle] = [await register('busy'), await register('idle')];
+    const call = (id: string, name: string) =>
+      site.ask(`POST /mcp/servers/${id}/call`, { method: 'tools/call', params: { name, arguments: {} } });
+    expect((await call(idle, 'pid')).status).toBe(200);
+    const pending = call(busy, 'wait').catch((error: Error) => error);
+    await site.witness.sees('busy', 'waiting');
+    proxy.cut();
+    const { process } = site.switchboard;
+    const exited = once(process, 'exit');
+    process.kill('SIGTERM');
+    await Promise.all(['busy', 'idle'].map((name) => site.witness.sees(name, 'end')));
+    expect(await exited).toEqual([0, null]);
+    await pending;
   });
 });
