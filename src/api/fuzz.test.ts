@@ -49,6 +49,7 @@ const shapes: Record<string, Record<string, fc.Arbitrary<unknown>>> = {
   putSecret: { value: mostly('s3cret') },
   createHosted: hosted,
   changeHosted: hostedChanges,
+  chat: { input: mostly('hello'), tools: mostly(['*']), max_steps: mostly(3) },
   callHosted: { method: mostly('ping'), params: mostly({}), timeout_ms: mostly(5) },
   installProduct: { name: mostly('kit'), version: mostly('1'), mcp: mostly({ servers: [product] }) },
 };

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { API_KEY, calls, type MessagesApi, says, startMessagesApi } from '../agent/messages-api.ts';
 import { EventStream, exchange, openExchange } from '../helpers/raw-http.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
@@ -17,12 +18,20 @@ const manifest = (version: string, ...names: string[]) => ({
 describe('the document of the API, held against its answers', () => {
   let switchboard: RunningSwitchboard;
   let contract: Contract;
+  let model: MessagesApi;
 
   beforeAll(async () => {
-    switchboard = await startSwitchboard({ mcpServers: { box } });
+    model = await startMessagesApi(({ body }) =>
+      body.messages.length === 1 ? calls({ name: 'echo', input: { text: 'well' } }) : says('Well.'),
+    );
+    const chat = { baseUrl: model.url };
+    switchboard = await startSwitchboard({ mcpServers: { box }, switchboard: { chat } });
     contract = await Contract.read(`${switchboard.baseUrl}/api/v1`);
   });
-  afterAll(() => switchboard.stop());
+  afterAll(async () => {
+    await switchboard.stop();
+    await model[Symbol.asyncDispose]();
+  });
 
   const ask: Contract['ask'] = (...question) => contract.ask(...question);
   /** The answer, which has to have this status; an error has to have this code too. */
@@ -276,6 +285,32 @@ describe('the document of the API, held against its answers', () => {
     await fails('invalid_input', 'listCalls', { query: '?cursor=made-up' });
   });
 
+  it('has them right for chats and runs', async () => {
+    await fails('missing_secret', 'chat', { body: { input: 'Hello?' } });
+    await gets(201, 'putSecret', { at: { secret: 'ANTHROPIC_API_KEY' }, body: { value: API_KEY } });
+    const { body: chat } = await gets(200, 'chat', { body: { input: 'Say it!', tools: ['echo'] } });
+    expect(chat).toMatchObject({ text: 'Well.', tool_calls: [{ text: 'well' }] });
+    await fails('unknown_project', 'chat', { at: { project: 'nowhere' }, body: { input: 'x' } });
+    const stream = new EventStream(
+      await openExchange(contract.urlOf('chat'), {
+        headers: { 'content-type': 'application/json' },
+        body: { input: 'Say it!', stream: true },
+      }),
+    );
+    const { data } = await stream.events.first(({ event }) => event === 'done');
+    contract.checkValue('Chat', JSON.parse(data!));
+    const told = await stream.events.first(({ event }) => event === 'tool_end');
+    contract.checkValue('ChatToolCall', JSON.parse(told.data!));
+
+    const { body: list } = await gets(200, 'listRuns', { query: '?limit=1' });
+    expect(list).toMatchObject({ runs: [{ status: 'completed' }], next_cursor: expect.any(String) });
+    await fails('invalid_input', 'listRuns', { query: '?limit=0' });
+    const { body: run } = await gets(200, 'getRun', { at: { run: String(chat.run_id) } });
+    expect(run).toMatchObject({ id: chat.run_id, tools: ['echo'], tool_calls: [{ tool: 'echo' }] });
+    await fails('not_found', 'getRun', { at: { run: 'nothing' } });
+    await gets(204, 'removeSecret', { at: { secret: 'ANTHROPIC_API_KEY' } });
+  });
+
   it('has them right for what is refused at the door', async () => {
     const url = contract.urlOf('createProject');
     const send = async (path: string, request: object) => {
@@ -327,6 +362,9 @@ it('holds where there is no database', async () => {
     ['createHosted', { body: { name: 'hosted', image: 'mcp/time' } }],
     ['getHosted', { at: { id: 'hosted' } }],
     ['callHosted', { at: { id: 'hosted' }, body: { method: 'ping' } }],
+    ['chat', { body: { input: 'Hello?' } }],
+    ['listRuns', {}],
+    ['getRun', { at: { run: 'nothing' } }],
   ];
   for (const [operation, question] of refused) {
     const answer = await contract.ask(operation, question);

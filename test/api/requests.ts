@@ -37,6 +37,11 @@ const bodies: Record<string, object[]> = {
     { servers: { imported: { type: 'http', url: address } } },
     { name: 'io.x/registered', description: 'x', version: '1', remotes: [{ type: 'sse', url: address }] },
   ],
+  // Nobody has the key that it needs.
+  'POST /projects/:project/chat': [
+    { input: 'x', tools: ['*'], max_steps: 2 },
+    { messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }] }], stream: true },
+  ],
   'POST /mcp/servers': [
     {
       name: 'hosted',
@@ -58,6 +63,8 @@ const others = [
   ...[
     '/projects/:project/servers/:name',
     '/projects/:project/servers/:name/logs',
+    '/projects/:project/runs',
+    '/projects/:project/runs/:run',
     '/projects/:project/tools',
   ],
   ...['/projects/:project/secrets', '/projects/:project/products', '/projects/:project/calls'],
@@ -78,6 +85,7 @@ const names: Record<string, string[]> = {
   tool: ['box__echo', 'echo'],
   secret: ['TOKEN'],
   product: ['kit'],
+  run: ['7f5c3f57-0c5e-4b0e-9d6a-0d2f3a1b4c5d'],
   id: ['hosted', 'imaged'],
 };
 

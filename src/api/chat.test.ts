@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import { serveApi } from '../../test/helpers/api-client.ts';
+import { EventStream, openExchange } from '../../test/helpers/raw-http.ts';
+import { SwitchboardError } from '../errors.ts';
+
+const path = '/projects/default/chat';
+const unsaid = { model: undefined, system: undefined, tools: undefined, maxSteps: undefined };
+
+async function follow(url: string): Promise<EventStream> {
+  const headers = { 'content-type': 'application/json' };
+  return new EventStream(await openExchange(url, { headers, body: { input: 'Hi!', stream: true } }));
+}
+
+describe('a chat', () => {
+  it('is asked for with a text, and everything else as usual', async () => {
+    const { ask, backend } = await serveApi();
+    const { status, body } = await ask(`POST ${path}`, { input: 'Hi!' });
+    expect([status, body]).toMatchObject([200, { text: 'Hello.', stop_reason: 'end' }]);
+    expect(backend.chatted).toEqual([
+      {
+        ...unsaid,
+        messages: [{ role: 'user', content: 'Hi!' }],
+        maxTokens: undefined,
+        apiKeySecret: 'ANTHROPIC_API_KEY',
+      },
+    ]);
+  });
+
+  it('is asked for with all that can be said', async () => {
+    const { ask, backend } = await serveApi();
+    const messages = [
+      { role: 'user', content: 'One!' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'Well.' },
+          { type: 'tool_call', id: 'a', name: 'echo', input: { deep: [1] } },
+        ],
+      },
+      {
+        role: 'user',
+        content: [
+          {
+            ...{ type: 'tool_result', id: 'a', is_error: true },
+            content: [
+              // What a tool gave is no text that we would take elsewhere.
+              { type: 'text', text: 'nul \0' },
+              { type: 'image', media_type: 'image/png', data: 'AAAA' },
+              { type: 'document', media_type: 'application/pdf', data: 'AAAA', title: 'x' },
+            ],
+          },
+        ],
+      },
+    ];
+    const said = { model: 'claude-x', system: 'Be brief.', tools: ['a*', 'b'] };
+    const limits = { max_steps: 3, max_tokens: 99, api_key_secret: 'KEY' };
+    await ask(`POST ${path}`, { ...said, ...limits, messages, input: 'Two!' });
+    expect(backend.chatted).toEqual([
+      {
+        ...said,
+        messages: [...messages, { role: 'user', content: 'Two!' }],
+        ...{ maxSteps: 3, maxTokens: 99, apiKeySecret: 'KEY' },
+      },
+    ]);
+  });
+
+  it('that is nested too deep is refused', async () => {
+    const { ask, backend } = await serveApi();
+    const deep = `${'['.repeat(5_000)}${']'.repeat(5_000)}`;
+    const call = `{"type":"tool_call","id":"a","name":"b","input":{"x":${deep}}}`;
+    const text = `{"input":"x","messages":[{"role":"assistant","content":[${call}]}]}`;
+    const { status, error } = await ask(`POST ${path}`, text);
+    expect([status, error.message]).toEqual([400, expect.stringContaining('nested deeper')]);
+    expect(backend.chatted).toEqual([]);
+  });
+
+  it('is told as events', async () => {
+    const { url } = await serveApi();
+    const stream = await follow(url(path));
+    await stream.ended;
+    expect(stream.events.items.map(({ event }) => event)).toEqual(['run', 'text', 'done']);
+    const [run, , done] = stream.events.items.map(({ data }) => JSON.parse(data!) as { run_id: string });
+    expect(done).toMatchObject({ run_id: run!.run_id, text: 'Hello.' });
+  });
+
+  it.each([
+    [new SwitchboardError('model_refused', 'No.', { data: { a: 1 } }), 'model_refused', 'No.', { a: 1 }],
+    [new Error('a secret'), 'internal', 'Something went wrong inside Switchboard.', {}],
+  ])('that fails in the middle tells so in its stream: %s', async (fault, code, message, details) => {
+    const { url, backend } = await serveApi();
+    backend.fault = fault;
+    const stream = await follow(url(path));
+    await stream.ended;
+    expect(stream.events.items.map(({ event }) => event)).toEqual(['run', 'text', 'error']);
+    const { data } = stream.events.items.at(-1)!;
+    expect(JSON.parse(data!)).toEqual({ error: { code, message, details } });
+  });
+
+  it('that cannot be begun is no stream', async () => {
+    const { url } = await serveApi();
+    const stream = await follow(url('/projects/nowhere/chat'));
+    await stream.ended;
+    expect(stream.response.statusCode).toBe(404);
+    expect(stream.response.headers['content-type']).toBe('application/json');
+  });
+});
