@@ -1,8 +1,15 @@
 import { PassThrough } from 'node:stream';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import { SwitchboardError } from '../errors.ts';
 import { join } from '../protocol/jsonrpc.ts';
+import type { Receiver } from './channel.ts';
 import { HostedChannel } from './hosted.ts';
+
+const deaf: Receiver = {
+  ...{ message() {}, failed() {}, closed() {}, log() {}, paused() {}, missed() {}, stale() {} },
+};
 
 /** A channel to streams of which the test has the other ends. */
 function attached(maxBytes = 10_000) {
@@ -83,4 +90,21 @@ it('tells why the server is gone, once', async () => {
   await new Promise((resolve) => setImmediate(resolve));
   channel.send(message('late'), 1);
   expect(events).toEqual(['closed: It exited with code 1.']);
+});
+
+it('is kept by nobody when it is closed, while the server runs on', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const server = { input: new PassThrough(), output: new PassThrough(), ended: new Promise<never>(() => {}) };
+  const attach = async () => {
+    const channel = new HostedChannel({ kind: 'stdio', ...server }, 100, deaf);
+    await channel.close();
+    return new WeakRef(channel);
+  };
+  const gone = await attach();
+  const isGone = () => {
+    collect();
+    return gone.deref() === undefined;
+  };
+  await expect.poll(isGone, { timeout: 20_000 }).toBe(true);
 });

@@ -15,6 +15,16 @@ export interface Hosts {
   attach(id: string): Promise<Attachment>;
 }
 
+interface Ending {
+  /** Undefined where nobody wants to know any more. */
+  tell: ((error: SwitchboardError) => void) | undefined;
+}
+
+/** An instance may outlive many channels: it must not keep them until it ends. */
+function tellOf(ended: Promise<SwitchboardError>, ending: Ending): void {
+  void ended.then((error) => ending.tell?.(error));
+}
+
 /**
  * A hosted server, by the streams of what runs it. It gets one request at a time, whoever asks: the next one is written when
  * the last one is answered, or nobody waits for that answer any more. It goes on running when the channel is closed.
@@ -26,6 +36,7 @@ export class HostedChannel implements Channel {
   private current: number | undefined;
   /** In the order in which they came. */
   private readonly waiting = new Map<number, Buffer>();
+  private readonly ending: Ending;
   private isOver = false;
 
   constructor(
@@ -41,12 +52,14 @@ export class HostedChannel implements Channel {
       },
       log: (line) => receiver.log(line),
     });
-    void ended.then((error) => {
-      if (this.isOver) return;
-      this.pipe.end();
-      this.leave();
-      receiver.closed(error);
-    });
+    this.ending = {
+      tell: (error) => {
+        this.pipe.end();
+        this.leave();
+        receiver.closed(error);
+      },
+    };
+    tellOf(ended, this.ending);
   }
 
   send(message: Buffer, request?: number): void {
@@ -87,6 +100,7 @@ export class HostedChannel implements Channel {
 
   private leave(): void {
     this.isOver = true;
+    this.ending.tell = undefined;
     this.waiting.clear();
     this.pipe.leave();
   }
