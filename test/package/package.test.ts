@@ -1,8 +1,8 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -33,6 +33,35 @@ describe('the packed tarball, installed into an empty folder', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
+  /** Writes a program of a user, and has the compiler look at it. */
+  const checkedProgram = async (name: string, source: string): Promise<string> => {
+    const program = join(folder, `${name}.mts`);
+    await writeFile(program, source);
+    const compilerOptions = {
+      ...{
+        module: 'nodenext',
+        target: 'esnext',
+        strict: true,
+        noEmit: true,
+        exactOptionalPropertyTypes: true,
+      },
+      ...{ types: ['node'], typeRoots: [join(root, 'node_modules/@types')] },
+    };
+    const settings = join(folder, `tsconfig.${name}.json`);
+    await writeFile(settings, JSON.stringify({ compilerOptions, files: [program] }));
+    const compiler = join(root, 'node_modules/typescript/bin/tsc');
+    const checked = await run(process.execPath, [compiler, '-p', settings], { cwd: folder, env }).catch(
+      (error) => error,
+    );
+    // The types of the ADK name packages that few have. Those of ours must not.
+    const others = relative(folder, join(root, 'node_modules'));
+    const complaints = (checked.stdout as string)
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith(' ') && !line.startsWith(others));
+    expect(complaints).toEqual([]);
+    return program;
+  };
+
   it('has the program, its papers and nothing else', async () => {
     const installed = await readdir(join(folder, 'node_modules/switchboard'));
     expect(installed.toSorted()).toEqual(
@@ -49,26 +78,9 @@ describe('the packed tarball, installed into an empty folder', () => {
   });
 
   it('gives agents to programs, with types, and without packages that they do not use', async () => {
-    await writeFile(join(folder, 'program.mts'), usersProgram);
-    const compilerOptions = {
-      ...{
-        module: 'nodenext',
-        target: 'esnext',
-        strict: true,
-        noEmit: true,
-        exactOptionalPropertyTypes: true,
-      },
-      ...{ types: ['node'], typeRoots: [join(root, 'node_modules/@types')] },
-    };
-    await writeFile(
-      join(folder, 'tsconfig.json'),
-      JSON.stringify({ compilerOptions, files: ['program.mts'] }),
-    );
-    const compiler = join(root, 'node_modules/typescript/bin/tsc');
-    const checked = await run(process.execPath, [compiler, '-p', folder], { env }).catch((error) => error);
-    expect(checked.stdout).toBe('');
+    const program = await checkedProgram('agent', usersProgram);
     const home = { SWITCHBOARD_HOME: join(folder, 'home') };
-    const { stdout } = await run(process.execPath, [join(folder, 'program.mts'), everything, 'stdio'], {
+    const { stdout } = await run(process.execPath, [program, everything, 'stdio'], {
       env: { ...env, ...home },
     });
     const [echoed, refused] = stdout.split('\n');
@@ -77,6 +89,17 @@ describe('the packed tarball, installed into an empty folder', () => {
       /^invalid_config Claude needs the package @anthropic-ai\/sdk, which is not installed/,
     );
   });
+
+  it('gives tools to agents of the ADK, with types', async () => {
+    // The one that is installed here, as a user would have it.
+    await mkdir(join(folder, 'node_modules/@google'), { recursive: true });
+    await symlink(join(root, 'node_modules/@google/adk'), join(folder, 'node_modules/@google/adk'));
+    const program = await checkedProgram('adk', adkProgram);
+    const { stdout } = await run(process.execPath, [program, everything, 'stdio'], {
+      env: { ...env, SWITCHBOARD_HOME: join(folder, 'home') },
+    });
+    expect(stdout).toBe('echo get-sum\n');
+  }, 180_000);
 
   it('serves a call to a configured server over HTTP', async () => {
     const config = join(folder, 'mcp.json');
@@ -141,6 +164,17 @@ try {
 } catch (error) {
   if (error instanceof SwitchboardError) console.log(error.code, error.message);
 }
+`;
+
+/** A program of a user of the ADK. */
+const adkProgram = `
+import { type BaseToolset, LlmAgent } from '@google/adk';
+import { adkTools } from 'switchboard/adk';
+
+const servers = { everything: { command: process.execPath, args: process.argv.slice(2) } };
+await using tools = adkTools({ servers, filter: ['echo', '*-sum'] });
+const agent = new LlmAgent({ name: 'helper', model: 'gemini-2.5-flash', tools: [tools satisfies BaseToolset] });
+console.log((await agent.canonicalTools()).map(({ name }) => name).join(' '));
 `;
 
 /** The URL that the program says it listens on. */
