@@ -79,6 +79,14 @@ describe('the process that hosts', () => {
     expect(hosting.condition(id)).toMatchObject({ status: 'ready' });
   });
 
+  it('is heard by those who followed a log before it was that', async () => {
+    const { hosting, id, becomesHost } = await hostOne({});
+    const heard = new Inbox<string>();
+    hosting.follow(id, { line: ({ line }) => heard.add(line), removed() {} });
+    becomesHost(true);
+    expect(await heard.first((line) => line.startsWith('runs'))).toContain('runs (process');
+  });
+
   it('notes nothing while it may be another one, and what it has missed when it is not', async () => {
     const { hosting, id, notes, becomesHost } = await hostOne({});
     becomesHost(true);

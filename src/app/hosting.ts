@@ -4,7 +4,7 @@ import type { HostingSettings } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
 import type { Usage } from '../hosting/driver.ts';
-import type { LogLine } from '../hosting/log.ts';
+import type { HostedLog, LogLine } from '../hosting/log.ts';
 import type { Condition, Supervisor } from '../hosting/supervisor.ts';
 import type { Store } from '../store/types.ts';
 import { type Answer, type AskedCall, ask, type Question } from '../upstreams/ask.ts';
@@ -37,6 +37,14 @@ interface LogListener {
   removed(): void;
 }
 
+interface Follower {
+  id: string;
+  listener: LogListener;
+  /** What it follows; undefined while nobody runs the server here. */
+  log: HostedLog | undefined;
+  unfollow(): void;
+}
+
 /** A hosted server, where it is written down. */
 export interface HostedPlace {
   row: HostedRow;
@@ -49,7 +57,7 @@ export class Hosting implements Hosts {
   private readonly notes: HostedNotes;
   private readonly heartbeats: Heartbeats;
   private readonly masks = new WeakMap<LiveProject, EnvironmentMask>();
-  private readonly followers = new Set<{ id: string; listener: LogListener }>();
+  private readonly followers = new Set<Follower>();
   private supervisor: Supervisor | undefined;
   private loading: Promise<void> | undefined;
   private leave = () => {};
@@ -91,6 +99,7 @@ export class Hosting implements Hosts {
     const { allow } = this.options.settings;
     this.supervisor.apply(places.map(({ row, project }) => hostedServerOf(row, project, allow)));
     this.heartbeats.keep(ids);
+    for (const follower of this.followers) this.followLog(follower, true);
   }
 
   /** Settles when what is written down is known to whoever runs it. */
@@ -120,17 +129,26 @@ export class Hosting implements Hosts {
 
   /** The same, and every line after them. */
   follow(id: string, listener: LogListener): { lines: readonly LogLine[]; stop(): void } {
-    const log = this.supervisor?.log(id);
-    const unfollow = log?.follow((line) => listener.line(line));
-    const follower = { id, listener };
+    const follower: Follower = { id, listener, log: undefined, unfollow() {} };
+    this.followLog(follower, false);
     this.followers.add(follower);
     return {
-      lines: log?.lines ?? [],
+      lines: follower.log?.lines ?? [],
       stop: () => {
-        unfollow?.();
+        follower.unfollow();
         this.followers.delete(follower);
       },
     };
+  }
+
+  /** Another log is there where the server is run here again, or was not run here before. */
+  private followLog(follower: Follower, tellsLines: boolean): void {
+    const log = this.supervisor?.log(follower.id);
+    if (log === undefined || log === follower.log) return;
+    follower.unfollow();
+    follower.log = log;
+    if (tellsLines) for (const line of log.lines) follower.listener.line(line);
+    follower.unfollow = log.follow((line) => follower.listener.line(line));
   }
 
   async usage(id: string): Promise<Usage | undefined> {

@@ -25,6 +25,15 @@ describe.concurrent('hosted servers', { timeout: 120_000 }, () => {
     expect(status).toBe(200);
   });
 
+  it('are gone also where their volumes cannot be, and that is said', async () => {
+    const site = await shared();
+    const { id } = await site.register({ name: 'kept', image: 'mcp/none', volumes: ['/data'] });
+    const { status, body } = await site.remove(id, '?volumes=delete');
+    expect(status).toBe(503);
+    expect(body.error!.message).toContain('was removed, but its volumes could not be');
+    expect((await site.site.ask(`GET /mcp/servers/${id}`)).status).toBe(404);
+  });
+
   it('that were written into the database by hand are taken as they are, and harm no others', async () => {
     const site = await shared();
     const { command, args } = fixtureServer('toolbox');

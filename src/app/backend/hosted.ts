@@ -60,7 +60,8 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
       const { row, project } = find(hosting, id);
       if (deleteVolumes) await hosting.needHere(row.id);
       await change(parts, project, (store) => store.deleteHosted(row.id, ifVersion));
-      if (deleteVolumes) await hosting.removeVolumes(row.id);
+      if (deleteVolumes)
+        await hosting.removeVolumes(row.id).catch((error) => Promise.reject(kept(row, error)));
     },
     async call(id, { method, paramsText, timeoutMs }, signal): Promise<HostedAnswer> {
       const hosting = needHosting(parts);
@@ -126,6 +127,16 @@ function notForCallers(method: string): SwitchboardError {
   return new SwitchboardError('invalid_input', `"${method}" cannot be called: ${why}.`, {
     data: { problems: [{ path: 'method', message: why }] },
   });
+}
+
+/** The server is gone, so nobody can say this again: its volumes are found by the name of the next one. */
+function kept({ name }: WorkspaceRow, error: unknown): SwitchboardError {
+  const { code, message, data } = asSwitchboardError(error);
+  return new SwitchboardError(
+    code,
+    `The hosted server "${name}" was removed, but its volumes could not be: ${message}\nTo remove them later, register a server of this name again and remove it with its volumes.`,
+    { cause: error, data },
+  );
 }
 
 function lineView({ at, line }: { at: Date; line: string }) {
