@@ -187,6 +187,13 @@ export class Hosting implements Hosts {
     await (await this.needSupervisor(id)).restart(id);
   }
 
+  /** Starts one that is to run, but has ended, and would not be started again by itself. */
+  startEnded(id: string): void {
+    const status = this.condition(id)?.status;
+    // What becomes of it is seen in its condition.
+    if (status === 'stopped' || status === 'failed') this.supervisor?.restart(id).catch(() => {});
+  }
+
   /** Fails where another process runs it. */
   async needHere(id: string): Promise<void> {
     await this.needSupervisor(id);

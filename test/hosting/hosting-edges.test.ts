@@ -34,6 +34,22 @@ describe.concurrent('hosted servers', { timeout: 120_000 }, () => {
     expect((await site.site.ask(`GET /mcp/servers/${id}`)).status).toBe(404);
   });
 
+  it('that have ended by themselves are started by whoever says so', async () => {
+    const site = await shared();
+    const config = {
+      provider: 'process',
+      command: process.execPath,
+      args: ['-e', ''],
+      restart_policy: 'never',
+    };
+    const { id } = await site.register(config);
+    await site.reaches(id, ({ status }) => status === 'stopped');
+    const started = await site.site.done<HostedView>(`POST /mcp/servers/${id}/start`);
+    expect(started.status).not.toBe('stopped');
+    await site.reaches(id, ({ status }) => status === 'stopped');
+    expect((await site.log(id)).match(/^runs /gm)).toHaveLength(2);
+  });
+
   it('that were written into the database by hand are taken as they are, and harm no others', async () => {
     const site = await shared();
     const { command, args } = fixtureServer('toolbox');

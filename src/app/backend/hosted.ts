@@ -46,6 +46,7 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
             store.changeHosted(row.id, stored(merged), ifVersion ?? row.version),
           );
           await hosting.settled();
+          if (changes.enabled === true) hosting.startEnded(row.id);
           return hostedViewOf(find(hosting, row.id), hosting);
         } catch (error) {
           // Somebody else was faster: the change is made to what is there now.
