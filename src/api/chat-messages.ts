@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fields, flag, listOf, oneOf, text } from './fields.ts';
+import { fields, flag, text } from './fields.ts';
 
 /** Conversations as requests bring them and answers show them: the same in both directions, so that one can be gone on with. */
 
@@ -24,13 +24,13 @@ const toolCall = fields({
 const toolResult = fields({
   type: z.literal('tool_result'),
   id: callId,
-  content: listOf('parts', resultPart),
+  content: z.array(resultPart, { error: 'must be a list of parts' }),
   is_error: flag,
 });
 
 /** A text in place of a list is a list with that text in it. */
 const content = <Part extends z.ZodType>(part: Part) =>
-  z.union([anyText, z.array(part).min(1).max(1_000)], {
+  z.union([anyText, z.array(part).min(1)], {
     error: 'must be a text, or a list of parts of the types that this role can have',
   });
 
@@ -48,7 +48,5 @@ export const chatMessage = z.discriminatedUnion(
   ],
   { error: 'must be a message with the role "user" or "assistant"' },
 );
-
-export const role = oneOf(['user', 'assistant']);
 
 export type ChatMessage = z.infer<typeof chatMessage>;
