@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { HostedView } from '../../src/api/hosted-views.ts';
 import { freshDatabase } from '../helpers/database.ts';
 import { proxyDatabase } from '../helpers/database-proxy.ts';
+import { isAlive } from '../helpers/processes.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { Site } from '../projects/site.ts';
 import { isReady, sharedProcessSite } from './hosting-site.ts';
@@ -104,5 +105,44 @@ describe.concurrent('a stop', { timeout: 120_000 }, () => {
     await Promise.all(['busy', 'idle'].map((name) => site.witness.sees(name, 'end')));
     expect(await exited).toEqual([0, null]);
     await pending;
+  });
+});
+
+describe.concurrent('of two Switchboards on one database', { timeout: 120_000 }, () => {
+  it('one hosts; the other takes over when that loses the database, which then leaves it all to the other', async () => {
+    await using database = await freshDatabase();
+    await using proxy = await proxyDatabase(database.url);
+    const config = { mcpServers: {}, switchboard: { hosting: { engine: '/nonexistent/docker.sock' } } };
+    await using first = await Site.start('server', config, { url: proxy.url });
+    const { command, args } = fixtureServer('toolbox');
+    const input = { name: 'box', provider: 'process', command, args, environment: first.witness.env('box') };
+    const { id } = await first.done<HostedView>('POST /mcp/servers', input);
+    const pid = async (site: Site) => {
+      const params = { name: 'pid', arguments: {} };
+      const { status, body } = await site.ask<{ result: { content: { text: string }[] } }>(
+        `POST /mcp/servers/${id}/call`,
+        { method: 'tools/call', params },
+      );
+      return status === 200 ? Number(body.result.content[0]!.text) : body.error!.message;
+    };
+    const before = await pid(first);
+    expect(before).toBeTypeOf('number');
+
+    await using second = await Site.start('server', config, { url: database.url });
+    expect(await second.done<HostedView>(`GET /mcp/servers/${id}`)).toMatchObject({ hosted_here: false });
+    expect(await pid(second)).toContain('another Switchboard');
+    expect(await second.ask(`POST /mcp/servers/${id}/restart`)).toMatchObject({ status: 503 });
+
+    proxy.cut();
+    await first.witness.severalOf('box', 'start', 2);
+    await expect.poll(() => pid(second), { timeout: 60_000 }).toBeTypeOf('number');
+    const after = await pid(second);
+    proxy.restore();
+    await first.witness.sees('box', 'end');
+    await expect.poll(() => pid(first), { timeout: 60_000 }).toContain('another Switchboard');
+    expect(isAlive(before as number)).toBe(false);
+    expect(await pid(second)).toBe(after);
+    const rows = await second.query('SELECT status, provider_workspace_id FROM kb.agent_workspaces');
+    expect(rows).toEqual([{ status: 'ready', provider_workspace_id: String(after) }]);
   });
 });
