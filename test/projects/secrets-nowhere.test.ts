@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -93,18 +93,24 @@ async function commandLines(): Promise<string> {
 }
 
 /** Everything that the API shows of a project: each GET of its own description. */
-async function apiAnswers(project: TestProject, servers: string[]): Promise<Record<string, string>> {
+async function apiAnswers(
+  project: TestProject,
+  servers: string[],
+  hosted: string[],
+): Promise<Record<string, string>> {
   const { site } = project;
   const document = await site.ask<{ paths: Record<string, object> }>('GET /openapi.json');
   const answers: Record<string, string> = { openapi: document.text };
   for (const [path, methods] of Object.entries(document.body.paths)) {
     if (!('get' in methods) || path.endsWith('/events')) continue;
-    const names = path.includes('{name}') ? servers : [''];
+    const names = path.includes('{name}') ? servers : path.includes('{id}') ? hosted : [''];
     for (const name of names) {
       const filled = path
         .replace('/api/v1', '')
         .replace('{project}', project.name)
-        .replace('{name}', encodeURIComponent(name));
+        .replace(/{(name|id)}/, encodeURIComponent(name))
+        // Nobody has chatted here.
+        .replace('{run}', randomUUID());
       expect(filled).not.toContain('{');
       answers[filled] = (await site.ask(`GET ${filled}`)).text;
     }
@@ -149,7 +155,13 @@ describe.each(databases)('a secret (%s database)', (kind) => {
       const config = { url, headers: { 'x-token': variable('HEADER_SECRET') } };
       await project.done('POST /servers', { name, transport: 'http', config });
     }
-    const servers = [...Object.keys(stdio), ...Object.keys(remote)];
+    const hosted = ['hosted-telling', 'hosted-dying'];
+    for (const name of hosted) {
+      const { env: environment, ...run } = name === 'hosted-dying' ? dying(env) : telling(env);
+      const body = { name, ...run, environment, provider: 'process', project_id: 'vault' };
+      answers.push((await site.ask('POST /mcp/servers', body)).text);
+    }
+    const servers = [...Object.keys(stdio), ...Object.keys(remote), ...hosted];
 
     // Everything happens that may show one.
     const session = await project.session();
@@ -174,7 +186,12 @@ describe.each(databases)('a secret (%s database)', (kind) => {
     process.kill(Number(pid), 'SIGKILL');
     results.push(await waiting.message(({ id }) => id !== undefined));
     for (const server of servers) answers.push((await project.ask(`POST /servers/${server}/test`)).text);
-    const before = await apiAnswers(project, servers);
+    for (const name of hosted) {
+      answers.push((await site.ask(`POST /mcp/servers/${name}/call`, { method: 'tools/list' })).text);
+    }
+    const before = await apiAnswers(project, servers, hosted);
+    expect(before['/mcp/servers/hosted-telling/logs']).toContain('given: ***');
+    expect(before['/mcp/servers/hosted-dying']).toContain('"exit_code":3');
     expect(before['/projects/vault/servers/telling/logs']).toContain('given: ***');
     // A change is told of too.
     answers.push((await project.ask('PUT /secrets/ENV_SECRET', { value: values.ENV_SECRET })).text);
@@ -193,7 +210,7 @@ describe.each(databases)('a secret (%s database)', (kind) => {
     while (routed((await project.done<CallList>('GET /calls?limit=500')).calls).length === 0);
     const shown: Record<string, string> = {
       ...prefixed('before the change: ', before),
-      ...(await apiAnswers(project, servers)),
+      ...(await apiAnswers(project, servers, hosted)),
       'answers to changes': answers.join('\n'),
       'events of the API': JSON.stringify(events.events.items),
       'what is printed': printed.join(''),
