@@ -107,9 +107,12 @@ describe('a hosted server', () => {
   });
 
   it('is told of when it changes or fares otherwise, and not when all is as before', async () => {
-    const id = await newProject();
     const heard: (string | undefined)[] = [];
     const stop = store.follow((projectId) => heard.push(projectId));
+    const id = await newProject();
+    // What happened before is heard before.
+    await expect.poll(() => heard.at(-1)).toBe(id);
+    heard.length = 0;
     const row = await store.createHosted(id, newWorkspace('time'));
     await store.noteHosted(row.id, { status: 'ready', metadata: { a: 1, b: [2] } });
     await store.noteHosted(row.id, { status: 'ready', metadata: { b: [2], a: 1 } });
