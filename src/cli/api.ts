@@ -27,9 +27,13 @@ export async function callApi<View>(
   const headers: Record<string, string> = typeof version === 'number' ? { 'if-match': `"${version}"` } : {};
   const answer = await reached(url, request(method, address.href, { timeoutMs, headers, json: body }));
   if (answer.status === 204) return undefined as View;
-  const content = contentOf(url, answer);
-  if (answer.status < 300) return content as View;
-  throw failureOf(answer.status, content);
+  if (answer.status < 300) return contentOf(url, answer) as View;
+  throw refusalOf(url, answer);
+}
+
+/** What an answer that is none of success says. */
+export function refusalOf(url: string, answer: Answer): Error {
+  return failureOf(answer.status, contentOf(url, answer));
 }
 
 /** A path of the API, with what users named in it. */
@@ -68,7 +72,7 @@ interface Failure {
 }
 
 /** The API's error as one of ours, with its problems on lines of their own. */
-function failureOf(status: number, content: unknown): SwitchboardError {
+export function failureOf(status: number, content: unknown): SwitchboardError {
   const { code = '', message = `HTTP ${status}`, details = {} } = (content as Failure | null)?.error ?? {};
   const known = Object.hasOwn(errorTable, code) ? (code as ErrorCode) : 'internal';
   const problems = (details.problems ?? []) as { path: string; message: string }[];

@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { SwitchboardError } from '../errors.ts';
 import { identity } from '../identity.ts';
 import { addCallsCommand } from './commands/calls.ts';
+import { addChatCommand } from './commands/chat.ts';
 import { addClientCommands } from './commands/client.ts';
 import { addFileCommands } from './commands/files.ts';
 import { addGatewayCommands } from './commands/gateway.ts';
@@ -61,6 +62,7 @@ function commands(asJson: boolean, setExitCode: SetExitCode): Command {
   addSecretCommands(program, setExitCode);
   addProductCommands(program, setExitCode);
   addCallsCommand(program);
+  addChatCommand(program);
   return program;
 }
 

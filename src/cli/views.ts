@@ -127,3 +127,27 @@ export interface CallList {
   next_cursor: string | null;
   dropped: number;
 }
+
+/** A message of a conversation, sent back as it came. */
+export interface ChatMessage {
+  role: 'user' | 'assistant';
+  content: unknown;
+}
+
+export interface ToolCallView {
+  name: string;
+  /** null where there is no such tool. */
+  server: string | null;
+  input: Record<string, unknown>;
+  is_error: boolean;
+  text: string;
+  duration_ms: number;
+}
+
+export interface ChatView {
+  run_id: string;
+  text: string;
+  stop_reason: string;
+  steps: number;
+  messages: ChatMessage[];
+}
