@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Attachment, Hosts } from '../channels/hosted.ts';
 import type { ChildRecord } from '../channels/stdio.ts';
 import type { HostingSettings } from '../config.ts';
@@ -16,6 +17,7 @@ import { HostedNotes } from './hosted-notes.ts';
 import { type HostedRow, hostedServerOf } from './hosted-rows.ts';
 import type { LiveProject } from './live-project.ts';
 import type { Projects } from './projects.ts';
+import { isServing } from './serving.ts';
 
 interface HostingOptions {
   settings: HostingSettings;
@@ -29,6 +31,9 @@ interface HostingOptions {
 
 /** Another process is given this long to be the same one, come back, before what runs here is left to it. */
 const YIELD_MS = 5_000;
+/** A server over HTTP has so long to listen, and is looked for so often. */
+const SERVE_MS = 30_000;
+const SERVE_EVERY_MS = 100;
 const DEFAULT_ENGINE = '/var/run/docker.sock';
 
 interface LogListener {
@@ -165,10 +170,18 @@ export class Hosting implements Hosts {
           : 'it is run by another Switchboard on the same database, and can be reached through that one only',
       );
     }
-    const attachment = await supervisor.attach(id);
-    if (attachment.kind === 'stdio') return attachment;
-    const path = this.find(id)?.row.mcp_config.path ?? '/mcp';
-    return { kind: 'url', url: new URL(path, attachment.url).href };
+    // A server that has only just started does not listen yet. It may also end meanwhile, and serve elsewhere.
+    for (
+      const until = performance.now() + SERVE_MS;
+      ;
+      await delay(SERVE_EVERY_MS, undefined, { ref: false })
+    ) {
+      const attachment = await supervisor.attach(id);
+      if (attachment.kind === 'stdio') return attachment;
+      const path = this.find(id)?.row.mcp_config.path ?? '/mcp';
+      const url = new URL(path, attachment.url).href;
+      if (performance.now() > until || (await isServing(url))) return { kind: 'url', url };
+    }
   }
 
   async call(id: string, question: Question, signal: AbortSignal | undefined): Promise<Answer> {

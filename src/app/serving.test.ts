@@ -1,0 +1,24 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, createServer as createPort, type Server } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { freePort } from '../../test/helpers/servers.ts';
+import { isServing } from './serving.ts';
+
+async function addressOf(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+}
+
+it('is whoever answers, whatever it says', async () => {
+  const url = await addressOf(createServer((_, response) => response.writeHead(405).end()));
+  expect(await isServing(url)).toBe(true);
+});
+
+it('is nobody who takes connections and lets go of them, and nobody who is not there', async () => {
+  const url = await addressOf(createPort((socket) => socket.destroy()));
+  expect(await isServing(url)).toBe(false);
+  expect(await isServing(`http://127.0.0.1:${await freePort()}/mcp`)).toBe(false);
+});
