@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { groupRuns } from '../../src/channels/process-table.ts';
 import { sharedEngine } from '../helpers/docker.ts';
-import { isAlive } from '../helpers/processes.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { HostingSite, isReady, sharedHostingSite, sharedProcessSite } from './hosting-site.ts';
 
@@ -52,7 +52,7 @@ describe.concurrent('when Switchboard starts', { timeout: 120_000 }, () => {
 
     await site.reaches(local.id, isReady);
     expect(Number(await site.tool(local.id, 'pid'))).not.toBe(pid);
-    expect(isAlive(pid)).toBe(false);
+    expect(groupRuns(pid)).toBe(false);
     expect(await witness.severalOf('local', 'start', 2)).toHaveLength(2);
   });
 });

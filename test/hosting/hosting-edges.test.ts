@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import type { HostedView } from '../../src/api/hosted-views.ts';
+import { groupRuns } from '../../src/channels/process-table.ts';
 import { freshDatabase } from '../helpers/database.ts';
 import { proxyDatabase } from '../helpers/database-proxy.ts';
-import { isAlive } from '../helpers/processes.ts';
+
 import { fixtureServer } from '../helpers/servers.ts';
 import { Site } from '../projects/site.ts';
 import { isReady, sharedProcessSite } from './hosting-site.ts';
@@ -140,7 +141,7 @@ describe.concurrent('of two Switchboards on one database', { timeout: 120_000 },
     proxy.restore();
     await first.witness.sees('box', 'end');
     await expect.poll(() => pid(first), { timeout: 60_000 }).toContain('another Switchboard');
-    expect(isAlive(before as number)).toBe(false);
+    expect(groupRuns(before as number)).toBe(false);
     expect(await pid(second)).toBe(after);
     const rows = await second.query('SELECT status, provider_workspace_id FROM kb.agent_workspaces');
     expect(rows).toEqual([{ status: 'ready', provider_workspace_id: String(after) }]);
