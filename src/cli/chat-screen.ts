@@ -1,11 +1,11 @@
 import { oneLine, summary } from './output.ts';
 import type { ChatView, ToolCallView } from './views.ts';
 
-interface Screen {
+export interface Screen {
   /** What the model says. */
-  stdout: Pick<NodeJS.WriteStream, 'write'> & { isTTY?: boolean };
+  stdout: NodeJS.WritableStream & { isTTY?: boolean };
   /** What it does. */
-  stderr: Pick<NodeJS.WriteStream, 'write'>;
+  stderr: NodeJS.WritableStream;
 }
 
 /** Shows a chat as it goes on: what the model says on stdout, and its tool calls on stderr. */
@@ -13,7 +13,7 @@ export class ChatScreen {
   private readonly screen: Screen;
   private isInLine = false;
 
-  constructor(screen: Screen = process) {
+  constructor(screen: Screen) {
     this.screen = screen;
   }
 

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { runWith } from '../../test/helpers/cli-api.ts';
 import { ChatScreen } from './chat-screen.ts';
@@ -100,8 +101,16 @@ describe('switchboard chat', () => {
 
   it('shows nothing on a terminal that would paint it', () => {
     const printed: string[] = [];
-    const write = (text: unknown) => printed.push(String(text)) > 0;
-    const screen = new ChatScreen({ stdout: { write, isTTY: true }, stderr: { write } });
+    const stream = () =>
+      new Writable({
+        decodeStrings: false,
+        write(text, _encoding, done) {
+          printed.push(String(text));
+          done();
+        },
+      });
+    const stdout = Object.assign(stream(), { isTTY: true });
+    const screen = new ChatScreen({ stdout, stderr: stream() });
     screen.text('a\u001b[2Jb\r\tc\u009b');
     screen.toolStart({ name: 'x\u001b[2J', server: null, input: {} });
     expect(printed).toEqual(['a[2Jb\tc', '\n', '→ x [2J {}\n']);

@@ -1,10 +1,10 @@
 import { createInterface } from 'node:readline';
 import { callApi, failureOf, projectPath } from './api.ts';
-import { ChatScreen } from './chat-screen.ts';
+import { ChatScreen, type Screen } from './chat-screen.ts';
 import { postForEvents } from './chat-stream.ts';
 import { usageError } from './exit.ts';
 import { readInput } from './input.ts';
-import { complain, printJson } from './output.ts';
+import { printJson } from './output.ts';
 import { canAsk } from './prompt.ts';
 import type { ChatMessage, ChatView, ToolCallView } from './views.ts';
 
@@ -19,6 +19,11 @@ export interface ChatFlags {
   json?: boolean;
 }
 
+/** Where somebody sits. */
+interface Terminal extends Screen {
+  stdin: NodeJS.ReadableStream;
+}
+
 /** As long as it takes: the model and its tools have limits of their own. */
 const CHAT_MS = 24 * 60 * 60 * 1_000;
 
@@ -28,19 +33,20 @@ export async function chat(project: string, words: string[], flags: ChatFlags): 
   if (words.length === 0 && canAsk()) {
     if (flags.json)
       throw usageError('With --json a message is needed: switchboard chat <project> <message>.');
-    await converse(path, flags);
+    await converse(path, flags, process);
     return;
   }
   const input = words.length > 0 ? words.join(' ') : (await readInput('-')).trim();
   if (input === '') throw usageError('There is no message: write it behind the project, or pipe it in.');
   const body = { ...bodyOf(flags), input };
   if (flags.json) printJson(await callApi<ChatView>(flags.url, 'POST', path, { body, timeoutMs: CHAT_MS }));
-  else await answer(path, flags, body, new AbortController().signal);
+  else await answer(path, flags, body, process, new AbortController().signal);
 }
 
 /** Until the end of the input. Ctrl-C ends an answer, and without one the conversation. */
-async function converse(path: string, flags: ChatFlags): Promise<void> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr, prompt: '> ' });
+export async function converse(path: string, flags: ChatFlags, terminal: Terminal): Promise<void> {
+  const { stdin: input, stderr: output } = terminal;
+  const lines = createInterface({ input, output, prompt: '> ', terminal: true });
   const history: ChatMessage[] = [];
   let answering: AbortController | undefined;
   lines.on('SIGINT', () => {
@@ -51,7 +57,7 @@ async function converse(path: string, flags: ChatFlags): Promise<void> {
   for await (const line of lines) {
     if (line.trim() !== '') {
       answering = new AbortController();
-      await exchange(path, flags, line, history, answering.signal);
+      await exchange(path, flags, line, history, terminal, answering.signal);
       answering = undefined;
     }
     lines.prompt();
@@ -64,14 +70,15 @@ async function exchange(
   flags: ChatFlags,
   input: string,
   history: ChatMessage[],
+  screen: Screen,
   signal: AbortSignal,
 ): Promise<void> {
   try {
     const body = { ...bodyOf(flags), ...(history.length === 0 ? {} : { messages: history }), input };
-    const { messages } = await answer(path, flags, body, signal);
+    const { messages } = await answer(path, flags, body, screen, signal);
     history.push({ role: 'user', content: input }, ...messages);
   } catch (error) {
-    complain(`error: ${(error as Error).message}`);
+    screen.stderr.write(`error: ${(error as Error).message}\n`);
   }
 }
 
@@ -79,9 +86,10 @@ async function answer(
   path: string,
   { url }: ChatFlags,
   body: object,
+  shown: Screen,
   signal: AbortSignal,
 ): Promise<ChatView> {
-  const screen = new ChatScreen();
+  const screen = new ChatScreen(shown);
   let end: ChatView | Error | undefined;
   const take = (type: string, data: unknown) => {
     if (type === 'text') screen.text((data as { text: string }).text);

@@ -1,0 +1,110 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ChatView, RunList } from '../../src/api/chat-views.ts';
+import { converse } from '../../src/cli/chat.ts';
+import { calls, says } from '../agent/messages-api.ts';
+import { runCli, startCli } from '../helpers/cli.ts';
+import { Inbox } from '../helpers/inbox.ts';
+import { ChatSite, type Talk } from './scene.ts';
+
+let scene: ChatSite;
+
+beforeAll(async () => {
+  scene = await ChatSite.start();
+});
+afterAll(() => scene?.[Symbol.asyncDispose]());
+
+const echo = { name: 'echo', input: { text: 'hello' } };
+
+function wordsFor({ project, model }: Talk, ...words: string[]): string[] {
+  return ['chat', project.name, ...words, '--model', model, '--url', scene.site.baseUrl];
+}
+
+/** Somebody at a terminal, who reads all that was said and shown so far. */
+function sitDown({ project, model }: Talk) {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  const flags = { url: scene.site.baseUrl, model };
+  const over = converse(`/projects/${project.name}/chat`, flags, { stdin, stdout, stderr });
+  return { over, stdin, said: readingOf(stdout), noted: readingOf(stderr) };
+}
+
+function readingOf(stream: PassThrough): Inbox<string> {
+  const read = new Inbox<string>();
+  stream.on('data', (chunk) => read.add(`${read.items.at(-1) ?? ''}${chunk}`));
+  return read;
+}
+
+describe('switchboard chat', () => {
+  it('answers one question, with the tools of the project', async () => {
+    const talk = await scene.project([calls(echo), says('It said hello.')]);
+    const { code, stdout, stderr } = await runCli(wordsFor(talk, 'Say', 'hello!', '--tool', 'ec*'));
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'It said hello.\n' });
+    expect(stderr).toMatch(/^→ echo \(box\) \{"text":"hello"\}\n← echo: \d+ ms, hello\n$/);
+    expect(talk.requests[0]!.body.tools).toHaveLength(1);
+  });
+
+  it('answers what is piped in, and prints all of it as JSON', async () => {
+    const talk = await scene.project([says('Short.')]);
+    const main = join(import.meta.dirname, '../../src/main.ts');
+    const child = spawn(process.execPath, [main, ...wordsFor(talk, '--json')], { stdio: 'pipe' });
+    child.stdin.end('A long\ntext.\n');
+    const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+    expect([code, JSON.parse(stdout) as ChatView]).toMatchObject([0, { text: 'Short.', steps: 1 }]);
+    expect(talk.requests[0]!.body.messages).toMatchObject([{ content: [{ text: 'A long\ntext.' }] }]);
+  });
+
+  it('says how to set the key where it is missing', async () => {
+    const talk = await scene.project([]);
+    await talk.project.done('DELETE /secrets/ANTHROPIC_API_KEY');
+    const { code, stdout, stderr } = await runCli(wordsFor(talk, 'Hello?'));
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('switchboard secret set ANTHROPIC_API_KEY --project');
+  });
+
+  it('cancels the run when it is ended', async () => {
+    const talk = await scene.project(() => calls({ name: 'wait' }));
+    await using cli = startCli(wordsFor(talk, 'Wait!'));
+    await scene.site.witness.sees(talk.project.who('box'), 'waiting');
+    cli.process.kill('SIGINT');
+    await cli.finished;
+    const { runs } = await talk.project.done<RunList>('GET /runs');
+    expect(await talk.over(runs[0]!.id)).toMatchObject({ status: 'cancelled' });
+  });
+
+  it('goes on on a terminal until it is closed; Ctrl-C ends an answer only', async () => {
+    const talk = await scene.project([
+      says('One.'),
+      calls({ name: 'wait' }),
+      { status: 400, error: { type: 'invalid_request_error', message: 'Not now.' } },
+      says('Two.'),
+    ]);
+    const { over, stdin, said, noted } = sitDown(talk);
+    stdin.write('First?\r');
+    await said.first((all) => all.includes('One.\n'));
+    stdin.write('\rWait!\r');
+    await scene.site.witness.sees(talk.project.who('box'), 'waiting');
+    stdin.write('\x03');
+    await noted.first((all) => all.includes('error: The answer was ended.'));
+    stdin.write('Fail!\r');
+    await noted.first((all) => all.includes('Not now.'));
+    stdin.write('Second?\r');
+    await said.first((all) => all.includes('Two.\n'));
+    stdin.end();
+    await over;
+    // What failed is no part of the conversation.
+    const texts = talk.requests[3]!.body.messages.map(
+      ({ content }) => (content as { text: string }[])[0]!.text,
+    );
+    expect(texts).toEqual(['First?', 'One.', 'Second?']);
+
+    const again = sitDown(talk);
+    await again.noted.first((all) => all.includes('> '));
+    again.stdin.write('\x03');
+    await again.over;
+    expect(talk.requests).toHaveLength(4);
+  });
+});
