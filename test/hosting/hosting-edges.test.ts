@@ -5,7 +5,6 @@ import type { HostedView } from '../../src/api/hosted-views.ts';
 import { groupRuns } from '../../src/channels/process-table.ts';
 import { freshDatabase } from '../helpers/database.ts';
 import { proxyDatabase } from '../helpers/database-proxy.ts';
-
 import { fixtureServer } from '../helpers/servers.ts';
 import { Site } from '../projects/site.ts';
 import { isReady, sharedProcessSite } from './hosting-site.ts';
@@ -110,7 +109,9 @@ describe.concurrent('a stop', { timeout: 120_000 }, () => {
 });
 
 describe.concurrent('of two Switchboards on one database', { timeout: 120_000 }, () => {
-  it('one hosts; the other takes over when that loses the database, which then leaves it all to the other', async () => {
+  it('one hosts; the other takes over when that loses the database, which then leaves it all to the other', async ({
+    expect,
+  }) => {
     await using database = await freshDatabase();
     await using proxy = await proxyDatabase(database.url);
     const config = { mcpServers: {}, switchboard: { hosting: { engine: '/nonexistent/docker.sock' } } };
