@@ -151,7 +151,7 @@ export class Runs {
 /** A run whose process went away without a word has failed, and nobody was there to write that down. */
 function settled({ is_lost, ...run }: Selectable<DB['agent_runs']> & { is_lost: boolean }): RunRow {
   if (!is_lost) return run;
-  const error = 'Switchboard ended in the middle of it.';
+  const error = 'Switchboard ended in the middle of it, or could not write down how it ended.';
   return { ...run, status: 'failed', error_code: 'internal', error, finished_at: run.seen_at };
 }
 

@@ -23,7 +23,8 @@ export class ChatSite implements AsyncDisposable {
     this.scripts = scripts;
   }
 
-  static async start(settings: object = {}): Promise<ChatSite> {
+  /** `url`: of a database, in place of one of its own. */
+  static async start(url?: string): Promise<ChatSite> {
     const scripts = new Map<string, Script>();
     const counts = new Map<string, number>();
     const api = await startMessagesApi((request) => {
@@ -34,8 +35,8 @@ export class ChatSite implements AsyncDisposable {
       const reply = typeof script === 'function' ? script(request, index) : script[index];
       return reply ?? failure(`There is no reply ${index + 1} of ${model}.`);
     });
-    const switchboard = { chat: { baseUrl: api.url }, ...settings };
-    const site = await Site.start('server', { mcpServers: {}, switchboard });
+    const config = { mcpServers: {}, switchboard: { chat: { baseUrl: api.url } } };
+    const site = await Site.start('server', config, url === undefined ? {} : { url });
     return new ChatSite(site, api, scripts);
   }
 

@@ -1,0 +1,86 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { StatusView } from '../../src/api/views.ts';
+import { calls, says } from '../agent/messages-api.ts';
+import { freshDatabase, type TestDatabase } from '../helpers/database.ts';
+import { proxyDatabase } from '../helpers/database-proxy.ts';
+import { ChatSite, eventOf } from './scene.ts';
+
+describe('a chat while the database is away', () => {
+  let database: TestDatabase;
+  let proxy: Awaited<ReturnType<typeof proxyDatabase>>;
+  let scene: ChatSite;
+
+  beforeAll(async () => {
+    database = await freshDatabase();
+    proxy = await proxyDatabase(database.url);
+    scene = await ChatSite.start(proxy.url);
+  });
+  afterAll(async () => {
+    await scene?.[Symbol.asyncDispose]();
+    await proxy?.[Symbol.asyncDispose]();
+    await database?.[Symbol.asyncDispose]();
+  });
+
+  /** There is no event for clients of the API: it is asked again and again. */
+  async function connectedIs(wanted: boolean): Promise<void> {
+    for (;;) {
+      const { database: now } = await scene.site.done<StatusView>('GET /status');
+      if (now.connected === wanted) return;
+    }
+  }
+  async function goAway(): Promise<void> {
+    proxy.cut();
+    await connectedIs(false);
+  }
+  async function comeBack(): Promise<void> {
+    proxy.restore();
+    await connectedIs(true);
+  }
+  afterEach(comeBack);
+
+  it('is not begun', async () => {
+    const talk = await scene.project([says('Hello.')]);
+    await goAway();
+    const { status, body } = await talk.refused('Hello?');
+    expect([status, body.error]).toMatchObject([503, { code: 'database_unavailable' }]);
+    expect(talk.requests).toEqual([]);
+  });
+
+  it('is written down whole where it is back before the end', async () => {
+    const talk = await scene.project([
+      calls({ name: 'echo', input: { text: 'before' } }),
+      calls({ name: 'wait' }),
+      calls({ name: 'wait', input: { order: 'on' } }),
+      says('Done.'),
+    ]);
+    const who = talk.project.who('box');
+    const stream = await talk.stream('Go!');
+    await scene.site.witness.sees(who, 'waiting');
+    await goAway();
+    scene.site.witness.tell(who, 'go');
+    // What was said and done in between had nowhere to go.
+    await scene.site.witness.severalOf(who, 'waiting', 2);
+    await comeBack();
+    scene.site.witness.tell(who, 'on');
+    const done = await eventOf(stream, 'done');
+    const run = await talk.run(String(done.run_id));
+    expect(run).toMatchObject({ status: 'completed', output: 'Done.', steps: 4 });
+    expect(run.messages).toHaveLength(8);
+    expect(run.tool_calls.map(({ tool, step, status }) => [tool, step, status])).toEqual([
+      ['echo', 1, 'ok'],
+      ['wait', 2, 'ok'],
+      ['wait', 3, 'ok'],
+    ]);
+  });
+
+  it('fails where it cannot be written down', async () => {
+    const talk = await scene.project([calls({ name: 'wait' }), says('Done.')]);
+    const who = talk.project.who('box');
+    const stream = await talk.stream('Go!');
+    await scene.site.witness.sees(who, 'waiting');
+    await goAway();
+    scene.site.witness.tell(who, 'go');
+    const { error } = (await eventOf(stream, 'error')) as { error: object };
+    expect(error).toMatchObject({ code: 'database_unavailable' });
+  });
+});
