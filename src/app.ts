@@ -4,6 +4,7 @@ import type { ServerEvent, ServerView } from './api/views.ts';
 import { createBackend } from './app/backend.ts';
 import { Chats } from './app/chats.ts';
 import { Followers } from './app/followers.ts';
+import { hostedViewOf } from './app/hosted-views.ts';
 import { Hosting } from './app/hosting.ts';
 import { watchIdleness } from './app/idleness.ts';
 import { type LiveProject, unstoredProject } from './app/live-project.ts';
@@ -166,6 +167,10 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       hosting = new Hosting({
         ...{ settings: settings.hosting, projects, store: stored.store, home: options.home },
         ...{ children: record, warned: events.warned },
+        changed: (place) => {
+          const server = hostedViewOf(place, needHosting(hosting));
+          followers.hostedChanged(place.project, { time: new Date().toISOString(), server });
+        },
         recorded: (call) => stored.recorder.record(call),
       });
     }

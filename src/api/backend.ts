@@ -1,7 +1,7 @@
 import type { NewChat, RunFilter } from './chat-input.ts';
 import type { ChatEvent, ChatView, RunDetails, RunList } from './chat-views.ts';
 import type { HostedCall, HostedChanges, NewHosted } from './hosted-input.ts';
-import type { HostedLine, HostedView } from './hosted-views.ts';
+import type { HostedEvent, HostedLine, HostedView } from './hosted-views.ts';
 import type { CallFilter, NewProduct, NewProject, ProjectChanges } from './inputs.ts';
 import type { NewServer, ServerChanges } from './server-input.ts';
 import type {
@@ -41,6 +41,8 @@ export interface Backend {
 
 export interface ProjectListener {
   serverChanged(event: ServerEvent): void;
+  /** How one that we run fares. */
+  hostedChanged(event: HostedEvent): void;
   /** The project is gone: there is nothing more to tell. */
   projectRemoved(): void;
 }

@@ -66,6 +66,7 @@ class ProjectFeed {
     this.onEmpty = onEmpty;
     this.unsubscribe = backend.subscribe(id, {
       serverChanged: (event) => this.tell(eventBytes('server', event)),
+      hostedChanged: (event) => this.tell(eventBytes('hosted', event)),
       projectRemoved: () => this.endAll(),
     });
     this.timer = setInterval(() => this.tell(keepAlive), KEEP_ALIVE_MS);

@@ -84,6 +84,10 @@ export const hostedView = z.object({
 
 export const hostedList = z.object({ servers: z.array(hostedView) });
 
+export const hostedEvent = z
+  .object({ time, server: hostedView })
+  .describe('A hosted server fares otherwise than before; it is shown as it is now');
+
 export const hostedLine = z.object({ at: time, line: z.string() });
 
 export const hostedLog = z.object({ lines: z.array(hostedLine) });
@@ -91,4 +95,5 @@ export const hostedLog = z.object({ lines: z.array(hostedLine) });
 export const hostedResult = z.object({ result: z.unknown().describe('As the server gave it') });
 
 export type HostedView = z.infer<typeof hostedView>;
+export type HostedEvent = z.infer<typeof hostedEvent>;
 export type HostedLine = z.infer<typeof hostedLine>;

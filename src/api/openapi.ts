@@ -3,7 +3,7 @@ import { newChat } from './chat-input.ts';
 import { chatMessage } from './chat-messages.ts';
 import { chatView, runDetails, runList, runView, toolCallView } from './chat-views.ts';
 import { hostedCall, hostedChanges, newHosted } from './hosted-input.ts';
-import { hostedLine, hostedList, hostedLog, hostedResult, hostedView } from './hosted-views.ts';
+import { hostedEvent, hostedLine, hostedList, hostedLog, hostedResult, hostedView } from './hosted-views.ts';
 import { newProject, productManifest, projectChanges, secretValue, toolSwitch } from './inputs.ts';
 import type { Answers, Route } from './route.ts';
 import { newServer, productServer, serverChanges } from './server-input.ts';
@@ -56,6 +56,7 @@ const answers: Schemas = {
   ServerList: serverList,
   ServerReplica: replicaView,
   ServerEvent: serverEvent,
+  HostedEvent: hostedEvent,
   ServerTest: serverTest,
   ServerLog: serverLog,
   Tool: toolView,

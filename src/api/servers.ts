@@ -1,5 +1,7 @@
+import { z } from 'zod';
 import type { Backend } from './backend.ts';
 import type { EventFeed } from './events.ts';
+import { hostedEvent } from './hosted-views.ts';
 import { created, current, noContent, ok } from './reply.ts';
 import { type Route, route } from './route.ts';
 import { newServer, newServerOf, serverChanges, serverChangesOf } from './server-input.ts';
@@ -78,9 +80,10 @@ export function serverRoutes({ servers }: Backend, feed: EventFeed): Route[] {
       method: 'GET',
       path: '/projects/:project/events',
       operationId: 'followServers',
-      summary: 'An event `servers` with all of them, then an event `server` for every change of state',
+      summary:
+        'An event `servers` with all of them, then an event `server` for every change of state, and `hosted` for how those fare that we run',
       isStream: true,
-      answers: { 200: serverEvent },
+      answers: { 200: z.union([serverEvent, hostedEvent]) },
       handle: async ({ params }) => ({ stream: await feed.enter(params.project) }),
     }),
   ];

@@ -1,4 +1,5 @@
 import type { ProjectListener } from '../api/backend.ts';
+import type { HostedEvent } from '../api/hosted-views.ts';
 import type { ServerEvent } from '../api/views.ts';
 import type { LiveProject } from './live-project.ts';
 
@@ -18,6 +19,10 @@ export class Followers {
 
   changed({ id }: LiveProject, event: ServerEvent): void {
     for (const listener of this.byProject.get(id) ?? []) listener.serverChanged(event);
+  }
+
+  hostedChanged({ id }: LiveProject, event: HostedEvent): void {
+    for (const listener of this.byProject.get(id) ?? []) listener.hostedChanged(event);
   }
 
   removed({ id }: LiveProject): void {

@@ -50,6 +50,7 @@ async function hostOne(change: {
     home: home.path,
     children: record,
     warned() {},
+    changed() {},
     recorded() {},
   });
   onTestFinished(async () => {

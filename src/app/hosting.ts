@@ -26,6 +26,8 @@ interface HostingOptions {
   home: string;
   children: ChildRecord;
   warned(message: string): void;
+  /** It fares otherwise than before. */
+  changed(place: HostedPlace): void;
   recorded(call: FinishedCall): void;
 }
 
@@ -279,7 +281,11 @@ export class Hosting implements Hosts {
       { redact: (project, text) => this.redact(project, text) },
       {
         warned,
-        changed: (id, condition) => this.notes.note(id, condition),
+        changed: (id, condition) => {
+          this.notes.note(id, condition);
+          const place = this.find(id);
+          if (place !== undefined) this.options.changed(place);
+        },
         running: (id) => this.running(id),
       },
     );

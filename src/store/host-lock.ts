@@ -2,6 +2,9 @@ import type pg from 'pg';
 import type { Address } from './address.ts';
 import { cutClient, endClient, newClient } from './client.ts';
 
+/** The lock of a machine that vanished is free after so long, and not when TCP gives up, which may take hours. */
+const keepAlives =
+  'SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3';
 /** Any number that no other program is likely to lock, and that none of our other locks has. */
 const LOCK = 7_400_004;
 const RETRY_MS = 1_000;
@@ -78,6 +81,7 @@ export class HostLock {
       await endClient(client);
       return undefined;
     }
+    await client.query(keepAlives);
     client.on('error', () => this.drop(client));
     client.on('end', () => this.drop(client));
     this.client = client;

@@ -246,7 +246,13 @@ describe('the document of the API, held against its answers', () => {
     contract.checkValue('HostedLine', JSON.parse(data!));
     await stream.cut();
 
+    const events = new EventStream(await openExchange(contract.urlOf('followServers'), { method: 'GET' }));
+    await events.events.first(({ event }) => event === 'servers');
     const { body: restarted } = await gets(200, 'restartHosted', { at });
+    const told = await events.events.several(2, ({ event }) => event === 'hosted');
+    for (const { data } of told) contract.checkValue('HostedEvent', JSON.parse(data!));
+    expect(JSON.parse(told.at(-1)!.data!)).toMatchObject({ server: { name: 'hosted', id: made.id } });
+    await events.cut();
     expect(restarted.provider_workspace_id).not.toBe(shown.provider_workspace_id);
     await fails('not_found', 'restartHosted', { at: { id: 'nobody' } });
     const ifMatch = { 'if-match': headers.etag! };

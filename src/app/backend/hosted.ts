@@ -81,7 +81,9 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
     },
     async log(id) {
       const hosting = needHosting(parts);
-      return hosting.lines(find(hosting, id).row.id).map(lineView);
+      const { row } = find(hosting, id);
+      await hosting.needHere(row.id);
+      return hosting.lines(row.id).map(lineView);
     },
     followLog(id, listener) {
       const hosting = needHosting(parts);

@@ -36,6 +36,8 @@ export interface Hijacked {
 }
 
 const ANSWER_MS = 30_000;
+/** From its beginning to its end. */
+const BODY_MS = 30_000;
 
 /**
  * Speaks with a Docker engine. Paths have no version in them: every engine then answers as it does best, and all that is
@@ -80,12 +82,15 @@ export class Engine {
 
   private async json(method: string, path: string, ask: Ask): Promise<unknown> {
     const response = await this.stream(method, path, ask);
+    const patience = setTimeout(() => response.destroy(), BODY_MS);
     try {
       const body = await text(response);
       return body.trim() === '' ? undefined : JSON.parse(body);
     } catch (error) {
       ask.signal?.throwIfAborted();
       throw new EngineAway(`${this.called} broke off its answer to ${method} ${path}.`, error);
+    } finally {
+      clearTimeout(patience);
     }
   }
 
