@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -6,6 +7,8 @@ export default defineConfig({
     globalSetup: ['test/global/postgres.ts', 'test/global/docker.ts'],
     // Whoever tests with a database says which.
     env: { DATABASE_URL: 'none' },
+    // Most tests wait for other processes most of the time: one file for each core leaves none of them idle.
+    maxWorkers: availableParallelism(),
     testTimeout: 60_000,
     hookTimeout: 120_000,
   },
