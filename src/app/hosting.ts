@@ -17,7 +17,6 @@ import { HostedNotes } from './hosted-notes.ts';
 import { type HostedRow, hostedServerOf } from './hosted-rows.ts';
 import type { LiveProject } from './live-project.ts';
 import type { Projects } from './projects.ts';
-import { isServing } from './serving.ts';
 
 interface HostingOptions {
   settings: HostingSettings;
@@ -182,6 +181,8 @@ export class Hosting implements Hosts {
       if (attachment.kind === 'stdio') return attachment;
       const path = this.find(id)?.row.mcp_config.path ?? '/mcp';
       const url = new URL(path, attachment.url).href;
+      // Loaded here, because few need it, and node:http takes much memory.
+      const { isServing } = await import('./serving.ts');
       if (performance.now() > until || (await isServing(url))) return { kind: 'url', url };
     }
   }
