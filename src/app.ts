@@ -26,6 +26,7 @@ import { Gateway } from './gateway/gateway.ts';
 import { HttpFront } from './gateway/http/server.ts';
 import type { CallRecorder } from './gateway/records.ts';
 import { identity } from './identity.ts';
+import { limitsOf } from './upstreams/limits.ts';
 import type { ReplicaSettings } from './upstreams/replica.ts';
 import type { Server, ServerEvents } from './upstreams/server.ts';
 import { type Changes, startServers } from './upstreams/servers.ts';
@@ -285,21 +286,7 @@ function serverSettingsOf(
   children: ReplicaSettings['children'],
   hosts: Hosts,
 ): Omit<ReplicaSettings, 'project' | 'variable' | 'redact'> {
-  return {
-    identity: self,
-    connectTimeoutMs: settings.connectTimeoutMs,
-    maxMessageBytes: settings.maxMessageBytes,
-    queueLimit: settings.queueLimit,
-    recovery: {
-      backoff: { firstMs: settings.backoffFirstMs, maxMs: settings.backoffMaxMs },
-      breakerFailures: settings.breakerFailures,
-      breakerOpenMs: settings.breakerOpenMs,
-    },
-    ejectAfter: settings.ejectAfter,
-    ejectMs: settings.ejectMs,
-    children,
-    hosts,
-  };
+  return { identity: self, ...limitsOf(settings), children, hosts };
 }
 
 function withOverrides(configuration: Configuration, { onStartFailure }: AppOptions): Configuration {

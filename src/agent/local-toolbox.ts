@@ -5,12 +5,14 @@ import { identity } from '../identity.ts';
 import { idBytes } from '../protocol/envelope.ts';
 import { toRpcError } from '../protocol/jsonrpc.ts';
 import { askGroup } from '../upstreams/ask.ts';
+import { limitsOf } from '../upstreams/limits.ts';
 import type { ReplicaSettings } from '../upstreams/replica.ts';
 import type { Server, ServerEvents } from '../upstreams/server.ts';
 import { Servers } from '../upstreams/servers.ts';
 import { shareChildren } from './children.ts';
 import { localServers } from './local-servers.ts';
 import { type LocalTools, localTools } from './local-tools.ts';
+import { outcomeOf } from './mcp-tools.ts';
 import type { AgentTool, CallOptions, Toolbox, ToolOutcome } from './toolbox.ts';
 
 export interface LocalToolboxOptions {
@@ -187,13 +189,6 @@ async function startServer(server: Server): Promise<void> {
   );
 }
 
-function outcomeOf(result: unknown): ToolOutcome {
-  if (typeof result === 'object' && result !== null && 'content' in result && Array.isArray(result.content)) {
-    return result as ToolOutcome;
-  }
-  return { content: [{ type: 'text', text: JSON.stringify(result) }] };
-}
-
 function stopped(): SwitchboardError {
   return new SwitchboardError('server_unavailable', 'The servers were stopped.');
 }
@@ -202,16 +197,7 @@ function replicaSettings(settings: Settings, children: ReplicaSettings['children
   return {
     identity: identity(),
     project: { id: 'agent', name: 'agent' },
-    connectTimeoutMs: settings.connectTimeoutMs,
-    maxMessageBytes: settings.maxMessageBytes,
-    queueLimit: settings.queueLimit,
-    recovery: {
-      backoff: { firstMs: settings.backoffFirstMs, maxMs: settings.backoffMaxMs },
-      breakerFailures: settings.breakerFailures,
-      breakerOpenMs: settings.breakerOpenMs,
-    },
-    ejectAfter: settings.ejectAfter,
-    ejectMs: settings.ejectMs,
+    ...limitsOf(settings),
     variable: (name) => process.env[name],
     redact: (text) => text,
     children,

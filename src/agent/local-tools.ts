@@ -1,5 +1,6 @@
 import { publicNames } from '../catalog/names.ts';
 import type { Group } from '../upstreams/group.ts';
+import { agentTool, isItem } from './mcp-tools.ts';
 import type { AgentTool } from './toolbox.ts';
 
 type Item = Record<string, unknown>;
@@ -33,7 +34,8 @@ export function localTools(groups: readonly Group[]): LocalTools {
   const byName = new Map<string, LocalTool>();
   offered.forEach(({ group, server, item, own }, index) => {
     const name = names[index]!.listed;
-    if (name !== undefined) byName.set(name, { tool: agentTool(name, item, server), group, own });
+    if (name !== undefined)
+      byName.set(name, { tool: agentTool(name, item, serverOf(item, server)), group, own });
   });
   const warnings = offered.flatMap(({ own, server }, index) => {
     if (names[index]!.listed !== undefined) return [];
@@ -54,16 +56,8 @@ function toolsOf({ members }: Group): { server: string; item: Item }[] {
   return [...found.values()];
 }
 
-function agentTool(name: string, { description, inputSchema, _meta: meta }: Item, server: string): AgentTool {
+/** The one behind it, where it comes from a Switchboard. */
+function serverOf({ _meta: meta }: Item, server: string): string {
   const behind = isItem(meta) ? meta[SERVER_META_KEY] : undefined;
-  return {
-    name,
-    description: typeof description === 'string' ? description : undefined,
-    inputSchema: isItem(inputSchema) ? inputSchema : { type: 'object' },
-    server: typeof behind === 'string' ? behind : server,
-  };
-}
-
-function isItem(value: unknown): value is Item {
-  return typeof value === 'object' && value !== null;
+  return typeof behind === 'string' ? behind : server;
 }

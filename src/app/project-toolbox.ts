@@ -1,3 +1,4 @@
+import { agentTool, outcomeOf } from '../agent/mcp-tools.ts';
 import type { AgentTool, CallOptions, Toolbox, ToolOutcome } from '../agent/toolbox.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
@@ -29,16 +30,9 @@ export class ProjectToolbox implements Omit<Toolbox, 'follow'> {
   }
 
   tools(): AgentTool[] {
-    return this.project.scope.catalog.namedTools.flatMap(({ listed, server, item }) => {
-      if (listed === undefined) return [];
-      const { description, inputSchema } = item;
-      return {
-        name: listed,
-        description: typeof description === 'string' ? description : undefined,
-        inputSchema: isObject(inputSchema) ? inputSchema : { type: 'object' },
-        server,
-      };
-    });
+    return this.project.scope.catalog.namedTools.flatMap(({ listed, server, item }) =>
+      listed === undefined ? [] : agentTool(listed, item, server),
+    );
   }
 
   async call(
@@ -87,13 +81,4 @@ export class ProjectToolbox implements Omit<Toolbox, 'follow'> {
       isToolError: answer !== undefined && !isRpcError && saysToolError(answer),
     };
   }
-}
-
-function outcomeOf(result: unknown): ToolOutcome {
-  if (isObject(result) && Array.isArray(result.content)) return result as unknown as ToolOutcome;
-  return { content: [{ type: 'text', text: JSON.stringify(result) }] };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
