@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectTo, freshDatabase, type TestDatabase } from '../../test/helpers/database.ts';
-import { defaultProjectOf, openTestStore } from '../../test/helpers/store.ts';
+import { describe, expect, it } from 'vitest';
+import { connectTo } from '../../test/helpers/database.ts';
+import { defaultProjectOf, storeForTests } from '../../test/helpers/store.ts';
 import type { NewServer } from './types.ts';
 
 const stdio: NewServer = {
@@ -13,18 +13,8 @@ const stdio: NewServer = {
   enabled: true,
 };
 
-let database: TestDatabase;
-let store: Awaited<ReturnType<typeof openTestStore>>;
+const { database, store } = await storeForTests();
 let count = 0;
-
-beforeAll(async () => {
-  database = await freshDatabase();
-  store = await openTestStore({ url: database.url });
-});
-afterAll(async () => {
-  await store[Symbol.asyncDispose]();
-  await database[Symbol.asyncDispose]();
-});
 
 const newProject = () => store.createProject({ name: `project-${++count}` });
 const named = (...names: string[]) => names.map((name) => ({ ...stdio, name }));

@@ -1,23 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectTo, freshDatabase, type TestDatabase } from '../../test/helpers/database.ts';
-import { openTestStore } from '../../test/helpers/store.ts';
+import { describe, expect, it } from 'vitest';
+import { connectTo } from '../../test/helpers/database.ts';
+import { storeForTests } from '../../test/helpers/store.ts';
 import type { CallRecord, NewRun, RunEnd } from './types.ts';
 
-let database: TestDatabase;
-let store: Awaited<ReturnType<typeof openTestStore>>;
-let count = 0;
-
-beforeAll(async () => {
-  database = await freshDatabase();
-  store = await openTestStore({ url: database.url });
-});
-afterAll(async () => {
-  await store[Symbol.asyncDispose]();
-  await database[Symbol.asyncDispose]();
-});
-
-const newProject = async () => (await store.createProject({ name: `project-${++count}` })).id;
+const { database, store, newProject } = await storeForTests();
 
 async function newRun(projectId: string, more: Partial<NewRun> = {}): Promise<string> {
   const id = randomUUID();

@@ -1,20 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectTo, freshDatabase, type TestDatabase } from '../../test/helpers/database.ts';
-import { openTestStore } from '../../test/helpers/store.ts';
+import { describe, expect, it } from 'vitest';
+import { connectTo, freshDatabase } from '../../test/helpers/database.ts';
+import { openTestStore, storeForTests } from '../../test/helpers/store.ts';
 import type { NewServer } from './types.ts';
 
-let database: TestDatabase;
-let store: Awaited<ReturnType<typeof openTestStore>>;
-let count = 0;
-
-beforeAll(async () => {
-  database = await freshDatabase();
-  store = await openTestStore({ url: database.url });
-});
-afterAll(async () => {
-  await store[Symbol.asyncDispose]();
-  await database[Symbol.asyncDispose]();
-});
+const { database, store, newProject } = await storeForTests();
 
 function server(name: string, group?: string): NewServer {
   const settings = group === undefined ? {} : { group };
@@ -22,7 +11,7 @@ function server(name: string, group?: string): NewServer {
 }
 
 async function projectWith(...servers: NewServer[]): Promise<string> {
-  const { id } = await store.createProject({ name: `project-${++count}` });
+  const id = await newProject();
   await store.createServers(id, servers, false);
   return id;
 }

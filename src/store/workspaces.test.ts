@@ -1,24 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectTo, freshDatabase, type TestDatabase } from '../../test/helpers/database.ts';
-import { openTestStore } from '../../test/helpers/store.ts';
+import { describe, expect, it } from 'vitest';
+import { connectTo } from '../../test/helpers/database.ts';
+import { storeForTests } from '../../test/helpers/store.ts';
 import { newWorkspace } from '../../test/helpers/workspaces.ts';
 import type { NewServer, WorkspaceRow } from './types.ts';
 
-let database: TestDatabase;
-let store: Awaited<ReturnType<typeof openTestStore>>;
-let count = 0;
-
-beforeAll(async () => {
-  database = await freshDatabase();
-  store = await openTestStore({ url: database.url });
-});
-afterAll(async () => {
-  await store[Symbol.asyncDispose]();
-  await database[Symbol.asyncDispose]();
-});
-
-const newProject = async () => (await store.createProject({ name: `project-${++count}` })).id;
+const { database, store, newProject } = await storeForTests();
 const hostedIn = async (id: string) => (await store.project(id))!.hosted;
 
 function server(name: string, group?: string): NewServer {

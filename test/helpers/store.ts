@@ -1,7 +1,9 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterAll } from 'vitest';
 import { openStore, type Store, type StoreOptions } from '../../src/store/store.ts';
+import { freshDatabase } from './database.ts';
 import { removeHome } from './postgres.ts';
 
 interface TestStore extends Store, AsyncDisposable {
@@ -45,6 +47,19 @@ export async function openTestStore(options: Partial<StoreOptions> = {}): Promis
 export async function temporaryHome(): Promise<{ path: string } & AsyncDisposable> {
   const path = await mkdtemp(join(tmpdir(), 'switchboard-home-'));
   return { path, [Symbol.asyncDispose]: () => removeHome(path) };
+}
+
+/** One store over a database of its own for all tests of a file, and what makes projects in it. */
+export async function storeForTests() {
+  const database = await freshDatabase();
+  const store = await openTestStore({ url: database.url });
+  afterAll(async () => {
+    await store[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
+  });
+  let count = 0;
+  const newProject = async () => (await store.createProject({ name: `project-${++count}` })).id;
+  return { database, store, newProject };
 }
 
 /** The project that is always there. */
