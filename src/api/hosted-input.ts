@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defaultLimits, describeLimits, type LimitsInput, parseLimits } from '../config/limits.ts';
+import { defined } from './defined.ts';
 import { fields, flag, hostedName, oneOf, text, timeout } from './fields.ts';
 import { configShape, environment, environmentChanges, limits } from './hosted-fields.ts';
 import { hostedProblems } from './hosted-problems.ts';
@@ -130,10 +131,4 @@ export function limitsOf(given: LimitsInput): HostedLimits {
   const parsed = parseLimits(said);
   // Problems of what was sent have been told of by then.
   return describeLimits('problems' in parsed ? defaultLimits : parsed.limits);
-}
-
-type Defined<Value> = { [Key in keyof Value]?: Exclude<Value[Key], undefined> };
-
-function defined<Value extends object>(value: Value): Defined<Value> {
-  return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)) as Defined<Value>;
 }

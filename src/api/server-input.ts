@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isHttpUrl } from '../config/variables.ts';
 import { contradictions, misfits } from './contradictions.ts';
+import { defined } from './defined.ts';
 import {
   description,
   fields,
@@ -158,8 +159,4 @@ function eitherKind(needs: (key: string) => object, isFlat = false): Record<stri
     ...(isFlat ? { required: [key] } : {}),
   });
   return { oneOf: [kind({ const: 'stdio' }, 'command'), kind({ enum: ['sse', 'http'] }, 'url')] };
-}
-
-function defined<Value extends object>(value: Value): Value {
-  return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)) as Value;
 }

@@ -1,9 +1,9 @@
 import type { Backend } from '../../api/backend.ts';
+import { defined } from '../../api/defined.ts';
 import type { NewServer } from '../../api/server-input.ts';
 import { importText, isEnabled, type ServerEntry, variablesOf } from '../../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import type { LiveProject } from '../live-project.ts';
-import { defined } from './defined.ts';
 import { change, needStored, type Parts } from './parts.ts';
 import { checkPlaces } from './places.ts';
 import { stored } from './servers.ts';

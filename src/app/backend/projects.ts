@@ -1,8 +1,8 @@
 import type { Backend } from '../../api/backend.ts';
+import { defined } from '../../api/defined.ts';
 import type { ProjectView } from '../../api/views.ts';
 import { SwitchboardError } from '../../errors.ts';
 import type { LiveProject } from '../live-project.ts';
-import { defined } from './defined.ts';
 import { change, type Parts } from './parts.ts';
 
 export function projectsBackend(parts: Parts): Backend['projects'] {
