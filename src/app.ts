@@ -196,8 +196,8 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       maxMessageBytes: settings.maxMessageBytes,
     });
     const clients = {
-      get sessionCount() {
-        return gateway.sessionCount + (chats?.count ?? 0);
+      get count() {
+        return gateway.clientCount + (chats?.count ?? 0);
       },
     };
     const idleness = watchIdleness(clients, options.exitWhenIdleMs, events.idle);

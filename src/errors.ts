@@ -29,10 +29,24 @@ export const errorTable = {
   unknown_resource: row(404, -32002, 'client', false, 'No server in scope has a resource of that URI.'),
   unsupported_version: row(
     400,
-    -32600,
+    -32022,
     'client',
     false,
-    'The MCP-Protocol-Version header names a version that we do not speak.',
+    'The request names a protocol version that we do not speak; `supported` in the data has those that we do.',
+  ),
+  header_mismatch: row(
+    400,
+    -32020,
+    'client',
+    false,
+    'A header that has to repeat what stands in the message is missing, or says something else.',
+  ),
+  missing_capability: row(
+    400,
+    -32021,
+    'client',
+    false,
+    'The request needs a client that can do more; `requiredCapabilities` in the data says what.',
   ),
   session_required: row(400, -32600, 'client', false, 'The request needs an Mcp-Session-Id header.'),
   unknown_session: row(

@@ -1,6 +1,6 @@
 import { type ListedItem, Listing } from './listing.ts';
 import { type NamingRules, publicNames } from './names.ts';
-import { parsePublicUri, publicUri, templateMatcher, uriPrefix } from './uris.ts';
+import { parsePublicUri, publicUri, templateMatcher } from './uris.ts';
 
 type Item = Record<string, unknown>;
 
@@ -208,7 +208,7 @@ export class Catalog {
         const { place: group } = contribution;
         const servers = items.map(({ server }) => server);
         this.templates.push({ group, servers, matches: templateMatcher(template) });
-        const uriTemplate = uriPrefix(group) + template;
+        const uriTemplate = publicUri(group, template);
         return { group, key: template, bytes: itemBytes(items[0]!, contribution, { uriTemplate }) };
       }),
     );
@@ -262,12 +262,33 @@ function isHarmless({ annotations }: Item): boolean {
   return readOnlyHint === true || idempotentHint === true;
 }
 
-function itemBytes({ server, item }: SourcedItem, { group, project }: Contribution, changed: Item): Buffer {
-  const meta = typeof item._meta === 'object' && item._meta !== null ? item._meta : {};
+function itemBytes(
+  { server, item }: SourcedItem,
+  { group, place, project }: Contribution,
+  changed: Item,
+): Buffer {
+  const meta = isItem(item._meta) ? withPublicInterface(item._meta, place) : {};
   const from = {
     [SERVER_META_KEY]: server,
     ...(group === server ? {} : { [GROUP_META_KEY]: group }),
     ...(project === undefined ? {} : { [PROJECT_META_KEY]: project }),
   };
   return Buffer.from(JSON.stringify({ ...item, ...changed, _meta: { ...meta, ...from } }));
+}
+
+/** Where a tool names the resource that is its user interface, in both of the ways in which that is written. */
+function withPublicInterface(meta: Item, place: string): Item {
+  const { ui, [FLAT_UI_KEY]: flat } = meta;
+  const nested = isItem(ui) ? ui.resourceUri : undefined;
+  return {
+    ...meta,
+    ...(typeof nested === 'string' ? { ui: { ...(ui as Item), resourceUri: publicUri(place, nested) } } : {}),
+    ...(typeof flat === 'string' ? { [FLAT_UI_KEY]: publicUri(place, flat) } : {}),
+  };
+}
+
+const FLAT_UI_KEY = 'ui/resourceUri';
+
+function isItem(value: unknown): value is Item {
+  return typeof value === 'object' && value !== null;
 }

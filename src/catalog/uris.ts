@@ -1,21 +1,27 @@
 const SCHEME = 'resource://';
+/** Clients know user interfaces of tools by it, so it stays in front. */
+const UI_SCHEME = 'ui://';
 
 /** What stands in front of a server's own URI to make it public. A plain prefix: lossless, and right for templates. */
-export function uriPrefix(server: string): string {
-  return `${SCHEME}${encodeURIComponent(server)}/`;
+export function uriPrefix(server: string, ownUri: string): string {
+  return `${ownUri.startsWith(UI_SCHEME) ? UI_SCHEME : SCHEME}${encodeURIComponent(server)}/`;
 }
 
 export function publicUri(server: string, ownUri: string): string {
-  return uriPrefix(server) + ownUri;
+  return uriPrefix(server, ownUri) + ownUri;
 }
 
 /** The server and its own URI, where the URI is a public one of ours. */
 export function parsePublicUri(uri: string): { server: string; ownUri: string } | undefined {
-  if (!uri.startsWith(SCHEME)) return undefined;
-  const slash = uri.indexOf('/', SCHEME.length);
+  const scheme = [SCHEME, UI_SCHEME].find((one) => uri.startsWith(one));
+  if (scheme === undefined) return undefined;
+  const slash = uri.indexOf('/', scheme.length);
   if (slash === -1) return undefined;
+  const ownUri = uri.slice(slash + 1);
+  // A server's own one has only one scheme in it.
+  if (scheme === UI_SCHEME && !ownUri.startsWith(UI_SCHEME)) return undefined;
   try {
-    return { server: decodeURIComponent(uri.slice(SCHEME.length, slash)), ownUri: uri.slice(slash + 1) };
+    return { server: decodeURIComponent(uri.slice(scheme.length, slash)), ownUri };
   } catch {
     return undefined;
   }

@@ -5,8 +5,15 @@ import type { Chunks } from '../protocol/jsonrpc.ts';
 export interface Channel {
   /** Where requests are to be counted from, so that no answer to somebody else's is taken for one of ours. */
   readonly firstRequest?: number;
-  /** Sends one message. `request` is its id, where it is a request of ours that awaits an answer. */
-  send(message: Buffer, request?: number): void;
+  /** Whether every request is an HTTP exchange of its own: it has headers, and closing it is cancelling it. */
+  readonly isStreamable: boolean;
+  /**
+   * Sends one message. `request` is its id, where it is a request of ours that awaits an answer. `lines` stand in its head
+   * where it has one.
+   */
+  send(message: Buffer, request?: number, lines?: string): void;
+  /** Sends a request that is answered when it is over, and keeps no other from being sent meanwhile. */
+  sendStanding(message: Buffer, request: number, lines: string | undefined): void;
   /** The answer to this request has come. */
   answered(request: number): void;
   /** Nobody awaits the answer to this request any more. */

@@ -30,6 +30,7 @@ function tellOf(ended: Promise<SwitchboardError>, ending: Ending): void {
  * the last one is answered, or nobody waits for that answer any more. It goes on running when the channel is closed.
  */
 export class HostedChannel implements Channel {
+  readonly isStreamable = false;
   /** It may still work on what was asked by whoever was attached before. */
   readonly firstRequest = randomInt(2 ** 32, 2 ** 47);
   private readonly pipe: LinePipe;
@@ -72,6 +73,10 @@ export class HostedChannel implements Channel {
     } else {
       this.waiting.set(request, message);
     }
+  }
+
+  sendStanding(message: Buffer, request: number): void {
+    if (!this.isOver) this.pipe.send(message, request);
   }
 
   answered(request: number): void {

@@ -1,6 +1,7 @@
 import type { SwitchboardError } from '../errors.ts';
 import { findAnswerId } from '../protocol/answer.ts';
 import { requestMessage } from '../protocol/jsonrpc.ts';
+import { namesModernEra } from '../protocol/versions.ts';
 import { backoffMs } from './backoff.ts';
 import type { Channel, Receiver } from './channel.ts';
 import { HttpExchange } from './http-client/exchange.ts';
@@ -23,6 +24,7 @@ const MAX_INQUIRY_CHUNKS = 16;
 
 /** Streamable HTTP: every message is a POST of its own; what the server says by itself comes on a GET stream. */
 export class HttpChannel implements Channel {
+  readonly isStreamable = true;
   readonly receiver: Receiver;
   readonly maxBytes: number;
   readonly url: URL;
@@ -33,6 +35,8 @@ export class HttpChannel implements Channel {
   private postHead: string;
   private session: string | undefined;
   private version: string | undefined;
+  /** Whether the server was found to be of the modern era. */
+  isModern = false;
   private closed = false;
   private broken: SwitchboardError | undefined;
   private listening: MessageExchange | undefined;
@@ -50,11 +54,17 @@ export class HttpChannel implements Channel {
     this.postHead = this.buildPostHead();
   }
 
-  send(message: Buffer, request?: number): void {
+  send(message: Buffer, request?: number, lines?: string): void {
     if (this.closed) return;
     const exchange = new MessageExchange(this, request);
+    // Only the legacy era has sessions.
+    exchange.takesSession = lines === undefined;
     if (request !== undefined) this.exchanges.set(request, exchange);
-    this.pool.send(exchange, this.postHead, message);
+    this.pool.send(exchange, lines === undefined ? this.postHead : this.postHead + lines, message);
+  }
+
+  sendStanding(message: Buffer, request: number, lines: string | undefined): void {
+    this.send(message, request, lines);
   }
 
   answered(request: number): void {
@@ -70,6 +80,10 @@ export class HttpChannel implements Channel {
   }
 
   ready(version: string): void {
+    if (namesModernEra(version)) {
+      this.isModern = true;
+      return;
+    }
     this.version = version;
     this.postHead = this.buildPostHead();
     this.listen(undefined, 0);

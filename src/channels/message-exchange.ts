@@ -10,6 +10,8 @@ import type { ResponseHead } from './http-client/response-head.ts';
 import { networkError, sessionForgotten, statusError } from './http-target.ts';
 
 const LINGER_MS = 5_000;
+/** How a server of the legacy era refuses what one of the modern era would have taken. */
+const notThisEra: ReadonlySet<number> = new Set([400, 404, 405]);
 
 /** One HTTP exchange: a POST with its answer, a resumed answer, or the GET stream (`standing`). */
 export class MessageExchange extends HttpExchange {
@@ -28,6 +30,8 @@ export class MessageExchange extends HttpExchange {
   private abandoned = false;
   private ended = false;
   private settled = false;
+  /** Whether a session that the answer names is ours. */
+  takesSession = true;
 
   constructor(
     channel: HttpChannel,
@@ -64,7 +68,7 @@ export class MessageExchange extends HttpExchange {
     this.status = status;
     this.location = location;
     if (status < 200 || status > 299) return;
-    this.channel.opened(sessionId);
+    if (this.takesSession) this.channel.opened(sessionId);
     if (this.standing) this.channel.listens(this.resumedFrom !== undefined);
     if (contentType.startsWith('text/event-stream')) {
       this.events = new SseParser(this.channel.maxBytes, {
@@ -155,6 +159,12 @@ export class MessageExchange extends HttpExchange {
       if (this.settled) return;
     }
     const error = statusError(this.status, url, join(this.body).toString(), this.location);
+    // It took requests like this one before: something else answers there now, and has to be met anew.
+    if (this.channel.isModern && notThisEra.has(this.status)) {
+      this.channel.breaks(error, true);
+      this.channel.failed(this.request, error, false);
+      return;
+    }
     if (this.status !== 400 || !this.channel.hasSession()) {
       this.channel.failed(this.request, error, true);
       return;

@@ -18,6 +18,7 @@ interface Waiting {
 
 /** HTTP+SSE of 2024-11-05: one stream from the server, on which it names the address that takes our messages. */
 export class SseChannel implements Channel {
+  readonly isStreamable = false;
   private readonly receiver: Receiver;
   private readonly maxBytes: number;
   private readonly url: URL;
@@ -46,6 +47,10 @@ export class SseChannel implements Channel {
     if (request !== undefined) this.awaited.add(request);
     if (this.endpoint === undefined) this.waiting.push({ message, request });
     else this.post(this.endpoint, message, request);
+  }
+
+  sendStanding(message: Buffer, request: number): void {
+    this.send(message, request);
   }
 
   answered(request: number): void {

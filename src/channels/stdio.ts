@@ -34,6 +34,7 @@ const DRAIN_MS = 1_000;
 
 /** A server that we run as a child process, in a process group of its own. */
 export class StdioChannel implements Channel {
+  readonly isStreamable = false;
   private readonly receiver: Receiver;
   private readonly record: ChildRecord;
   private readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
@@ -75,6 +76,10 @@ export class StdioChannel implements Channel {
 
   send(message: Buffer, request?: number): void {
     if (!this.ended) this.pipe?.send(message, request);
+  }
+
+  sendStanding(message: Buffer, request: number): void {
+    this.send(message, request);
   }
 
   answered(): void {}

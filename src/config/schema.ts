@@ -122,6 +122,8 @@ export const settingsSchema = z.object(
     maxMessageBytes: integer(1_024, 2 ** 30).default(64 * 2 ** 20),
     maxSessions: integer(1, 1_000_000).default(10_000),
     sessionIdleMs: integer(1, maxTimerMs).default(30 * 60_000),
+    maxHeldCalls: integer(0, 1_000_000).default(1_000),
+    inputWaitMs: integer(1, maxTimerMs).default(5 * 60_000),
     keepAliveMs: integer(10, maxTimerMs).default(5_000),
     startup: startup.default('lazy'),
     onStartFailure: oneOf(['continue', 'abort']).default('continue'),

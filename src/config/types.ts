@@ -55,6 +55,9 @@ export interface Settings {
   maxMessageBytes: number;
   maxSessions: number;
   sessionIdleMs: number;
+  /** How many calls may wait for clients that were asked for something, and how long those may take. */
+  maxHeldCalls: number;
+  inputWaitMs: number;
   /** How often a silent stream is written to; an answer that takes longer than this becomes a stream. */
   keepAliveMs: number;
   /** How many calls may wait for one replica. */

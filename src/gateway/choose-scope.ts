@@ -1,7 +1,7 @@
 import { SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
+import type { Incoming } from './caller.ts';
 import type { Scope, Scopes } from './scope.ts';
-import type { Incoming } from './session.ts';
 
 /**
  * What a request is about: the project that its address, its header or its `_meta` names, else what its client sees.

@@ -1,37 +1,36 @@
 import { SwitchboardError } from '../errors.ts';
 import { idBytes, type Message } from '../protocol/envelope.ts';
 import { bytesOf, emptyResult, resultMessage } from '../protocol/jsonrpc.ts';
-import { splice } from '../protocol/splice.ts';
 import type { Connection } from '../upstreams/connection.ts';
 import type { Errand, Group } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
+import type { Incoming } from './caller.ts';
+import type { Followed, Follower } from './follower.ts';
 import { hold } from './hold.ts';
 import { refuse } from './refuse.ts';
 import { required, unknownTarget } from './resolve.ts';
 import type { Scope } from './scope.ts';
-import type { Followed, Incoming, Session } from './session.ts';
+import type { Session } from './session.ts';
 import { readWishes } from './wishes.ts';
 
-/** A server that does not answer a subscription in this time gets no more of the client's. */
-const PATIENCE_MS = 60_000;
-
 /** resources/subscribe and resources/unsubscribe: the server sees one subscription, however many clients there are. */
-export function follow(scope: Scope, incoming: Incoming): void {
+export function follow(scope: Scope, incoming: Incoming<Session>): void {
   required(incoming.message.uri, 'uri');
   const discovered = scope.discovered();
   if (discovered === undefined) followKnown(scope, incoming);
   else hold(incoming, discovered, () => followKnown(scope, incoming));
 }
 
-function followKnown(scope: Scope, incoming: Incoming): void {
-  const { session, message, outlet, prefer } = incoming;
+function followKnown(scope: Scope, incoming: Incoming<Session>): void {
+  const { caller: session, message, outlet, prefer } = incoming;
   const uri = message.uri!.value;
   const key = followedKey(scope, session, uri);
   const begins = message.method === 'resources/subscribe';
   const followed =
-    session.followed.get(key) ?? (begins ? choose(scope, session, message, prefer) : undefined);
+    session.followed.get(key) ??
+    (begins ? choose(scope, session, uri, readWishes(message, prefer).labels) : undefined);
   if (followed === undefined && (begins || scope.catalog.resource(uri) === undefined)) {
     refuse(incoming, unknownTarget(message, scope));
     return;
@@ -43,33 +42,38 @@ function followKnown(scope: Scope, incoming: Incoming): void {
 /** The replica that tells of a resource's updates: the one that does so already, or whose turn it is. */
 function choose(
   scope: Scope,
-  session: Session,
-  message: Message,
-  prefer: string | undefined,
+  follower: Follower,
+  uri: string,
+  labels: Errand['labels'],
 ): Followed | undefined {
-  const route = scope.catalog.resource(message.uri!.value);
+  const route = scope.catalog.resource(uri);
   const group = route && scope.group(route.group);
   if (route === undefined || group === undefined) return undefined;
   const { own, server, among } = route;
   const project = group.project.id;
-  const known = session.follows(
-    own,
+  const known = [...follower.followed.values()].find(
     (other) =>
+      other.own === own &&
       other.project === project &&
       other.group === group.name &&
       (server === undefined || other.replica.server === server),
   );
-  const uri = message.uri!.value;
   if (known !== undefined) return { ...known, uri, server };
-  const { labels } = readWishes(message, prefer);
-  const errand: Errand = { client: session, kind: 'resources', own, server, among, labels, only: undefined };
+  const errand: Errand = { client: follower, kind: 'resources', own, server, among, labels, only: undefined };
   const replica = group.pick(errand, undefined);
   if (replica === undefined) throw group.unavailable(errand, undefined);
   return { uri, project, group: group.name, own, server, among, replica };
 }
 
-function errandOf(session: Session, { own, server, among }: Followed): Errand {
-  return { client: session, kind: 'resources', own, server, among, labels: undefined, only: undefined };
+/** Follows one resource more. Fails where it does not exist, or nobody tells of its changes. */
+export async function followOne(scope: Scope, follower: Follower, uri: string): Promise<void> {
+  const followed = choose(scope, follower, uri, undefined);
+  if (followed === undefined) throw new SwitchboardError('unknown_resource', `Unknown resource: ${uri}`);
+  await begin(follower, uri, followed);
+}
+
+function errandOf(client: Follower, { own, server, among }: Followed): Errand {
+  return { client, kind: 'resources', own, server, among, labels: undefined, only: undefined };
 }
 
 /** The same URI may stand for two things in two projects. */
@@ -77,8 +81,8 @@ function followedKey(scope: Scope, session: Session, uri: string): string {
   return scope === session.scope ? uri : `${scope.project?.id}\n${uri}`;
 }
 
-async function begin(session: Session, key: string, followed: Followed): Promise<void> {
-  const connection = followed.replica.connectionFor(session, session.facts.capabilities);
+async function begin(session: Follower, key: string, followed: Followed): Promise<void> {
+  const connection = followed.replica.connectionFor(session, session.capabilities);
   session.followed.set(key, followed);
   try {
     await subscribe(connection, session, followed.own);
@@ -90,27 +94,22 @@ async function begin(session: Session, key: string, followed: Followed): Promise
   if (session.followed.get(key) !== followed) await leave(session, followed.own, followed.replica);
 }
 
-async function end(session: Session, key: string, followed: Followed): Promise<void> {
+async function end(session: Follower, key: string, followed: Followed): Promise<void> {
   session.followed.delete(key);
   await leave(session, followed.own, followed.replica);
 }
 
 /** The server is told when this was the last that anybody wanted to know of the resource. */
-async function leave(session: Session, own: string, replica: Replica): Promise<void> {
-  const connection = replica.connectionFor(session, session.facts.capabilities);
-  if (session.follows(own, (other) => other.replica === replica) !== undefined) return;
-  if (!connection.subscriptions.remove(own, session)) return;
-  await connection.current?.upstream.request('resources/unsubscribe', { uri: own }, PATIENCE_MS);
+async function leave(session: Follower, own: string, replica: Replica): Promise<void> {
+  const connection = replica.connectionFor(session, session.capabilities);
+  for (const other of session.followed.values()) if (other.own === own && other.replica === replica) return;
+  if (connection.subscriptions.remove(own, session)) await connection.unfollow(own);
 }
 
-async function subscribe(connection: Connection, session: Session, uri: string): Promise<void> {
-  const { upstream, facts } = await connection.open();
+async function subscribe(connection: Connection, session: Follower, uri: string): Promise<void> {
+  await connection.open();
   if (session.isClosed) throw new SwitchboardError('unknown_session', 'The session has ended.');
-  const { subscribe: can } = (facts.capabilities.resources ?? {}) as { subscribe?: unknown };
-  if (can !== true)
-    throw new SwitchboardError('method_not_found', 'The server of this resource has no subscriptions.');
-  const tell = () => upstream.request('resources/subscribe', { uri }, PATIENCE_MS);
-  await connection.subscriptions.add(uri, session, tell);
+  await connection.follow(uri, session);
 }
 
 /** Asks on a new connection for the updates that clients still wait for, there or where nothing can come from any more. */
@@ -119,7 +118,7 @@ export function followAgain(
   group: Group | undefined,
   replica: Replica,
   connection: Connection,
-  sessions: Iterable<Session>,
+  sessions: Iterable<Follower>,
 ): void {
   for (const session of sessions) {
     for (const followed of session.followed.values()) {
@@ -144,7 +143,7 @@ function isSilent({ isLive, condition }: Replica): boolean {
 }
 
 /** A replica is gone: what it told of, another one of its group tells of from now on, if there is one. */
-export function followElsewhere(group: Group, gone: Replica, sessions: Iterable<Session>): void {
+export function followElsewhere(group: Group, gone: Replica, sessions: Iterable<Follower>): void {
   for (const session of sessions) {
     for (const followed of session.followed.values()) {
       if (followed.replica === gone) move(group, session, followed);
@@ -153,7 +152,7 @@ export function followElsewhere(group: Group, gone: Replica, sessions: Iterable<
 }
 
 /** Servers have changed groups: what clients of a group follow at one that left it, another one tells of. */
-export function followRegrouped(servers: Servers, sessions: Iterable<Session>): void {
+export function followRegrouped(servers: Servers, sessions: Iterable<Follower>): void {
   for (const session of sessions) {
     for (const followed of session.followed.values()) {
       if (followed.project !== servers.project.id) continue;
@@ -167,11 +166,11 @@ export function followRegrouped(servers: Servers, sessions: Iterable<Session>): 
   }
 }
 
-function move(group: Group, session: Session, followed: Followed): boolean {
+function move(group: Group, session: Follower, followed: Followed): boolean {
   const replica = group.pick(errandOf(session, followed), new Set([followed.replica]));
   if (replica === undefined) return false;
   followed.replica = replica;
-  const connection = replica.connectionFor(session, session.facts.capabilities);
+  const connection = replica.connectionFor(session, session.capabilities);
   subscribe(connection, session, followed.own).catch(() => {});
   return true;
 }
@@ -181,12 +180,12 @@ export function passUpdate(replica: Replica, connection: Connection, message: Me
   const updated = message.uri;
   if (updated === undefined) return;
   for (const [client, own] of connection.subscriptions.followers(updated.value)) {
-    const session = client as Session;
+    const session = client as Follower;
     for (const followed of session.followed.values()) {
       // One that it has moved away from may still tell of it.
       if (followed.replica !== replica || followed.own !== own) continue;
       const uri = bytesOf(followed.uri + updated.value.slice(own.length));
-      session.stream.send([splice(message.bytes, [{ start: updated.start, end: updated.end, bytes: uri }])]);
+      session.tell(message, [{ start: updated.start, end: updated.end, bytes: uri }]);
     }
   }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ListName } from '../catalog/catalog.ts';
 import { SwitchboardError } from '../errors.ts';
 import { bytesAt, idBytes, idValue, type Message } from '../protocol/envelope.ts';
-import { bytesOf, emptyResult, notificationMessage, resultMessage } from '../protocol/jsonrpc.ts';
+import { bytesOf, emptyResult, resultMessage } from '../protocol/jsonrpc.ts';
 import type { Connection, Word } from '../upstreams/connection.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Identity } from '../upstreams/handshake.ts';
@@ -16,20 +16,27 @@ import {
   ask,
   cancelAsk,
   declineAsks,
+  declineUnclear,
   progressOfAsk,
   rootsChanged,
   withdrawAsks,
 } from './ask.ts';
-import { call, callTask, clientCallOf } from './call.ts';
+import { call, callTask } from './call.ts';
+import type { Incoming } from './caller.ts';
 import { chooseScope } from './choose-scope.ts';
+import { type CallDesk, type ClientCall, clientCallOf } from './client-call.ts';
+import { HeldCalls } from './eras/held-calls.ts';
+import { RequestStates } from './eras/request-state.ts';
+import { StatelessGateway } from './eras/stateless-gateway.ts';
 import { follow, followAgain, followElsewhere, followRegrouped, passUpdate } from './follow.ts';
+import type { Follower } from './follower.ts';
 import { initializeResult, readInitialize } from './initialize.ts';
 import { list } from './lists.ts';
-import { isWanted, mostTalkative, readLevel } from './logging.ts';
+import { mostTalkative, readLevel } from './logging.ts';
 import type { CallRecorder } from './records.ts';
 import { refuse } from './refuse.ts';
 import type { Scope, Scopes } from './scope.ts';
-import { type ClientStream, type Incoming, Session } from './session.ts';
+import { type ClientStream, Session } from './session.ts';
 import { passTaskProgress, passTaskStatus } from './tasks.ts';
 
 export interface GatewaySettings {
@@ -37,6 +44,9 @@ export interface GatewaySettings {
   maxSessions: number;
   sessionIdleMs: number;
   keepAliveMs: number;
+  /** How many calls may wait for clients that were asked for something, and for how long. */
+  maxHeldCalls: number;
+  inputWaitMs: number;
 }
 
 const changedNotifications: Record<ListName, string> = {
@@ -49,15 +59,25 @@ const changedNotifications: Record<ListName, string> = {
 /** Everything between clients and servers: sessions on one side, scopes with their servers on the other. */
 export class Gateway {
   private readonly scopes: Scopes;
-  private readonly recorder: CallRecorder;
+  private readonly desk: CallDesk;
   private readonly settings: GatewaySettings;
   private readonly sessions = new Map<string, Session>();
+  /** The loudest that clients of the modern era have wanted each server to be. */
+  private readonly loudest = new WeakMap<Server, string>();
+  /** Clients of the modern era. */
+  readonly stateless: StatelessGateway;
   private readonly sweeper: NodeJS.Timeout;
 
   constructor(scopes: Scopes, recorder: CallRecorder, settings: GatewaySettings) {
     this.scopes = scopes;
-    this.recorder = recorder;
+    const { maxHeldCalls, inputWaitMs } = settings;
+    const held = new HeldCalls(maxHeldCalls, inputWaitMs);
+    this.desk = { recorder, held, states: new RequestStates(inputWaitMs), inputWaitMs };
     this.settings = settings;
+    this.stateless = new StatelessGateway(scopes, this.desk, settings, {
+      louder: (scope, level) => this.louder(scope, level),
+      release: (client) => this.release(client),
+    });
     this.sweeper = setInterval(() => this.sweep(Date.now()), settings.keepAliveMs);
     this.sweeper.unref();
   }
@@ -75,6 +95,11 @@ export class Gateway {
 
   get sessionCount(): number {
     return this.sessions.size;
+  }
+
+  /** How many clients are there, as far as one can know. */
+  get clientCount(): number {
+    return this.sessions.size + this.stateless.clientCount;
   }
 
   /** Opens a session for the client that sent this initialize request. The answer is the caller's to send. */
@@ -95,13 +120,13 @@ export class Gateway {
   end(session: Session): void {
     if (!this.sessions.delete(session.id)) return;
     declineAsks(session.close());
-    for (const server of this.scopes.all.servers()) server.release(session);
+    this.release(session);
     if (session.logLevel !== undefined) this.passLogLevel(session);
   }
 
   /** One message of a client. Requests are answered through the outlet, in time. */
-  receive(incoming: Incoming): void {
-    const { session, message } = incoming;
+  receive(incoming: Incoming<Session>): void {
+    const { caller: session, message } = incoming;
     switch (message.kind) {
       case 'request':
         try {
@@ -121,21 +146,19 @@ export class Gateway {
   /** Tells every client of this scope, once for each kind of list. */
   announce(scope: Scope, lists: readonly ListName[]): void {
     for (const method of new Set(lists.map((name) => changedNotifications[name]))) {
-      const notification = [notificationMessage(method)];
-      for (const session of this.sessions.values()) {
-        if (session.scope === scope) session.stream.send(notification);
-      }
+      for (const follower of this.followers()) if (follower.scope === scope) follower.announce(method);
     }
   }
 
   /** A project is gone, and with it everything that its clients came for. What they have under way is finished. */
   endScope(scope: Scope): void {
+    for (const { followed } of this.followers()) {
+      for (const [key, { project }] of followed) if (project === scope.project?.id) followed.delete(key);
+    }
     for (const session of this.sessions.values()) {
-      for (const [key, { project }] of session.followed) {
-        if (project === scope.project?.id) session.followed.delete(key);
-      }
       if (session.scope === scope) session.leave(() => this.end(session));
     }
+    this.stateless.endScope(scope);
   }
 
   /** What clients have asked of a server is asked on its new connection too. */
@@ -144,7 +167,7 @@ export class Gateway {
     connection.setLogLevel(owner instanceof Session ? owner.logLevel : this.logLevelFor(server));
     const group = this.groupOf(server);
     if (owner instanceof Session) followAgain(server, group, replica, connection, [owner]);
-    else if (!replica.isolates) followAgain(server, group, replica, connection, this.sessions.values());
+    else if (!replica.isolates) followAgain(server, group, replica, connection, this.followers());
   }
 
   /** What the server has asked clients need not be answered any more. */
@@ -152,12 +175,12 @@ export class Gateway {
     withdrawAsks(upstream, this.sessions.values());
     const group = this.groupOf(server);
     const isGone = !replica.isLive || replica.condition.state === 'stopped';
-    if (group !== undefined && isGone) followElsewhere(group, replica, this.sessions.values());
+    if (group !== undefined && isGone) followElsewhere(group, replica, this.followers());
   }
 
   /** Servers of a project have come, gone, or changed groups. */
   regrouped(servers: Servers): void {
-    followRegrouped(servers, this.sessions.values());
+    followRegrouped(servers, this.followers());
   }
 
   /** A server says something by itself. */
@@ -168,6 +191,7 @@ export class Gateway {
         return;
       case 'notifications/cancelled':
         cancelAsk(word.upstream, word.message, this.sessions.values());
+        this.withdrawn(word);
         return;
       case 'notifications/tasks/status':
         passTaskStatus(replica, word.message, this.sessions.values());
@@ -182,28 +206,35 @@ export class Gateway {
 
   /** A server asks something. */
   asked(server: Server, word: Word): void {
-    ask(word.message, word.upstream, server.name, this.addressee(server, word));
+    const { message, upstream } = word;
+    const meant = this.meantCall(word);
+    const addressee = this.addressee(server, word);
+    if (meant?.caller.era === 'modern') meant.ask(message, upstream);
+    else if (addressee !== undefined) ask(message, upstream, addressee);
+    else declineUnclear(message, upstream, server.name);
   }
 
   close(): void {
     clearInterval(this.sweeper);
     for (const session of [...this.sessions.values()]) this.end(session);
+    this.stateless.close();
+    this.desk.held.close();
   }
 
-  private request(incoming: Incoming): void {
-    const { session, message, outlet, projects } = incoming;
+  private request(incoming: Incoming<Session>): void {
+    const { caller: session, message, outlet, projects } = incoming;
     const scope = chooseScope(this.scopes, session.scope, projects, message);
     switch (message.method) {
       case 'tools/call':
       case 'prompts/get':
       case 'resources/read':
       case 'completion/complete':
-        call(scope, incoming, this.recorder);
+        call(scope, incoming, this.desk);
         return;
       case 'tasks/get':
       case 'tasks/result':
       case 'tasks/cancel':
-        callTask(incoming, this.recorder);
+        callTask(incoming, this.desk);
         return;
       case 'tools/list':
       case 'resources/list':
@@ -249,30 +280,60 @@ export class Gateway {
   private passNotification(server: Server, word: Word): void {
     const { message, connection, upstream } = word;
     const isLog = message.method === 'notifications/message';
+    const meant = this.meantCall(word);
+    if (meant !== undefined) {
+      if (!isLog || meant.caller.wantsLog(message)) meant.outlet.event([message.bytes]);
+      return;
+    }
     const addressee = this.addressee(server, word);
     if (addressee !== undefined) {
-      if (isLog && !isWanted(message, addressee.session.logLevel)) return;
-      if (addressee.outlet === undefined) addressee.session.stream.send([message.bytes]);
-      else addressee.outlet.event([message.bytes]);
+      if (!isLog || addressee.session.wantsLog(message)) addressee.session.stream.send([message.bytes]);
     } else if (connection.owner === undefined && upstream.audience().kind === 'everybody') {
       for (const session of this.viewers(server)) {
-        if (!isLog || isWanted(message, session.logLevel)) session.stream.send([message.bytes]);
+        if (!isLog || session.wantsLog(message)) session.stream.send([message.bytes]);
       }
     } else {
       server.log.add(message.bytes.toString());
     }
   }
 
-  /** The client that a server's word is meant for, where only one can be. */
-  private addressee(server: Server, { connection, upstream, call: tied }: Word): Addressee | undefined {
+  /** The call that a server's word is meant for, where only one can be. */
+  private meantCall({ upstream, call: tied }: Word): ClientCall | undefined {
+    const found = clientCallOf(tied);
+    if (found !== undefined) return found;
     const audience = upstream.audience();
-    const meant = clientCallOf(tied) ?? clientCallOf(audience.kind === 'call' ? audience.call : undefined);
-    if (meant !== undefined) return { session: meant.client, outlet: meant.outlet };
+    return audience.kind === 'call' ? clientCallOf(audience.call) : undefined;
+  }
+
+  /** The client of the legacy era that a server's word is meant for, where only one can be. */
+  private addressee(server: Server, word: Word): Addressee | undefined {
+    const meant = this.meantCall(word);
+    if (meant !== undefined) {
+      return meant.caller instanceof Session ? { session: meant.caller, outlet: meant.outlet } : undefined;
+    }
+    const { connection, upstream } = word;
+    const audience = upstream.audience();
     if (connection.owner !== undefined) return this.standing(connection.owner);
     if (audience.kind === 'client') return this.standing(audience.client);
     if (audience.kind !== 'everybody') return undefined;
     const [only, another] = this.viewers(server);
     return another === undefined ? this.standing(only) : undefined;
+  }
+
+  /** A server takes a question back that a client of the modern era was asked. */
+  private withdrawn({ upstream, message }: Word): void {
+    if (message.requestId === undefined) return;
+    this.desk.held.withdraw(upstream, bytesAt(message.bytes, message.requestId));
+  }
+
+  /** Everybody who is told of changes. */
+  private *followers(): Generator<Follower> {
+    yield* this.sessions.values();
+    yield* this.stateless.listeners;
+  }
+
+  private release(client: Client): void {
+    for (const server of this.scopes.all.servers()) server.release(client);
   }
 
   /** The clients that may know of a server. */
@@ -285,7 +346,8 @@ export class Gateway {
   }
 
   private logLevelFor(server: Server): string | undefined {
-    return mostTalkative(this.viewers(server));
+    const wanted = this.viewers(server).map(({ logLevel }) => logLevel);
+    return mostTalkative([this.loudest.get(server), ...wanted]);
   }
 
   private standing(client: Client | undefined): Addressee | undefined {
@@ -299,6 +361,22 @@ export class Gateway {
         connection.setLogLevel(connection.owner === undefined ? shared : session.logLevel);
       }
     }
+  }
+
+  /** Servers of the legacy era are told once, and not for each request. */
+  private louder(scope: Scope, level: string): Promise<void> | undefined {
+    const told: Promise<void>[] = [];
+    for (const server of scope.servers()) {
+      const loudest = mostTalkative([this.loudest.get(server), level])!;
+      if (this.loudest.get(server) === loudest) continue;
+      this.loudest.set(server, loudest);
+      for (const replica of server.replicas) {
+        for (const connection of replica.connections()) {
+          if (connection.owner === undefined) told.push(connection.setLogLevel(this.logLevelFor(server)));
+        }
+      }
+    }
+    return told.length === 0 ? undefined : Promise.all(told).then(() => {});
   }
 
   private passRootsChanged(session: Session): void {
@@ -334,6 +412,7 @@ export class Gateway {
       if (isIdle && now - session.lastSeen > this.settings.sessionIdleMs) this.end(session);
       else session.keepAlive();
     }
+    this.stateless.sweep(now);
   }
 }
 

@@ -1,21 +1,21 @@
 import type { RequestId } from '../protocol/jsonrpc.ts';
+import type { Incoming, InFlight, Outlet } from './caller.ts';
 import { refuse, refuseSecondUse } from './refuse.ts';
-import type { Incoming, InFlight, Outlet } from './session.ts';
 
 /** Holds a request until something has happened. The client may cancel it meanwhile. */
 export function hold(incoming: Incoming, until: Promise<void>, goOn: () => void): void {
   const held = new HeldRequest(incoming);
-  if (!incoming.session.begin(held)) {
+  if (!incoming.caller.begin(held)) {
     refuseSecondUse(incoming);
     return;
   }
   until
     .then(
       () => {
-        if (incoming.session.finish(held)) goOn();
+        if (incoming.caller.finish(held)) goOn();
       },
       (error: unknown) => {
-        if (incoming.session.finish(held)) refuse(incoming, error);
+        if (incoming.caller.finish(held)) refuse(incoming, error);
       },
     )
     .catch((error: unknown) => refuse(incoming, error));
@@ -34,6 +34,6 @@ class HeldRequest implements InFlight {
   }
 
   cancel(): void {
-    if (this.incoming.session.finish(this)) this.outlet.end();
+    if (this.incoming.caller.finish(this)) this.outlet.end();
   }
 }

@@ -2,10 +2,10 @@ import type { ListName } from '../catalog/catalog.ts';
 import { SwitchboardError } from '../errors.ts';
 import { bytesAt, idBytes, type Message } from '../protocol/envelope.ts';
 import { resultMessage } from '../protocol/jsonrpc.ts';
+import type { Incoming } from './caller.ts';
 import { hold } from './hold.ts';
 import { refuse } from './refuse.ts';
 import type { Scope } from './scope.ts';
-import type { Incoming } from './session.ts';
 
 const listOfMethod: Record<string, ListName> = {
   'tools/list': 'tools',
@@ -23,8 +23,9 @@ export function list(scope: Scope, incoming: Incoming): void {
 }
 
 function answer(scope: Scope, incoming: Incoming, cursor: string | undefined): void {
-  const { message, outlet } = incoming;
-  const page = scope.catalog.lists[listOfMethod[message.method]!].page(cursor);
+  const { caller, message, outlet } = incoming;
+  const name = listOfMethod[message.method]!;
+  const page = scope.catalog.lists[name].page(cursor);
   if (page === undefined) {
     refuse(
       incoming,
@@ -32,7 +33,20 @@ function answer(scope: Scope, incoming: Incoming, cursor: string | undefined): v
     );
     return;
   }
-  outlet.answer(resultMessage(idBytes(message), page));
+  const id = idBytes(message);
+  if (caller.era === 'legacy') outlet.answer(resultMessage(id, page));
+  else
+    outlet.answer(
+      resultMessage(id, cacheable(scope, name, incoming.projects !== undefined), page.subarray(1)),
+    );
+}
+
+/** How a page of a list begins in the modern era: with how long it holds, and for whom. */
+function cacheable(scope: Scope, name: ListName, isChosen: boolean): Buffer {
+  const { ttlMs, isPublic } = scope.freshness(name);
+  // What is listed may depend on a header, which no cache looks at.
+  const cacheScope = isPublic && !isChosen ? 'public' : 'private';
+  return Buffer.from(`{"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"${cacheScope}",`);
 }
 
 function cursorOf({ bytes, params }: Message): string | undefined {

@@ -1,22 +1,25 @@
 import { SwitchboardError } from '../errors.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
-import type { Session } from './session.ts';
 
 /** From the most talkative to the most silent. */
-const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
+export const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
 export function readLevel(message: Message): string {
   const { level } = paramsOf(message);
-  if (typeof level !== 'string' || !levels.includes(level)) {
+  if (!isLevel(level)) {
     throw new SwitchboardError('invalid_params', `params.level must be one of ${levels.join(', ')}.`);
   }
   return level;
 }
 
-/** The level that gives every client what it wants; undefined where no client has said. */
-export function mostTalkative(sessions: Iterable<Session>): string | undefined {
+export function isLevel(level: unknown): level is string {
+  return typeof level === 'string' && levels.includes(level);
+}
+
+/** The level that gives everybody what they want; undefined where nobody has said. */
+export function mostTalkative(wanted: Iterable<string | undefined>): string | undefined {
   let lowest = levels.length;
-  for (const { logLevel } of sessions) {
+  for (const logLevel of wanted) {
     if (logLevel !== undefined) lowest = Math.min(lowest, levels.indexOf(logLevel));
   }
   return levels[lowest];

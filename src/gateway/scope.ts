@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Catalog, type CatalogRules, type Contribution, type ListName } from '../catalog/catalog.ts';
-import type { Offer, OfferKind } from '../upstreams/discovery.ts';
+import type { Freshness, Offer, OfferKind } from '../upstreams/discovery.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Project } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
@@ -114,6 +114,19 @@ export class Scope {
     return this.waitFor((server) => this.deadlineOf(server));
   }
 
+  /** How long a list holds, and whether it is the same for everybody, as far as all of its servers say so. */
+  freshness(kind: OfferKind): Freshness {
+    let [ttlMs, isPublic] = [Number.POSITIVE_INFINITY, true];
+    for (const project of this.projects()) {
+      for (const server of project.servers.each()) {
+        const own = server.freshness(kind);
+        ttlMs = Math.min(ttlMs, own.ttlMs);
+        isPublic &&= own.isPublic;
+      }
+    }
+    return { ttlMs: Number.isFinite(ttlMs) ? ttlMs : 0, isPublic };
+  }
+
   /** The servers that were never seen: nobody knows what they offer. */
   absent(): AbsentServer[] {
     const { separator } = this.settings;
@@ -217,6 +230,7 @@ export class Scope {
     let last = now;
     for (const project of this.projects()) {
       for (const server of project.servers.each()) {
+        server.freshen();
         if (!server.isUnseen) continue;
         const seen = server.seen();
         const deadline = deadlineOf(server);

@@ -1,27 +1,15 @@
 import type { Message } from '../protocol/envelope.ts';
-import type { Chunks, RequestId } from '../protocol/jsonrpc.ts';
+import { type Chunks, notificationMessage, type RequestId } from '../protocol/jsonrpc.ts';
+import { describedMembers, subscribedAs } from '../protocol/self-description.ts';
+import { type Edit, splice } from '../protocol/splice.ts';
 import type { ProtocolVersion } from '../protocol/versions.ts';
-import type { Errand, Group } from '../upstreams/group.ts';
-import type { Replica } from '../upstreams/replica.ts';
+import type { Group } from '../upstreams/group.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
+import type { Caller, ClientFacts, InFlight, Outlet } from './caller.ts';
+import type { Followed, Follower } from './follower.ts';
+import { isWanted } from './logging.ts';
 import type { Scope } from './scope.ts';
 import type { Tasks } from './tasks.ts';
-
-/** Where everything goes that belongs to one request of a client. */
-export interface Outlet {
-  /** A message that comes before the answer: progress, a log line, a question of the server. */
-  event(message: Chunks): void;
-  /** The answer; nothing comes after it. */
-  answer(message: Chunks): void;
-  /** There will be no answer: the client has cancelled. */
-  end(): void;
-  /** The server lets go of its stream until later; the client may be asked to do the same. */
-  pause(retryMs: number): void;
-  /** Time has passed and no answer is there yet. */
-  keepAlive(): void;
-  /** Whether several answers leave as one message, so that each has to be exactly one. */
-  readonly isBatch: boolean;
-}
 
 /** Where everything goes that belongs to the client but to none of its requests. */
 export interface ClientStream {
@@ -32,55 +20,32 @@ export interface ClientStream {
   close(): void;
 }
 
-/** A request of the client that is not answered yet. */
-export interface InFlight {
-  readonly id: RequestId;
-  /** Whose answer it awaits; undefined where it is ours to answer. */
-  readonly group: Group | undefined;
-  readonly outlet: Outlet;
-  cancel(reason: string | undefined): void;
-}
-
 /** A question of a server to the client, not answered yet. */
 export interface Ask {
-  upstream: Upstream;
-  /** The server's own id and progress token, as bytes. */
-  serverId: Buffer;
-  progressToken: Buffer | undefined;
   /** Where the client was asked: on the stream of one of its requests, or on its standing one. */
-  place: Pick<Outlet, 'event'>;
+  readonly place: Pick<Outlet, 'event'>;
+  /** The server that waits for the answer, its own id of the question, and its progress token; none of the modern era does. */
+  readonly source: { upstream: Upstream; serverId: Buffer; progressToken: Buffer | undefined } | undefined;
+  /** The client's answer. */
+  answered(message: Message): void;
+  /** The client went away without one. */
+  declined(): void;
 }
 
-export interface ClientFacts {
+/** What a client of the legacy era says of itself when it opens a session. */
+export interface SessionFacts extends ClientFacts {
   version: ProtocolVersion;
-  capabilities: Record<string, unknown>;
-  /** What it calls itself: a name, and a version where it has one. */
-  name: string;
-}
-
-/** A resource that the client follows. */
-export interface Followed {
-  /** As the client wrote it. */
-  uri: string;
-  /** Its owner: the group of that name in this project. */
-  project: string;
-  group: string;
-  own: string;
-  /** Where the client named one server of the group. */
-  server: string | undefined;
-  among: Errand['among'];
-  /** The one that tells of its updates. */
-  replica: Replica;
+  clientInfo: object;
 }
 
 /** One connected client of the legacy era. */
-export class Session {
+export class Session implements Caller, Follower {
+  readonly era = 'legacy';
   readonly id: string;
-  readonly facts: ClientFacts;
+  readonly facts: SessionFacts;
   /** What it sees, unless a request says otherwise. */
   readonly scope: Scope;
   readonly stream: ClientStream;
-  /** By the URI that the client gave, and the project where a request named one. */
   readonly followed = new Map<string, Followed>();
   private readonly inFlight = new Map<RequestId, InFlight>();
   /** How many requests await each group. */
@@ -90,25 +55,54 @@ export class Session {
   private settledAsks: WeakMap<Upstream, number> | undefined;
   private nextAsk = 1;
   private whenIdle: (() => void) | undefined;
-  /** What servers do for it; most clients never ask for that. */
+  private description: { logLevel: string | undefined; members: Buffer } | undefined;
+  /** Most clients never ask for any. */
   tasks: Tasks | undefined;
   logLevel: string | undefined;
   lastSeen = Date.now();
   isClosed = false;
 
-  constructor(id: string, facts: ClientFacts, scope: Scope, stream: ClientStream) {
+  constructor(id: string, facts: SessionFacts, scope: Scope, stream: ClientStream) {
     this.id = id;
     this.facts = facts;
     this.scope = scope;
     this.stream = stream;
   }
 
-  /** How the client follows this resource already, under whatever URI. */
-  follows(own: string, fits: (followed: Followed) => boolean): Followed | undefined {
-    return [...this.followed.values()].find((followed) => followed.own === own && fits(followed));
+  get identity(): this {
+    return this;
   }
 
-  /** False when a request with that id is under way already, or the session has ended. */
+  get name(): string {
+    return this.id;
+  }
+
+  get capabilities(): object {
+    return this.facts.capabilities;
+  }
+
+  readonly sender = (): Buffer => {
+    const { logLevel, facts } = this;
+    if (this.description === undefined || this.description.logLevel !== logLevel) {
+      const { tasks: _, ...capabilities } = facts.capabilities;
+      const { clientInfo } = facts;
+      this.description = { logLevel, members: describedMembers({ capabilities, clientInfo, logLevel }) };
+    }
+    return this.description.members;
+  };
+
+  wantsLog(message: Message): boolean {
+    return isWanted(message, this.logLevel);
+  }
+
+  announce(method: string): void {
+    this.stream.send([notificationMessage(method)]);
+  }
+
+  tell(message: Message, edits: Edit[]): void {
+    this.stream.send([splice(message.bytes, [...edits, ...subscribedAs(message, undefined)])]);
+  }
+
   begin(request: InFlight): boolean {
     if (this.isClosed || this.inFlight.has(request.id)) return false;
     this.inFlight.set(request.id, request);
@@ -116,7 +110,6 @@ export class Session {
     return true;
   }
 
-  /** False when it is over already. */
   finish(request: InFlight): boolean {
     if (this.inFlight.get(request.id) !== request) return false;
     this.inFlight.delete(request.id);
@@ -133,7 +126,6 @@ export class Session {
     this.inFlight.get(id)?.cancel(reason);
   }
 
-  /** Whether answers of other groups than this one are awaited. */
   awaitsOthersThan(group: Group): boolean {
     return this.awaited.size > (this.awaited.has(group) ? 1 : 0);
   }
@@ -165,8 +157,10 @@ export class Session {
     const ask = this.peekAsk(id);
     if (ask === undefined) return undefined;
     this.asks?.delete(id as number);
-    this.settledAsks ??= new WeakMap();
-    this.settledAsks.set(ask.upstream, performance.now());
+    if (ask.source !== undefined) {
+      this.settledAsks ??= new WeakMap();
+      this.settledAsks.set(ask.source.upstream, performance.now());
+    }
     return ask;
   }
 
@@ -176,7 +170,7 @@ export class Session {
 
   /** The questions of this upstream, by the ids of ours under which the client was asked. */
   asksOf(upstream: Upstream): [number, Ask][] {
-    return [...(this.asks ?? [])].filter(([, ask]) => ask.upstream === upstream);
+    return [...(this.asks ?? [])].filter(([, ask]) => ask.source?.upstream === upstream);
   }
 
   /** Until when that upstream waited for an answer of the client; 0 where it never did. */
@@ -199,15 +193,4 @@ export class Session {
     this.stream.close();
     return asks;
   }
-}
-
-/** What an endpoint hands over: a message of a client, and where its answer goes. */
-export interface Incoming {
-  session: Session;
-  message: Message;
-  outlet: Outlet;
-  /** The header in which a client names the labels that it prefers. */
-  prefer: string | undefined;
-  /** The projects that the address and the header of the request name; undefined where none is. */
-  projects: readonly string[] | undefined;
 }

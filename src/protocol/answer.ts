@@ -1,4 +1,6 @@
-import type { Chunks } from './jsonrpc.ts';
+import { type Chunks, join } from './jsonrpc.ts';
+import { withMembers } from './members.ts';
+import { splice } from './splice.ts';
 
 /** Where the id of an answer stands: which chunk, and which bytes of it. */
 export interface AnswerId {
@@ -7,6 +9,8 @@ export interface AnswerId {
   chunk: number;
   start: number;
   end: number;
+  /** Where the result begins, or the error: in the first chunk, or right behind it. */
+  payload: number;
   /** Where nobody has looked at what comes after the id: its whole member with the comma, and the message's end. */
   early?: { start: number; end: number; closing: number };
 }
@@ -23,7 +27,7 @@ export function findAnswerId(chunks: Chunks): AnswerId | undefined {
   const last = chunks.length - 1;
   if (head.idStart === -1) {
     const tail = idAtEnd(chunks[last]!);
-    return tail && { ...tail, isError: head.isError, chunk: last };
+    return tail && { ...tail, isError: head.isError, chunk: last, payload: head.payload };
   }
   const closing = skipSpaceBack(chunks[last]!, chunks[last]!.length) - 1;
   if (chunks[last]![closing] !== 0x7d) return undefined;
@@ -33,6 +37,7 @@ export function findAnswerId(chunks: Chunks): AnswerId | undefined {
     chunk: 0,
     start: head.idStart,
     end: head.idEnd,
+    payload: head.payload,
     early: { start: head.memberStart, end: head.memberEnd, closing },
   };
 }
@@ -58,6 +63,50 @@ export function withAnswerId(chunks: Chunks, at: AnswerId, id: Buffer): Buffer[]
   return [...chunks.slice(0, at.chunk), ...spliced, ...chunks.slice(at.chunk + 1)];
 }
 
+/** The same answer with members put into its result, where that is an object. */
+export function withResultMembers(
+  answer: Chunks,
+  at: AnswerId,
+  members: Buffer,
+): { chunks: Chunks; at: AnswerId } {
+  // Where the first chunk ends within the first bytes of the result, it does not tell how that goes on.
+  const chunks = answer[0]!.length > at.payload + LOOKED_AT ? answer : [join(answer)];
+  if (chunks !== answer && answer.length > 1)
+    return withResultMembers(chunks, inOneChunk(answer, at), members);
+  const first = chunks[0]!;
+  if (first[at.payload] !== 0x7b) return { chunks, at };
+  const edit = withMembers(first, at.payload, members);
+  const moved = (place: number) => (place > at.payload ? place + edit.bytes.length : place);
+  const { chunk, start, end, early } = at;
+  return {
+    chunks: [splice(first, [edit]), ...chunks.slice(1)],
+    at: {
+      ...at,
+      ...(chunk === 0 ? { start: moved(start), end: moved(end) } : {}),
+      ...(early === undefined || chunks.length > 1
+        ? {}
+        : { early: { ...early, closing: moved(early.closing) } }),
+    },
+  };
+}
+
+const LOOKED_AT = 64;
+
+function inOneChunk(chunks: Chunks, at: AnswerId): AnswerId {
+  let before = 0;
+  for (const chunk of chunks.slice(0, at.chunk)) before += chunk.length;
+  let beforeLast = 0;
+  for (const chunk of chunks.slice(0, -1)) beforeLast += chunk.length;
+  const { start, end, early } = at;
+  return {
+    ...at,
+    chunk: 0,
+    start: before + start,
+    end: before + end,
+    ...(early === undefined ? {} : { early: { ...early, closing: beforeLast + early.closing } }),
+  };
+}
+
 /** Reads the members before `result` or `error`. */
 class HeadReader {
   private readonly bytes: Buffer;
@@ -68,6 +117,7 @@ class HeadReader {
   memberStart = -1;
   memberEnd = -1;
   isError = false;
+  payload = -1;
 
   constructor(bytes: Buffer) {
     this.bytes = bytes;
@@ -85,14 +135,21 @@ class HeadReader {
         if (this.idStart !== -1 || !this.take(0x3a) || !this.number() || !this.take(0x2c)) return false;
         this.memberEnd = this.at;
       } else if (this.word('"result"')) {
-        return this.take(0x3a);
+        return this.begin();
       } else if (this.word('"error"')) {
         this.isError = true;
-        return this.take(0x3a);
+        return this.begin();
       } else {
         return false;
       }
     }
+  }
+
+  private begin(): boolean {
+    const isThere = this.take(0x3a);
+    this.space();
+    this.payload = this.at;
+    return isThere;
   }
 
   private space(): void {

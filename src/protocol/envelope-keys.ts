@@ -27,6 +27,8 @@ export const paramsKeys = new KnownKeys([
   'progressToken',
   'task',
   'taskId',
+  'inputResponses',
+  'requestState',
   '_meta',
 ]);
 export const metaKeys = new KnownKeys(['progressToken', 'projectId']);
@@ -36,9 +38,21 @@ const wishPrefix = Buffer.from('dev.switchboard/');
 
 /** Whether a key of `_meta` is for us: compared byte by byte, because it is looked at in every message with a `_meta`. */
 export function isWishKey(bytes: Buffer, start: number, end: number): boolean {
-  if (end - start <= wishPrefix.length) return false;
-  for (let index = 0; index < wishPrefix.length; index++) {
-    if (bytes[start + index] !== wishPrefix[index]) return false;
+  return beginsWith(bytes, start, end, wishPrefix);
+}
+
+const protocolPrefix = Buffer.from('io.modelcontextprotocol/');
+
+/** What follows the prefix of the protocol's own keys of `_meta`; undefined where the key is none of these. */
+export function protocolKey(bytes: Buffer, start: number, end: number): string | undefined {
+  if (!beginsWith(bytes, start, end, protocolPrefix)) return undefined;
+  return bytes.toString('latin1', start + protocolPrefix.length, end);
+}
+
+function beginsWith(bytes: Buffer, start: number, end: number, prefix: Buffer): boolean {
+  if (end - start <= prefix.length) return false;
+  for (let index = 0; index < prefix.length; index++) {
+    if (bytes[start + index] !== prefix[index]) return false;
   }
   return true;
 }

@@ -7,6 +7,7 @@ import {
   messageKeys,
   metaKeys,
   paramsKeys,
+  protocolKey,
   referenceKeys,
 } from './envelope-keys.ts';
 import { JsonScanner, JsonSyntaxError, type Span } from './json-scanner.ts';
@@ -39,8 +40,43 @@ export interface Message {
   wantedProgress: Span | undefined;
   /** `params._meta.projectId`: the project that the request is about. */
   projectId: Routed | undefined;
+  /** `params.inputResponses` and `params.requestState`: what the sender was asked for by the answer to an earlier request. */
+  inputResponses: Span | undefined;
+  requestState: Routed | undefined;
+  /** `params._meta`. */
+  meta: Span | undefined;
+  /** What `params._meta` says under the protocol's own keys. */
+  claims: Claims | undefined;
+  /** The result of an answer. */
+  result: Span | undefined;
   /** `params._meta`, where it has something in it that the sender wants of us: keys that start with `dev.switchboard/`. */
   wishes: Span | undefined;
+}
+
+/** The protocol's own keys of `_meta`: what a request of the modern era says of its sender, and whose subscription it is. */
+export interface Claims {
+  protocolVersion?: Claim;
+  clientCapabilities?: Claim;
+  clientInfo?: Claim;
+  logLevel?: Claim;
+  subscriptionId?: Claim;
+}
+
+const claimKeys: ReadonlySet<unknown> = new Set([
+  'protocolVersion',
+  'clientCapabilities',
+  'clientInfo',
+  'logLevel',
+  'subscriptionId',
+]);
+
+function isClaim(key: string | undefined): key is keyof Claims {
+  return claimKeys.has(key);
+}
+
+/** One member of `_meta`: the whole of it, key and all, and its value. */
+export interface Claim extends Span {
+  value: Span;
 }
 
 export interface Routed extends Span {
@@ -131,7 +167,11 @@ class EnvelopeReader {
   private taskId: Span | undefined;
   private requestId: Span | undefined;
   private progressToken: Span | undefined;
+  private inputResponses: Span | undefined;
+  private requestState: Span | undefined;
   private hasMeta = false;
+  private metaSpan: Span | undefined;
+  private claims: Claims | undefined;
   private wantedProgress: Span | undefined;
   private projectId: Span | undefined;
   private hasWishes = false;
@@ -213,6 +253,12 @@ class EnvelopeReader {
       case 'progressToken':
         this.progressToken = this.once(this.progressToken);
         return;
+      case 'inputResponses':
+        this.inputResponses = this.once(this.inputResponses);
+        return;
+      case 'requestState':
+        this.requestState = this.once(this.requestState);
+        return;
       case '_meta':
         if (this.hasMeta) this.ambiguous = true;
         this.hasMeta = true;
@@ -231,7 +277,8 @@ class EnvelopeReader {
     }
     const start = scanner.at;
     scanner.object((s, e, k) => this.metaMember(s, e, k));
-    if (this.hasWishes) this.wishes = { start, end: scanner.at };
+    this.metaSpan = { start, end: scanner.at };
+    if (this.hasWishes) this.wishes = this.metaSpan;
   }
 
   private metaMember(start: number, end: number, escaped: boolean): void {
@@ -245,8 +292,20 @@ class EnvelopeReader {
         return;
       default:
         if (isWishKey(this.bytes, start, end)) this.hasWishes = true;
-        this.scanner.skip(2);
+        this.claim(start, end);
     }
+  }
+
+  private claim(start: number, end: number): void {
+    const key = protocolKey(this.bytes, start, end);
+    if (!isClaim(key)) {
+      this.scanner.skip(2);
+      return;
+    }
+    this.claims ??= {};
+    const value = this.once(this.claims[key]);
+    // With the quote before the key.
+    this.claims[key] = { start: start - 1, end: value.end, value };
   }
 
   private referenceMember(start: number, end: number, escaped: boolean): void {
@@ -296,6 +355,9 @@ class EnvelopeReader {
     }
     const id = this.id === undefined ? undefined : idValue(bytes, this.id);
     const kind = this.kind(id);
+    if (kind === 'request' && this.hasMeta && this.metaSpan === undefined) {
+      throw new SwitchboardError('invalid_request', 'The _meta in params is an object.');
+    }
     return {
       bytes,
       kind,
@@ -319,6 +381,11 @@ class EnvelopeReader {
       progressToken: this.progressToken,
       wantedProgress: this.wantedProgress,
       projectId: this.routed(this.projectId),
+      inputResponses: this.inputResponses,
+      requestState: this.routed(this.requestState),
+      meta: this.metaSpan,
+      claims: this.claims,
+      result: this.result,
       wishes: this.wishes,
     };
   }

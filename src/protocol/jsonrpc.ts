@@ -1,4 +1,5 @@
-import type { SwitchboardError } from '../errors.ts';
+import { errorTable, type SwitchboardError } from '../errors.ts';
+import type { Era } from './versions.ts';
 
 /** A JSON-RPC id by its value. Ids past 2^53 are bigints, so that they stay apart. */
 export type RequestId = string | number | bigint;
@@ -25,8 +26,8 @@ export function bytesOf(value: unknown): Buffer {
 }
 
 /** An answer around result bytes that are ready. */
-export function resultMessage(id: Buffer, result: Buffer): Buffer[] {
-  return [open, id, resultOpen, result, close];
+export function resultMessage(id: Buffer, ...result: Buffer[]): Buffer[] {
+  return [open, id, resultOpen, ...result, close];
 }
 
 /** An answer with an error. `id` is the bytes of the id, or undefined where it could not be read. */
@@ -44,9 +45,12 @@ export function requestMessage(id: number, method: string, params?: unknown): Bu
   );
 }
 
-/** An error of ours as it stands in a JSON-RPC answer. */
-export function toRpcError(error: SwitchboardError): RpcError {
-  return { code: error.kind.rpc, message: error.message, data: { ...error.data, code: error.code } };
+/** An error of ours as it stands in a JSON-RPC answer to a client of that era. */
+export function toRpcError(error: SwitchboardError, era: Era = 'legacy'): RpcError {
+  // The modern era has no code of its own for this.
+  const isMissing = era === 'modern' && error.code === 'unknown_resource';
+  const code = isMissing ? errorTable.invalid_params.rpc : error.kind.rpc;
+  return { code, message: error.message, data: { ...error.data, code: error.code } };
 }
 
 export function join(chunks: Chunks): Buffer {

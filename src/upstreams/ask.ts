@@ -108,7 +108,7 @@ export function askGroup(
       waitedUntil: () => 0,
     };
     const parcel: Parcel = {
-      ...{ client: nobody, kind: 'tools', own, message, edits: [], timeoutMs },
+      ...{ client: nobody, kind: 'tools', own, message, edits: [], timeoutMs, sender: undefined },
       ...{ server: undefined, among: undefined, labels: undefined, only: undefined },
       ...{ capabilities: relayedCapabilities, isRepeatable: false },
       ...asked,

@@ -6,8 +6,15 @@ import { resolveVariables, type ServerConfig, type ServerTransport } from '../co
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { RecoveryPolicy } from './condition.ts';
-import { type Identity, type ServerFacts, shakeHands } from './handshake.ts';
+import {
+  EndedByQuestionError,
+  type Identity,
+  type KnownEra,
+  type ServerFacts,
+  shakeHands,
+} from './handshake.ts';
 import { Lifecycle } from './lifecycle.ts';
+import { Listening } from './listening.ts';
 import { redacted } from './redacted.ts';
 import { Slots } from './slots.ts';
 import { Subscriptions } from './subscriptions.ts';
@@ -33,6 +40,8 @@ export interface ConnectionSettings {
 export interface LiveUpstream {
   upstream: Upstream;
   facts: ServerFacts;
+  /** How a server of the modern era is made to tell of changes. */
+  listening: Listening | undefined;
 }
 
 /** Something that a server says by itself. `call` is the call that it belongs to, where that is certain. */
@@ -59,12 +68,16 @@ export interface ConnectionEvents {
   disconnected(upstream: Upstream): void;
 }
 
+/** A server that does not answer a subscription in this time gets no more of the client's. */
+const SUBSCRIBE_MS = 60_000;
+
 /** HTTP answers that mean: no streamable HTTP here. The specification then wants HTTP+SSE tried. */
 const notStreamable = new Set([400, 404, 405]);
 
 /** The one connection to a replica, or to one client's own instance of it: opened when needed, once, and again when lost. */
 export class Connection {
   private readonly config: ServerConfig;
+  private readonly known: KnownEra;
   /** The client that it is opened for; undefined for the one that all share. */
   readonly owner: Client | undefined;
   private readonly settings: ConnectionSettings;
@@ -86,12 +99,14 @@ export class Connection {
   constructor(
     config: ServerConfig,
     settings: ConnectionSettings,
+    known: KnownEra,
     owner: Client | undefined,
     capabilities: object,
     events: ConnectionEvents,
   ) {
     this.config = config;
     this.settings = settings;
+    this.known = known;
     this.owner = owner;
     this.capabilities = capabilities;
     this.events = events;
@@ -184,10 +199,36 @@ export class Connection {
     await Promise.all(this.closing);
   }
 
-  setLogLevel(level: string | undefined): void {
+  /** Has the server tell of changes of a resource, for this client too. */
+  async follow(uri: string, client: Client): Promise<void> {
+    const { upstream, listening, facts } = await this.open();
+    const { subscribe: can } = (facts.capabilities.resources ?? {}) as { subscribe?: unknown };
+    if (can !== true)
+      throw new SwitchboardError('method_not_found', 'The server of this resource has no subscriptions.');
+    const uris = [...new Set([...this.subscriptions.uris(), uri])];
+    const tell = () =>
+      listening === undefined
+        ? upstream.request('resources/subscribe', { uri }, SUBSCRIBE_MS)
+        : listening.follow(uris, uri);
+    await this.subscriptions.add(uri, client, tell);
+  }
+
+  /** Nobody follows that resource any more. */
+  async unfollow(uri: string): Promise<void> {
+    const { live } = this;
+    if (live === undefined) return;
+    if (live.listening === undefined) {
+      await live.upstream.request('resources/unsubscribe', { uri }, SUBSCRIBE_MS);
+    } else {
+      await live.listening.unfollow(this.subscriptions.uris());
+    }
+  }
+
+  /** Settles when the server knows, or cannot be told. */
+  async setLogLevel(level: string | undefined): Promise<void> {
     if (level === undefined || level === this.logLevel) return;
     this.logLevel = level;
-    if (this.live !== undefined) this.sendLogLevel(this.live);
+    if (this.live !== undefined) await this.sendLogLevel(this.live);
   }
 
   private upstreams(): Upstream[] {
@@ -213,7 +254,7 @@ export class Connection {
         throw new SwitchboardError('server_unavailable', 'it ended right after the handshake');
       this.live = live;
       lifecycle.happens({ kind: 'connected' });
-      this.sendLogLevel(live);
+      void this.sendLogLevel(live);
       this.events.opened(live, wasBroken);
       return live;
     } catch (error) {
@@ -235,12 +276,24 @@ export class Connection {
     // Two processes of one server at once could get in each other's way.
     if (transport.type === 'stdio') await Promise.all(this.closing);
     try {
-      return await this.connect(transport);
+      return await this.connectAnyway(transport);
     } catch (error) {
       const status = error instanceof SwitchboardError ? error.data.status : undefined;
       if (transport.type !== 'http' || !notStreamable.has(status as number)) throw error;
       this.events.log(`no streamable HTTP there (HTTP ${status}); trying HTTP+SSE`);
       return await this.connect({ ...transport, type: 'sse' }).catch(() => Promise.reject(error));
+    }
+  }
+
+  /** A process that ends when it is asked for its era is started once more, and not asked again. */
+  private async connectAnyway(transport: ServerTransport): Promise<LiveUpstream> {
+    try {
+      return await this.connect(transport);
+    } catch (error) {
+      if (!(error instanceof EndedByQuestionError)) throw error;
+      this.known.era = 'legacy';
+      await Promise.all(this.closing);
+      return await this.connect(transport);
     }
   }
 
@@ -257,8 +310,12 @@ export class Connection {
       const upstream = this.newUpstream(openChannel);
       this.connecting = upstream;
       try {
-        const handshake = shakeHands(upstream, this.settings.identity, this.capabilities);
-        return { upstream, facts: await Promise.race([handshake, tooLate]) };
+        // HTTP+SSE is of the legacy era alone.
+        const known: KnownEra =
+          transport.type === 'sse' ? { era: 'legacy', discovered: undefined } : this.known;
+        const handshake = shakeHands(upstream, this.settings.identity, this.capabilities, known);
+        const facts = await Promise.race([handshake, tooLate]);
+        return { upstream, facts, listening: this.listen(upstream, facts) };
       } catch (error) {
         // The failure is told at once; a child that does not want to end is ended behind it.
         this.end(upstream);
@@ -268,6 +325,14 @@ export class Connection {
       this.connecting = undefined;
       patience.abort();
     }
+  }
+
+  private listen(upstream: Upstream, facts: ServerFacts): Listening | undefined {
+    if (facts.era === 'legacy') return undefined;
+    return new Listening(upstream, facts, this.settings.recovery.backoff, {
+      missed: () => this.events.missed(),
+      log: (line) => this.events.log(line),
+    });
   }
 
   private newUpstream(openChannel: OpenChannel): Upstream {
@@ -303,9 +368,11 @@ export class Connection {
     );
   }
 
-  private sendLogLevel({ upstream, facts }: LiveUpstream): void {
-    if (this.logLevel === undefined || facts.capabilities.logging === undefined) return;
-    upstream
+  private async sendLogLevel({ upstream, facts }: LiveUpstream): Promise<void> {
+    // In the modern era it stands in every request.
+    if (this.logLevel === undefined || facts.capabilities.logging === undefined || facts.era === 'modern')
+      return;
+    await upstream
       .request('logging/setLevel', { level: this.logLevel }, this.settings.connectTimeoutMs)
       .catch((error: Error) => this.events.log(error.message));
   }
@@ -324,6 +391,7 @@ export class Connection {
   }
 
   private lose(error: SwitchboardError, isThere: boolean): void {
+    this.live?.listening?.stop();
     this.live = undefined;
     // Who follows what is for the next one to be told anew.
     this.subscriptions.clear();

@@ -2,18 +2,14 @@ import { SwitchboardError } from '../errors.ts';
 import type { AnswerId } from '../protocol/answer.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
-import type { Edit } from '../protocol/splice.ts';
 import type { Connection } from './connection.ts';
 import type { Errand, Group } from './group.ts';
 import type { Replica } from './replica.ts';
 import type { Waiting } from './slots.ts';
-import type { Call, Client, Upstream } from './upstream.ts';
+import type { Call, Client, Letter, Upstream } from './upstream.ts';
 
 /** A request that some replica of a group is to answer. */
-export interface Parcel extends Errand {
-  message: Message;
-  /** What has to change in the message on its way. */
-  edits: readonly Edit[];
+export interface Parcel extends Errand, Letter {
   /** What the client can do; a connection of its own is opened with it. */
   capabilities: object;
   /** Whether it does no harm to do it twice. */
@@ -215,7 +211,8 @@ export class Delivery implements Call, Waiting {
     const send = ++this.sends;
     this.upstream = upstream;
     this.replica!.used();
-    const id = upstream.relay(this.parcel.message, this.parcel.edits, this);
+    const lines = upstream.takesLines ? this.replica!.parameterLines(this.parcel) : '';
+    const id = upstream.relay(this.parcel, this, lines);
     // It may have failed, and been sent elsewhere, before the call above came back.
     if (send === this.sends) this.upstreamId = id;
   }

@@ -1,4 +1,5 @@
-import type { ServerFacts } from './handshake.ts';
+import { parameterHeaders } from '../protocol/parameter-headers.ts';
+import { type ServerFacts, ttlOf } from './handshake.ts';
 import type { Upstream } from './upstream.ts';
 
 /** A tool, resource, template or prompt exactly as its server describes it. */
@@ -32,15 +33,33 @@ export const offerKinds = Object.keys(listMethods) as OfferKind[];
 /** A server that pages for ever must not fill our memory. */
 const MAX_ITEMS = 100_000;
 
+/** What a server says of how long a list holds, and whether it is the same for everybody. */
+export interface Freshness {
+  /** 0 where it does not say. */
+  ttlMs: number;
+  isPublic: boolean;
+}
+
+/** One whole list. */
+interface Listed extends Freshness {
+  items: Item[];
+  /** What is wrong with items that were left out. */
+  problems: string[];
+}
+
 /** Reads the whole list of one kind, page by page, within the time. A kind that the server does not offer is empty. */
 export async function discover(
   { upstream, facts }: { upstream: Upstream; facts: ServerFacts },
   kind: OfferKind,
   timeoutMs: number,
-): Promise<Item[]> {
+): Promise<Listed> {
   const { method, key, capability } = listMethods[kind];
-  if (facts.capabilities[capability] === undefined) return [];
+  if (facts.capabilities[capability] === undefined) {
+    return { items: [], ttlMs: Number.POSITIVE_INFINITY, isPublic: true, problems: [] };
+  }
   const items: Item[] = [];
+  const problems: string[] = [];
+  let [ttlMs, isPublic] = [Number.POSITIVE_INFINITY, true];
   let cursor: unknown;
   const deadline = performance.now() + timeoutMs;
   for (;;) {
@@ -49,12 +68,24 @@ export async function discover(
       | Item
       | undefined;
     const listed = result?.[key];
-    if (Array.isArray(listed)) for (const item of listed) if (isItem(item)) items.push(item);
+    for (const item of Array.isArray(listed) ? listed.filter(isItem) : []) {
+      const problem = upstream.takesLines && kind === 'tools' ? headerProblem(item) : undefined;
+      if (problem === undefined) items.push(item);
+      else problems.push(problem);
+    }
+    ttlMs = Math.min(ttlMs, ttlOf(result ?? {}));
+    isPublic &&= result?.cacheScope === 'public';
     const next = result?.nextCursor;
-    if (typeof next !== 'string' || next === cursor) return items;
+    if (typeof next !== 'string' || next === cursor) return { items, ttlMs, isPublic, problems };
     if (items.length > MAX_ITEMS) throw new Error(`the list of ${kind} has more than ${MAX_ITEMS} items`);
     cursor = next;
   }
+}
+
+/** A tool whose arguments cannot be put into headers as it wants cannot be called. */
+function headerProblem({ name, inputSchema }: Item): string | undefined {
+  const headers = parameterHeaders(inputSchema);
+  return 'problem' in headers ? `its tool "${name}" is left out: ${headers.problem}` : undefined;
 }
 
 function isItem(item: unknown): item is Item {

@@ -1,4 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
+import type { ParameterHeader } from '../protocol/parameter-headers.ts';
 import { choose } from './balance.ts';
 import type { OfferKind } from './discovery.ts';
 import type { Project, Replica } from './replica.ts';
@@ -7,10 +8,10 @@ import type { Client } from './upstream.ts';
 
 /** What a replica is wanted for. */
 export interface Errand {
-  client: Client;
+  readonly client: Client;
   kind: OfferKind;
   /** The servers' own name or URI of what is asked for. */
-  own: string;
+  readonly own: string;
   /** Where the client named one server of the group. */
   server: string | undefined;
   /** The servers that have it, where their lists need not say so. */
@@ -72,6 +73,28 @@ export class Group {
     const isAway = stay !== undefined && this.has(stay) && !except?.has(stay) && !stay.refusal(client);
     if (chosen.isolates && !isAway) this.stays.set(client, chosen);
     return chosen;
+  }
+
+  /** Whether several replicas share what is asked of it. */
+  get isShared(): boolean {
+    return this.replicas.length > 1;
+  }
+
+  /** Whether all that is known of its servers is of the legacy era. */
+  get isLegacy(): boolean {
+    return this.replicas.every(({ facts }) => facts?.era === 'legacy');
+  }
+
+  replica(server: string, number: number): Replica | undefined {
+    return this.replicas.find((one) => one.server === server && one.number === number);
+  }
+
+  /** The arguments of a tool that clients of the modern era have to repeat in headers. */
+  parameterHeaders(tool: string): readonly ParameterHeader[] {
+    for (const { offer } of this.replicas) {
+      if (offer?.has('tools', tool)) return offer.parameterHeaders(tool);
+    }
+    return [];
   }
 
   has(replica: Replica): boolean {

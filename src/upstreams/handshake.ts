@@ -1,15 +1,21 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../errors.ts';
+import { describedMembers, describedMeta, SERVER_INFO_KEY } from '../protocol/self-description.ts';
 import {
+  type Era,
   isProtocolVersion,
+  modernVersion,
+  namesModernEra,
   newestVersion,
   type ProtocolVersion,
   protocolVersions,
 } from '../protocol/versions.ts';
-import type { Upstream } from './upstream.ts';
+import { ServerAnsweredError, type Upstream } from './upstream.ts';
 
 /** What a server says of itself. */
 export interface ServerFacts {
-  version: ProtocolVersion;
+  version: ProtocolVersion | typeof modernVersion;
+  era: Era;
   capabilities: Record<string, unknown>;
   instructions: string | undefined;
   serverInfo: Record<string, unknown> | undefined;
@@ -22,16 +28,192 @@ export const relayedCapabilities = {
   elicitation: { form: {}, url: {} },
 };
 
+/** The same in the modern era, where what a server offers may depend on it. */
+const modernCapabilities = {
+  ...relayedCapabilities,
+  roots: {},
+  extensions: {
+    'io.modelcontextprotocol/tasks': {},
+    'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] },
+  },
+};
+
 export interface Identity {
   name: string;
   version: string;
 }
 
+/** What is known of a server from earlier connections. */
+export interface KnownEra {
+  era: Era | undefined;
+  /** What a server of the modern era said of itself, and until when that holds. */
+  discovered: { facts: ServerFacts; until: number } | undefined;
+}
+
+/** A server that has said nothing for so long is asked in the words of the legacy era too. */
+const SILENT_MS = 5_000;
+/** Beyond the time that its server gives it, what a server says of itself is not asked for more often than this. */
+const REDISCOVER_MS = 60_000;
+/** Nothing that a server says of itself is believed for longer. */
+const MAX_TTL_MS = 24 * 3_600_000;
+
+/** The server has ended instead of answering: some of the legacy era do so when they are asked what they do not know. */
+export class EndedByQuestionError extends Error {
+  constructor() {
+    super('The server ended when it was asked which protocol versions it speaks.');
+  }
+}
+
+/** Finds out which era a server is of, and shakes hands as that one has it. What was found is remembered. */
 export async function shakeHands(
   upstream: Upstream,
   identity: Identity,
   capabilities: object,
+  known: KnownEra,
 ): Promise<ServerFacts> {
+  const us = { clientInfo: identity, logLevel: undefined };
+  upstream.ownMeta = describedMeta({ ...us, capabilities: modernCapabilities });
+  upstream.nobody = describedMembers({ ...us, capabilities: {} });
+  const greet = () => initialize(upstream, identity, capabilities);
+  const facts =
+    known.era === 'legacy'
+      ? await legacyFirst(upstream, known, greet)
+      : await modernFirst(upstream, known, greet);
+  known.era = facts.era;
+  upstream.era = facts.era;
+  upstream.ready(facts.version);
+  if (facts.era === 'legacy') upstream.notify('notifications/initialized');
+  return facts;
+}
+
+/** What was of the legacy era before may have been replaced. */
+async function legacyFirst(
+  upstream: Upstream,
+  known: KnownEra,
+  greet: () => Promise<ServerFacts>,
+): Promise<ServerFacts> {
+  try {
+    return await greet();
+  } catch (error) {
+    const facts = error instanceof ServerAnsweredError ? await discovered(upstream, known) : undefined;
+    if (facts === undefined) throw error;
+    return facts;
+  }
+}
+
+async function modernFirst(
+  upstream: Upstream,
+  known: KnownEra,
+  greet: () => Promise<ServerFacts>,
+): Promise<ServerFacts> {
+  const asked = discovered(upstream, known);
+  const first = await unlessSilent(asked);
+  if (first !== 'silent') return first ?? greet();
+  try {
+    return await greet();
+  } catch (error) {
+    const late = await asked;
+    if (late === undefined) throw error;
+    return late;
+  }
+}
+
+async function unlessSilent<T>(answer: Promise<T>): Promise<T | 'silent'> {
+  const patience = new AbortController();
+  const silence = delay(SILENT_MS, 'silent' as const, { signal: patience.signal, ref: false });
+  silence.catch(() => {});
+  answer.catch(() => {});
+  try {
+    return await Promise.race([answer, silence]);
+  } finally {
+    patience.abort();
+  }
+}
+
+/** What a server of the modern era says of itself; undefined where it is none. */
+async function discovered(upstream: Upstream, known: KnownEra): Promise<ServerFacts | undefined> {
+  const fresh = known.discovered;
+  if (fresh !== undefined && fresh.until > Date.now()) return fresh.facts;
+  known.discovered = await discover(upstream, undefined);
+  return known.discovered?.facts;
+}
+
+/** Asks a server of the modern era what it is; undefined where the answer says that it is none. */
+export async function discover(
+  upstream: Upstream,
+  timeoutMs: number | undefined,
+): Promise<KnownEra['discovered']> {
+  upstream.era = 'modern';
+  try {
+    const result = asObject(await upstream.request('server/discover', {}, timeoutMs, true));
+    const versions = Array.isArray(result.supportedVersions) ? result.supportedVersions : [];
+    if (!versions.includes(modernVersion)) return checkVersions(versions);
+    return { facts: modernFacts(result), until: Date.now() + ttlOf(result) };
+  } catch (error) {
+    if (error instanceof ServerAnsweredError) return checkVersions(supportedIn(error));
+    if (upstream.isGone && upstream.isLocal) throw new EndedByQuestionError();
+    if (error instanceof SwitchboardError && isLegacyStatus(error.data.status)) return undefined;
+    throw error;
+  }
+}
+
+/** What a server says of itself now, where what it said before does not hold any longer; undefined where it does. */
+export async function rediscover(
+  upstream: Upstream,
+  known: KnownEra,
+  timeoutMs: number,
+): Promise<ServerFacts | undefined> {
+  const now = Date.now();
+  const { discovered: before } = known;
+  if (before === undefined || before.until + REDISCOVER_MS > now) return undefined;
+  // Whoever comes meanwhile need not ask too.
+  known.discovered = { ...before, until: now };
+  known.discovered = (await discover(upstream, timeoutMs)) ?? before;
+  return known.discovered.facts;
+}
+
+/** A server that speaks only later versions than we do is not asked in the words of the legacy era. */
+function checkVersions(versions: readonly unknown[]): undefined {
+  if (versions.length === 0 || !versions.every(namesModernEra)) return;
+  if (!versions.includes(modernVersion)) throw unspoken(versions.join(', '));
+}
+
+function supportedIn({ rpc }: ServerAnsweredError): readonly unknown[] {
+  const { supported } = asObject(rpc.data);
+  return rpc.code === UNSUPPORTED_VERSION && Array.isArray(supported) ? supported : [];
+}
+
+const UNSUPPORTED_VERSION = -32022;
+
+/** A refusal of the request, but not of us. */
+function isLegacyStatus(status: unknown): boolean {
+  if (typeof status !== 'number' || status < 400 || status > 499) return false;
+  return ![401, 403, 408, 429].includes(status);
+}
+
+function modernFacts(result: Record<string, unknown>): ServerFacts {
+  const { capabilities, instructions, serverInfo, _meta: meta } = result;
+  const info = asObject(meta)[SERVER_INFO_KEY] ?? serverInfo;
+  return {
+    version: modernVersion,
+    era: 'modern',
+    capabilities: asObject(capabilities),
+    instructions: typeof instructions === 'string' ? instructions : undefined,
+    serverInfo: typeof info === 'object' && info !== null ? asObject(info) : undefined,
+  };
+}
+
+/** How long an answer holds; 0 where the server does not say. */
+export function ttlOf({ ttlMs }: Record<string, unknown>): number {
+  return typeof ttlMs === 'number' && ttlMs > 0 ? Math.min(ttlMs, MAX_TTL_MS) : 0;
+}
+
+async function initialize(
+  upstream: Upstream,
+  identity: Identity,
+  capabilities: object,
+): Promise<ServerFacts> {
+  upstream.era = 'legacy';
   const result = await upstream.request('initialize', {
     protocolVersion: newestVersion,
     capabilities,
@@ -39,19 +221,23 @@ export async function shakeHands(
   });
   const { protocolVersion, capabilities: offered, instructions, serverInfo } = asObject(result);
   if (!isProtocolVersion(protocolVersion)) {
-    throw new SwitchboardError(
-      'server_protocol_error',
-      `The server speaks protocol ${String(protocolVersion)}; Switchboard speaks ${protocolVersions.join(', ')}.`,
-    );
+    throw unspoken(String(protocolVersion));
   }
-  upstream.ready(protocolVersion);
-  upstream.notify('notifications/initialized');
   return {
     version: protocolVersion,
+    era: 'legacy',
     capabilities: asObject(offered),
     instructions: typeof instructions === 'string' ? instructions : undefined,
     serverInfo: typeof serverInfo === 'object' && serverInfo !== null ? asObject(serverInfo) : undefined,
   };
+}
+
+function unspoken(versions: string): SwitchboardError {
+  const ours = [modernVersion, ...protocolVersions].join(', ');
+  return new SwitchboardError(
+    'server_protocol_error',
+    `The server speaks protocol ${versions}; Switchboard speaks ${ours}.`,
+  );
 }
 
 function asObject(value: unknown): Record<string, unknown> {

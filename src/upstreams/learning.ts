@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type BackoffRule, backoffMs } from '../channels/backoff.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { LiveUpstream } from './connection.ts';
-import { discover, type Item, type Offer, type OfferKind, offerKinds } from './discovery.ts';
+import { discover, type Freshness, type Item, type Offer, type OfferKind, offerKinds } from './discovery.ts';
 import { KnownOffer } from './offers.ts';
 
 interface LearningSettings {
@@ -27,6 +27,8 @@ export interface MissingLists {
 
 /** A server that announces changes without end is asked at most this often. */
 const ASK_EVERY_MS = 200;
+/** Nor is one whose lists hold for a shorter time asked for them more often than this. */
+const LEAST_TTL_MS = 1_000;
 
 /** What one replica offers, as far as it is known: asked for when it is connected, and when it says that it changed. */
 export class Learning {
@@ -38,6 +40,8 @@ export class Learning {
   private timer: NodeJS.Timeout | undefined;
   /** The kinds that could not be listed, and why. */
   private readonly failures = new Map<OfferKind, string>();
+  /** What the server says of how long its lists hold. */
+  private readonly held = new Map<OfferKind, { until: number; isPublic: boolean }>();
   private attempts = 0;
   /** Kept when the connection is lost. */
   known: KnownOffer | undefined;
@@ -77,6 +81,22 @@ export class Learning {
   async refresh(): Promise<void> {
     await this.underWay;
     this.ask(offerKinds, false);
+  }
+
+  freshness(kind: OfferKind): Freshness {
+    const { until = 0, isPublic = false } = this.held.get(kind) ?? {};
+    return { ttlMs: Math.max(0, until - Date.now()), isPublic };
+  }
+
+  /** Asks for what has been known for longer than its server says that it holds, unless that tells of changes. */
+  freshen(): void {
+    const { listening } = this.live() ?? {};
+    if (listening === undefined || this.underWay !== undefined) return;
+    const now = Date.now();
+    const isStale = (kind: OfferKind) =>
+      (this.held.get(kind)?.until ?? now) + LEAST_TTL_MS <= now && !listening.covers(kind);
+    const stale = offerKinds.filter(isStale);
+    if (stale.length > 0) this.ask(stale, false);
   }
 
   /** The server says that these have changed. */
@@ -124,9 +144,12 @@ export class Learning {
     await Promise.all(
       kinds.map(async (kind) => {
         try {
-          const items = await discover(live, kind, this.settings.timeoutMs);
+          const { items, ttlMs, isPublic, problems } = await discover(live, kind, this.settings.timeoutMs);
           this.failures.delete(kind);
-          if (this.live() === live) this.take(kind, items, isNews);
+          if (this.live() !== live) return;
+          this.held.set(kind, { until: Date.now() + ttlMs, isPublic });
+          for (const problem of problems) this.events.log(problem);
+          this.take(kind, items, isNews);
         } catch (error) {
           if (this.live() !== live) return;
           const failure = `its ${kind} could not be listed: ${(error as Error).message}`;

@@ -1,3 +1,4 @@
+import { type ParameterHeader, parameterHeaders } from '../protocol/parameter-headers.ts';
 import { type Item, type Offer, type OfferKind, offerKinds } from './discovery.ts';
 
 /** By which key an item of each kind is known. */
@@ -12,6 +13,8 @@ const keyOf: Record<OfferKind, string> = {
 export class KnownOffer {
   readonly offer: Offer;
   private readonly keys: Record<OfferKind, Set<unknown>>;
+  /** Looked for when a tool is first called. */
+  private readonly headers = new Map<string, readonly ParameterHeader[]>();
 
   constructor(offer: Offer) {
     this.offer = offer;
@@ -21,6 +24,17 @@ export class KnownOffer {
 
   has(kind: OfferKind, key: string): boolean {
     return this.keys[kind].has(key);
+  }
+
+  /** The arguments of a tool that travel as headers too. */
+  parameterHeaders(tool: string): readonly ParameterHeader[] {
+    let headers = this.headers.get(tool);
+    if (headers === undefined) {
+      const declared = parameterHeaders(this.offer.tools.find(({ name }) => name === tool)?.inputSchema);
+      headers = 'problem' in declared ? [] : declared;
+      if (this.keys.tools.has(tool)) this.headers.set(tool, headers);
+    }
+    return headers;
   }
 }
 

@@ -1,14 +1,16 @@
 import type { ServerConfig } from '../config.ts';
 import type { SwitchboardError } from '../errors.ts';
+import { bytesAt } from '../protocol/envelope.ts';
+import { parameterHeaderLines } from '../protocol/parameter-headers.ts';
 import type { Candidate } from './balance.ts';
 import { type Condition, overall, type State } from './condition.ts';
 import { Connection, type ConnectionSettings, type LiveUpstream, type Word } from './connection.ts';
-import type { Offer, OfferKind } from './discovery.ts';
-import { relayedCapabilities, type ServerFacts } from './handshake.ts';
+import type { Freshness, Offer, OfferKind } from './discovery.ts';
+import { type KnownEra, rediscover, relayedCapabilities, type ServerFacts } from './handshake.ts';
 import { Health } from './health.ts';
 import { Learning } from './learning.ts';
 import type { KnownOffer } from './offers.ts';
-import type { Client, Upstream } from './upstream.ts';
+import type { Client, Letter, Upstream } from './upstream.ts';
 
 /** Whose servers these are. */
 export interface Project {
@@ -62,6 +64,7 @@ export class Replica implements Candidate {
   /** What was told last. */
   private told: Condition | undefined;
   private starts = 0;
+  private readonly known: KnownEra = { era: undefined, discovered: undefined };
   facts: ServerFacts | undefined;
 
   constructor(
@@ -203,10 +206,34 @@ export class Replica implements Candidate {
       this.stateChanged();
     }
     for (const uri of this.shared.subscriptions.removeClient(client)) {
-      this.shared.current?.upstream
-        .request('resources/unsubscribe', { uri }, this.settings.connectTimeoutMs)
-        .catch((error: Error) => this.log(error.message));
+      this.shared.unfollow(uri).catch((error: Error) => this.log(error.message));
     }
+  }
+
+  /** The lines of a request's head that repeat arguments of a tool. */
+  parameterLines({ message, own }: Letter): string {
+    if (message.method !== 'tools/call' || message.params === undefined) return '';
+    const declared = this.offer?.parameterHeaders(own) ?? [];
+    if (declared.length === 0) return '';
+    const params = JSON.parse(bytesAt(message.bytes, message.params).toString()) as { arguments?: unknown };
+    return parameterHeaderLines(declared, params.arguments);
+  }
+
+  freshness(kind: OfferKind): Freshness {
+    return this.learning.freshness(kind);
+  }
+
+  /** Somebody asks what it offers: what its server says is out of date is asked for again. */
+  freshen(): void {
+    this.learning.freshen();
+    const { current } = this.shared;
+    if (current?.facts.era !== 'modern') return;
+    rediscover(current.upstream, this.known, this.settings.connectTimeoutMs).then(
+      (facts) => {
+        if (facts !== undefined && this.shared.current === current) this.facts = facts;
+      },
+      (error: Error) => this.log(error.message),
+    );
   }
 
   /** Starts it if need be and learns what it offers. Never throws: the condition tells how it went. */
@@ -281,17 +308,24 @@ export class Replica implements Candidate {
       missed(): void;
     },
   ): Connection {
-    const connection: Connection = new Connection(this.config, this.settings, owner, capabilities, {
-      ...events,
-      opened: (live, wasBroken) => {
-        events.opened(live, wasBroken);
-        this.events.connected(this, connection);
+    const connection: Connection = new Connection(
+      this.config,
+      this.settings,
+      this.known,
+      owner,
+      capabilities,
+      {
+        ...events,
+        opened: (live, wasBroken) => {
+          events.opened(live, wasBroken);
+          this.events.connected(this, connection);
+        },
+        log: (line) => this.log(line),
+        disconnected: (upstream) => this.events.disconnected(this, upstream),
+        notified: (word) => this.notified(word),
+        asked: (word) => this.events.asked(this, word),
       },
-      log: (line) => this.log(line),
-      disconnected: (upstream) => this.events.disconnected(this, upstream),
-      notified: (word) => this.notified(word),
-      asked: (word) => this.events.asked(this, word),
-    });
+    );
     return connection;
   }
 

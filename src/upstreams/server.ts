@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ServerConfig } from '../config.ts';
 import { type Condition, overall, type State } from './condition.ts';
 import type { Connection, Word } from './connection.ts';
-import type { Offer, OfferKind } from './discovery.ts';
+import type { Freshness, Offer, OfferKind } from './discovery.ts';
 import type { ServerFacts } from './handshake.ts';
 import { ServerLog } from './log.ts';
 import { union } from './offers.ts';
@@ -96,6 +96,20 @@ export class Server {
   /** Starts it if need be and learns what it offers. Never throws: the conditions tell how it went. */
   async discover(): Promise<void> {
     await Promise.all(this.replicas.map((replica) => replica.discover()));
+  }
+
+  /** How long its list holds, and whether it is the same for everybody, as far as all replicas say so. */
+  freshness(kind: OfferKind): Freshness {
+    const all = this.replicas.map((replica) => replica.freshness(kind));
+    return {
+      ttlMs: Math.min(...all.map(({ ttlMs }) => ttlMs)),
+      isPublic: all.every(({ isPublic }) => isPublic),
+    };
+  }
+
+  /** Somebody asks what it offers. */
+  freshen(): void {
+    for (const replica of this.replicas) replica.freshen();
   }
 
   /** What was in the way of it is gone: it is tried now, and not when its time has come. */

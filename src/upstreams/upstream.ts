@@ -13,7 +13,10 @@ import {
   resultMessage,
 } from '../protocol/jsonrpc.ts';
 import { parseLossless } from '../protocol/lossless.ts';
+import { requestLines } from '../protocol/request-lines.ts';
+import { describe, isDescribed, undescribe } from '../protocol/self-description.ts';
 import { type Edit, splice } from '../protocol/splice.ts';
+import type { Era } from '../protocol/versions.ts';
 import { type Audience, Callers } from './callers.ts';
 
 /** Whoever a call is made for. Only its identity matters here. */
@@ -29,6 +32,22 @@ export interface Call {
   progressed?(message: Message): void;
   /** The server will go on with its answer later. */
   paused?(retryMs: number): void;
+  /** The server says what of a subscription it will tell of. */
+  acknowledged?(message: Message): void;
+}
+
+/** A client's request as it is handed over. */
+export interface Letter {
+  readonly message: Message;
+  /** What has to change in the message on its way. */
+  readonly edits: readonly Edit[];
+  /** The server's own name or URI of what it is about. */
+  readonly own: string;
+  /**
+   * What a server of the modern era is told of a client of the legacy one: members of `_meta`. Undefined where nobody is there
+   * who could be asked for anything.
+   */
+  readonly sender: (() => Buffer) | undefined;
 }
 
 /** What a server says by itself. `call` is the call that it belongs to, where that is certain. */
@@ -63,6 +82,11 @@ export class Upstream implements Receiver {
   private readonly calls = new Map<number, Call>();
   private readonly callers = new Callers();
   private gone: SwitchboardError | undefined;
+  /** Both are for the handshake to find out. */
+  era: Era = 'legacy';
+  /** What a server of the modern era is told of us with every request of our own, and of those whom we do not know. */
+  ownMeta: object = {};
+  nobody: Buffer = Buffer.alloc(0);
 
   constructor(events: UpstreamEvents, open: (receiver: Receiver) => Channel) {
     this.events = events;
@@ -75,7 +99,7 @@ export class Upstream implements Receiver {
   }
 
   /** Relays a client's request under an id of ours, which also becomes its progress token. Gives that id. */
-  relay(message: Message, edits: readonly Edit[], call: Call): number {
+  relay({ message, edits, own, sender }: Letter, call: Call, parameterLines: string): number {
     if (this.gone !== undefined) {
       call.failed(this.gone, false);
       return -1;
@@ -84,14 +108,30 @@ export class Upstream implements Receiver {
     const idBytes = Buffer.from(String(id), 'latin1');
     const all: Edit[] = [{ ...message.idSpan!, bytes: idBytes }, ...edits];
     if (message.wantedProgress !== undefined) all.push({ ...message.wantedProgress, bytes: idBytes });
+    if (this.era === 'modern') {
+      if (!isDescribed(message)) all.push(describe(message, sender?.() ?? this.nobody));
+    } else if (message.claims !== undefined) {
+      all.push(...undescribe(message));
+    }
     this.calls.set(id, call);
     if (call.client !== undefined) this.callers.called(call.client);
-    this.channel.send(splice(message.bytes, all), id);
+    const lines = this.lines(message.method, own);
+    this.channel.send(splice(message.bytes, all), id, lines === undefined ? lines : lines + parameterLines);
     return id;
   }
 
-  /** A request of our own. Where a time is given, it is given up after that. */
-  request(method: string, params?: unknown, timeoutMs?: number): Promise<unknown> {
+  /** Whether it is reached without a network. */
+  get isLocal(): boolean {
+    return !this.channel.isStreamable;
+  }
+
+  /** Whether requests travel with headers that repeat what is in them. */
+  get takesLines(): boolean {
+    return this.era === 'modern' && this.channel.isStreamable;
+  }
+
+  /** A request of our own. Where a time is given, it is given up after that. `isAside`: it keeps no other from being sent. */
+  request(method: string, params?: unknown, timeoutMs?: number, isAside = false): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (this.gone !== undefined) {
         reject(this.gone);
@@ -114,8 +154,24 @@ export class Upstream implements Receiver {
           settle(method, chunks, resolve, reject);
         },
       });
-      this.channel.send(requestMessage(id, method, params), id);
+      const message = this.ownRequest(id, method, params);
+      const lines = this.lines(method, undefined);
+      if (isAside) this.channel.sendStanding(message, id, lines);
+      else this.channel.send(message, id, lines);
     });
+  }
+
+  /** Asks to be told of changes until `cancel` or the server ends it. Gives the id of the request. */
+  listen(notifications: object, call: Call): number {
+    if (this.gone !== undefined) {
+      call.failed(this.gone, false);
+      return -1;
+    }
+    const id = this.nextId++;
+    this.calls.set(id, call);
+    const message = this.ownRequest(id, 'subscriptions/listen', { notifications });
+    this.channel.sendStanding(message, id, this.lines('subscriptions/listen', undefined));
+    return id;
   }
 
   notify(method: string, params?: unknown): void {
@@ -131,10 +187,13 @@ export class Upstream implements Receiver {
     const call = this.take(id);
     if (call === undefined) return;
     if (call.client !== undefined) this.callers.cancelled(id, call.client);
-    this.notify(
-      'notifications/cancelled',
-      reason === undefined ? { requestId: id } : { requestId: id, reason },
-    );
+    // Where a request of the modern era has a connection of its own, closing that says it.
+    if (!this.takesLines) {
+      this.notify(
+        'notifications/cancelled',
+        reason === undefined ? { requestId: id } : { requestId: id, reason },
+      );
+    }
     this.channel.abandon(id);
   }
 
@@ -235,14 +294,17 @@ export class Upstream implements Receiver {
           chunk: 0,
           start: message.idSpan.start,
           end: message.idSpan.end,
+          payload: message.result?.start ?? 0,
         });
         return;
       case 'notification':
         if (message.method === 'notifications/progress') this.progressed(message);
+        else if (message.method === 'notifications/subscriptions/acknowledged') this.acknowledged(message);
         else this.events.notified(message, this.callOf(request));
         return;
       case 'request':
         if (message.method === 'ping') this.answer(idBytes(message), emptyResult);
+        else if (this.era === 'modern') this.askedWrongly(message);
         else this.events.asked(message, this.callOf(request));
     }
   }
@@ -252,6 +314,28 @@ export class Upstream implements Receiver {
     const call = typeof token === 'number' ? this.calls.get(token) : undefined;
     if (call === undefined) this.events.notified(message, undefined);
     else call.progressed?.(message);
+  }
+
+  private acknowledged(message: Message): void {
+    const claim = message.claims?.subscriptionId;
+    const id = claim && idValue(message.bytes, claim.value);
+    if (typeof id === 'number') this.calls.get(id)?.acknowledged?.(message);
+  }
+
+  /** In the modern era servers ask by their answers. */
+  private askedWrongly(message: Message): void {
+    this.events.log(`it asked ${message.method} by a request, which its protocol version does not have`);
+    if (this.channel.isStreamable) return;
+    this.answerError(idBytes(message), { code: -32601, message: `Unknown method: ${message.method}` });
+  }
+
+  private ownRequest(id: number, method: string, params: unknown): Buffer {
+    if (this.era === 'legacy') return requestMessage(id, method, params);
+    return requestMessage(id, method, { ...(params as object | undefined), _meta: this.ownMeta });
+  }
+
+  private lines(method: string, named: string | undefined): string | undefined {
+    return this.takesLines ? requestLines(method, named) : undefined;
   }
 
   private callOf(request: number | undefined): Call | undefined {

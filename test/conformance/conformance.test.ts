@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 import { complaints, type Exception, lostChecks, passedChecks } from './compare.ts';
-import { fixturePath, startFixture } from './processes.ts';
+import { fixturePaths, startFixture } from './processes.ts';
 import { type Check, runConformance } from './run.ts';
 
 const revision = '2025-11-25';
@@ -22,7 +22,7 @@ describe(`conformance to ${revision}`, () => {
   let direct: Check[];
 
   beforeAll(async () => {
-    await using fixture = await startFixture();
+    await using fixture = await startFixture('legacy');
     direct = await runConformance(fixture.url, revision);
   });
 
@@ -32,14 +32,14 @@ describe(`conformance to ${revision}`, () => {
   });
 
   test('no check is lost through Switchboard to a server over streamable HTTP', async () => {
-    await using fixture = await startFixture();
+    await using fixture = await startFixture('legacy');
     await using switchboard = await startSwitchboard({ mcpServers: { conformance: { url: fixture.url } } });
     const through = await runConformance(switchboard.url, revision);
     expect(lostChecks(direct, through)).toEqual([]);
   });
 
   test('no check is lost through Switchboard to a server over stdio', async () => {
-    const server = { command: process.execPath, args: [fixturePath] };
+    const server = { command: process.execPath, args: [fixturePaths.legacy] };
     await using switchboard = await startSwitchboard({ mcpServers: { conformance: server } });
     const through = await runConformance(switchboard.url, revision);
     expect(lostChecks(direct, through, overStdio)).toEqual([]);

@@ -8,15 +8,19 @@ import { z } from 'zod';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-export const fixturePath = join(root, 'test', 'fixtures', 'conformance-server.ts');
+/** The servers to check, by the era of the protocol that they speak. */
+export const fixturePaths = {
+  legacy: join(root, 'test', 'fixtures', 'conformance-server.ts'),
+  modern: join(root, 'test', 'fixtures', 'conformance-modern-server.ts'),
+};
 
 interface Endpoint {
   url: string;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-export function startFixture(): Promise<Endpoint> {
-  return startEndpoint([fixturePath, '--http', '--port', '0']);
+export function startFixture(era: keyof typeof fixturePaths): Promise<Endpoint> {
+  return startEndpoint([fixturePaths[era], '--http', '--port', '0']);
 }
 
 /** Starts a program that prints a JSON line with its `url` once it serves. */

@@ -1,12 +1,16 @@
 import { SwitchboardError } from '../../errors.ts';
 
-/** The connection and the framing are ours; and an encoded answer could not be read. */
+/** The connection, the framing and the protocol are ours; and an encoded answer could not be read. */
 const ownHeaders = new Set([
   'accept-encoding',
   'connection',
   'content-length',
   'expect',
   'keep-alive',
+  'mcp-method',
+  'mcp-name',
+  'mcp-protocol-version',
+  'mcp-session-id',
   'te',
   'trailer',
   'transfer-encoding',

@@ -3,8 +3,9 @@ import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import { bytesAt, type Message, readMessage, splitBatch } from '../../protocol/envelope.ts';
 import { type Chunks, errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import { sseMessage } from '../../protocol/sse.ts';
+import type { Incoming, Outlet } from '../caller.ts';
 import type { Gateway } from '../gateway.ts';
-import type { ClientStream, Incoming, Outlet, Session } from '../session.ts';
+import type { ClientStream, Session } from '../session.ts';
 import { readBody } from './body.ts';
 import { openEventStream, writeEvent, writeKeepAlive } from './event-stream.ts';
 import { writeFailure } from './failure.ts';
@@ -61,7 +62,13 @@ export class LegacySseEndpoint {
         if (this.gateway.session(session.id, usual) === undefined) {
           throw new SwitchboardError('unknown_session', 'The session has ended: open /sse again.');
         }
-        this.gateway.receive({ session, message, outlet: client, prefer: preferOf(request), projects });
+        this.gateway.receive({
+          caller: session,
+          message,
+          outlet: client,
+          prefer: preferOf(request),
+          projects,
+        });
       } else if (message.method === 'initialize' && message.kind === 'request') {
         const opened = this.gateway.open(message, projects, () => client);
         client.session = opened.session;

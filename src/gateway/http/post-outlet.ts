@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { byteLength, type Chunks } from '../../protocol/jsonrpc.ts';
-import type { Outlet } from '../session.ts';
+import type { Outlet } from '../caller.ts';
 import type { SessionStreams } from './streams.ts';
 
 /** Answers up to this size are sent in one piece. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Incoming } from '../session.ts';
+import type { Incoming } from '../caller.ts';
 
 /** The projects that a request names: in its address, and in the header X-Project-Id. */
 export function projectsOf({ headers }: IncomingMessage, inPath: string | undefined): Incoming['projects'] {

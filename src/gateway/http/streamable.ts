@@ -2,14 +2,22 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import { type Message, readMessage, splitBatch } from '../../protocol/envelope.ts';
 import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
-import { allowsBatches, isProtocolVersion, protocolVersions } from '../../protocol/versions.ts';
+import {
+  allowsBatches,
+  isProtocolVersion,
+  modernVersion,
+  protocolVersions,
+} from '../../protocol/versions.ts';
+import type { Incoming } from '../caller.ts';
+import { nowhere } from '../eras/nowhere.ts';
 import type { Gateway } from '../gateway.ts';
-import type { Incoming, Session } from '../session.ts';
+import type { Session } from '../session.ts';
 import { readBody } from './body.ts';
 import { writeFailure } from './failure.ts';
 import { PostOutlet, type PostTerms, writeJson } from './post-outlet.ts';
 import { preferOf } from './prefer.ts';
 import { projectsOf } from './projects.ts';
+import { isModern, isModernByHeader, receiveModern } from './stateless.ts';
 import { SessionStreams } from './streams.ts';
 
 type Projects = Incoming['projects'];
@@ -32,6 +40,10 @@ export class StreamableEndpoint {
 
   handle(request: IncomingMessage, response: ServerResponse, project: string | undefined): void {
     const projects = projectsOf(request, project);
+    if (request.method !== 'POST' && isModernByHeader(request)) {
+      refuseMethod(response, 'POST');
+      return;
+    }
     switch (request.method) {
       case 'POST':
         this.post(request, response, projects);
@@ -44,17 +56,12 @@ export class StreamableEndpoint {
         response.writeHead(200).end();
         return;
       default:
-        writeFailure(
-          response,
-          new SwitchboardError('method_not_allowed', 'The endpoint takes POST, GET and DELETE.'),
-          { allow: 'POST, GET, DELETE' },
-        );
+        refuseMethod(response, 'POST, GET, DELETE');
     }
   }
 
   private post(request: IncomingMessage, response: ServerResponse, projects: Projects): void {
     const terms = readTerms(request);
-    checkVersion(request);
     readBody(request, this.maxBytes, (error, body) => {
       try {
         if (error !== undefined) throw error;
@@ -74,10 +81,16 @@ export class StreamableEndpoint {
   ): void {
     const batch = body[0] === 0x7b ? undefined : splitBatch(body);
     if (batch !== undefined) {
+      checkVersion(request);
       this.receiveBatch(this.reach(request, projects), request, response, batch, terms, projects);
       return;
     }
     const message = readMessage(body);
+    if (isModern(request, message)) {
+      receiveModern(this.gateway.stateless, request, response, message, terms, projects);
+      return;
+    }
+    checkVersion(request);
     if (message.method === 'initialize' && message.kind === 'request') {
       this.initialize(message, response, projects);
       return;
@@ -86,9 +99,9 @@ export class StreamableEndpoint {
     const prefer = preferOf(request);
     if (message.kind === 'request') {
       const outlet = new PostOutlet(response, streams, terms);
-      this.gateway.receive({ session, message, outlet, prefer, projects });
+      this.gateway.receive({ caller: session, message, outlet, prefer, projects });
     } else {
-      this.gateway.receive({ session, message, outlet: noOutlet, prefer, projects });
+      this.gateway.receive({ caller: session, message, outlet: nowhere, prefer, projects });
       response.writeHead(202).end();
     }
   }
@@ -124,8 +137,9 @@ export class StreamableEndpoint {
     const messages = batch.map(readMessage);
     const requests = messages.filter(({ kind }) => kind === 'request').length;
     const outlet =
-      requests === 0 ? noOutlet : new PostOutlet(response, streams, { ...terms, requests, isBatch: true });
-    for (const message of messages) this.gateway.receive({ session, message, outlet, prefer, projects });
+      requests === 0 ? nowhere : new PostOutlet(response, streams, { ...terms, requests, isBatch: true });
+    for (const message of messages)
+      this.gateway.receive({ caller: session, message, outlet, prefer, projects });
     if (requests === 0) response.writeHead(202).end();
   }
 
@@ -167,8 +181,10 @@ export class StreamableEndpoint {
   }
 }
 
-/** Notifications and answers have no answer themselves. */
-const noOutlet = { event() {}, answer() {}, end() {}, pause() {}, keepAlive() {}, isBatch: false };
+function refuseMethod(response: ServerResponse, allow: string): void {
+  const error = new SwitchboardError('method_not_allowed', `The endpoint takes ${allow}.`);
+  writeFailure(response, error, { allow });
+}
 
 const noHeaders = {};
 
@@ -202,8 +218,10 @@ function readAccept(accept = '*/*'): { acceptsJson: boolean; acceptsEvents: bool
 function checkVersion({ headers }: IncomingMessage): void {
   const version = headers['mcp-protocol-version'];
   if (version === undefined || isProtocolVersion(version)) return;
+  const supported = [modernVersion, ...protocolVersions];
   throw new SwitchboardError(
     'unsupported_version',
-    `MCP-Protocol-Version "${String(version)}" is not supported; supported are ${protocolVersions.join(', ')}.`,
+    `MCP-Protocol-Version "${String(version)}" is not supported; supported are ${supported.join(', ')}.`,
+    { data: { supported, requested: String(version) } },
   );
 }

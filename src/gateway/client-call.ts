@@ -1,0 +1,392 @@
+import { uriPrefix } from '../catalog/uris.ts';
+import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import { type AnswerId, withAnswerId } from '../protocol/answer.ts';
+import { bytesAt, type Message, readMessage } from '../protocol/envelope.ts';
+import {
+  byteLength,
+  type Chunks,
+  errorMessage,
+  join,
+  type RequestId,
+  resultMessage,
+  toRpcError,
+} from '../protocol/jsonrpc.ts';
+import { withMembers } from '../protocol/members.ts';
+import { mayHoldUris, resultUriSpans } from '../protocol/result-uris.ts';
+import { type Edit, splice } from '../protocol/splice.ts';
+import { saysToolError } from '../protocol/tool-error.ts';
+import { Delivery, type Parcel, type Recipient } from '../upstreams/delivery.ts';
+import type { Group } from '../upstreams/group.ts';
+import type { Replica } from '../upstreams/replica.ts';
+import type { Call, Upstream } from '../upstreams/upstream.ts';
+import { clientGone, mayAsk } from './ask.ts';
+import type { Caller, Incoming, InFlight, Outlet } from './caller.ts';
+import { type Answer, errorOf, toLegacy, toModern } from './eras/answers.ts';
+import { ClientRound } from './eras/client-round.ts';
+import type { HeldCalls, Holdable } from './eras/held-calls.ts';
+import { inputIn, inputMembers, inputRequired, mayAskInput, type WantedInput } from './eras/input.ts';
+import { leadBack, mayLeadBack } from './eras/modern-edits.ts';
+import { nowhere } from './eras/nowhere.ts';
+import { Questions } from './eras/questions.ts';
+import { bindingOf, type RequestStates } from './eras/request-state.ts';
+import type { CallRecorder, FinishedCall } from './records.ts';
+import { Session } from './session.ts';
+import { begunTask, progressOf, Tasks } from './tasks.ts';
+
+/** What all calls share. */
+export interface CallDesk {
+  recorder: CallRecorder;
+  held: HeldCalls;
+  states: RequestStates;
+  /** How long a client may take to answer what a server asks. */
+  inputWaitMs: number;
+}
+
+/** Where a call goes, and as what its client knows that. */
+export interface CallContext {
+  group: Group;
+  /** The place of the group in the catalog. */
+  groupPlace: string;
+  /** The name under which the client asked for it; URIs in the answer are under the same one. */
+  place: string;
+  /** The project that the request is limited to. */
+  project: string | undefined;
+}
+
+/** A server that never has enough of asking must not keep a call for ever. */
+const MAX_ROUNDS = 32;
+const ROUND_PAUSE_MS = 100;
+const METHOD_NOT_FOUND = -32601;
+
+/** The client's request that a server's call is made for, where it is one. */
+export function clientCallOf(call: Call | undefined): ClientCall | undefined {
+  const recipient = call instanceof Delivery ? call.recipient : undefined;
+  return recipient instanceof ClientCall ? recipient : undefined;
+}
+
+/**
+ * One request of a client that a server is to answer. Where client and server are of different eras, what the server asks in
+ * between is asked in the client's way: by a request (legacy), or by an answer to which the client comes back (modern).
+ */
+export class ClientCall implements Recipient, InFlight, Holdable {
+  readonly group: Group;
+  private readonly context: CallContext;
+  private readonly parcel: Parcel;
+  private readonly desk: CallDesk;
+  private readonly startedAt = performance.now();
+  /** Whether nothing that the client has at servers outlives this call. */
+  private readonly isPassing: boolean;
+  /** These three change when the client comes back with what it was asked for. */
+  caller: Caller;
+  outlet: Outlet;
+  private message: Message;
+  private delivery: Delivery | undefined;
+  private over = false;
+  /** Of a client of the modern era: what it was asked, whether it is away, and what came meanwhile. */
+  private questions: Questions | undefined;
+  private isHeld = false;
+  private parked: (() => void) | undefined;
+  /** Of a client of the legacy era. */
+  private round: ClientRound | undefined;
+  private rounds = 0;
+  private pause: NodeJS.Timeout | undefined;
+
+  constructor({ caller, message, outlet }: Incoming, desk: CallDesk, context: CallContext, parcel: Parcel) {
+    this.caller = caller;
+    this.message = message;
+    this.outlet = outlet;
+    this.desk = desk;
+    this.group = context.group;
+    this.context = context;
+    this.parcel = parcel;
+    this.isPassing = caller.era === 'modern' && caller.identity === caller;
+  }
+
+  get id(): RequestId {
+    return this.message.id!;
+  }
+
+  deliver(delivery: Delivery): void {
+    this.delivery = delivery;
+    delivery.begin();
+  }
+
+  cancel(reason: string | undefined): void {
+    if (!this.finish()) return;
+    this.giveUp(reason);
+    this.outlet.end();
+  }
+
+  answered(chunks: Chunks, at: AnswerId): void {
+    if (this.over) return;
+    if (this.isHeld) {
+      this.parked = () => this.answered(chunks, at);
+      return;
+    }
+    try {
+      if (this.asksFirst(chunks, at) || !this.finish()) return;
+      if (this.message.task !== undefined && !at.isError) this.noteTask(chunks);
+      this.tell(chunks, at);
+      this.record('answered', undefined, chunks, at.isError);
+    } catch (thrown) {
+      const { message } = asSwitchboardError(thrown);
+      const what = `Server "${this.group.name}" answered wrongly: ${message}`;
+      const error = new SwitchboardError('server_protocol_error', what);
+      if (!this.over) this.finish();
+      this.tellError(error);
+      this.record('failed', error, chunks, false);
+    }
+  }
+
+  failed(error: SwitchboardError): void {
+    if (this.over) return;
+    if (this.isHeld) {
+      this.parked = () => this.failed(error);
+      return;
+    }
+    if (!this.finish()) return;
+    this.tellError(error);
+    this.record('failed', error, undefined, false);
+  }
+
+  progressed(message: Message): void {
+    if (this.over || this.message.wantedProgress === undefined) return;
+    const token = bytesAt(this.message.bytes, this.message.wantedProgress);
+    this.outlet.event([splice(message.bytes, [{ ...message.progressToken!, bytes: token }])]);
+  }
+
+  paused(retryMs: number): void {
+    if (!this.over) this.outlet.pause(retryMs);
+  }
+
+  waitedUntil(upstream: Upstream, now: number): number {
+    if (this.caller instanceof Session) return this.caller.wasAwaitedUntil(upstream, now);
+    return this.questions?.waitedUntil(now) ?? 0;
+  }
+
+  /** A server of the legacy era asks the client, which is one of the modern era. */
+  ask(message: Message, upstream: Upstream): void {
+    if (!mayAskInput(this.message.method)) {
+      const text = `A client cannot be asked for anything during ${this.message.method}.`;
+      upstream.answerError(bytesAt(message.bytes, message.idSpan!), {
+        code: METHOD_NOT_FOUND,
+        message: text,
+      });
+      return;
+    }
+    if (!mayAsk(message, upstream, this.caller.facts.capabilities)) return;
+    this.questions ??= new Questions();
+    this.questions.add(message, upstream);
+    this.desk.held.asks(this);
+    // What is asked at the same time is asked in one answer.
+    setImmediate(() => this.askBack());
+  }
+
+  withdraw(upstream: Upstream, serverId: Buffer): void {
+    this.questions?.withdraw(upstream, serverId);
+  }
+
+  resume({ caller, message, outlet }: Incoming): void {
+    this.isHeld = false;
+    Object.assign(this, { caller, message, outlet });
+    if (!caller.begin(this)) {
+      this.abandon();
+      return;
+    }
+    this.questions?.answer(message);
+    const { parked } = this;
+    this.parked = undefined;
+    if (parked === undefined) this.askBack();
+    else parked();
+  }
+
+  abandon(): void {
+    this.isHeld = false;
+    if (this.over) return;
+    this.over = true;
+    this.giveUp('The client did not come back.');
+  }
+
+  private askBack(): void {
+    const { questions, desk, outlet } = this;
+    if (this.over || this.isHeld || questions === undefined || questions.isEmpty) return;
+    if (desk.held.isFull) {
+      const why = 'Too many calls wait for their clients already (setting maxHeldCalls).';
+      questions.declineAll(new SwitchboardError('client_unavailable', why));
+      return;
+    }
+    const state = desk.states.issue({ kind: 'held', call: desk.held.hold(this) }, this.binding());
+    this.caller.finish(this);
+    this.isHeld = true;
+    this.outlet = nowhere;
+    outlet.answer(resultMessage(this.idBytes, inputRequired(questions.inputRequests(), state)));
+  }
+
+  /** Whether the answer of a server of the modern era is a question, for a client of the legacy era. */
+  private asksFirst(chunks: Chunks, at: AnswerId): boolean {
+    const { caller } = this;
+    if (!(caller instanceof Session) || at.isError || this.serverEra === 'legacy') return false;
+    const input = inputIn(chunks, at);
+    if (input === undefined) return false;
+    if (++this.rounds > MAX_ROUNDS) throw new Error(`it asked more than ${MAX_ROUNDS} times`);
+    const { replica } = this.delivery!.carrier!;
+    const goOn = (responses: object) => this.sendAgain(replica, responses, input);
+    if (Object.keys(input.requests).length === 0) {
+      this.pause = setTimeout(() => goOn({}), ROUND_PAUSE_MS);
+      return true;
+    }
+    this.round = new ClientRound(replica.server, caller, this.outlet, input.requests, this.desk.inputWaitMs, {
+      done: goOn,
+      failed: (error) => this.failed(error),
+    });
+    return true;
+  }
+
+  private sendAgain(replica: Replica, responses: object, { requestState }: WantedInput): void {
+    this.round = undefined;
+    if (this.over) return;
+    const { bytes, params } = this.message;
+    const input = withMembers(bytes, params!.start, inputMembers(responses, requestState));
+    const { edits } = this.parcel;
+    const parcel = { ...this.parcel, only: replica, isRepeatable: false, edits: [...edits, input] };
+    this.deliver(new Delivery(this.group, parcel, this));
+  }
+
+  private get idBytes(): Buffer {
+    return bytesAt(this.message.bytes, this.message.idSpan!);
+  }
+
+  private get serverEra(): Caller['era'] {
+    return this.delivery?.carrier?.upstream.era ?? this.caller.era;
+  }
+
+  private binding(): string {
+    return bindingOf(this.caller.name, this.context.project, this.message);
+  }
+
+  private finish(): boolean {
+    if (this.over) return false;
+    this.over = true;
+    this.settle();
+    return this.caller.finish(this);
+  }
+
+  /** Nobody waits for it any more. */
+  private giveUp(reason: string | undefined): void {
+    this.settle();
+    this.delivery?.cancel(reason);
+    this.round?.cancel();
+    this.questions?.declineAll(clientGone());
+    this.record('cancelled', undefined, undefined, false);
+  }
+
+  private settle(): void {
+    clearTimeout(this.pause);
+    if (this.questions !== undefined) this.desk.held.over(this);
+    const replica = this.delivery?.lastReplica;
+    if (this.isPassing && replica?.isolates) setImmediate(() => replica.release(this.parcel.client));
+  }
+
+  private record(
+    outcome: FinishedCall['outcome'],
+    error: SwitchboardError | undefined,
+    answer: Chunks | undefined,
+    isRpcError: boolean,
+  ): void {
+    const { message, group } = this;
+    const { recorder } = this.desk;
+    const replica = this.delivery?.lastReplica;
+    const keeps = recorder.keepsPayloads(group.project);
+    recorder.record({
+      project: group.project,
+      client: this.caller.facts.name,
+      method: message.method,
+      server: replica?.server ?? group.name,
+      replica: replica?.number,
+      own: this.parcel.own,
+      outcome,
+      isRpcError,
+      isToolError: answer !== undefined && message.method === 'tools/call' && saysToolError(answer),
+      error,
+      durationMs: performance.now() - this.startedAt,
+      inputBytes: message.bytes.length,
+      outputBytes: answer === undefined ? 0 : byteLength(answer),
+      request: keeps ? message : undefined,
+      // What a server says of its error is short, and not known otherwise.
+      answer: keeps || isRpcError ? answer : undefined,
+    });
+  }
+
+  private noteTask(answer: Chunks): void {
+    const id = begunTask(answer);
+    const carrier = this.delivery?.carrier;
+    if (id === undefined || carrier === undefined) return;
+    const { replica, upstream, id: token } = carrier;
+    const { caller, group } = this;
+    caller.tasks ??= new Tasks();
+    const progress = progressOf(this.message, upstream, token);
+    caller.tasks.add({ id, group, replica, place: this.context.place, progress });
+  }
+
+  private tellError(error: SwitchboardError): void {
+    const rpc = toRpcError(error, this.caller.era);
+    this.outlet.answer([errorMessage(this.idBytes, rpc)], rpc.code);
+  }
+
+  private tell(answered: Chunks, found: AnswerId): void {
+    const isCertain = !this.outlet.isBatch && !this.caller.awaitsOthersThan(this.group);
+    const answer = this.inClientsEra(isCertain ? { chunks: answered, at: found } : verified(answered, found));
+    const { isError } = answer.at;
+    const code = isError && this.caller.era === 'modern' ? errorOf(answer.chunks).code : undefined;
+    this.outlet.answer(this.mapped(answer), code);
+  }
+
+  private inClientsEra(answer: Answer): Answer {
+    const { era, facts } = this.caller;
+    if (this.serverEra === era) return answer;
+    const { method } = this.message;
+    return era === 'modern' ? toModern(method, answer, facts.capabilities) : toLegacy(method, answer);
+  }
+
+  /** The answer under the client's id, with the server's URIs made public. */
+  private mapped({ chunks, at }: Answer): Buffer[] {
+    const { method } = this.message;
+    const leadsBack = !at.isError && this.leadsBack(chunks);
+    if (at.isError || !(leadsBack || mayHoldUris(method, chunks))) {
+      return withAnswerId(chunks, at, this.idBytes);
+    }
+    const answer = join(withAnswerId(chunks, at, this.idBytes));
+    const edits = this.publicUris(answer);
+    if (leadsBack) {
+      const { groupPlace } = this.context;
+      const { replica } = this.delivery!.carrier!;
+      const { states } = this.desk;
+      edits.push(...leadBack(answer, this.group, groupPlace, replica, states, () => this.binding()));
+    }
+    return edits.length === 0 ? [answer] : [splice(answer, edits)];
+  }
+
+  private leadsBack(chunks: Chunks): boolean {
+    if (this.caller.era === 'legacy' || this.serverEra === 'legacy') return false;
+    return mayLeadBack(this.group, this.delivery!.carrier!.replica, this.message.method, chunks);
+  }
+
+  private publicUris(answer: Buffer): Edit[] {
+    return resultUriSpans(this.message.method, answer).map(({ start, end }) => ({
+      start: start + 1,
+      end: start + 1,
+      bytes: Buffer.from(uriPrefix(this.context.place, answer.toString('utf8', start + 1, end - 1))),
+    }));
+  }
+}
+
+/**
+ * A client that awaits several servers could be made to take one server's answer for another's by an answer with
+ * two ids, and a batch by two answers in one. Then, and only then, answers are read whole, and left one reading.
+ */
+function verified(chunks: Chunks, at: AnswerId): Answer {
+  const { bytes, id, idSpan, result } = readMessage(join(chunks));
+  if (id !== at.id) throw new SwitchboardError('server_protocol_error', 'the answer has two ids');
+  const payload = result?.start ?? 0;
+  return { chunks: [bytes], at: { id: at.id, isError: at.isError, chunk: 0, ...idSpan!, payload } };
+}

@@ -1,0 +1,22 @@
+import type { Message } from '../../protocol/envelope.ts';
+import { nameOf } from '../initialize.ts';
+
+const MAX_NAMES = 1_000;
+
+/** What clients call themselves. They send the same words with every request, which need not be read every time. */
+export class ClientNames {
+  private readonly byText = new Map<string, string>();
+
+  of({ bytes, claims }: Message): string {
+    const claim = claims?.clientInfo;
+    if (claim === undefined) return '';
+    const text = bytes.toString('utf8', claim.value.start, claim.value.end);
+    let name = this.byText.get(text);
+    if (name === undefined) {
+      name = nameOf(JSON.parse(text));
+      if (this.byText.size >= MAX_NAMES) this.byText.clear();
+      this.byText.set(text, name);
+    }
+    return name;
+  }
+}

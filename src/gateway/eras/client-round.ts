@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto';
+import { SwitchboardError } from '../../errors.ts';
+import { bytesAt, type Message } from '../../protocol/envelope.ts';
+import { requestMessage } from '../../protocol/jsonrpc.ts';
+import { parseLossless } from '../../protocol/lossless.ts';
+import { clientGone, withdrawAsk } from '../ask.ts';
+import type { Outlet } from '../caller.ts';
+import { lackedCapability } from '../capabilities.ts';
+import type { Session } from '../session.ts';
+
+interface RoundEvents {
+  /** The client has answered everything: the answers, by the keys of the questions. */
+  done(responses: Record<string, unknown>): void;
+  failed(error: SwitchboardError): void;
+}
+
+/** What a server of the modern era asks for by its answer, asked of a client of the legacy era by requests. */
+export class ClientRound {
+  private readonly session: Session;
+  private readonly events: RoundEvents;
+  private readonly missing = new Map<number, string>();
+  private readonly responses: Record<string, unknown> = {};
+  private readonly deadline: NodeJS.Timeout;
+
+  constructor(
+    server: string,
+    session: Session,
+    outlet: Outlet,
+    requests: Record<string, unknown>,
+    waitMs: number,
+    events: RoundEvents,
+  ) {
+    this.session = session;
+    this.events = events;
+    const questions = Object.entries(requests).map(([key, request]) => {
+      const { method, params } = asObject(request);
+      const lacked = lackedCapability(session.facts.capabilities, String(method), params);
+      if (lacked === undefined) return { key, method: String(method), params };
+      const why = `Server "${server}" asks for ${String(method)}, and the client does not support ${lacked}.`;
+      throw new SwitchboardError('client_unavailable', why, { data: { server } });
+    });
+    this.deadline = setTimeout(() => {
+      const why = `The client did not answer within ${waitMs} ms what server "${server}" asked.`;
+      this.fail(new SwitchboardError('call_timeout', why, { data: { server } }));
+    }, waitMs).unref();
+    for (const { key, method, params } of questions) {
+      const id = session.ask({
+        place: outlet,
+        source: undefined,
+        answered: (message) => this.answered(id, message),
+        declined: () => this.fail(clientGone()),
+      });
+      this.missing.set(id, key);
+      outlet.event([requestMessage(id, method, identified(method, params))]);
+    }
+  }
+
+  /** Nobody wants to know any more. */
+  cancel(): void {
+    clearTimeout(this.deadline);
+    for (const id of this.missing.keys()) withdrawAsk(this.session, id, 'The call that asked is over.');
+    this.missing.clear();
+  }
+
+  private answered(id: number, { kind, bytes, result }: Message): void {
+    const key = this.missing.get(id);
+    if (key === undefined) return;
+    this.missing.delete(id);
+    if (kind === 'error' || result === undefined) {
+      const { error } = JSON.parse(bytes.toString()) as { error?: { message?: unknown } };
+      const why = `The client could not answer what was asked of it: ${String(error?.message)}`;
+      this.fail(new SwitchboardError('client_unavailable', why));
+      return;
+    }
+    this.responses[key] = parseLossless(bytesAt(bytes, result).toString());
+    if (this.missing.size > 0) return;
+    clearTimeout(this.deadline);
+    this.events.done(this.responses);
+  }
+
+  private fail(error: SwitchboardError): void {
+    this.cancel();
+    this.events.failed(error);
+  }
+}
+
+/** In the legacy era a client that is sent to an address gets an id for that, too. */
+function identified(method: string, params: unknown): unknown {
+  const { mode, elicitationId } = asObject(params);
+  if (method !== 'elicitation/create' || mode !== 'url' || elicitationId !== undefined) return params;
+  return { ...asObject(params), elicitationId: randomUUID() };
+}
+
+function asObject(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}

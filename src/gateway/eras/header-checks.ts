@@ -1,0 +1,45 @@
+import { SwitchboardError } from '../../errors.ts';
+import { bytesAt, type Message } from '../../protocol/envelope.ts';
+import { textOfHeader } from '../../protocol/header-values.ts';
+import { parameterHeaderProblem } from '../../protocol/parameter-headers.ts';
+import { nameKeyOf } from '../../protocol/request-lines.ts';
+import type { Group } from '../../upstreams/group.ts';
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+/** Whoever stands between a client and us may decide by the headers: they must say what the request says. */
+export function checkHeaders(headers: Headers, version: string, message: Message): void {
+  expect(headers, 'mcp-protocol-version', version);
+  expect(headers, 'mcp-method', message.method);
+  const key = nameKeyOf(message.method);
+  const named = key && message[key]?.value;
+  if (named !== undefined) expect(headers, 'mcp-name', named);
+}
+
+/** The same for arguments of a tool that has them repeated in headers. */
+export function checkParameters(
+  headers: Headers,
+  { bytes, method, params }: Message,
+  group: Group,
+  own: string,
+): void {
+  if (method !== 'tools/call' || params === undefined) return;
+  const declared = group.parameterHeaders(own);
+  if (declared.length === 0) return;
+  const { arguments: args } = JSON.parse(bytesAt(bytes, params).toString()) as { arguments?: unknown };
+  const problem = parameterHeaderProblem(declared, args, headers);
+  if (problem !== undefined) throw mismatch(problem);
+}
+
+function expect(headers: Headers, name: string, wanted: string): void {
+  const sent = headers[name];
+  if (sent === wanted) return;
+  if (sent === undefined) throw mismatch(`the header ${name} is missing`);
+  const said = textOfHeader(String(sent));
+  if (said === undefined) throw mismatch(`the header ${name} is not valid base64`);
+  if (said !== wanted) throw mismatch(`the header ${name} says "${said}", the message "${wanted}"`);
+}
+
+export function mismatch(what: string): SwitchboardError {
+  return new SwitchboardError('header_mismatch', `Headers and message disagree: ${what}.`);
+}

@@ -1,0 +1,45 @@
+import type { AnswerId } from '../../protocol/answer.ts';
+import { bytesOf, type Chunks, join } from '../../protocol/jsonrpc.ts';
+import { parseLossless } from '../../protocol/lossless.ts';
+import { mentions } from '../../protocol/mentions.ts';
+import { INPUT_REQUIRED, readModernResult } from '../../protocol/modern-result.ts';
+
+/** What a server of the modern era wants to know before it goes on. */
+export interface WantedInput {
+  requests: Record<string, unknown>;
+  requestState: unknown;
+}
+
+const methods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
+
+/** Whether a client of the modern era can be asked for something during such a request. */
+export function mayAskInput(method: string): boolean {
+  return methods.has(method);
+}
+
+/** What the answer of a server of the modern era asks for; undefined where it asks for nothing. */
+export function inputIn(chunks: Chunks, { payload }: AnswerId): WantedInput | undefined {
+  if (!mentions(chunks, INPUT_REQUIRED)) return undefined;
+  const bytes = join(chunks);
+  if (readModernResult(bytes, payload).type !== INPUT_REQUIRED) return undefined;
+  const { result } = parseLossless(bytes.toString()) as {
+    result: { inputRequests?: unknown; requestState?: unknown };
+  };
+  const { inputRequests, requestState } = result;
+  return { requests: isObject(inputRequests) ? inputRequests : {}, requestState };
+}
+
+/** A result that asks the client for something. */
+export function inputRequired(inputRequests: object, requestState: string | undefined): Buffer {
+  return bytesOf({ resultType: INPUT_REQUIRED, inputRequests, requestState });
+}
+
+/** What the client is sent back with, as members of its params. */
+export function inputMembers(inputResponses: object, requestState: unknown): Buffer {
+  const text = JSON.stringify({ inputResponses, requestState });
+  return Buffer.from(text.slice(1, -1));
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

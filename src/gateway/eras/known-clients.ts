@@ -1,0 +1,49 @@
+/** A client of the modern era that says as whom it comes again: what it has at servers stays there in between. */
+export interface KnownClient {
+  readonly key: string;
+  lastSeen: number;
+}
+
+/** The clients that name themselves by the header X-Switchboard-Session. Those that stay away are forgotten. */
+export class KnownClients {
+  private readonly limit: number;
+  private readonly idleMs: number;
+  private readonly forget: (client: KnownClient) => void;
+  private readonly byKey = new Map<string, KnownClient>();
+
+  constructor(limit: number, idleMs: number, forget: (client: KnownClient) => void) {
+    this.limit = limit;
+    this.idleMs = idleMs;
+    this.forget = forget;
+  }
+
+  get size(): number {
+    return this.byKey.size;
+  }
+
+  get(key: string): KnownClient {
+    const known = this.byKey.get(key) ?? { key, lastSeen: 0 };
+    known.lastSeen = Date.now();
+    // In the order in which they were last seen.
+    this.byKey.delete(key);
+    this.byKey.set(key, known);
+    if (this.byKey.size > this.limit) this.drop(this.byKey.values().next().value!);
+    return known;
+  }
+
+  sweep(now: number): void {
+    for (const client of this.byKey.values()) {
+      if (now - client.lastSeen <= this.idleMs) return;
+      this.drop(client);
+    }
+  }
+
+  close(): void {
+    for (const client of [...this.byKey.values()]) this.drop(client);
+  }
+
+  private drop(client: KnownClient): void {
+    this.byKey.delete(client.key);
+    this.forget(client);
+  }
+}

@@ -1,0 +1,164 @@
+import { SwitchboardError } from '../../errors.ts';
+import { bytesAt, idBytes, type Message } from '../../protocol/envelope.ts';
+import { resultMessage } from '../../protocol/jsonrpc.ts';
+import { SERVER_INFO_KEY, SUBSCRIPTION_KEY, subscribedAs } from '../../protocol/self-description.ts';
+import { type Edit, splice } from '../../protocol/splice.ts';
+import type { Group } from '../../upstreams/group.ts';
+import type { Identity } from '../../upstreams/handshake.ts';
+import type { Incoming, InFlight, Outlet } from '../caller.ts';
+import { followOne } from '../follow.ts';
+import type { Followed, Follower } from '../follower.ts';
+import type { Scope } from '../scope.ts';
+
+/** The keys of a filter for changes of lists, by the method of the notification. */
+const listKeys: Record<string, string> = {
+  'notifications/tools/list_changed': 'toolsListChanged',
+  'notifications/prompts/list_changed': 'promptsListChanged',
+  'notifications/resources/list_changed': 'resourcesListChanged',
+};
+
+/** A client need not wait longer to hear which of its resources are followed: the others are not. */
+const FOLLOW_MS = 10_000;
+const MAX_RESOURCES = 1_000;
+
+/** A subscription of the modern era: a request that is answered when it ends, and tells of changes until then. */
+export class Listener implements Follower, InFlight {
+  readonly id: InFlight['id'];
+  readonly group: Group | undefined = undefined;
+  readonly scope: Scope;
+  readonly outlet: Outlet;
+  readonly capabilities: object;
+  readonly followed = new Map<string, Followed>();
+  private readonly incoming: Incoming;
+  private readonly filter: ListenFilter;
+  private readonly identity: Identity;
+  private readonly ended: (listener: Listener) => void;
+  private honoured: Record<string, true | string[]> | undefined;
+  isClosed = false;
+
+  constructor(scope: Scope, incoming: Incoming, identity: Identity, ended: (listener: Listener) => void) {
+    this.scope = scope;
+    this.incoming = incoming;
+    this.id = incoming.message.id!;
+    this.outlet = incoming.outlet;
+    this.capabilities = incoming.caller.facts.capabilities;
+    this.filter = readFilter(incoming.message);
+    this.identity = identity;
+    this.ended = ended;
+  }
+
+  /** Follows what the client wants, and then says what of that it will be told of. */
+  async begin(): Promise<void> {
+    const { uris } = this.filter;
+    const honoured = await this.follow(uris);
+    if (this.isClosed) return;
+    this.honoured = {
+      ...Object.fromEntries(this.filter.lists.map((key) => [key, true as const])),
+      ...(honoured.length === 0 ? {} : { resourceSubscriptions: honoured }),
+    };
+    const params = { notifications: this.honoured, _meta: { [SUBSCRIPTION_KEY]: idPlaceholder } };
+    this.outlet.event([this.withId({ jsonrpc: '2.0', method: ACKNOWLEDGED, params })]);
+    if (Object.keys(this.honoured).length === 0) this.end();
+  }
+
+  announce(method: string): void {
+    const key = listKeys[method];
+    if (key === undefined || this.honoured?.[key] !== true) return;
+    this.outlet.event([
+      this.withId({ jsonrpc: '2.0', method, params: { _meta: { [SUBSCRIPTION_KEY]: idPlaceholder } } }),
+    ]);
+  }
+
+  tell(message: Message, edits: Edit[]): void {
+    if (this.honoured === undefined || this.isClosed) return;
+    const all = [...edits, ...subscribedAs(message, idBytes(this.incoming.message))];
+    this.outlet.event([splice(message.bytes, all)]);
+  }
+
+  /** The client has gone. */
+  cancel(): void {
+    if (this.close()) this.outlet.end();
+  }
+
+  /** There is nothing more to tell of. */
+  end(): void {
+    if (!this.close()) return;
+    const meta = { [SUBSCRIPTION_KEY]: idPlaceholder, [SERVER_INFO_KEY]: this.identity };
+    const result = this.withId({ resultType: 'complete', _meta: meta });
+    this.outlet.answer(resultMessage(idBytes(this.incoming.message), result));
+  }
+
+  private close(): boolean {
+    if (this.isClosed) return false;
+    this.isClosed = true;
+    this.incoming.caller.finish(this);
+    this.ended(this);
+    return true;
+  }
+
+  /** Those of the resources whose servers tell of them. */
+  private async follow(uris: readonly string[]): Promise<string[]> {
+    const honoured: string[] = [];
+    const followed = uris.map(async (uri) => {
+      try {
+        await followOne(this.scope, this, uri);
+        honoured.push(uri);
+      } catch {
+        // Nobody tells of it: what is acknowledged says so.
+      }
+    });
+    await within(Promise.all(followed), FOLLOW_MS);
+    return uris.filter((uri) => honoured.includes(uri));
+  }
+
+  /** The id of the request as the client wrote it: a number may be larger than one of ours can be. */
+  private withId(value: object): Buffer {
+    const text = JSON.stringify(value);
+    const id = bytesAt(this.incoming.message.bytes, this.incoming.message.idSpan!).toString();
+    return Buffer.from(text.replace(JSON.stringify(idPlaceholder), () => id));
+  }
+}
+
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
+const idPlaceholder = '\u0000id\u0000';
+
+interface ListenFilter {
+  lists: string[];
+  uris: string[];
+}
+
+function readFilter({ bytes, params }: Message): ListenFilter {
+  const { notifications } = (params === undefined ? {} : JSON.parse(bytesAt(bytes, params).toString())) as {
+    notifications?: unknown;
+  };
+  if (typeof notifications !== 'object' || notifications === null || Array.isArray(notifications)) {
+    throw new SwitchboardError(
+      'invalid_params',
+      'params.notifications must be an object that says what to tell of.',
+    );
+  }
+  const wanted = notifications as Record<string, unknown>;
+  const { resourceSubscriptions: uris = [] } = wanted;
+  if (!Array.isArray(uris) || !uris.every((uri) => typeof uri === 'string')) {
+    throw new SwitchboardError(
+      'invalid_params',
+      'params.notifications.resourceSubscriptions must be a list of URIs.',
+    );
+  }
+  if (uris.length > MAX_RESOURCES) {
+    throw new SwitchboardError(
+      'invalid_params',
+      `A subscription is for ${MAX_RESOURCES} resources at the most.`,
+    );
+  }
+  return { lists: Object.values(listKeys).filter((key) => wanted[key] === true), uris: [...new Set(uris)] };
+}
+
+async function within(done: Promise<unknown>, milliseconds: number): Promise<void> {
+  let patience: NodeJS.Timeout | undefined;
+  const enough = new Promise<void>((resolve) => {
+    patience = setTimeout(resolve, milliseconds);
+  });
+  await Promise.race([done, enough]);
+  clearTimeout(patience);
+}

@@ -1,0 +1,85 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { SwitchboardError } from '../../errors.ts';
+import { bytesAt, type Message } from '../../protocol/envelope.ts';
+
+/** What a client of the modern era has to bring along when it comes back with what it was asked for. */
+export type IssuedState =
+  /** A call that waits for it. */
+  | { kind: 'held'; call: string }
+  /** The server's own state, and which replica has given it. */
+  | { kind: 'replica'; server: string; number: number; state: string };
+
+interface Sealed {
+  content: IssuedState;
+  /** The request, and whose it is. */
+  binding: string;
+  expires: number;
+}
+
+/** What all of ours begin with; those of servers pass as they are. */
+const MARK = 'sb1.';
+
+/** States that we give out: signed, for one request of one client, and not for ever. */
+export class RequestStates {
+  private readonly key = randomBytes(32);
+  private readonly lifeMs: number;
+
+  constructor(lifeMs: number) {
+    this.lifeMs = lifeMs;
+  }
+
+  issue(content: IssuedState, binding: string): string {
+    const sealed: Sealed = { content, binding, expires: Date.now() + this.lifeMs };
+    const text = Buffer.from(JSON.stringify(sealed)).toString('base64url');
+    return `${MARK}${text}.${this.signature(text)}`;
+  }
+
+  /** What the state stands for; undefined where it is none of ours. */
+  read(state: string, binding: string): IssuedState | undefined {
+    if (!state.startsWith(MARK)) return undefined;
+    const [text = '', signature = ''] = state.slice(MARK.length).split('.');
+    if (!isSame(signature, this.signature(text)) || state !== `${MARK}${text}.${signature}`) {
+      throw wrong('was not given out here, or was changed');
+    }
+    const sealed = JSON.parse(Buffer.from(text, 'base64url').toString()) as Sealed;
+    if (sealed.binding !== binding) throw wrong('belongs to another request, or to another client');
+    if (sealed.expires <= Date.now()) throw wrong('has expired');
+    return sealed.content;
+  }
+
+  private signature(text: string): string {
+    return createHmac('sha256', this.key).update(text).digest('base64url');
+  }
+}
+
+export function wrong(how: string): SwitchboardError {
+  return new SwitchboardError(
+    'invalid_params',
+    `params.requestState ${how}: send the request anew without it.`,
+  );
+}
+
+/** What a state is bound to: who asks, where, and for what. What is added when a client comes back is left out. */
+export function bindingOf(
+  client: string,
+  project: string | undefined,
+  { bytes, method, params }: Message,
+): string {
+  const { _meta, inputResponses, requestState, ...asked } =
+    params === undefined ? {} : (JSON.parse(bytesAt(bytes, params).toString()) as Record<string, unknown>);
+  const text = JSON.stringify([client, project ?? null, method, sorted(asked)]);
+  return createHash('sha256').update(text).digest('base64url');
+}
+
+/** A client may write the same object with its keys in another order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
+}
+
+function isSame(one: string, other: string): boolean {
+  const [a, b] = [Buffer.from(one), Buffer.from(other)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}

@@ -1,0 +1,144 @@
+import { SwitchboardError } from '../../errors.ts';
+import type { Message } from '../../protocol/envelope.ts';
+import type { Identity } from '../../upstreams/handshake.ts';
+import { call, callModernTask } from '../call.ts';
+import type { Incoming, Outlet } from '../caller.ts';
+import { chooseScope } from '../choose-scope.ts';
+import type { CallDesk } from '../client-call.ts';
+import { hold } from '../hold.ts';
+import { list } from '../lists.ts';
+import type { Scope, Scopes } from '../scope.ts';
+import { ClientNames } from './client-names.ts';
+import { discover } from './discover.ts';
+import { type KnownClient, KnownClients } from './known-clients.ts';
+import { Listener } from './listener.ts';
+import { StatelessCaller } from './stateless-caller.ts';
+import { requireTasks } from './tasks.ts';
+
+export interface StatelessSettings {
+  identity: Identity;
+  maxSessions: number;
+  sessionIdleMs: number;
+}
+
+interface StatelessEvents {
+  /** A client wants servers to be as loud as this. Settles when they know. */
+  louder(scope: Scope, level: string): Promise<void> | undefined;
+  /** What a client, or a subscription of it, has at servers ends. */
+  release(client: object): void;
+}
+
+/** How a request came. */
+export interface Circumstances extends Pick<Incoming, 'prefer' | 'projects' | 'headers'> {
+  /** As whom its client says that it comes again. */
+  session: string | undefined;
+}
+
+/** Requests of the modern era: each stands for itself. What lasts is only what they subscribe to. */
+export class StatelessGateway {
+  private readonly scopes: Scopes;
+  private readonly desk: CallDesk;
+  private readonly settings: StatelessSettings;
+  private readonly events: StatelessEvents;
+  private readonly names = new ClientNames();
+  private readonly known: KnownClients;
+  private readonly callers = new Set<StatelessCaller>();
+  readonly listeners = new Set<Listener>();
+
+  constructor(scopes: Scopes, desk: CallDesk, settings: StatelessSettings, events: StatelessEvents) {
+    this.scopes = scopes;
+    this.desk = desk;
+    this.settings = settings;
+    this.events = events;
+    const { maxSessions, sessionIdleMs } = settings;
+    this.known = new KnownClients(maxSessions, sessionIdleMs, (client) => events.release(client));
+  }
+
+  /** How many clients are there, as far as one can know. */
+  get clientCount(): number {
+    return this.callers.size + this.known.size;
+  }
+
+  /** A request of a client, of which nothing is known but what it says. Fails where it cannot be understood. */
+  receive(message: Message, outlet: Outlet, { session, ...how }: Circumstances): StatelessCaller {
+    const known: KnownClient | undefined = session === undefined ? undefined : this.known.get(session);
+    const caller = new StatelessCaller(message, this.names.of(message), known, this.callers);
+    this.dispatch({ caller, message, outlet, ...how });
+    return caller;
+  }
+
+  sweep(now: number): void {
+    this.known.sweep(now);
+    for (const caller of this.callers) caller.keepAlive();
+  }
+
+  /** A project is gone, and with it everything that could be told of. */
+  endScope(scope: Scope): void {
+    for (const listener of [...this.listeners]) if (listener.scope === scope) listener.end();
+  }
+
+  close(): void {
+    for (const listener of [...this.listeners]) listener.end();
+    for (const caller of [...this.callers]) caller.leave();
+    this.known.close();
+  }
+
+  private dispatch(incoming: Incoming<StatelessCaller>): void {
+    const { caller, message, projects } = incoming;
+    const scope = chooseScope(this.scopes, this.scopes.all, projects, message);
+    switch (message.method) {
+      case 'tools/call':
+      case 'prompts/get':
+      case 'resources/read':
+      case 'completion/complete':
+        this.whenLoud(scope, incoming, () => call(scope, incoming, this.desk));
+        return;
+      case 'tasks/get':
+      case 'tasks/update':
+      case 'tasks/cancel':
+        requireTasks(caller.facts.capabilities);
+        callModernTask(scope, incoming, this.desk);
+        return;
+      case 'tools/list':
+      case 'resources/list':
+      case 'resources/templates/list':
+      case 'prompts/list':
+        list(scope, incoming);
+        return;
+      case 'server/discover':
+        discover(scope, incoming, this.settings.identity);
+        return;
+      case 'subscriptions/listen':
+        this.listen(scope, incoming);
+        return;
+      default:
+        throw new SwitchboardError('method_not_found', `Unknown method: ${message.method}`);
+    }
+  }
+
+  private whenLoud(scope: Scope, incoming: Incoming<StatelessCaller>, goOn: () => void): void {
+    const level = incoming.caller.wantedLogLevel;
+    const told = level === undefined ? undefined : this.events.louder(scope, level);
+    if (told === undefined) goOn();
+    else hold(incoming, told, goOn);
+  }
+
+  private listen(scope: Scope, incoming: Incoming<StatelessCaller>): void {
+    if (this.listeners.size >= this.settings.maxSessions) {
+      const why = `All ${this.settings.maxSessions} subscriptions are in use (setting maxSessions).`;
+      throw new SwitchboardError('too_many_sessions', why);
+    }
+    const listener = new Listener(scope, incoming, this.settings.identity, (ended) => {
+      this.listeners.delete(ended);
+      this.events.release(ended);
+    });
+    const discovered = scope.listable();
+    const begin = () => {
+      if (!incoming.caller.begin(listener)) return;
+      this.listeners.add(listener);
+      listener.begin().catch(() => listener.end());
+    };
+    if (discovered === undefined) begin();
+    else hold(incoming, discovered, begin);
+  }
+}

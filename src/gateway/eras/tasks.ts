@@ -1,0 +1,50 @@
+import { SwitchboardError } from '../../errors.ts';
+import type { ServerFacts } from '../../upstreams/handshake.ts';
+
+/** A task of the modern era: which replica does it, and that one's own id of it. */
+export interface TaskAddress {
+  /** The place of its group in the catalog. */
+  place: string;
+  server: string;
+  number: number;
+  own: string;
+}
+
+const EXTENSION = 'io.modelcontextprotocol/tasks';
+const MARK = 'sb-task.';
+
+/** The id under which clients know a task: nothing else has to be remembered of it. */
+export function publicTaskId({ place, server, number, own }: TaskAddress): string {
+  return MARK + Buffer.from(JSON.stringify([place, server, number, own])).toString('base64url');
+}
+
+/** Undefined where the id is none of ours. */
+export function taskOf(id: string): TaskAddress | undefined {
+  if (!id.startsWith(MARK)) return undefined;
+  try {
+    const parts = JSON.parse(Buffer.from(id.slice(MARK.length), 'base64url').toString()) as unknown[];
+    const [place, server, number, own] = parts as [string, string, number, string];
+    const address = { place, server, number, own };
+    return publicTaskId(address) === id ? address : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a server, or a client, knows tasks of the modern era. */
+export function knowsTasks(capabilities: ServerFacts['capabilities'] | undefined): boolean {
+  const { extensions } = capabilities ?? {};
+  return typeof extensions === 'object' && extensions !== null && EXTENSION in extensions;
+}
+
+/** Only a client that says with the request that it knows tasks may ask for one. */
+export function requireTasks(capabilities: Record<string, unknown>): void {
+  if (knowsTasks(capabilities)) return;
+  throw new SwitchboardError(
+    'missing_capability',
+    `The request needs a client with the extension ${EXTENSION}.`,
+    {
+      data: { requiredCapabilities: { extensions: { [EXTENSION]: {} } } },
+    },
+  );
+}

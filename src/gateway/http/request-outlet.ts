@@ -1,0 +1,73 @@
+import type { ServerResponse } from 'node:http';
+import type { Chunks } from '../../protocol/jsonrpc.ts';
+import { sseMessage } from '../../protocol/sse.ts';
+import type { Outlet } from '../caller.ts';
+import { openEventStream, writeEvent, writeKeepAlive } from './event-stream.ts';
+import { type PostTerms, writeJson } from './post-outlet.ts';
+
+/** Errors that are told by the status of the answer too; all others are answers like any other. */
+const statusOfCode: Record<number, number> = {
+  [-32700]: 400,
+  [-32600]: 400,
+  [-32601]: 404,
+  [-32020]: 400,
+  [-32021]: 400,
+  [-32022]: 400,
+};
+
+/** The answer to one request of the modern era: JSON, or events where something has to be said before it or it takes long. */
+export class RequestOutlet implements Outlet {
+  readonly isBatch = false;
+  private readonly response: ServerResponse;
+  private readonly terms: PostTerms;
+  private isStream = false;
+  private isOver = false;
+  private keptWaiting = false;
+
+  constructor(response: ServerResponse, terms: PostTerms) {
+    this.response = response;
+    this.terms = terms;
+  }
+
+  event(message: Chunks): void {
+    if (this.isOver || !this.becomeStream()) return;
+    writeEvent(this.response, sseMessage(message, undefined));
+  }
+
+  answer(message: Chunks, errorCode?: number): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    const status = errorCode === undefined ? 200 : (statusOfCode[errorCode] ?? 200);
+    if (!this.isStream && !(this.terms.prefersEvents && status === 200)) {
+      writeJson(this.response, message, this.terms.headers, status);
+      return;
+    }
+    this.isOver = false;
+    this.event(message);
+    this.end();
+  }
+
+  end(): void {
+    this.isOver = true;
+    this.response.end();
+  }
+
+  pause(): void {}
+
+  /** The second time, the answer becomes a stream, so that nothing in between gives up on the connection. */
+  keepAlive(): void {
+    if (this.isOver) return;
+    if (this.isStream) writeKeepAlive(this.response);
+    else if (this.keptWaiting) this.becomeStream();
+    this.keptWaiting = true;
+  }
+
+  /** False when the client takes no streams. */
+  private becomeStream(): boolean {
+    if (this.isStream) return true;
+    if (!this.terms.acceptsEvents) return false;
+    this.isStream = true;
+    openEventStream(this.response, this.terms.headers);
+    return true;
+  }
+}

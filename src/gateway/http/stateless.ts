@@ -1,0 +1,91 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
+import { idBytes, type Message } from '../../protocol/envelope.ts';
+import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
+import { isDescribed } from '../../protocol/self-description.ts';
+import { namesModernEra } from '../../protocol/versions.ts';
+import type { Incoming } from '../caller.ts';
+import { checkHeaders, mismatch } from '../eras/header-checks.ts';
+import { checkDescription, checkVersion } from '../eras/stateless-caller.ts';
+import type { StatelessGateway } from '../eras/stateless-gateway.ts';
+import { type PostTerms, writeJson } from './post-outlet.ts';
+import { preferOf } from './prefer.ts';
+import { RequestOutlet } from './request-outlet.ts';
+
+/** The program on the other side of stdin and stdout says so: what comes from there has no headers. */
+const BRIDGE = 'stdio';
+
+/** Whether a message is of the modern era: it says so itself, or its header does. */
+export function isModern({ headers }: IncomingMessage, message: Message): boolean {
+  return isDescribed(message) || namesModernEra(headers['mcp-protocol-version']);
+}
+
+/** Whether a request without a message is: there are none in the modern era. */
+export function isModernByHeader({ headers }: IncomingMessage): boolean {
+  return namesModernEra(headers['mcp-protocol-version']);
+}
+
+/** One message of the modern era, and the answer to it. */
+export function receiveModern(
+  gateway: StatelessGateway,
+  request: IncomingMessage,
+  response: ServerResponse,
+  message: Message,
+  terms: PostTerms,
+  projects: Incoming['projects'],
+): void {
+  if (message.kind !== 'request') {
+    receiveOther(response, message);
+    return;
+  }
+  try {
+    const headers = checkedHeaders(request, message);
+    const outlet = new RequestOutlet(response, terms);
+    const session = sessionOf(request);
+    const how = { prefer: preferOf(request), projects, headers, session };
+    const caller = gateway.receive(message, outlet, how);
+    // Whoever closes the connection before the answer has cancelled.
+    if (!response.writableEnded) response.on('close', () => caller.leave());
+  } catch (thrown) {
+    const error = asSwitchboardError(thrown);
+    const rpc = toRpcError(error, 'modern');
+    writeJson(response, [errorMessage(idBytes(message), rpc)], {}, error.kind.http);
+  }
+}
+
+/** In this era clients only ask: a notification is taken note of, an answer belongs to nothing. */
+function receiveOther(response: ServerResponse, { kind }: Message): void {
+  if (kind !== 'notification')
+    throw new SwitchboardError(
+      'invalid_request',
+      'Servers of this protocol version ask for nothing: this answers nothing.',
+    );
+  response.writeHead(202).end();
+}
+
+/** The headers of the request, where they are to say what it says. */
+function checkedHeaders(
+  { headers }: IncomingMessage,
+  message: Message,
+): IncomingMessage['headers'] | undefined {
+  if (message.method === 'initialize' && !isDescribed(message))
+    throw mismatch(
+      'initialize belongs to older protocol versions than the header mcp-protocol-version names',
+    );
+  const version = checkDescription(message);
+  const named = headers['mcp-protocol-version'];
+  const isBridged = headers['x-switchboard-channel'] === BRIDGE;
+  if (named !== undefined && named !== version && !isBridged) {
+    throw mismatch(`the header mcp-protocol-version says "${String(named)}", the message "${version}"`);
+  }
+  checkVersion(version);
+  if (isBridged) return undefined;
+  checkHeaders(headers, version, message);
+  return headers;
+}
+
+/** As whom the client says that it comes again. */
+function sessionOf({ headers }: IncomingMessage): string | undefined {
+  const session = headers['x-switchboard-session'];
+  return session === undefined ? undefined : String(session);
+}

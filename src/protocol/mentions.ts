@@ -1,0 +1,14 @@
+import type { Chunks } from './jsonrpc.ts';
+
+/** Whether a word stands anywhere in a message, be it split over its chunks. */
+export function mentions(chunks: Chunks, word: string): boolean {
+  let tail: Buffer = Buffer.alloc(0);
+  return chunks.some((chunk) => {
+    if (chunk.indexOf(word, 0, 'latin1') !== -1) return true;
+    if (chunks.length === 1) return false;
+    const seam = Buffer.concat([tail, chunk.subarray(0, word.length - 1)]);
+    if (tail.length > 0 && seam.indexOf(word, 0, 'latin1') !== -1) return true;
+    tail = (chunk.length < word.length ? Buffer.concat([tail, chunk]) : chunk).subarray(1 - word.length);
+    return false;
+  });
+}

@@ -1,0 +1,30 @@
+import type { RpcMessage } from '../helpers/raw-http.ts';
+import type { Peer, ToolResult } from './peer.ts';
+
+/** The texts in a tool's result, one after the other. */
+export function textOf({ content }: ToolResult): string {
+  return content.map(({ text = '' }) => text).join('\n');
+}
+
+/** The error with which a request is refused, as it came: the SDKs make other ones of some. */
+export async function refusalOf(
+  peer: Peer,
+  request: Promise<unknown>,
+): Promise<NonNullable<RpcMessage['error']>> {
+  const isRefused = await request.then(
+    () => false,
+    () => true,
+  );
+  const refusal = peer.received.items.findLast(({ error }) => error !== undefined)?.error;
+  if (!isRefused || refusal === undefined) throw new Error('the request was not refused');
+  return refusal;
+}
+
+export function isOf(method: string) {
+  return (message: RpcMessage) => message.method === method;
+}
+
+/** What so far came under this method, in its order. */
+export function paramsOf(peer: Peer, method: string): Record<string, unknown>[] {
+  return peer.received.items.filter(isOf(method)).map(({ params = {} }) => params);
+}

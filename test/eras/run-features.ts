@@ -1,0 +1,17 @@
+import { afterAll, beforeAll, it } from 'vitest';
+import { features } from './features.ts';
+import type { Era } from './peer.ts';
+import type { Scene } from './scene.ts';
+
+/** A test for each feature, all in one scene. */
+export function runFeatures(clients: Era, open: () => Promise<Scene>): void {
+  let scene: Scene;
+  beforeAll(async () => {
+    scene = await open();
+  });
+  afterAll(() => scene?.[Symbol.asyncDispose]());
+
+  for (const { name, only = clients, run } of features) {
+    if (only === clients) it(name, () => run(scene));
+  }
+}

@@ -1,0 +1,56 @@
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+import { connectPeer } from './clients.ts';
+import type { Answers, Era, Peer, Target } from './peer.ts';
+import { type ServerTransport, startServer } from './servers.ts';
+
+/** Clients of one era, and the server that they reach, directly or through Switchboard. */
+export interface Scene extends AsyncDisposable {
+  clients: Era;
+  connect(answers?: Answers): Promise<Peer>;
+  /** How clients call what the server itself calls so. */
+  uri(own: string): string;
+  /** The first time that the server reports this of the call with this key. */
+  serverSees(saw: string, key: string): Promise<unknown>;
+}
+
+export interface Cell {
+  client: Era;
+  server: Era;
+  transport: ServerTransport;
+}
+
+const serverName = 'eras';
+
+export function openDirectScene(cell: Cell): Promise<Scene> {
+  return openScene(cell, async (target) => ({ target, uri: (own) => own }));
+}
+
+export function openSwitchboardScene(cell: Cell): Promise<Scene> {
+  return openScene(cell, async (target, disposal) => {
+    const config = {
+      mcpServers: { [serverName]: target },
+      switchboard: { discoveryWaitMs: 60_000 },
+    };
+    const { url } = disposal.use(await startSwitchboard(config));
+    return { target: { url }, uri: (own) => `resource://${serverName}/${own}` };
+  });
+}
+
+async function openScene(
+  { client, server, transport }: Cell,
+  reach: (server: Target, disposal: AsyncDisposableStack) => Promise<{ target: Target; uri: Scene['uri'] }>,
+): Promise<Scene> {
+  await using opening = new AsyncDisposableStack();
+  const witness = opening.use(await Witness.open());
+  const started = opening.use(await startServer(server, transport, witness.env(serverName)));
+  const { target, uri } = await reach(started.target, opening);
+  const whole = opening.move();
+  return {
+    clients: client,
+    connect: (answers) => connectPeer(client, target, answers),
+    uri,
+    serverSees: (saw, key) => witness.sees(serverName, saw, (sighting) => sighting.key === key),
+    [Symbol.asyncDispose]: () => whole.disposeAsync(),
+  };
+}

@@ -1,0 +1,34 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fixtureServer } from '../helpers/servers.ts';
+import type { Era, Target } from './peer.ts';
+
+export type ServerTransport = 'stdio' | 'http';
+
+interface ReachableServer extends AsyncDisposable {
+  target: Target;
+}
+
+/** A fixture server of this era: over HTTP it runs, over stdio it is started by whoever connects. */
+export async function startServer(
+  era: Era,
+  transport: ServerTransport,
+  env: Record<string, string>,
+): Promise<ReachableServer> {
+  const program = fixtureServer(`eras/${era}`, env);
+  if (transport === 'stdio') return { target: program, async [Symbol.asyncDispose]() {} };
+  const child = spawn(program.command, [...program.args, '--http'], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exited = once(child, 'exit');
+  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+  return {
+    target: JSON.parse(line) as { url: string },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
