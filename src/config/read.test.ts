@@ -136,6 +136,8 @@ describe('the settings of a configuration', () => {
       maxMessageBytes: 67_108_864,
       maxSessions: 10_000,
       sessionIdleMs: 1_800_000,
+      maxHeldCalls: 1_000,
+      inputWaitMs: 300_000,
       keepAliveMs: 5_000,
       queueLimit: 1_000,
       onStartFailure: 'continue',

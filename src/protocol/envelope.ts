@@ -43,7 +43,7 @@ export interface Message {
   /** `params.inputResponses` and `params.requestState`: what the sender was asked for by the answer to an earlier request. */
   inputResponses: Span | undefined;
   requestState: Routed | undefined;
-  /** `params._meta`. */
+  /** `params._meta`, whatever it is. */
   meta: Span | undefined;
   /** What `params._meta` says under the protocol's own keys. */
   claims: Claims | undefined;
@@ -169,7 +169,6 @@ class EnvelopeReader {
   private progressToken: Span | undefined;
   private inputResponses: Span | undefined;
   private requestState: Span | undefined;
-  private hasMeta = false;
   private metaSpan: Span | undefined;
   private claims: Claims | undefined;
   private wantedProgress: Span | undefined;
@@ -260,8 +259,7 @@ class EnvelopeReader {
         this.requestState = this.once(this.requestState);
         return;
       case '_meta':
-        if (this.hasMeta) this.ambiguous = true;
-        this.hasMeta = true;
+        if (this.metaSpan !== undefined) this.ambiguous = true;
         this.meta();
         return;
       default:
@@ -272,7 +270,7 @@ class EnvelopeReader {
   private meta(): void {
     const { scanner } = this;
     if (scanner.peek() !== 0x7b) {
-      scanner.skip(1);
+      this.metaSpan = scanner.span();
       return;
     }
     const start = scanner.at;
@@ -355,9 +353,6 @@ class EnvelopeReader {
     }
     const id = this.id === undefined ? undefined : idValue(bytes, this.id);
     const kind = this.kind(id);
-    if (kind === 'request' && this.hasMeta && this.metaSpan === undefined) {
-      throw new SwitchboardError('invalid_request', 'The _meta in params is an object.');
-    }
     return {
       bytes,
       kind,

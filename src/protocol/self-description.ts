@@ -1,4 +1,5 @@
 import type { Claims, Message } from './envelope.ts';
+import type { Span } from './json-scanner.ts';
 import { withMembers, withoutMembers } from './members.ts';
 import type { Edit } from './splice.ts';
 import { modernVersion } from './versions.ts';
@@ -37,7 +38,7 @@ export function isDescribed({ claims }: Message): boolean {
 
 /** The edit that makes a request of the legacy era one of the modern era. */
 export function describe({ bytes, meta, params }: Message, members: Buffer): Edit {
-  if (meta !== undefined) return withMembers(bytes, meta.start, members);
+  if (meta !== undefined) return withMeta(bytes, meta, members);
   const wrapped = Buffer.concat([Buffer.from('"_meta":{'), members, Buffer.from('}')]);
   if (params === undefined) {
     const end = bytes.lastIndexOf('}');
@@ -60,9 +61,15 @@ export function subscribedAs({ bytes, meta, claims, params }: Message, id: Buffe
   }
   if (id === undefined) return [];
   const member = Buffer.concat([Buffer.from(`"${SUBSCRIPTION_KEY}":`), id]);
-  if (meta !== undefined) return [withMembers(bytes, meta.start, member)];
+  if (meta !== undefined) return [withMeta(bytes, meta, member)];
   const wrapped = Buffer.concat([Buffer.from('"_meta":{'), member, Buffer.from('}')]);
   return params === undefined ? [] : [withMembers(bytes, params.start, wrapped)];
+}
+
+/** What is no object cannot stay: it says nothing that anybody could read. */
+function withMeta(bytes: Buffer, meta: Span, members: Buffer): Edit {
+  if (bytes[meta.start] === 0x7b) return withMembers(bytes, meta.start, members);
+  return { ...meta, bytes: Buffer.concat([Buffer.from('{'), members, Buffer.from('}')]) };
 }
 
 function withoutSubscription({ subscriptionId: _, ...claims }: Claims) {
