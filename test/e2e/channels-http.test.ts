@@ -182,8 +182,9 @@ describe('a server over streamable HTTP', () => {
   it('gets the configured headers, and the version once it is agreed', async () => {
     const seen = peer.seenBy('plain');
     expect(seen.map(({ headers }) => headers.authorization)).toEqual(seen.map(() => 'Bearer secret'));
-    const [first, ...rest] = seen;
-    expect(first?.headers['mcp-protocol-version']).toBeUndefined();
+    const [question, greeting, ...rest] = seen;
+    expect(question?.headers['mcp-protocol-version']).toBe('2026-07-28');
+    expect(greeting?.headers['mcp-protocol-version']).toBeUndefined();
     expect(rest.map(({ headers }) => headers['mcp-protocol-version'])).toEqual(rest.map(() => '2025-11-25'));
   });
 

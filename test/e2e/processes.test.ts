@@ -29,8 +29,9 @@ describe('servers that are started together', () => {
 
   it.each(['recipes', 'fetch'])('%s is spawned and finishes the handshake [M1]', async (name) => {
     await switchboard.event(isReady(name));
-    const handshake = await witness.severalOf(name, 'message', 2);
-    expect(handshake.map(({ method }) => method)).toEqual(['initialize', 'notifications/initialized']);
+    const handshake = await witness.severalOf(name, 'message', 3);
+    const methods = ['server/discover', 'initialize', 'notifications/initialized'];
+    expect(handshake.map(({ method }) => method)).toEqual(methods);
   });
 
   it('each have a process of their own and count requests on their own [M2]', async () => {
@@ -44,9 +45,9 @@ describe('servers that are started together', () => {
       return requests.map(({ id }) => id);
     };
     const counted = (length: number) => Array.from({ length }, (_, index) => index + 1);
-    // The handshake and the list of tools come first.
-    expect(await requestIds('recipes', 2 + 3)).toEqual(counted(2 + 3));
-    expect(await requestIds('fetch', 2 + 1)).toEqual(counted(2 + 1));
+    // The two of the handshake and the list of tools come first.
+    expect(await requestIds('recipes', 3 + 3)).toEqual(counted(3 + 3));
+    expect(await requestIds('fetch', 3 + 1)).toEqual(counted(3 + 1));
 
     const { pid } = await witness.sees('recipes', 'start');
     expect((await witness.sees('fetch', 'start')).pid).not.toBe(pid);
