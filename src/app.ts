@@ -187,7 +187,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         version: self.version,
         database: storage?.status ?? noStorage,
         records: { queued: stored?.recorder.queued ?? 0, dropped: stored?.recorder.dropped ?? 0 },
-        sessions: gateway.sessionCount,
+        sessions: gateway.clientCount,
       })),
       (thrown) => events.warned(`internal error: ${(thrown as Error)?.stack ?? thrown}`),
     );

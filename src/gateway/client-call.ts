@@ -21,7 +21,7 @@ import type { Replica } from '../upstreams/replica.ts';
 import type { Call, Upstream } from '../upstreams/upstream.ts';
 import { clientGone, mayAsk } from './ask.ts';
 import type { Caller, Incoming, InFlight, Outlet } from './caller.ts';
-import { type Answer, errorOf, toLegacy, toModern } from './eras/answers.ts';
+import { type Answer, errorOf, toLegacy, toModern, withResultType } from './eras/answers.ts';
 import { ClientRound } from './eras/client-round.ts';
 import type { HeldCalls, Holdable } from './eras/held-calls.ts';
 import { inputIn, inputMembers, inputRequired, mayAskInput, type WantedInput } from './eras/input.ts';
@@ -343,7 +343,7 @@ export class ClientCall implements Recipient, InFlight, Holdable {
 
   private inClientsEra(answer: Answer): Answer {
     const { era, facts } = this.caller;
-    if (this.serverEra === era) return answer;
+    if (this.serverEra === era) return era === 'modern' ? withResultType(answer) : answer;
     const { method } = this.message;
     return era === 'modern' ? toModern(method, answer, facts.capabilities) : toLegacy(method, answer);
   }

@@ -26,8 +26,8 @@ export interface Follower {
   /** By the URI that the client gave, and the project where a request named one. */
   readonly followed: Map<string, Followed>;
   readonly isClosed: boolean;
-  /** A list has changed: the method of the notification that says so. */
-  announce(method: string): void;
+  /** A list has changed: the notification that says so, and its method. */
+  announce(method: string, notification: Buffer): void;
   /** Something that a server says, with what has to change in it. */
   tell(message: Message, edits: Edit[]): void;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ListName } from '../catalog/catalog.ts';
 import { SwitchboardError } from '../errors.ts';
 import { bytesAt, idBytes, idValue, type Message } from '../protocol/envelope.ts';
-import { bytesOf, emptyResult, resultMessage } from '../protocol/jsonrpc.ts';
+import { bytesOf, emptyResult, notificationMessage, resultMessage } from '../protocol/jsonrpc.ts';
 import type { Connection, Word } from '../upstreams/connection.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Identity } from '../upstreams/handshake.ts';
@@ -10,34 +10,26 @@ import type { Replica } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import type { Client, Upstream } from '../upstreams/upstream.ts';
-import {
-  type Addressee,
-  answerAsk,
-  ask,
-  cancelAsk,
-  declineAsks,
-  declineUnclear,
-  progressOfAsk,
-  rootsChanged,
-  withdrawAsks,
-} from './ask.ts';
+import { answerAsk, declineAsks, progressOfAsk, rootsChanged, withdrawAsks } from './ask.ts';
 import { call, callTask } from './call.ts';
 import type { Incoming } from './caller.ts';
 import { chooseScope } from './choose-scope.ts';
-import { type CallDesk, type ClientCall, clientCallOf } from './client-call.ts';
+import type { CallDesk } from './client-call.ts';
 import { HeldCalls } from './eras/held-calls.ts';
+import { Listener } from './eras/listener.ts';
 import { RequestStates } from './eras/request-state.ts';
 import { StatelessGateway } from './eras/stateless-gateway.ts';
-import { follow, followAgain, followElsewhere, followRegrouped, passUpdate } from './follow.ts';
+import { follow, followAgain, followElsewhere, followRegrouped } from './follow.ts';
 import type { Follower } from './follower.ts';
 import { initializeResult, readInitialize } from './initialize.ts';
 import { list } from './lists.ts';
-import { mostTalkative, readLevel } from './logging.ts';
+import { LogLevels } from './log-levels.ts';
+import { readLevel } from './logging.ts';
 import type { CallRecorder } from './records.ts';
 import { refuse } from './refuse.ts';
 import type { Scope, Scopes } from './scope.ts';
+import { ServerWords } from './server-words.ts';
 import { type ClientStream, Session } from './session.ts';
-import { passTaskProgress, passTaskStatus } from './tasks.ts';
 
 export interface GatewaySettings {
   identity: Identity;
@@ -62,8 +54,8 @@ export class Gateway {
   private readonly desk: CallDesk;
   private readonly settings: GatewaySettings;
   private readonly sessions = new Map<string, Session>();
-  /** The loudest that clients of the modern era have wanted each server to be. */
-  private readonly loudest = new WeakMap<Server, string>();
+  private readonly words: ServerWords;
+  private readonly logLevels: LogLevels;
   /** Clients of the modern era. */
   readonly stateless: StatelessGateway;
   private readonly sweeper: NodeJS.Timeout;
@@ -74,8 +66,10 @@ export class Gateway {
     const held = new HeldCalls(maxHeldCalls, inputWaitMs);
     this.desk = { recorder, held, states: new RequestStates(inputWaitMs), inputWaitMs };
     this.settings = settings;
+    this.words = new ServerWords(this.sessions, held);
+    this.logLevels = new LogLevels((server) => this.words.viewers(server));
     this.stateless = new StatelessGateway(scopes, this.desk, settings, {
-      louder: (scope, level) => this.louder(scope, level),
+      louder: (scope, level) => this.logLevels.louder(scope, level),
       release: (client) => this.release(client),
     });
     this.sweeper = setInterval(() => this.sweep(Date.now()), settings.keepAliveMs);
@@ -91,10 +85,6 @@ export class Gateway {
     if (projects?.some(isElsewhere)) return undefined;
     session.lastSeen = Date.now();
     return session;
-  }
-
-  get sessionCount(): number {
-    return this.sessions.size;
   }
 
   /** How many clients are there, as far as one can know. */
@@ -121,7 +111,7 @@ export class Gateway {
     if (!this.sessions.delete(session.id)) return;
     declineAsks(session.close());
     this.release(session);
-    if (session.logLevel !== undefined) this.passLogLevel(session);
+    if (session.logLevel !== undefined) this.logLevels.changed(session);
   }
 
   /** One message of a client. Requests are answered through the outlet, in time. */
@@ -146,7 +136,10 @@ export class Gateway {
   /** Tells every client of this scope, once for each kind of list. */
   announce(scope: Scope, lists: readonly ListName[]): void {
     for (const method of new Set(lists.map((name) => changedNotifications[name]))) {
-      for (const follower of this.followers()) if (follower.scope === scope) follower.announce(method);
+      const notification = notificationMessage(method);
+      for (const follower of this.followers()) {
+        if (follower.scope === scope) follower.announce(method, notification);
+      }
     }
   }
 
@@ -164,9 +157,10 @@ export class Gateway {
   /** What clients have asked of a server is asked on its new connection too. */
   connected(server: Server, replica: Replica, connection: Connection): void {
     const { owner } = connection;
-    connection.setLogLevel(owner instanceof Session ? owner.logLevel : this.logLevelFor(server));
+    void this.logLevels.tell(server, connection);
     const group = this.groupOf(server);
-    if (owner instanceof Session) followAgain(server, group, replica, connection, [owner]);
+    if (owner instanceof Session || owner instanceof Listener)
+      followAgain(server, group, replica, connection, [owner]);
     else if (!replica.isolates) followAgain(server, group, replica, connection, this.followers());
   }
 
@@ -185,33 +179,12 @@ export class Gateway {
 
   /** A server says something by itself. */
   notified(server: Server, replica: Replica, word: Word): void {
-    switch (word.message.method) {
-      case 'notifications/resources/updated':
-        passUpdate(replica, word.connection, word.message);
-        return;
-      case 'notifications/cancelled':
-        cancelAsk(word.upstream, word.message, this.sessions.values());
-        this.withdrawn(word);
-        return;
-      case 'notifications/tasks/status':
-        passTaskStatus(replica, word.message, this.sessions.values());
-        return;
-      case 'notifications/progress':
-        passTaskProgress(word.upstream, word.message, this.sessions.values());
-        return;
-      default:
-        this.passNotification(server, word);
-    }
+    this.words.notified(server, replica, word);
   }
 
   /** A server asks something. */
   asked(server: Server, word: Word): void {
-    const { message, upstream } = word;
-    const meant = this.meantCall(word);
-    const addressee = this.addressee(server, word);
-    if (meant?.caller.era === 'modern') meant.ask(message, upstream);
-    else if (addressee !== undefined) ask(message, upstream, addressee);
-    else declineUnclear(message, upstream, server.name);
+    this.words.asked(server, word);
   }
 
   close(): void {
@@ -248,7 +221,7 @@ export class Gateway {
         return;
       case 'logging/setLevel':
         session.logLevel = readLevel(message);
-        this.passLogLevel(session);
+        this.logLevels.changed(session);
         outlet.answer(resultMessage(idBytes(message), emptyResult));
         return;
       case 'ping':
@@ -276,56 +249,6 @@ export class Gateway {
     }
   }
 
-  /** Log lines and the rest: to the client they belong to; to all where they can be about none; never to a wrong one. */
-  private passNotification(server: Server, word: Word): void {
-    const { message, connection, upstream } = word;
-    const isLog = message.method === 'notifications/message';
-    const meant = this.meantCall(word);
-    if (meant !== undefined) {
-      if (!isLog || meant.caller.wantsLog(message)) meant.outlet.event([message.bytes]);
-      return;
-    }
-    const addressee = this.addressee(server, word);
-    if (addressee !== undefined) {
-      if (!isLog || addressee.session.wantsLog(message)) addressee.session.stream.send([message.bytes]);
-    } else if (connection.owner === undefined && upstream.audience().kind === 'everybody') {
-      for (const session of this.viewers(server)) {
-        if (!isLog || session.wantsLog(message)) session.stream.send([message.bytes]);
-      }
-    } else {
-      server.log.add(message.bytes.toString());
-    }
-  }
-
-  /** The call that a server's word is meant for, where only one can be. */
-  private meantCall({ upstream, call: tied }: Word): ClientCall | undefined {
-    const found = clientCallOf(tied);
-    if (found !== undefined) return found;
-    const audience = upstream.audience();
-    return audience.kind === 'call' ? clientCallOf(audience.call) : undefined;
-  }
-
-  /** The client of the legacy era that a server's word is meant for, where only one can be. */
-  private addressee(server: Server, word: Word): Addressee | undefined {
-    const meant = this.meantCall(word);
-    if (meant !== undefined) {
-      return meant.caller instanceof Session ? { session: meant.caller, outlet: meant.outlet } : undefined;
-    }
-    const { connection, upstream } = word;
-    const audience = upstream.audience();
-    if (connection.owner !== undefined) return this.standing(connection.owner);
-    if (audience.kind === 'client') return this.standing(audience.client);
-    if (audience.kind !== 'everybody') return undefined;
-    const [only, another] = this.viewers(server);
-    return another === undefined ? this.standing(only) : undefined;
-  }
-
-  /** A server takes a question back that a client of the modern era was asked. */
-  private withdrawn({ upstream, message }: Word): void {
-    if (message.requestId === undefined) return;
-    this.desk.held.withdraw(upstream, bytesAt(message.bytes, message.requestId));
-  }
-
   /** Everybody who is told of changes. */
   private *followers(): Generator<Follower> {
     yield* this.sessions.values();
@@ -336,54 +259,16 @@ export class Gateway {
     for (const server of this.scopes.all.servers()) server.release(client);
   }
 
-  /** The clients that may know of a server. */
-  private viewers(server: Server): Session[] {
-    return [...this.sessions.values()].filter(({ scope }) => scope.shows(server.project));
-  }
-
   private groupOf(server: Server): Group | undefined {
     return this.scopes.of(server.project.id)?.project?.servers.group(server.group);
   }
 
-  private logLevelFor(server: Server): string | undefined {
-    const wanted = this.viewers(server).map(({ logLevel }) => logLevel);
-    return mostTalkative([this.loudest.get(server), ...wanted]);
-  }
-
-  private standing(client: Client | undefined): Addressee | undefined {
-    return client instanceof Session && !client.isClosed ? { session: client, outlet: undefined } : undefined;
-  }
-
-  private passLogLevel(session: Session): void {
-    for (const server of session.scope.servers()) {
-      const shared = this.logLevelFor(server);
-      for (const connection of connectionsOf(server, session)) {
-        connection.setLogLevel(connection.owner === undefined ? shared : session.logLevel);
-      }
-    }
-  }
-
-  /** Servers of the legacy era are told once, and not for each request. */
-  private louder(scope: Scope, level: string): Promise<void> | undefined {
-    const told: Promise<void>[] = [];
-    for (const server of scope.servers()) {
-      const loudest = mostTalkative([this.loudest.get(server), level])!;
-      if (this.loudest.get(server) === loudest) continue;
-      this.loudest.set(server, loudest);
-      for (const replica of server.replicas) {
-        for (const connection of replica.connections()) {
-          if (connection.owner === undefined) told.push(connection.setLogLevel(this.logLevelFor(server)));
-        }
-      }
-    }
-    return told.length === 0 ? undefined : Promise.all(told).then(() => {});
-  }
-
   private passRootsChanged(session: Session): void {
     for (const server of session.scope.servers()) {
-      const isAlone = this.viewers(server).length === 1;
-      for (const { owner, current } of connectionsOf(server, session)) {
-        if (owner === session || isAlone) current?.upstream.send(rootsChanged);
+      const isAlone = this.words.viewers(server).length === 1;
+      for (const { owner, current } of server.replicas.flatMap((replica) => replica.connectionsOf(session))) {
+        if (current?.facts.era === 'legacy' && (owner === session || isAlone))
+          current.upstream.send(rootsChanged);
       }
     }
   }
@@ -414,11 +299,6 @@ export class Gateway {
     }
     this.stateless.sweep(now);
   }
-}
-
-/** The connections that a client's requests may take: those that all share, and its own. */
-function connectionsOf({ replicas }: Server, session: Session): Connection[] {
-  return replicas.flatMap((replica) => replica.connectionsOf(session));
 }
 
 function reasonOf({ bytes, params }: Message): string | undefined {

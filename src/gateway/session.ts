@@ -1,5 +1,5 @@
 import type { Message } from '../protocol/envelope.ts';
-import { type Chunks, notificationMessage, type RequestId } from '../protocol/jsonrpc.ts';
+import type { Chunks, RequestId } from '../protocol/jsonrpc.ts';
 import { describedMembers, subscribedAs } from '../protocol/self-description.ts';
 import { type Edit, splice } from '../protocol/splice.ts';
 import type { ProtocolVersion } from '../protocol/versions.ts';
@@ -95,8 +95,8 @@ export class Session implements Caller, Follower {
     return isWanted(message, this.logLevel);
   }
 
-  announce(method: string): void {
-    this.stream.send([notificationMessage(method)]);
+  announce(_method: string, notification: Buffer): void {
+    this.stream.send([notification]);
   }
 
   tell(message: Message, edits: Edit[]): void {

@@ -3,6 +3,7 @@ import type { AnswerId } from '../protocol/answer.ts';
 import { type Message, readMessage } from '../protocol/envelope.ts';
 import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
 import { parseLossless } from '../protocol/lossless.ts';
+import { INPUT_REQUIRED } from '../protocol/modern-result.ts';
 import { Delivery, type Parcel, type Recipient } from './delivery.ts';
 import type { Group } from './group.ts';
 import { relayedCapabilities } from './handshake.ts';
@@ -93,7 +94,9 @@ export function askGroup(
       answered(chunks: Chunks, at: AnswerId) {
         settled({ outcome: 'answered', isRpcError: at.isError, error: undefined }, chunks);
         try {
-          resolve(parseLossless(join(chunks).toString()) as Answer);
+          const answer = parseLossless(join(chunks).toString()) as Answer;
+          if (typeOf(answer) === INPUT_REQUIRED) reject(nobodyToAsk(delivery.lastReplica?.server ?? name));
+          else resolve(withoutType(answer));
         } catch (error) {
           const what = `Server "${delivery.lastReplica?.server ?? name}" answered with what is not valid JSON.`;
           reject(new SwitchboardError('server_protocol_error', what, { cause: error }));
@@ -122,4 +125,22 @@ export function askGroup(
     signal?.addEventListener('abort', cancel);
     delivery.begin();
   });
+}
+
+/** What kind of result a server of the modern era says that it is. */
+function typeOf(answer: Answer): unknown {
+  const { resultType } = (('result' in answer ? answer.result : undefined) ?? {}) as { resultType?: unknown };
+  return resultType;
+}
+
+/** Whoever asks need not know of which era the server is. */
+function withoutType(answer: Answer): Answer {
+  if (typeOf(answer) !== 'complete' || !('result' in answer)) return answer;
+  const { resultType, ...result } = answer.result as Record<string, unknown>;
+  return { result };
+}
+
+function nobodyToAsk(server: string): SwitchboardError {
+  const why = `Server "${server}" wants to ask for something before it answers, and nobody is there to be asked.`;
+  return new SwitchboardError('client_unavailable', why, { data: { server } });
 }

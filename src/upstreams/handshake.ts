@@ -145,7 +145,7 @@ export async function discover(
 ): Promise<KnownEra['discovered']> {
   upstream.era = 'modern';
   try {
-    const result = asObject(await upstream.request('server/discover', {}, timeoutMs, true));
+    const result = asObject(await describedBy(upstream, timeoutMs));
     const versions = Array.isArray(result.supportedVersions) ? result.supportedVersions : [];
     if (!versions.includes(modernVersion)) return checkVersions(versions);
     return { facts: modernFacts(result), until: Date.now() + ttlOf(result) };
@@ -154,6 +154,18 @@ export async function discover(
     if (upstream.isGone && upstream.isLocal) throw new EndedByQuestionError();
     if (error instanceof SwitchboardError && isLegacyStatus(error.data.status)) return undefined;
     throw error;
+  }
+}
+
+/** A server that refuses our version and names it among its own is asked once more: a client chooses from those and retries. */
+async function describedBy(upstream: Upstream, timeoutMs: number | undefined): Promise<unknown> {
+  const ask = () => upstream.request('server/discover', {}, timeoutMs, true);
+  try {
+    return await ask();
+  } catch (error) {
+    const isSpoken = error instanceof ServerAnsweredError && supportedIn(error).includes(modernVersion);
+    if (!isSpoken) throw error;
+    return ask();
   }
 }
 

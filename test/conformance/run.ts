@@ -33,37 +33,71 @@ export interface Check {
  * a server that is shared by clients in parallel may not know which one of them to ask.
  */
 export async function runConformance(url: string, revision: string): Promise<Check[]> {
+  const { checks } = await runProgram(['server', '--url', url, '--requirements', revision]);
+  return checks;
+}
+
+/** Longer than any scenario takes, and shorter than a test may. */
+const COMMAND_MS = 30_000;
+/** A scenario's server does not end before its clients do. */
+const SCENARIO_MS = 45_000;
+
+/**
+ * Runs one client scenario at a protocol revision: the address of the scenario's server is the last argument of a
+ * shell command. That the command ends well is a check too.
+ */
+export async function runClientScenario(
+  scenario: string,
+  revision: string,
+  command: string,
+): Promise<Check[]> {
+  const { checks, isPassed, output } = await runProgram(
+    [
+      'client',
+      ...['--command', command],
+      ...['--scenario', scenario],
+      ...['--spec-version', revision],
+      ...['--timeout', String(COMMAND_MS)],
+    ],
+    SCENARIO_MS,
+  );
+  const ending = { scenario, id: 'everything-passed', status: 'FAILURE', message: output } as const;
+  return isPassed ? checks : [...checks, ending];
+}
+
+interface Run {
+  checks: Check[];
+  /** What its exit code says: of the server scenarios only those that are scored count. */
+  isPassed: boolean;
+  output: string;
+}
+
+async function runProgram(programArguments: string[], timeoutMs = 0): Promise<Run> {
   const folder = await mkdtemp(join(tmpdir(), 'conformance-'));
   try {
-    const output = await runProgram([
-      'server',
-      ...['--url', url],
-      ...['--requirements', revision],
-      ...['--output-dir', folder],
-    ]);
+    const ended = await execute([...programArguments, '--output-dir', folder], timeoutMs);
     const scenarioFolders = await readdir(folder);
-    if (scenarioFolders.length === 0) throw new Error(`No scenario was run:\n${output}`);
+    if (scenarioFolders.length === 0) throw new Error(`No scenario was run:\n${ended.output}`);
     const checks = await Promise.all(scenarioFolders.map((name) => readChecks(folder, name)));
-    return checks.flat();
+    return { checks: checks.flat(), ...ended };
   } finally {
     await rm(folder, { recursive: true });
   }
 }
 
-/** The program's exit code says whether a scored check failed; the saved checks say that in more detail. */
-function runProgram(programArguments: string[]): Promise<string> {
+function execute(programArguments: string[], timeout: number): Promise<Omit<Run, 'checks'>> {
   return new Promise((resolve) => {
     execFile(
       process.execPath,
       [program, ...programArguments],
-      { maxBuffer: Number.POSITIVE_INFINITY },
-      (_error, stdout, stderr) => resolve(stdout + stderr),
+      { maxBuffer: Number.POSITIVE_INFINITY, timeout },
+      (error, stdout, stderr) => resolve({ isPassed: error === null, output: stdout + stderr }),
     );
   });
 }
 
 async function readChecks(folder: string, scenarioFolder: string): Promise<Check[]> {
-  const scenario = /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(scenarioFolder)?.[1];
+  const scenario = /^(?:server-)?(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(scenarioFolder)?.[1];
   if (scenario === undefined) throw new Error(`${scenarioFolder} does not name a scenario and a time`);
   const path = join(folder, scenarioFolder, 'checks.json');
   const saved = await readFile(path, 'utf8').catch(() => undefined);

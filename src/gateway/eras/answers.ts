@@ -3,6 +3,7 @@ import { readMessage } from '../../protocol/envelope.ts';
 import { bytesOf, type Chunks, join, type RpcError, resultMessage } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
 import { withoutMembers } from '../../protocol/members.ts';
+import { mentions } from '../../protocol/mentions.ts';
 import { readModernResult } from '../../protocol/modern-result.ts';
 import { splice } from '../../protocol/splice.ts';
 import { lackedCapability } from '../capabilities.ts';
@@ -33,6 +34,21 @@ export function toModern(method: string, answer: Answer, capabilities: Record<st
   }
   return withResultMembers(chunks, at, method === 'resources/read' ? completeRead : complete);
 }
+
+/** A result without a type is complete; every result of ours has one. */
+export function withResultType(answer: Answer): Answer {
+  const { chunks, at } = answer;
+  return at.isError || saysType(chunks) ? answer : withResultMembers(chunks, at, complete);
+}
+
+/** Servers write it first or last, so a large result is rarely looked at as a whole. */
+function saysType(chunks: Chunks): boolean {
+  const ends = [chunks[0]!.subarray(0, EDGE_BYTES), chunks.at(-1)!.subarray(-EDGE_BYTES)];
+  return ends.some((end) => end.includes(TYPE_KEY)) || mentions(chunks, TYPE_KEY);
+}
+
+const EDGE_BYTES = 512;
+const TYPE_KEY = '"resultType"';
 
 /** The answer of a server of the modern era, for a client of the legacy era. */
 export function toLegacy(method: string, answer: Answer): Answer {

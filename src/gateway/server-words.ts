@@ -1,0 +1,112 @@
+import { bytesAt } from '../protocol/envelope.ts';
+import type { Word } from '../upstreams/connection.ts';
+import type { Replica } from '../upstreams/replica.ts';
+import type { Server } from '../upstreams/server.ts';
+import type { Client } from '../upstreams/upstream.ts';
+import { type Addressee, ask, cancelAsk, declineUnclear } from './ask.ts';
+import { type ClientCall, clientCallOf } from './client-call.ts';
+import type { HeldCalls } from './eras/held-calls.ts';
+import { passUpdate } from './follow.ts';
+import { Session } from './session.ts';
+import { passTaskProgress, passTaskStatus } from './tasks.ts';
+
+/** What servers say and ask by themselves: to the client that it is meant for, never to a wrong one. */
+export class ServerWords {
+  private readonly sessions: ReadonlyMap<string, Session>;
+  private readonly held: HeldCalls;
+
+  constructor(sessions: ReadonlyMap<string, Session>, held: HeldCalls) {
+    this.sessions = sessions;
+    this.held = held;
+  }
+
+  notified(server: Server, replica: Replica, word: Word): void {
+    const { message, connection, upstream } = word;
+    switch (message.method) {
+      case 'notifications/resources/updated':
+        passUpdate(replica, connection, message);
+        return;
+      case 'notifications/cancelled':
+        cancelAsk(upstream, message, this.sessions.values());
+        if (message.requestId !== undefined) {
+          this.held.withdraw(upstream, bytesAt(message.bytes, message.requestId));
+        }
+        return;
+      case 'notifications/tasks/status':
+        passTaskStatus(replica, message, this.sessions.values());
+        return;
+      case 'notifications/progress':
+        passTaskProgress(upstream, message, this.sessions.values());
+        return;
+      default:
+        this.passNotification(server, word);
+    }
+  }
+
+  asked(server: Server, word: Word): void {
+    const { message, upstream } = word;
+    const call = meantCall(word);
+    if (call?.caller.era === 'modern') {
+      call.ask(message, upstream);
+      return;
+    }
+    const addressee = this.addressee(server, word, call);
+    if (addressee === undefined) declineUnclear(message, upstream, server.name);
+    else ask(message, upstream, addressee);
+  }
+
+  /** The clients of the legacy era that may know of a server. */
+  viewers(server: Server): Session[] {
+    return [...this.sessions.values()].filter(({ scope }) => scope.shows(server.project));
+  }
+
+  /** Log lines and the rest: to the client they belong to; to all where they can be about none. */
+  private passNotification(server: Server, word: Word): void {
+    const { message, connection, upstream } = word;
+    const isLog = message.method === 'notifications/message';
+    const call = meantCall(word);
+    if (call !== undefined) {
+      if (!isLog || call.caller.wantsLog(message)) call.outlet.event([message.bytes]);
+      return;
+    }
+    const addressee = this.addressee(server, word, undefined);
+    if (addressee !== undefined) {
+      if (!isLog || addressee.session.wantsLog(message)) addressee.session.stream.send([message.bytes]);
+    } else if (connection.owner === undefined && upstream.audience().kind === 'everybody') {
+      for (const session of this.viewers(server)) {
+        if (!isLog || session.wantsLog(message)) session.stream.send([message.bytes]);
+      }
+    } else {
+      server.log.add(message.bytes.toString());
+    }
+  }
+
+  /** The client of the legacy era that a server's word is meant for, where only one can be. */
+  private addressee(
+    server: Server,
+    { connection, upstream }: Word,
+    call: ClientCall | undefined,
+  ): Addressee | undefined {
+    if (call !== undefined) {
+      return call.caller instanceof Session ? { session: call.caller, outlet: call.outlet } : undefined;
+    }
+    const audience = upstream.audience();
+    if (connection.owner !== undefined) return standing(connection.owner);
+    if (audience.kind === 'client') return standing(audience.client);
+    if (audience.kind !== 'everybody') return undefined;
+    const [only, another] = this.viewers(server);
+    return another === undefined ? standing(only) : undefined;
+  }
+}
+
+/** The call that a server's word is meant for, where only one can be. */
+function meantCall({ upstream, call: tied }: Word): ClientCall | undefined {
+  const found = clientCallOf(tied);
+  if (found !== undefined) return found;
+  const audience = upstream.audience();
+  return audience.kind === 'call' ? clientCallOf(audience.call) : undefined;
+}
+
+function standing(client: Client | undefined): Addressee | undefined {
+  return client instanceof Session && !client.isClosed ? { session: client, outlet: undefined } : undefined;
+}
