@@ -51,7 +51,7 @@ export class Listener {
       this.lost(client, 'it does not answer');
     }, HEARTBEAT_TIMEOUT_MS);
     try {
-      await client.query('SELECT 1');
+      await client.query(`LISTEN ${CHANNEL}`);
     } catch (error) {
       this.lost(client, reasonOf(error));
     } finally {
