@@ -1,31 +1,27 @@
-import { uriPrefix } from '../catalog/uris.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { type AnswerId, withAnswerId } from '../protocol/answer.ts';
-import { bytesAt, type Message, readMessage } from '../protocol/envelope.ts';
+import type { AnswerId } from '../protocol/answer.ts';
+import { bytesAt, type Message } from '../protocol/envelope.ts';
 import {
   byteLength,
   type Chunks,
   errorMessage,
-  join,
   type RequestId,
   resultMessage,
   toRpcError,
 } from '../protocol/jsonrpc.ts';
 import { withMembers } from '../protocol/members.ts';
-import { mayHoldUris, resultUriSpans } from '../protocol/result-uris.ts';
-import { type Edit, splice } from '../protocol/splice.ts';
+import { splice } from '../protocol/splice.ts';
 import { saysToolError } from '../protocol/tool-error.ts';
 import { Delivery, type Parcel, type Recipient } from '../upstreams/delivery.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Call, Upstream } from '../upstreams/upstream.ts';
+import { mapAnswer } from './answer-mapping.ts';
 import { clientGone, mayAsk } from './ask.ts';
 import type { Caller, Incoming, InFlight, Outlet } from './caller.ts';
-import { type Answer, errorOf, toLegacy, toModern, withResultType } from './eras/answers.ts';
 import { ClientRound } from './eras/client-round.ts';
 import type { HeldCalls, Holdable } from './eras/held-calls.ts';
 import { inputIn, inputMembers, inputRequired, mayAskInput, type WantedInput } from './eras/input.ts';
-import { leadBack, mayLeadBack } from './eras/modern-edits.ts';
 import { nowhere } from './eras/nowhere.ts';
 import { Questions } from './eras/questions.ts';
 import { bindingOf, type RequestStates } from './eras/request-state.ts';
@@ -333,60 +329,18 @@ export class ClientCall implements Recipient, InFlight, Holdable {
     this.outlet.answer([errorMessage(this.idBytes, rpc)], rpc.code);
   }
 
-  private tell(answered: Chunks, found: AnswerId): void {
-    const isCertain = !this.outlet.isBatch && !this.caller.awaitsOthersThan(this.group);
-    const answer = this.inClientsEra(isCertain ? { chunks: answered, at: found } : verified(answered, found));
-    const { isError } = answer.at;
-    const code = isError && this.caller.era === 'modern' ? errorOf(answer.chunks).code : undefined;
-    this.outlet.answer(this.mapped(answer), code);
+  private tell(chunks: Chunks, at: AnswerId): void {
+    const { message, errorCode } = mapAnswer(chunks, at, {
+      method: this.message.method,
+      context: this.context,
+      caller: this.caller,
+      replica: this.delivery?.lastReplica,
+      serverEra: this.serverEra,
+      id: this.idBytes,
+      isVerified: this.outlet.isBatch || this.caller.awaitsOthersThan(this.group),
+      states: this.desk.states,
+      binding: () => this.binding(),
+    });
+    this.outlet.answer(message, errorCode);
   }
-
-  private inClientsEra(answer: Answer): Answer {
-    const { era, facts } = this.caller;
-    if (this.serverEra === era) return era === 'modern' ? withResultType(answer) : answer;
-    const { method } = this.message;
-    return era === 'modern' ? toModern(method, answer, facts.capabilities) : toLegacy(method, answer);
-  }
-
-  /** The answer under the client's id, with the server's URIs made public. */
-  private mapped({ chunks, at }: Answer): Buffer[] {
-    const { method } = this.message;
-    const leadsBack = !at.isError && this.leadsBack(chunks);
-    if (at.isError || !(leadsBack || mayHoldUris(method, chunks))) {
-      return withAnswerId(chunks, at, this.idBytes);
-    }
-    const answer = join(withAnswerId(chunks, at, this.idBytes));
-    const edits = this.publicUris(answer);
-    if (leadsBack) {
-      const { groupPlace } = this.context;
-      const { replica } = this.delivery!.carrier!;
-      const { states } = this.desk;
-      edits.push(...leadBack(answer, this.group, groupPlace, replica, states, () => this.binding()));
-    }
-    return edits.length === 0 ? [answer] : [splice(answer, edits)];
-  }
-
-  private leadsBack(chunks: Chunks): boolean {
-    if (this.caller.era === 'legacy' || this.serverEra === 'legacy') return false;
-    return mayLeadBack(this.group, this.delivery!.carrier!.replica, this.message.method, chunks);
-  }
-
-  private publicUris(answer: Buffer): Edit[] {
-    return resultUriSpans(this.message.method, answer).map(({ start, end }) => ({
-      start: start + 1,
-      end: start + 1,
-      bytes: Buffer.from(uriPrefix(this.context.place, answer.toString('utf8', start + 1, end - 1))),
-    }));
-  }
-}
-
-/**
- * A client that awaits several servers could be made to take one server's answer for another's by an answer with
- * two ids, and a batch by two answers in one. Then, and only then, answers are read whole, and left one reading.
- */
-function verified(chunks: Chunks, at: AnswerId): Answer {
-  const { bytes, id, idSpan, result } = readMessage(join(chunks));
-  if (id !== at.id) throw new SwitchboardError('server_protocol_error', 'the answer has two ids');
-  const payload = result?.start ?? 0;
-  return { chunks: [bytes], at: { id: at.id, isError: at.isError, chunk: 0, ...idSpan!, payload } };
 }

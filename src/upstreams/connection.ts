@@ -1,20 +1,14 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Hosts } from '../channels/hosted.ts';
-import { channelOpener, type OpenChannel } from '../channels/open.ts';
+import type { OpenChannel } from '../channels/open.ts';
 import type { ChildRecord } from '../channels/stdio.ts';
-import { resolveVariables, type ServerConfig, type ServerTransport } from '../config.ts';
+import type { ServerConfig } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { RecoveryPolicy } from './condition.ts';
-import {
-  EndedByQuestionError,
-  type Identity,
-  type KnownEra,
-  type ServerFacts,
-  shakeHands,
-} from './handshake.ts';
+import { Connector } from './connector.ts';
+import type { Identity, KnownEra, ServerFacts } from './handshake.ts';
 import { Lifecycle } from './lifecycle.ts';
-import { Listening } from './listening.ts';
+import type { Listening } from './listening.ts';
 import { redacted } from './redacted.ts';
 import { Slots } from './slots.ts';
 import { Subscriptions } from './subscriptions.ts';
@@ -71,22 +65,16 @@ export interface ConnectionEvents {
 /** A server that does not answer a subscription in this time gets no more of the client's. */
 const SUBSCRIBE_MS = 60_000;
 
-/** HTTP answers that mean: no streamable HTTP here. The specification then wants HTTP+SSE tried. */
-const notStreamable = new Set([400, 404, 405]);
-
 /** The one connection to a replica, or to one client's own instance of it: opened when needed, once, and again when lost. */
 export class Connection {
   private readonly config: ServerConfig;
-  private readonly known: KnownEra;
+  private readonly connector: Connector;
   /** The client that it is opened for; undefined for the one that all share. */
   readonly owner: Client | undefined;
   private readonly settings: ConnectionSettings;
-  private readonly capabilities: object;
   private readonly events: ConnectionEvents;
   private opening: Promise<LiveUpstream> | undefined;
   private live: LiveUpstream | undefined;
-  /** The one that shakes hands just now. */
-  private connecting: Upstream | undefined;
   /** Those that take nothing new while their last calls are under way. */
   private readonly leaving = new Set<Upstream>();
   private readonly closing = new Set<Promise<void>>();
@@ -106,10 +94,16 @@ export class Connection {
   ) {
     this.config = config;
     this.settings = settings;
-    this.known = known;
     this.owner = owner;
-    this.capabilities = capabilities;
     this.events = events;
+    this.connector = new Connector(config, settings, known, capabilities, {
+      opened: (openChannel) => this.newUpstream(openChannel),
+      end: (upstream) => this.end(upstream),
+      isStopped: () => this.stopped,
+      gone: () => Promise.all(this.closing),
+      missed: () => events.missed(),
+      log: (line) => events.log(line),
+    });
     this.slots = new Slots(config.concurrency, settings.queueLimit);
     this.lifecycle = new Lifecycle(settings.recovery, {
       changed: () => events.changed(),
@@ -182,14 +176,15 @@ export class Connection {
     this.lifecycle.happens({ kind: 'stops' });
     if (this.live !== undefined) return;
     this.stopped = true;
-    if (this.connecting !== undefined) this.end(this.connecting);
+    if (this.connector.current !== undefined) this.end(this.connector.current);
   }
 
   /** Settles when everything that was ever opened here is gone. */
   async close(): Promise<void> {
     this.stopped = true;
     this.lifecycle.happens({ kind: 'stops' });
-    const { connecting, opening } = this;
+    const { opening } = this;
+    const connecting = this.connector.current;
     const open = this.upstreams();
     this.live = undefined;
     this.leaving.clear();
@@ -245,7 +240,7 @@ export class Connection {
     const wasBroken = lifecycle.condition.failedConnects >= this.settings.recovery.breakerFailures;
     lifecycle.happens({ kind: 'starts' });
     try {
-      const live = await this.connectOrFallBack();
+      const live = await this.connector.connect();
       if (this.stopped) {
         this.end(live.upstream);
         throw new SwitchboardError('server_unavailable', 'it was stopped');
@@ -263,76 +258,6 @@ export class Connection {
       lifecycle.happens({ kind: reason.code === 'invalid_config' ? 'unusable' : 'connect failed', reason });
       throw reason;
     }
-  }
-
-  private async connectOrFallBack(): Promise<LiveUpstream> {
-    const { config, settings } = this;
-    const transport = resolveVariables(
-      config.transport,
-      config.name,
-      (name) => settings.variable(name, config),
-      config.project,
-    );
-    // Two processes of one server at once could get in each other's way.
-    if (transport.type === 'stdio') await Promise.all(this.closing);
-    try {
-      return await this.connectAnyway(transport);
-    } catch (error) {
-      const status = error instanceof SwitchboardError ? error.data.status : undefined;
-      if (transport.type !== 'http' || !notStreamable.has(status as number)) throw error;
-      this.events.log(`no streamable HTTP there (HTTP ${status}); trying HTTP+SSE`);
-      return await this.connect({ ...transport, type: 'sse' }).catch(() => Promise.reject(error));
-    }
-  }
-
-  /** A process that ends when it is asked for its era is started once more, and not asked again. */
-  private async connectAnyway(transport: ServerTransport): Promise<LiveUpstream> {
-    try {
-      return await this.connect(transport);
-    } catch (error) {
-      if (!(error instanceof EndedByQuestionError)) throw error;
-      this.known.era = 'legacy';
-      await Promise.all(this.closing);
-      return await this.connect(transport);
-    }
-  }
-
-  private async connect(transport: ServerTransport): Promise<LiveUpstream> {
-    const { maxMessageBytes, children, hosts } = this.settings;
-    const patience = new AbortController();
-    const tooLate = this.tooLate(patience.signal);
-    try {
-      const openChannel = await Promise.race([
-        channelOpener(transport, maxMessageBytes, children, hosts),
-        tooLate,
-      ]);
-      if (this.stopped) throw new SwitchboardError('server_unavailable', 'it was stopped');
-      const upstream = this.newUpstream(openChannel);
-      this.connecting = upstream;
-      try {
-        // HTTP+SSE is of the legacy era alone.
-        const known: KnownEra =
-          transport.type === 'sse' ? { era: 'legacy', discovered: undefined } : this.known;
-        const handshake = shakeHands(upstream, this.settings.identity, this.capabilities, known);
-        const facts = await Promise.race([handshake, tooLate]);
-        return { upstream, facts, listening: this.listen(upstream, facts) };
-      } catch (error) {
-        // The failure is told at once; a child that does not want to end is ended behind it.
-        this.end(upstream);
-        throw error;
-      }
-    } finally {
-      this.connecting = undefined;
-      patience.abort();
-    }
-  }
-
-  private listen(upstream: Upstream, facts: ServerFacts): Listening | undefined {
-    if (facts.era === 'legacy') return undefined;
-    return new Listening(upstream, facts, this.settings.recovery.backoff, {
-      missed: () => this.events.missed(),
-      log: (line) => this.events.log(line),
-    });
   }
 
   private newUpstream(openChannel: OpenChannel): Upstream {
@@ -358,14 +283,6 @@ export class Connection {
       .finally(() => this.closing.delete(ended));
     this.closing.add(ended);
     this.events.disconnected(upstream);
-  }
-
-  private async tooLate(signal: AbortSignal): Promise<never> {
-    await delay(this.settings.connectTimeoutMs, undefined, { signal, ref: false });
-    throw new SwitchboardError(
-      'server_start_failed',
-      `it did not finish the handshake within ${this.settings.connectTimeoutMs} ms (setting connectTimeoutMs)`,
-    );
   }
 
   private async sendLogLevel({ upstream, facts }: LiveUpstream): Promise<void> {

@@ -211,7 +211,7 @@ export class Delivery implements Call, Waiting {
     const send = ++this.sends;
     this.upstream = upstream;
     this.replica!.used();
-    const lines = upstream.takesLines ? this.replica!.parameterLines(this.parcel) : '';
+    const lines = upstream.takesLines ? (this.replica!.offer?.parameterLines(this.parcel) ?? '') : '';
     const id = upstream.relay(this.parcel, this, lines);
     // It may have failed, and been sent elsewhere, before the call above came back.
     if (send === this.sends) this.upstreamId = id;

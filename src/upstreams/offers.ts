@@ -1,5 +1,11 @@
-import { type ParameterHeader, parameterHeaders } from '../protocol/parameter-headers.ts';
+import { bytesAt } from '../protocol/envelope.ts';
+import {
+  type ParameterHeader,
+  parameterHeaderLines,
+  parameterHeaders,
+} from '../protocol/parameter-headers.ts';
 import { type Item, type Offer, type OfferKind, offerKinds } from './discovery.ts';
+import type { Letter } from './upstream.ts';
 
 /** By which key an item of each kind is known. */
 const keyOf: Record<OfferKind, string> = {
@@ -24,6 +30,15 @@ export class KnownOffer {
 
   has(kind: OfferKind, key: string): boolean {
     return this.keys[kind].has(key);
+  }
+
+  /** The lines of a request's head that repeat arguments of a tool. */
+  parameterLines({ message, own }: Letter): string {
+    if (message.method !== 'tools/call' || message.params === undefined) return '';
+    const declared = this.parameterHeaders(own);
+    if (declared.length === 0) return '';
+    const params = JSON.parse(bytesAt(message.bytes, message.params).toString()) as { arguments?: unknown };
+    return parameterHeaderLines(declared, params.arguments);
   }
 
   /** The arguments of a tool that travel as headers too. */

@@ -1,7 +1,5 @@
 import type { ServerConfig } from '../config.ts';
 import type { SwitchboardError } from '../errors.ts';
-import { bytesAt } from '../protocol/envelope.ts';
-import { parameterHeaderLines } from '../protocol/parameter-headers.ts';
 import type { Candidate } from './balance.ts';
 import { type Condition, overall, type State } from './condition.ts';
 import { Connection, type ConnectionSettings, type LiveUpstream, type Word } from './connection.ts';
@@ -10,7 +8,7 @@ import { type KnownEra, rediscover, relayedCapabilities, type ServerFacts } from
 import { Health } from './health.ts';
 import { Learning } from './learning.ts';
 import type { KnownOffer } from './offers.ts';
-import type { Client, Letter, Upstream } from './upstream.ts';
+import type { Client, Upstream } from './upstream.ts';
 
 /** Whose servers these are. */
 export interface Project {
@@ -208,15 +206,6 @@ export class Replica implements Candidate {
     for (const uri of this.shared.subscriptions.removeClient(client)) {
       this.shared.unfollow(uri).catch((error: Error) => this.log(error.message));
     }
-  }
-
-  /** The lines of a request's head that repeat arguments of a tool. */
-  parameterLines({ message, own }: Letter): string {
-    if (message.method !== 'tools/call' || message.params === undefined) return '';
-    const declared = this.offer?.parameterHeaders(own) ?? [];
-    if (declared.length === 0) return '';
-    const params = JSON.parse(bytesAt(message.bytes, message.params).toString()) as { arguments?: unknown };
-    return parameterHeaderLines(declared, params.arguments);
   }
 
   freshness(kind: OfferKind): Freshness {
