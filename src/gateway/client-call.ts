@@ -175,7 +175,7 @@ export class ClientCall implements Recipient, InFlight, Holdable {
     this.questions.add(message, upstream);
     this.desk.held.asks(this);
     // What is asked at the same time is asked in one answer.
-    setImmediate(() => this.askBack());
+    setImmediate(() => this.orFail(() => this.askBack()));
   }
 
   withdraw(upstream: Upstream, serverId: Buffer): void {
@@ -226,16 +226,27 @@ export class ClientCall implements Recipient, InFlight, Holdable {
     if (input === undefined) return false;
     if (++this.rounds > MAX_ROUNDS) throw new Error(`it asked more than ${MAX_ROUNDS} times`);
     const { replica } = this.delivery!.carrier!;
-    const goOn = (responses: object) => this.sendAgain(replica, responses, input);
-    if (Object.keys(input.requests).length === 0) {
+    const goOn = (responses: object) => this.orFail(() => this.sendAgain(replica, responses, input));
+    const { requests } = input;
+    if (Object.keys(requests).length === 0) {
       this.pause = setTimeout(() => goOn({}), ROUND_PAUSE_MS);
       return true;
     }
-    this.round = new ClientRound(replica.server, caller, this.outlet, input.requests, this.desk.inputWaitMs, {
-      done: goOn,
-      failed: (error) => this.failed(error),
+    this.orFail(() => {
+      this.round = new ClientRound(replica.server, caller, this.outlet, requests, this.desk.inputWaitMs, {
+        done: goOn,
+        failed: (error) => this.failed(error),
+      });
     });
     return true;
+  }
+
+  private orFail(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      this.failed(asSwitchboardError(error));
+    }
   }
 
   private sendAgain(replica: Replica, responses: object, { requestState }: WantedInput): void {

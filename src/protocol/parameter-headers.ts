@@ -76,17 +76,19 @@ export function parameterHeaderLines(declared: readonly ParameterHeader[], args:
   return lines;
 }
 
-/** What is wrong with the headers that repeat arguments; undefined where nothing is. */
+/** What is wrong with the headers that repeat arguments; undefined where nothing is. `mayLack`: none of them has to be there. */
 export function parameterHeaderProblem(
   declared: readonly ParameterHeader[],
   args: unknown,
   headers: Readonly<Record<string, string | string[] | undefined>>,
+  mayLack = false,
 ): string | undefined {
   for (const { path, header, type } of declared) {
     const value = valueAt(args, path);
     const text = textOf(value);
     if (text === undefined) continue;
     const sent = headers[header];
+    if (sent === undefined && mayLack) continue;
     if (sent === undefined)
       return `the argument ${path.join('.')} has to be repeated in the header ${header}`;
     const said = textOfHeader(String(sent));

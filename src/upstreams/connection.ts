@@ -200,11 +200,10 @@ export class Connection {
     const { subscribe: can } = (facts.capabilities.resources ?? {}) as { subscribe?: unknown };
     if (can !== true)
       throw new SwitchboardError('method_not_found', 'The server of this resource has no subscriptions.');
-    const uris = [...new Set([...this.subscriptions.uris(), uri])];
     const tell = () =>
       listening === undefined
         ? upstream.request('resources/subscribe', { uri }, SUBSCRIBE_MS)
-        : listening.follow(uris, uri);
+        : listening.follow(uri, () => this.subscriptions.uris());
     await this.subscriptions.add(uri, client, tell);
   }
 

@@ -132,8 +132,6 @@ async function unlessSilent<T>(answer: Promise<T>): Promise<T | 'silent'> {
 
 /** What a server of the modern era says of itself; undefined where it is none. */
 async function discovered(upstream: Upstream, known: KnownEra): Promise<ServerFacts | undefined> {
-  const fresh = known.discovered;
-  if (fresh !== undefined && fresh.until > Date.now()) return fresh.facts;
   known.discovered = await discover(upstream, undefined);
   return known.discovered?.facts;
 }

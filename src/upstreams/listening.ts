@@ -1,3 +1,4 @@
+import { setImmediate as immediately } from 'node:timers/promises';
 import { type BackoffRule, backoffMs } from '../channels/backoff.ts';
 import { SwitchboardError } from '../errors.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
@@ -36,6 +37,7 @@ const PATIENCE_MS = 60_000;
 export class Listening {
   private readonly lists: Subscription;
   private readonly resources: Subscription;
+  private following: Promise<Filter> | undefined;
 
   constructor(
     upstream: Upstream,
@@ -55,9 +57,14 @@ export class Listening {
     return this.lists.honoured[filterOfKind[kind]] === true;
   }
 
-  /** Wants to be told of these resources, and of no others. Fails where the server does not tell of that one. */
-  async follow(uris: string[], uri: string): Promise<void> {
-    const { resourceSubscriptions } = await this.resources.want({ resourceSubscriptions: uris });
+  /** Wants to be told of one resource more; `all` gives all that are wanted. Fails where the server does not tell of it. */
+  async follow(uri: string, all: () => string[]): Promise<void> {
+    // Those that are wanted at the same time are asked for at once.
+    this.following ??= immediately().then(() => {
+      this.following = undefined;
+      return this.resources.want({ resourceSubscriptions: all() });
+    });
+    const { resourceSubscriptions } = await this.following;
     if (resourceSubscriptions?.includes(uri)) return;
     throw new SwitchboardError(
       'method_not_found',

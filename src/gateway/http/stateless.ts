@@ -12,9 +12,6 @@ import { type PostTerms, writeJson } from './post-outlet.ts';
 import { preferOf } from './prefer.ts';
 import { RequestOutlet } from './request-outlet.ts';
 
-/** The program on the other side of stdin and stdout says so: what comes from there has no headers. */
-const BRIDGE = 'stdio';
-
 /** Whether a message is of the modern era: it says so itself, or its header does. */
 export function isModern({ headers }: IncomingMessage, message: Message): boolean {
   return isDescribed(message) || namesModernEra(headers['mcp-protocol-version']);
@@ -63,23 +60,18 @@ function receiveOther(response: ServerResponse, { kind }: Message): void {
   response.writeHead(202).end();
 }
 
-/** The headers of the request, where they are to say what it says. */
-function checkedHeaders(
-  { headers }: IncomingMessage,
-  message: Message,
-): IncomingMessage['headers'] | undefined {
+/** The headers of the request, which say what it says. */
+function checkedHeaders({ headers }: IncomingMessage, message: Message): IncomingMessage['headers'] {
   if (message.method === 'initialize' && !isDescribed(message))
     throw mismatch(
       'initialize belongs to older protocol versions than the header mcp-protocol-version names',
     );
   const version = checkDescription(message);
   const named = headers['mcp-protocol-version'];
-  const isBridged = headers['x-switchboard-channel'] === BRIDGE;
-  if (named !== undefined && named !== version && !isBridged) {
+  if (named !== undefined && named !== version) {
     throw mismatch(`the header mcp-protocol-version says "${String(named)}", the message "${version}"`);
   }
   checkVersion(version);
-  if (isBridged) return undefined;
   checkHeaders(headers, version, message);
   return headers;
 }
