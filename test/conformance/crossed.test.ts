@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { complaints, passedChecks } from './compare.ts';
+import { fixturePaths, startFixture } from './processes.ts';
+import { runConformance } from './run.ts';
+
+interface Crossing {
+  /** The era of the server; the checks are those of the other one. */
+  server: 'legacy' | 'modern';
+  revision: string;
+  /** Scenarios that call tools which only the fixture of the checks' own era has, or are about its own transport. */
+  isMissing: RegExp;
+  passed: number;
+}
+
+const crossings: Crossing[] = [
+  {
+    server: 'legacy',
+    revision: '2026-07-28',
+    isMissing: /^(tasks-|input-required-result-|http-custom-header-server-validation|server-stateless)/,
+    passed: 67,
+  },
+  {
+    server: 'modern',
+    revision: '2025-11-25',
+    isMissing:
+      /^(elicitation-sep|tools-call-(elicitation|sampling|with-logging)|server-sse-polling|server-sse-multiple)/,
+    passed: 60,
+  },
+];
+
+describe.each(crossings)('clients that are held to $revision, on a $server server', (crossing) => {
+  const { server, revision, isMissing, passed } = crossing;
+
+  const check = async (config: object) => {
+    await using switchboard = await startSwitchboard({ mcpServers: { conformance: config } });
+    const checks = await runConformance(switchboard.url, revision);
+    const asked = checks.filter(({ scenario }) => !isMissing.test(scenario));
+    expect(complaints(asked)).toEqual([]);
+    expect(passedChecks(asked).length).toBeGreaterThanOrEqual(passed);
+  };
+
+  test('find nothing amiss over streamable HTTP', async () => {
+    await using fixture = await startFixture(server);
+    await check({ url: fixture.url });
+  });
+
+  test('find nothing amiss over stdio', async () => {
+    await check({ command: process.execPath, args: [fixturePaths[server]] });
+  });
+});
