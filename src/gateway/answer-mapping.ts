@@ -13,19 +13,19 @@ import { type Answer, errorOf, toLegacy, toModern, withResultType } from './eras
 import { leadBack, mayLeadBack } from './eras/modern-edits.ts';
 import type { RequestStates } from './eras/request-state.ts';
 
-/** What an answer is mapped with. */
-export interface AnswerMapping {
-  method: string;
-  context: CallContext;
-  caller: Caller;
+/** The call that an answer belongs to. */
+export interface AnsweredCall {
+  readonly method: string;
+  readonly context: CallContext;
+  readonly caller: Caller;
   /** Who has answered. */
-  replica: Replica | undefined;
-  serverEra: Era;
+  readonly replica: Replica | undefined;
+  readonly serverEra: Era;
   /** The client's own id of its request. */
-  id: Buffer;
+  readonly idBytes: Buffer;
   /** Whether the answer has to be exactly one, and that of this server. */
-  isVerified: boolean;
-  states: RequestStates;
+  readonly isVerified: boolean;
+  readonly states: RequestStates;
   binding(): string;
 }
 
@@ -33,41 +33,39 @@ export interface AnswerMapping {
 export function mapAnswer(
   chunks: Chunks,
   at: AnswerId,
-  mapping: AnswerMapping,
+  call: AnsweredCall,
 ): { message: Buffer[]; errorCode: number | undefined } {
-  const answer = inClientsEra(mapping.isVerified ? verified(chunks, at) : { chunks, at }, mapping);
-  const isTold = answer.at.isError && mapping.caller.era === 'modern';
+  const answer = inClientsEra(call.isVerified ? verified(chunks, at) : { chunks, at }, call);
+  const isTold = answer.at.isError && call.caller.era === 'modern';
   return {
-    message: withPublicNames(answer, mapping),
+    message: withPublicNames(answer, call),
     errorCode: isTold ? errorOf(answer.chunks).code : undefined,
   };
 }
 
-function inClientsEra(answer: Answer, { caller, serverEra, method }: AnswerMapping): Answer {
+function inClientsEra(answer: Answer, { caller, serverEra, method }: AnsweredCall): Answer {
   if (caller.era === 'legacy') return serverEra === 'legacy' ? answer : toLegacy(method, answer);
-  return serverEra === 'modern'
-    ? withResultType(answer)
-    : toModern(method, answer, caller.facts.capabilities);
+  return serverEra === 'modern' ? withResultType(answer) : toModern(method, answer, caller.facts);
 }
 
-function withPublicNames({ chunks, at }: Answer, mapping: AnswerMapping): Buffer[] {
-  const { method, id, context, replica, states } = mapping;
-  const leadsTo = at.isError ? undefined : leadsBackTo(chunks, mapping);
+function withPublicNames({ chunks, at }: Answer, call: AnsweredCall): Buffer[] {
+  const { method, idBytes, context, states } = call;
+  const leadsTo = at.isError ? undefined : leadsBackTo(chunks, call);
   if (at.isError || (leadsTo === undefined && !mayHoldUris(method, chunks))) {
-    return withAnswerId(chunks, at, id);
+    return withAnswerId(chunks, at, idBytes);
   }
-  const answer = join(withAnswerId(chunks, at, id));
+  const answer = join(withAnswerId(chunks, at, idBytes));
   const edits = publicUris(answer, method, context.place);
-  if (replica !== undefined && leadsTo !== undefined) {
+  if (leadsTo !== undefined) {
     const { group, groupPlace } = context;
-    edits.push(...leadBack(answer, group, groupPlace, replica, states, mapping.binding));
+    edits.push(...leadBack(answer, group, groupPlace, leadsTo, states, () => call.binding()));
   }
   return edits.length === 0 ? [answer] : [splice(answer, edits)];
 }
 
 /** The replica that a client of the modern era has to be led back to. */
-function leadsBackTo(chunks: Chunks, mapping: AnswerMapping): Replica | undefined {
-  const { caller, serverEra, replica, context, method } = mapping;
+function leadsBackTo(chunks: Chunks, call: AnsweredCall): Replica | undefined {
+  const { caller, serverEra, replica, context, method } = call;
   if (caller.era === 'legacy' || serverEra === 'legacy' || replica === undefined) return undefined;
   return mayLeadBack(context.group, replica, method, chunks) ? replica : undefined;
 }

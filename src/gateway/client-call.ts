@@ -16,7 +16,7 @@ import { Delivery, type Parcel, type Recipient } from '../upstreams/delivery.ts'
 import type { Group } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Call, Upstream } from '../upstreams/upstream.ts';
-import { mapAnswer } from './answer-mapping.ts';
+import { type AnsweredCall, mapAnswer } from './answer-mapping.ts';
 import { clientGone, mayAsk } from './ask.ts';
 import type { Caller, Incoming, InFlight, Outlet } from './caller.ts';
 import { ClientRound } from './eras/client-round.ts';
@@ -64,9 +64,9 @@ export function clientCallOf(call: Call | undefined): ClientCall | undefined {
  * One request of a client that a server is to answer. Where client and server are of different eras, what the server asks in
  * between is asked in the client's way: by a request (legacy), or by an answer to which the client comes back (modern).
  */
-export class ClientCall implements Recipient, InFlight, Holdable {
+export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
   readonly group: Group;
-  private readonly context: CallContext;
+  readonly context: CallContext;
   private readonly parcel: Parcel;
   private readonly desk: CallDesk;
   private readonly startedAt = performance.now();
@@ -259,15 +259,31 @@ export class ClientCall implements Recipient, InFlight, Holdable {
     this.deliver(new Delivery(this.group, parcel, this));
   }
 
-  private get idBytes(): Buffer {
+  get idBytes(): Buffer {
     return bytesAt(this.message.bytes, this.message.idSpan!);
   }
 
-  private get serverEra(): Caller['era'] {
-    return this.delivery?.carrier?.upstream.era ?? this.caller.era;
+  get method(): string {
+    return this.message.method;
   }
 
-  private binding(): string {
+  get replica(): Replica | undefined {
+    return this.delivery?.lastReplica;
+  }
+
+  get serverEra(): Caller['era'] {
+    return this.delivery?.era ?? this.caller.era;
+  }
+
+  get isVerified(): boolean {
+    return this.outlet.isBatch || this.caller.awaitsOthersThan(this.group);
+  }
+
+  get states(): RequestStates {
+    return this.desk.states;
+  }
+
+  binding(): string {
     return bindingOf(this.caller.name, this.context.project, this.message);
   }
 
@@ -341,17 +357,7 @@ export class ClientCall implements Recipient, InFlight, Holdable {
   }
 
   private tell(chunks: Chunks, at: AnswerId): void {
-    const { message, errorCode } = mapAnswer(chunks, at, {
-      method: this.message.method,
-      context: this.context,
-      caller: this.caller,
-      replica: this.delivery?.lastReplica,
-      serverEra: this.serverEra,
-      id: this.idBytes,
-      isVerified: this.outlet.isBatch || this.caller.awaitsOthersThan(this.group),
-      states: this.desk.states,
-      binding: () => this.binding(),
-    });
+    const { message, errorCode } = mapAnswer(chunks, at, this);
     this.outlet.answer(message, errorCode);
   }
 }

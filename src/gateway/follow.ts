@@ -82,7 +82,7 @@ function followedKey(scope: Scope, session: Session, uri: string): string {
 }
 
 async function begin(session: Follower, key: string, followed: Followed): Promise<void> {
-  const connection = followed.replica.connectionFor(session, session.capabilities);
+  const connection = followed.replica.connectionFor(session, session);
   session.followed.set(key, followed);
   try {
     await subscribe(connection, session, followed.own);
@@ -101,7 +101,7 @@ async function end(session: Follower, key: string, followed: Followed): Promise<
 
 /** The server is told when this was the last that anybody wanted to know of the resource. */
 async function leave(session: Follower, own: string, replica: Replica): Promise<void> {
-  const connection = replica.connectionFor(session, session.capabilities);
+  const connection = replica.connectionFor(session, session);
   for (const other of session.followed.values()) if (other.own === own && other.replica === replica) return;
   if (connection.subscriptions.remove(own, session)) await connection.unfollow(own);
 }
@@ -170,7 +170,7 @@ function move(group: Group, session: Follower, followed: Followed): boolean {
   const replica = group.pick(errandOf(session, followed), new Set([followed.replica]));
   if (replica === undefined) return false;
   followed.replica = replica;
-  const connection = replica.connectionFor(session, session.capabilities);
+  const connection = replica.connectionFor(session, session);
   subscribe(connection, session, followed.own).catch(() => {});
   return true;
 }

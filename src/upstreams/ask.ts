@@ -113,7 +113,7 @@ export function askGroup(
     const parcel: Parcel = {
       ...{ client: nobody, kind: 'tools', own, message, edits: [], timeoutMs, sender: undefined },
       ...{ server: undefined, among: undefined, labels: undefined, only: undefined },
-      ...{ capabilities: relayedCapabilities, isRepeatable: false },
+      ...{ able: { capabilities: relayedCapabilities }, isRepeatable: false },
       ...asked,
     };
     const delivery = new Delivery(group, parcel, recipient);

@@ -2,16 +2,17 @@ import { SwitchboardError } from '../errors.ts';
 import type { AnswerId } from '../protocol/answer.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
+import type { Era } from '../protocol/versions.ts';
 import type { Connection } from './connection.ts';
 import type { Errand, Group } from './group.ts';
-import type { Replica } from './replica.ts';
+import type { Able, Replica } from './replica.ts';
 import type { Waiting } from './slots.ts';
 import type { Call, Client, Letter, Upstream } from './upstream.ts';
 
 /** A request that some replica of a group is to answer. */
 export interface Parcel extends Errand, Letter {
   /** What the client can do; a connection of its own is opened with it. */
-  capabilities: object;
+  able: Able;
   /** Whether it does no harm to do it twice. */
   isRepeatable: boolean;
   /** How long the client wants to wait. */
@@ -69,6 +70,11 @@ export class Delivery implements Call, Waiting {
     return replica && upstream && { replica, upstream, id };
   }
 
+  /** The era of who has it. */
+  get era(): Era | undefined {
+    return this.upstream?.era;
+  }
+
   /** The replica that was tried last. */
   get lastReplica(): Replica | undefined {
     return this.replica;
@@ -81,7 +87,7 @@ export class Delivery implements Call, Waiting {
       return;
     }
     this.replica = replica;
-    this.connection = replica.connectionFor(this.client, this.parcel.capabilities);
+    this.connection = replica.connectionFor(this.client, this.parcel.able);
     this.lineUp(this.connection);
   }
 

@@ -16,6 +16,11 @@ export interface Project {
   readonly name: string;
 }
 
+/** Whoever can say what a client can do. Nobody asks for that unless a connection is opened for it. */
+export interface Able {
+  readonly capabilities: object;
+}
+
 export interface ReplicaSettings extends ConnectionSettings {
   project: Project;
   /** So many failed calls in a row, and the replica is left out for a while; 0: never. */
@@ -166,12 +171,12 @@ export class Replica implements Candidate {
   }
 
   /** The connection that this client's requests take. */
-  connectionFor(client: Client, capabilities: object): Connection {
+  connectionFor(client: Client, able: Able): Connection {
     // The shared one of a stopped server says that it was stopped; a new one would start it.
     if (!this.isolates || this.condition.state === 'stopped') return this.shared;
     let connection = this.ofClients.get(client);
     if (connection === undefined) {
-      const own = this.newConnection(client, capabilities, {
+      const own = this.newConnection(client, able.capabilities, {
         changed: () => this.stateChanged(),
         opened: () => own.lifecycle.happens({ kind: 'ready' }),
         recheck() {},

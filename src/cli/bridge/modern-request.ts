@@ -1,11 +1,10 @@
 import type { Channel } from '../../channels/channel.ts';
 import type { SwitchboardError } from '../../errors.ts';
 import { idBytes, type Message } from '../../protocol/envelope.ts';
+import { stringAt } from '../../protocol/modern-result.ts';
 import { nameKeyOf, requestLines } from '../../protocol/request-lines.ts';
 import { splice } from '../../protocol/splice.ts';
-
-/** A client on stdio may name things that are longer than a header can be, and what it sends needs none. */
-const MAX_NAMED = 2_000;
+import { modernVersion } from '../../protocol/versions.ts';
 
 /** A request of the modern era that has no answer yet. */
 export class ModernRequest {
@@ -71,9 +70,11 @@ export class ModernRequest {
   }
 
   private lines(): string {
-    const { method } = this.message;
+    const { bytes, method, claims } = this.message;
+    const version = claims?.protocolVersion && stringAt(bytes, claims.protocolVersion.value);
+    // Lines that name our version would contradict it, and the client would not hear which versions there are.
+    if (version !== modernVersion) return '';
     const key = nameKeyOf(method);
-    const named = key && this.message[key]?.value;
-    return requestLines(method, named !== undefined && named.length <= MAX_NAMED ? named : undefined);
+    return requestLines(method, key && this.message[key]?.value);
   }
 }

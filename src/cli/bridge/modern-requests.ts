@@ -19,7 +19,7 @@ const LISTEN_AGAIN_MS = 1_000;
 /** A client of the modern era: each of its requests is a POST of its own, and all that belongs to it comes back there. */
 export class ModernRequests implements Receiver {
   private readonly switchboard: Switchboard;
-  /** What comes from stdio has no headers; servers that keep something for one client find it by the other line. */
+  /** Arguments that are to be in headers are not; and servers that keep something for one client find it by this. */
   private readonly ownLines = `x-switchboard-channel: stdio\r\nx-switchboard-session: ${randomUUID()}\r\n`;
   private channel: HttpChannel;
   private isReopening = false;

@@ -6,6 +6,7 @@ import { withoutMembers } from '../../protocol/members.ts';
 import { mentions } from '../../protocol/mentions.ts';
 import { readModernResult } from '../../protocol/modern-result.ts';
 import { splice } from '../../protocol/splice.ts';
+import type { ClientFacts } from '../caller.ts';
 import { lackedCapability } from '../capabilities.ts';
 import { inputRequired, mayAskInput } from './input.ts';
 
@@ -24,11 +25,11 @@ const complete = Buffer.from('"resultType":"complete"');
 const completeRead = Buffer.from('"resultType":"complete","ttlMs":0,"cacheScope":"private"');
 
 /** The answer of a server of the legacy era, for a client of the modern era that can do so much. */
-export function toModern(method: string, answer: Answer, capabilities: Record<string, unknown>): Answer {
+export function toModern(method: string, answer: Answer, facts: ClientFacts): Answer {
   const { chunks, at } = answer;
   if (at.isError) {
     return (
-      visits(answer, method, capabilities) ??
+      visits(answer, method, facts) ??
       withErrorCode(answer, ({ code }) => (code === RESOURCE_NOT_FOUND ? INVALID_PARAMS : code))
     );
   }
@@ -65,17 +66,13 @@ export function toLegacy(method: string, answer: Answer): Answer {
 }
 
 /** In the legacy era a server says by an error that the client has to visit addresses first, and then to ask again. */
-function visits(
-  { chunks, at }: Answer,
-  method: string,
-  capabilities: Record<string, unknown>,
-): Answer | undefined {
+function visits({ chunks, at }: Answer, method: string, facts: ClientFacts): Answer | undefined {
   const { code, data } = errorOf(chunks);
   if (code !== ADDRESSES_TO_VISIT || !mayAskInput(method)) return undefined;
   const { elicitations } = (data ?? {}) as { elicitations?: unknown };
   if (!Array.isArray(elicitations) || elicitations.length === 0) return undefined;
   const isAble = elicitations.every(
-    (params) => lackedCapability(capabilities, 'elicitation/create', params) === undefined,
+    (params) => lackedCapability(facts.capabilities, 'elicitation/create', params) === undefined,
   );
   if (!isAble) return undefined;
   const requests = elicitations.map((params, index) => [
