@@ -8,6 +8,8 @@ const SHOWN_CHARACTERS = 300;
 export interface HttpTarget {
   url: string;
   headers: Record<string, string>;
+  /** Whether we are known there by these headers, and have to say when we go. */
+  isNamed?: boolean;
 }
 
 export function networkError(error: Error, url: URL): SwitchboardError {

@@ -30,6 +30,7 @@ export class HttpChannel implements Channel {
   readonly url: URL;
   private readonly pool: ConnectionPool;
   private readonly configured: Record<string, string>;
+  private readonly isNamed: boolean;
   private readonly path: string;
   private readonly exchanges = new Map<number, MessageExchange>();
   private postHead: string;
@@ -48,6 +49,7 @@ export class HttpChannel implements Channel {
     this.url = new URL(target.url);
     this.path = this.url.pathname + this.url.search;
     this.configured = target.headers;
+    this.isNamed = target.isNamed ?? false;
     this.receiver = receiver;
     this.maxBytes = maxBytes;
     this.pool = new ConnectionPool(this.url);
@@ -95,7 +97,7 @@ export class HttpChannel implements Channel {
     for (const timer of this.timers) clearTimeout(timer);
     this.listening?.abandon();
     for (const exchange of this.exchanges.values()) exchange.abandon();
-    if (this.session !== undefined && this.broken === undefined) await this.sayGoodbye();
+    if ((this.session !== undefined || this.isNamed) && this.broken === undefined) await this.sayGoodbye();
     this.pool.destroy();
   }
 

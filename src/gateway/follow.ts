@@ -59,7 +59,15 @@ function choose(
       (server === undefined || other.replica.server === server),
   );
   if (known !== undefined) return { ...known, uri, server };
-  const errand: Errand = { client: follower, kind: 'resources', own, server, among, labels, only: undefined };
+  const errand: Errand = {
+    client: follower.identity,
+    kind: 'resources',
+    own,
+    server,
+    among,
+    labels,
+    only: undefined,
+  };
   const replica = group.pick(errand, undefined);
   if (replica === undefined) throw group.unavailable(errand, undefined);
   return { uri, project, group: group.name, own, server, among, replica };
@@ -72,7 +80,7 @@ export async function followOne(scope: Scope, follower: Follower, uri: string): 
   await begin(follower, uri, followed);
 }
 
-function errandOf(client: Follower, { own, server, among }: Followed): Errand {
+function errandOf({ identity: client }: Follower, { own, server, among }: Followed): Errand {
   return { client, kind: 'resources', own, server, among, labels: undefined, only: undefined };
 }
 
@@ -82,7 +90,7 @@ function followedKey(scope: Scope, session: Session, uri: string): string {
 }
 
 async function begin(session: Follower, key: string, followed: Followed): Promise<void> {
-  const connection = followed.replica.connectionFor(session, session);
+  const connection = followed.replica.connectionFor(session.identity, session);
   session.followed.set(key, followed);
   try {
     await subscribe(connection, session, followed.own);
@@ -101,7 +109,7 @@ async function end(session: Follower, key: string, followed: Followed): Promise<
 
 /** The server is told when this was the last that anybody wanted to know of the resource. */
 async function leave(session: Follower, own: string, replica: Replica): Promise<void> {
-  const connection = replica.connectionFor(session, session);
+  const connection = replica.connectionFor(session.identity, session);
   for (const other of session.followed.values()) if (other.own === own && other.replica === replica) return;
   if (connection.subscriptions.remove(own, session)) await connection.unfollow(own);
 }
@@ -170,7 +178,7 @@ function move(group: Group, session: Follower, followed: Followed): boolean {
   const replica = group.pick(errandOf(session, followed), new Set([followed.replica]));
   if (replica === undefined) return false;
   followed.replica = replica;
-  const connection = replica.connectionFor(session, session);
+  const connection = replica.connectionFor(session.identity, session);
   subscribe(connection, session, followed.own).catch(() => {});
   return true;
 }

@@ -2,6 +2,7 @@ import type { Message } from '../protocol/envelope.ts';
 import type { Edit } from '../protocol/splice.ts';
 import type { Errand } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
+import type { Client } from '../upstreams/upstream.ts';
 import type { Scope } from './scope.ts';
 
 /** A resource that a client follows. */
@@ -22,6 +23,8 @@ export interface Followed {
 /** A client that is told of changes: a session of the legacy era, or a subscription of the modern era. */
 export interface Follower {
   readonly scope: Scope;
+  /** Whom servers take it for. */
+  readonly identity: Client;
   readonly capabilities: object;
   /** By the URI that the client gave, and the project where a request named one. */
   readonly followed: Map<string, Followed>;

@@ -16,7 +16,6 @@ import type { Incoming } from './caller.ts';
 import { chooseScope } from './choose-scope.ts';
 import type { CallDesk } from './client-call.ts';
 import { HeldCalls } from './eras/held-calls.ts';
-import { Listener } from './eras/listener.ts';
 import { RequestStates } from './eras/request-state.ts';
 import { StatelessGateway } from './eras/stateless-gateway.ts';
 import { follow, followAgain, followElsewhere, followRegrouped } from './follow.ts';
@@ -70,7 +69,7 @@ export class Gateway {
     this.logLevels = new LogLevels((server) => this.words.viewers(server));
     this.stateless = new StatelessGateway(scopes, this.desk, settings, {
       louder: (scope, level) => this.logLevels.louder(scope, level),
-      release: (client) => this.release(client),
+      release: (client, as) => this.release(client, as),
     });
     this.sweeper = setInterval(() => this.sweep(Date.now()), settings.keepAliveMs);
     this.sweeper.unref();
@@ -158,10 +157,12 @@ export class Gateway {
   connected(server: Server, replica: Replica, connection: Connection): void {
     const { owner } = connection;
     void this.logLevels.tell(server, connection);
-    const group = this.groupOf(server);
-    if (owner instanceof Session || owner instanceof Listener)
-      followAgain(server, group, replica, connection, [owner]);
-    else if (!replica.isolates) followAgain(server, group, replica, connection, this.followers());
+    // The shared one of a server that gives each client its own tells nobody of anything.
+    if (owner === undefined && replica.isolates) return;
+    const followers = [...this.followers()].filter(
+      ({ identity }) => owner === undefined || identity === owner,
+    );
+    followAgain(server, this.groupOf(server), replica, connection, followers);
   }
 
   /** What the server has asked clients need not be answered any more. */
@@ -255,8 +256,8 @@ export class Gateway {
     yield* this.stateless.listeners;
   }
 
-  private release(client: Client): void {
-    for (const server of this.scopes.all.servers()) server.release(client);
+  private release(client: Client, as?: Client): void {
+    for (const server of this.scopes.all.servers()) server.release(client, as);
   }
 
   private groupOf(server: Server): Group | undefined {

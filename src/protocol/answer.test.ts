@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { anyCuts, cut } from '../../test/helpers/chunks.ts';
 import { jsonTexts, objectText } from '../../test/helpers/json-text.ts';
-import { findAnswerId, withAnswerId } from './answer.ts';
+import { findAnswerId, withAnswerId, withResultMembers } from './answer.ts';
 
 /** What is inside of an answer may look like its envelope, as a value or as a text. */
 const payloads = fc.oneof(
@@ -106,5 +106,55 @@ describe('the id of an answer', () => {
     ['nothing', '{'],
   ])('is left to a full reading where there is %s', (_what, text) => {
     expect(findAnswerId([Buffer.from(text)])).toBeUndefined();
+  });
+});
+
+describe('the result of an answer', () => {
+  const blanks = fc.constantFrom('', ' ', '\n', ' '.repeat(63), ' '.repeat(64), '\n'.repeat(200));
+  const results = fc.oneof(
+    jsonTexts.object,
+    jsonTexts.value,
+    blanks.map((blank) => `{${blank}}`),
+    fc.tuple(blanks, jsonTexts.value).map(([blank, value]) => `{${blank}"a":${value}}`),
+  );
+  const texts = fc
+    .tuple(results, fc.boolean(), blanks)
+    .map(([result, isIdFirst, blank]) =>
+      isIdFirst
+        ? `{"jsonrpc":"2.0","id":12,${blank}"result":${result}${blank}}`
+        : `{"jsonrpc":"2.0","result":${blank}${result},"id":12}`,
+    );
+  const members = Buffer.from('"new":{"n":1}');
+
+  it('is given more members, however the answer is cut, and keeps its id where it is looked for', () => {
+    fc.assert(
+      fc.property(texts, rareCuts, (text, cuts) => {
+        const chunks = pieces(text, cuts);
+        const at = findAnswerId(chunks);
+        if (at === undefined) return;
+        const more = withResultMembers(chunks, at, members);
+        const readdressed = Buffer.concat(withAnswerId(more.chunks, more.at, Buffer.from('"x"'))).toString();
+        const { result } = JSON.parse(text) as { result: unknown };
+        const isObject = typeof result === 'object' && result !== null && !Array.isArray(result);
+        expect(JSON.parse(readdressed)).toEqual({
+          jsonrpc: '2.0',
+          id: 'x',
+          result: isObject ? { new: { n: 1 }, ...result } : result,
+        });
+        expect(Buffer.concat(chunks).toString()).toBe(text);
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it('is whole where its first chunk ends in a long row of blanks', () => {
+    const chunks = [Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{${' '.repeat(100)}`), Buffer.from('}}')];
+    const at = findAnswerId(chunks)!;
+    const more = withResultMembers(chunks, at, members);
+    expect(JSON.parse(Buffer.concat(more.chunks).toString())).toEqual({
+      jsonrpc: '2.0',
+      id: 1,
+      result: { new: { n: 1 } },
+    });
   });
 });

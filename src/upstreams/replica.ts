@@ -200,16 +200,18 @@ export class Replica implements Candidate {
     return own === undefined ? [this.shared] : [this.shared, own];
   }
 
-  /** A client is gone: what was its own ends with it. */
-  release(client: Client): void {
+  /** A client is gone: what was its own ends with it. `as`: whom it was taken for. */
+  release(client: Client, as: Client = client): void {
     const own = this.ofClients.get(client);
     this.ofClients.delete(client);
     if (own !== undefined) {
       own.close().catch(() => {});
       this.stateChanged();
     }
-    for (const uri of this.shared.subscriptions.removeClient(client)) {
-      this.shared.unfollow(uri).catch((error: Error) => this.log(error.message));
+    for (const connection of this.connectionsOf(as)) {
+      for (const uri of connection.subscriptions.removeClient(client)) {
+        connection.unfollow(uri).catch((error: Error) => this.log(error.message));
+      }
     }
   }
 

@@ -133,9 +133,9 @@ export class Server {
     return overall(this.replicas.map(({ shown }) => shown));
   }
 
-  /** A client is gone: what was its own ends with it. */
-  release(client: Client): void {
-    for (const replica of this.replicas) replica.release(client);
+  /** A client is gone: what was its own ends with it. `as`: whom it was taken for. */
+  release(client: Client, as?: Client): void {
+    for (const replica of this.replicas) replica.release(client, as);
   }
 
   /** Takes over a changed configuration while it runs; false where it has to be started anew for it. */

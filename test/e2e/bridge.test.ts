@@ -1,12 +1,11 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { connectStdio, textOf, toolNamesOnce } from '../helpers/clients.ts';
+import { isThere, untilGone } from '../helpers/gone.ts';
 import { fixtureServer, freePort } from '../helpers/servers.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
@@ -181,25 +180,3 @@ describe('switchboard stdio', () => {
     ).toHaveLength(1);
   });
 });
-
-/** Not our child, so there is no event for its end: ask. One that nobody has reaped yet has ended too. */
-async function untilGone(pid: number): Promise<void> {
-  while (isThere(pid)) await delay(10);
-}
-
-function isThere(pid: number): boolean {
-  const status = `/proc/${pid}/stat`;
-  if (existsSync('/proc/self/stat')) {
-    try {
-      return !/\) [ZX] /.test(readFileSync(status, 'utf8'));
-    } catch {
-      return false;
-    }
-  }
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}

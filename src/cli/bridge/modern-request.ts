@@ -23,12 +23,12 @@ export class ModernRequest {
     return true;
   }
 
-  send(channel: Channel, number: number, ownLines: string): void {
+  send(channel: Channel, number: number): void {
     this.channel = channel;
     this.number = number;
     // In place of the id: the channel knows by it which refusals are answers, and the client may use its ids as it likes.
     const id = { ...this.message.idSpan!, bytes: Buffer.from(String(number)) };
-    this.transmit(channel, splice(this.message.bytes, [id]), number, this.lines() + ownLines);
+    this.transmit(channel, splice(this.message.bytes, [id]), number, this.lines());
   }
 
   /** What came before the answer, as the client is told of it. */

@@ -19,8 +19,8 @@ const LISTEN_AGAIN_MS = 1_000;
 /** A client of the modern era: each of its requests is a POST of its own, and all that belongs to it comes back there. */
 export class ModernRequests implements Receiver {
   private readonly switchboard: Switchboard;
-  /** Arguments that are to be in headers are not; and servers that keep something for one client find it by this. */
-  private readonly ownLines = `x-switchboard-channel: stdio\r\nx-switchboard-session: ${randomUUID()}\r\n`;
+  /** They say that no arguments are repeated in headers, and as whom the client comes again. */
+  private readonly headers = { 'x-switchboard-channel': 'stdio', 'x-switchboard-session': randomUUID() };
   private channel: HttpChannel;
   private isReopening = false;
   private isClosed = false;
@@ -48,7 +48,7 @@ export class ModernRequests implements Receiver {
     } else if (message.method === CANCELLED) {
       for (const request of this.cancelledBy(message)) this.cancel(request);
     } else {
-      this.channel.send(message.bytes, undefined, requestLines(message.method, undefined) + this.ownLines);
+      this.channel.send(message.bytes, undefined, requestLines(message.method, undefined));
     }
   }
 
@@ -107,7 +107,8 @@ export class ModernRequests implements Receiver {
   }
 
   private open(): HttpChannel {
-    return new HttpChannel({ url: this.switchboard.endpoint, headers: {} }, MAX_BYTES, this);
+    const { headers } = this;
+    return new HttpChannel({ url: this.switchboard.endpoint, headers, isNamed: true }, MAX_BYTES, this);
   }
 
   private sendWaiting(): void {
@@ -116,7 +117,7 @@ export class ModernRequests implements Receiver {
       if (request.number !== undefined) continue;
       const number = this.nextNumber++;
       this.byNumber.set(number, request);
-      request.send(this.channel, number, this.ownLines);
+      request.send(this.channel, number);
     }
   }
 

@@ -2,6 +2,8 @@
 export interface KnownClient {
   readonly key: string;
   lastSeen: number;
+  /** How many of its requests are under way. */
+  underWay: number;
 }
 
 /** The clients that name themselves by the header X-Switchboard-Session. Those that stay away are forgotten. */
@@ -22,24 +24,37 @@ export class KnownClients {
   }
 
   get(key: string): KnownClient {
-    const known = this.byKey.get(key) ?? { key, lastSeen: 0 };
+    const known = this.byKey.get(key) ?? { key, lastSeen: 0, underWay: 0 };
     known.lastSeen = Date.now();
     // In the order in which they were last seen.
     this.byKey.delete(key);
     this.byKey.set(key, known);
-    if (this.byKey.size > this.limit) this.drop(this.byKey.values().next().value!);
+    if (this.byKey.size > this.limit) this.makeRoom();
     return known;
+  }
+
+  forgetNamed(key: string): void {
+    const client = this.byKey.get(key);
+    if (client !== undefined) this.drop(client);
   }
 
   sweep(now: number): void {
     for (const client of this.byKey.values()) {
-      if (now - client.lastSeen <= this.idleMs) return;
-      this.drop(client);
+      if (client.underWay === 0 && now - client.lastSeen > this.idleMs) this.drop(client);
     }
   }
 
   close(): void {
     for (const client of [...this.byKey.values()]) this.drop(client);
+  }
+
+  /** Whoever was not seen for longest, and has nothing under way. */
+  private makeRoom(): void {
+    for (const client of this.byKey.values()) {
+      if (client.underWay > 0) continue;
+      this.drop(client);
+      return;
+    }
   }
 
   private drop(client: KnownClient): void {

@@ -5,6 +5,7 @@ import { SERVER_INFO_KEY, SUBSCRIPTION_KEY, subscribedAs } from '../../protocol/
 import { type Edit, splice } from '../../protocol/splice.ts';
 import type { Group } from '../../upstreams/group.ts';
 import type { Identity } from '../../upstreams/handshake.ts';
+import type { Client } from '../../upstreams/upstream.ts';
 import type { Incoming, InFlight, Outlet } from '../caller.ts';
 import { followOne } from '../follow.ts';
 import type { Followed, Follower } from '../follower.ts';
@@ -26,24 +27,28 @@ export class Listener implements Follower, InFlight {
   readonly id: InFlight['id'];
   readonly group: Group | undefined = undefined;
   readonly scope: Scope;
+  readonly identity: Client;
   readonly outlet: Outlet;
   readonly capabilities: object;
   readonly followed = new Map<string, Followed>();
   private readonly incoming: Incoming;
   private readonly filter: ListenFilter;
-  private readonly identity: Identity;
+  private readonly self: Identity;
   private readonly ended: (listener: Listener) => void;
   private honoured: Record<string, true | string[]> | undefined;
   isClosed = false;
 
-  constructor(scope: Scope, incoming: Incoming, identity: Identity, ended: (listener: Listener) => void) {
+  constructor(scope: Scope, incoming: Incoming, self: Identity, ended: (listener: Listener) => void) {
+    const { caller } = incoming;
     this.scope = scope;
+    // One that comes again follows where its calls go.
+    this.identity = caller.identity === caller ? this : caller.identity;
     this.incoming = incoming;
     this.id = incoming.message.id!;
     this.outlet = incoming.outlet;
     this.capabilities = incoming.caller.facts.capabilities;
     this.filter = readFilter(incoming.message);
-    this.identity = identity;
+    this.self = self;
     this.ended = ended;
   }
 
@@ -83,7 +88,7 @@ export class Listener implements Follower, InFlight {
   /** There is nothing more to tell of. */
   end(): void {
     if (!this.close()) return;
-    const meta = { [SUBSCRIPTION_KEY]: idPlaceholder, [SERVER_INFO_KEY]: this.identity };
+    const meta = { [SUBSCRIPTION_KEY]: idPlaceholder, [SERVER_INFO_KEY]: this.self };
     const result = this.withId({ resultType: 'complete', _meta: meta });
     this.outlet.answer(resultMessage(idBytes(this.incoming.message), result));
   }

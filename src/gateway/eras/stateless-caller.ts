@@ -16,6 +16,7 @@ export class StatelessCaller implements Caller {
   readonly sender = undefined;
   readonly tasks = undefined;
   private readonly logLevel: string | undefined;
+  private readonly known: KnownClient | undefined;
   private request: InFlight | undefined;
   /** All that have something under way. */
   private readonly underWay: Set<StatelessCaller>;
@@ -30,6 +31,7 @@ export class StatelessCaller implements Caller {
   ) {
     this.facts = new StatedFacts(name, bytes, claims.clientCapabilities!);
     this.logLevel = levelIn(bytes, claims.logLevel);
+    this.known = known;
     this.identity = known ?? this;
     this.name = known?.key ?? name;
     this.underWay = underWay;
@@ -37,6 +39,7 @@ export class StatelessCaller implements Caller {
 
   begin(request: InFlight): boolean {
     if (this.isGone) return false;
+    if (this.known !== undefined && this.request === undefined) this.known.underWay++;
     this.request = request;
     this.underWay.add(this);
     return true;
@@ -46,6 +49,10 @@ export class StatelessCaller implements Caller {
     if (this.request !== request) return false;
     this.request = undefined;
     this.underWay.delete(this);
+    if (this.known !== undefined) {
+      this.known.underWay--;
+      this.known.lastSeen = Date.now();
+    }
     return true;
   }
 

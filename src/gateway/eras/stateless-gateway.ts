@@ -1,6 +1,7 @@
 import { SwitchboardError } from '../../errors.ts';
 import type { Message } from '../../protocol/envelope.ts';
 import type { Identity } from '../../upstreams/handshake.ts';
+import type { Client } from '../../upstreams/upstream.ts';
 import { call, callModernTask } from '../call.ts';
 import type { Incoming, Outlet } from '../caller.ts';
 import { chooseScope } from '../choose-scope.ts';
@@ -24,8 +25,8 @@ export interface StatelessSettings {
 interface StatelessEvents {
   /** A client wants servers to be as loud as this. Settles when they know. */
   louder(scope: Scope, level: string): Promise<void> | undefined;
-  /** What a client, or a subscription of it, has at servers ends. */
-  release(client: object): void;
+  /** What a client, or a subscription of it, has at servers ends. `as`: whom they took it for. */
+  release(client: Client, as?: Client): void;
 }
 
 /** How a request came. */
@@ -65,6 +66,11 @@ export class StatelessGateway {
     const caller = new StatelessCaller(message, this.names.of(message), known, this.callers);
     this.dispatch({ caller, message, outlet, ...how });
     return caller;
+  }
+
+  /** A client that named itself has gone for good. */
+  forget(session: string): void {
+    this.known.forgetNamed(session);
   }
 
   sweep(now: number): void {
@@ -130,7 +136,7 @@ export class StatelessGateway {
     }
     const listener = new Listener(scope, incoming, this.settings.identity, (ended) => {
       this.listeners.delete(ended);
-      this.events.release(ended);
+      this.events.release(ended, ended.identity);
     });
     const discovered = scope.listable();
     const begin = () => {

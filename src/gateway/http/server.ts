@@ -20,6 +20,9 @@ export interface HttpSettings {
   maxMessageBytes: number;
 }
 
+/** Clients of the modern era repeat the URI of a resource in a header, and URIs can be long. */
+const MAX_HEAD_BYTES = 256 * 1024;
+
 const alive = Buffer.from('{"status":"ok"}');
 
 /** The one HTTP listener: MCP for clients, the API for programs, health for supervisors. */
@@ -35,13 +38,16 @@ export class HttpFront {
     this.api = api;
     this.streamable = new StreamableEndpoint(gateway, settings.maxMessageBytes);
     this.legacy = new LegacySseEndpoint(gateway, settings.maxMessageBytes);
-    this.server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 0 }, (request, response) => {
-      try {
-        this.route(request, response);
-      } catch (error) {
-        writeFailure(response, error);
-      }
-    });
+    this.server = createServer(
+      { keepAliveTimeout: 65_000, requestTimeout: 0, maxHeaderSize: MAX_HEAD_BYTES },
+      (request, response) => {
+        try {
+          this.route(request, response);
+        } catch (error) {
+          writeFailure(response, error);
+        }
+      },
+    );
   }
 
   /** Gives the port, which matters where the configured one is 0. */

@@ -76,6 +76,14 @@ function checkedHeaders({ headers }: IncomingMessage, message: Message): Incomin
   return headers;
 }
 
+/** A client that named itself says that it will not come again. False where the request is about something else. */
+export function forgetsClient(gateway: StatelessGateway, request: IncomingMessage): boolean {
+  const session = sessionOf(request);
+  if (session === undefined || request.headers['mcp-session-id'] !== undefined) return false;
+  gateway.forget(session);
+  return true;
+}
+
 /** As whom the client says that it comes again. */
 function sessionOf({ headers }: IncomingMessage): string | undefined {
   const session = headers['x-switchboard-session'];

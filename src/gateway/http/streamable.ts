@@ -17,7 +17,7 @@ import { writeFailure } from './failure.ts';
 import { PostOutlet, type PostTerms, writeJson } from './post-outlet.ts';
 import { preferOf } from './prefer.ts';
 import { projectsOf } from './projects.ts';
-import { isModern, isModernByHeader, receiveModern } from './stateless.ts';
+import { forgetsClient, isModern, isModernByHeader, receiveModern } from './stateless.ts';
 import { SessionStreams } from './streams.ts';
 
 type Projects = Incoming['projects'];
@@ -40,6 +40,10 @@ export class StreamableEndpoint {
 
   handle(request: IncomingMessage, response: ServerResponse, project: string | undefined): void {
     const projects = projectsOf(request, project);
+    if (request.method === 'DELETE' && forgetsClient(this.gateway.stateless, request)) {
+      response.writeHead(200).end();
+      return;
+    }
     if (request.method !== 'POST' && isModernByHeader(request)) {
       refuseMethod(response, 'POST');
       return;

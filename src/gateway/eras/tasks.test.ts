@@ -1,0 +1,56 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { knowsTasks, publicTaskId, requireTasks, taskOf } from './tasks.ts';
+
+describe('the id of a task', () => {
+  it('says which replica does it, and that one`s own id', () => {
+    const addresses = fc.record({
+      place: fc.string({ unit: 'binary' }).map((text) => text.toWellFormed()),
+      server: fc.string(),
+      number: fc.integer({ min: 1, max: 64 }),
+      own: fc.string({ unit: 'binary' }).map((text) => text.toWellFormed()),
+    });
+    fc.assert(
+      fc.property(addresses, (address) => {
+        expect(taskOf(publicTaskId(address))).toEqual(address);
+      }),
+    );
+  });
+
+  it('has only one spelling', () => {
+    const id = publicTaskId({ place: 'lab', server: 'lab', number: 1, own: '1' });
+    for (const other of [`${id}=`, `${id} `, `${id}A`, id.replace('sb-task.', 'SB-task.'), id.slice(0, -1)])
+      expect(taskOf(other)).toBeUndefined();
+  });
+
+  it('is none where its parts are not what they have to be', () => {
+    const parts = fc.array(
+      fc.oneof(fc.string(), fc.integer(), fc.constant(null), fc.object(), fc.boolean()),
+      {
+        maxLength: 5,
+      },
+    );
+    fc.assert(
+      fc.property(parts, (list) => {
+        const task = taskOf(`sb-task.${Buffer.from(JSON.stringify(list)).toString('base64url')}`);
+        if (task === undefined) return;
+        expect(task).toEqual({
+          place: expect.any(String),
+          server: expect.any(String),
+          number: expect.any(Number),
+          own: expect.any(String),
+        });
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('a client that knows tasks', () => {
+  it('says so in its capabilities', () => {
+    expect(knowsTasks({ extensions: { 'io.modelcontextprotocol/tasks': {} } })).toBe(true);
+    for (const capabilities of [undefined, {}, { tasks: {} }, { extensions: null }, { extensions: {} }])
+      expect(knowsTasks(capabilities)).toBe(false);
+    expect(() => requireTasks({})).toThrow('io.modelcontextprotocol/tasks');
+  });
+});

@@ -1,0 +1,76 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { headerValueOf, textOfHeader } from './header-values.ts';
+
+const texts = fc.oneof(
+  fc.string({ unit: 'binary' }).map((text) => text.toWellFormed()),
+  fc.string(),
+  fc.constantFrom(
+    '',
+    ' ',
+    ' a',
+    'a ',
+    'a b',
+    '\t',
+    'a\tb',
+    '=?base64?',
+    '=?base64??=',
+    '=?base64?YQ==?=',
+    '?=',
+    '\r\n',
+  ),
+);
+
+describe('a text as the value of a header', () => {
+  it('is the same text again, whatever it is', () => {
+    fc.assert(
+      fc.property(texts, (text) => expect(textOfHeader(headerValueOf(text))).toBe(text)),
+      {
+        numRuns: 3_000,
+      },
+    );
+  });
+
+  it('is visible ASCII without blanks around it, so that nobody on the way changes it', () => {
+    fc.assert(
+      fc.property(texts, (text) =>
+        expect(headerValueOf(text)).toMatch(/^[\x21-\x7e]([\t\x20-\x7e]*[\x21-\x7e])?$/),
+      ),
+    );
+  });
+
+  it.each(['echo', 'a b', 'resource://x/y?z=1#a', '=?base64?', 'x=?base64?YQ==?=', '=?BASE64?YQ==?='])(
+    'stays as it is where that can be: %s',
+    (text) => expect(headerValueOf(text)).toBe(text),
+  );
+
+  it.each([
+    ['ä', '=?base64?w6Q=?='],
+    ['', '=?base64??='],
+    [' a', '=?base64?IGE=?='],
+    ['=?base64?YQ==?=', '=?base64?PT9iYXNlNjQ/WVE9PT89?='],
+  ])('is base64 otherwise: %j', (text, value) => expect(headerValueOf(text)).toBe(value));
+});
+
+describe('the text of a header', () => {
+  it.each([
+    ['  a b\t', 'a b'],
+    [' =?base64?YQ==?= ', 'a'],
+    ['=?base64?77u/YQ==?=', '\ufeffa'],
+    ['=?base64?YQ==', '=?base64?YQ=='],
+  ])('%j is %j', (value, text) => expect(textOfHeader(value)).toBe(text));
+
+  it.each([
+    ['too short', '=?base64?YQ=?='],
+    ['without padding', '=?base64?YQ?='],
+    ['of the alphabet for URLs', '=?base64?_-_-?='],
+    ['with blanks', '=?base64?Y Q==?='],
+    ['that is not UTF-8', '=?base64?/w==?='],
+    ['of a lone surrogate', '=?base64?7aCA?='],
+  ])('is none where it is base64 %s', (_what, value) => expect(textOfHeader(value)).toBeUndefined());
+
+  it('is never one that several values of base64 stand for', () => {
+    // The last bits of both differ, and decoders drop them.
+    expect([textOfHeader('=?base64?YQ==?='), textOfHeader('=?base64?YR==?=')]).toEqual(['a', undefined]);
+  });
+});

@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Inbox } from './inbox.ts';
+import type { RpcMessage } from './raw-http.ts';
+
+const main = join(import.meta.dirname, '../../src/main.ts');
+
+interface BridgeProgram {
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+}
+
+/** How a client starts `switchboard stdio`. With a home of its own, what it starts a Switchboard with is there. */
+export function bridgeProgram(url: string, home?: string): BridgeProgram {
+  const own = home === undefined ? [] : ['--config', join(home, 'mcp.json')];
+  return {
+    command: process.execPath,
+    args: [main, 'stdio', '--url', url, ...own],
+    env: { ...process.env, ...(home && { SWITCHBOARD_HOME: home }) } as Record<string, string>,
+  };
+}
+
+/** `switchboard stdio`, spoken to line by line. */
+export interface RawBridge extends AsyncDisposable {
+  /** Everything that it wrote. */
+  received: Inbox<RpcMessage>;
+  say(...messages: object[]): void;
+  answerTo(id: unknown): Promise<RpcMessage>;
+  /** Closes its stdin, and gives everything that it wrote until it ended. */
+  end(): Promise<RpcMessage[]>;
+}
+
+export function startBridge({ command, args, env }: BridgeProgram): RawBridge {
+  const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  const received = new Inbox<RpcMessage>();
+  const lines = createInterface({ input: child.stdout });
+  const closed = once(lines, 'close');
+  lines.on('line', (line) => received.add(JSON.parse(line) as RpcMessage));
+  return {
+    received,
+    say(...messages) {
+      const texts = messages.map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+      child.stdin.write(texts.join(''));
+    },
+    answerTo: (id) => received.first((message) => message.id === id && message.method === undefined),
+    async end() {
+      child.stdin.end();
+      await closed;
+      return received.items;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+/** A request of the modern era as it is written, for `say`. */
+export function modernRequest(id: unknown, method: string, params: object = {}): object {
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'lines', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  return { id, method, params: { ...params, _meta: meta } };
+}
+
+/** The messages that open a session of the legacy era, for `say`. */
+export function legacyOpening(id: unknown): object[] {
+  const clientInfo = { name: 'lines', version: '1' };
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
+  return [{ id, method: 'initialize', params }, { method: 'notifications/initialized' }];
+}
