@@ -306,8 +306,8 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
   private settle(): void {
     clearTimeout(this.pause);
     if (this.questions !== undefined) this.desk.held.over(this);
-    const replica = this.delivery?.lastReplica;
-    if (this.isPassing && replica?.isolates) setImmediate(() => replica.release(this.parcel.client));
+    // After whatever is still to be told of its call.
+    if (this.isPassing && this.group.isolates) setImmediate(() => this.group.release(this.parcel.client));
   }
 
   private record(

@@ -24,18 +24,18 @@ const texts = fc.oneof(
 describe('a text as the value of a header', () => {
   it('is the same text again, whatever it is', () => {
     fc.assert(
-      fc.property(texts, (text) => expect(textOfHeader(headerValueOf(text))).toBe(text)),
-      {
-        numRuns: 3_000,
-      },
+      fc.property(texts, (text) => {
+        expect(textOfHeader(headerValueOf(text))).toBe(text);
+      }),
+      { numRuns: 3_000 },
     );
   });
 
   it('is visible ASCII without blanks around it, so that nobody on the way changes it', () => {
     fc.assert(
-      fc.property(texts, (text) =>
-        expect(headerValueOf(text)).toMatch(/^[\x21-\x7e]([\t\x20-\x7e]*[\x21-\x7e])?$/),
-      ),
+      fc.property(texts, (text) => {
+        expect(headerValueOf(text)).toMatch(/^[\x21-\x7e]([\t\x20-\x7e]*[\x21-\x7e])?$/);
+      }),
     );
   });
 
@@ -68,9 +68,4 @@ describe('the text of a header', () => {
     ['that is not UTF-8', '=?base64?/w==?='],
     ['of a lone surrogate', '=?base64?7aCA?='],
   ])('is none where it is base64 %s', (_what, value) => expect(textOfHeader(value)).toBeUndefined());
-
-  it('is never one that several values of base64 stand for', () => {
-    // The last bits of both differ, and decoders drop them.
-    expect([textOfHeader('=?base64?YQ==?='), textOfHeader('=?base64?YR==?=')]).toEqual(['a', undefined]);
-  });
 });

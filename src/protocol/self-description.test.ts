@@ -49,7 +49,10 @@ const requests = fc
 
 function isReadable(value: string): boolean {
   try {
-    return readMessage(Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":${value}}}`)) !== undefined;
+    return (
+      readMessage(Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":${value}}}`)) !==
+      undefined
+    );
   } catch {
     return false;
   }

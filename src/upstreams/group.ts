@@ -80,6 +80,16 @@ export class Group {
     return this.replicas.length > 1;
   }
 
+  /** Whether a client has an instance of its own at some replica. */
+  get isolates(): boolean {
+    return this.replicas.some(({ isolates }) => isolates);
+  }
+
+  /** A client is gone, wherever in the group it has been. */
+  release(client: Client): void {
+    for (const replica of this.replicas) replica.release(client);
+  }
+
   /** Whether all that is known of its servers is of the legacy era. */
   get isLegacy(): boolean {
     return this.replicas.every(({ facts }) => facts?.era === 'legacy');

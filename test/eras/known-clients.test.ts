@@ -1,0 +1,54 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { noteUri } from '../fixtures/eras/lists.ts';
+import { exchange } from '../helpers/raw-http.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+import { RawModern } from './raw-modern.ts';
+
+describe('a client that names itself by X-Switchboard-Session', () => {
+  const name = { 'x-switchboard-session': 'a window' };
+  let witness: Witness;
+  let switchboard: RunningSwitchboard;
+  let client: RawModern;
+
+  beforeEach(async () => {
+    witness = await Witness.open();
+    const box = { ...fixtureServer('eras/modern', witness.env('box')), isolation: 'session' };
+    switchboard = await startSwitchboard({ mcpServers: { box } }, { database: 'none' });
+    client = new RawModern(switchboard.url, {}, name);
+  });
+  afterEach(async () => {
+    await switchboard?.stop();
+    await witness?.[Symbol.asyncDispose]();
+  });
+
+  it('is told of changes at the instance that its calls go to', async () => {
+    const { stream, honoured } = await client.listen({ resourceSubscriptions: [noteUri] });
+    expect(honoured).toEqual({ resourceSubscriptions: [noteUri] });
+    await client.callText('touch');
+    const updated = await stream.message(({ method }) => method === 'notifications/resources/updated');
+    expect(updated.params).toMatchObject({ uri: noteUri });
+  });
+
+  it('takes its instance with it when it says goodbye', async () => {
+    await client.callText('grow');
+    const [, own] = await witness.severalOf('box', 'start', 2);
+    expect((await exchange(switchboard.url, { method: 'DELETE', headers: name })).status).toBe(200);
+    await witness.sees('box', 'end', ({ pid }) => pid === own!.pid);
+    // Whoever comes under that name later is somebody new.
+    expect(await client.callText('grow')).toBe('grown_1');
+  });
+});
+
+it('a resource may have a long URI, which stands in a header too', async () => {
+  await using switchboard = await startSwitchboard(
+    { mcpServers: { box: fixtureServer('eras/legacy') } },
+    { database: 'none' },
+  );
+  const client = new RawModern(switchboard.url);
+  await client.toolNames();
+  const uri = `resource://box/test://item/${'x'.repeat(20_000)}`;
+  const { result } = await client.request('resources/read', { uri });
+  expect(result?.contents).toMatchObject([{ uri }]);
+});
