@@ -1,9 +1,13 @@
 /** Draws docs/benchmark.svg: CPU per call against a direct call, one group of bars for each size of result. */
+import { againstDirect } from './era-table.ts';
 import { pairedRatio } from './measure.ts';
 import type { Results } from './report.ts';
-import { type VariantName, variantNames } from './variants.ts';
+import type { CallResult } from './scenarios.ts';
+import { arrangementOf, callNames, eraNames, isPeer } from './variants.ts';
 
 const CHART_CONCURRENCY = 16;
+/** One group tells what the eras cost: in larger results it is the same, but for what is hidden by their size. */
+const ERA_PAYLOAD = '200B';
 const WIDTH = 760;
 const LABEL_WIDTH = 170;
 const VALUE_WIDTH = 70;
@@ -13,21 +17,22 @@ const GROUP_HEAD = 34;
 const CHART_HEAD = 44;
 const AXIS_HEIGHT = 30;
 
+interface Bar {
+  label: string;
+  ratio: number;
+  kind: 'direct' | 'ours' | 'peer';
+}
+
 interface Group {
   title: string;
-  bars: { name: VariantName; ratio: number }[];
+  bars: Bar[];
 }
 
 export function chart(results: Results): string {
-  const groups: Group[] = results.calls
-    .filter(({ concurrency }) => concurrency === CHART_CONCURRENCY)
-    .map(({ payload, samples }) => ({
-      title: `results of ${payload.replace(/(?=[kM]?B$)/, ' ')}`,
-      bars: variantNames.flatMap((name) => {
-        const ratio = pairedRatio(samples, name, 'direct')?.median;
-        return ratio === undefined ? [] : [{ name, ratio }];
-      }),
-    }));
+  const groups = [
+    ...results.calls.filter(({ concurrency }) => concurrency === CHART_CONCURRENCY).map(callGroup),
+    ...results.eras.filter(({ payload }) => payload === ERA_PAYLOAD).map(eraGroup),
+  ];
   const largest = Math.max(10, ...groups.flatMap(({ bars }) => bars.map(({ ratio }) => ratio)));
   const smallest = Math.min(0.7, ...groups.flatMap(({ bars }) => bars.map(({ ratio }) => ratio * 0.9)));
   const plotWidth = WIDTH - LABEL_WIDTH - VALUE_WIDTH;
@@ -38,12 +43,12 @@ export function chart(results: Results): string {
   for (const { title, bars } of groups) {
     shapes.push(text(LABEL_WIDTH, top + 22, title, 'group'));
     top += GROUP_HEAD;
-    for (const { name, ratio } of bars) {
+    for (const { label, ratio, kind } of bars) {
       const width = Math.max(2, scale(ratio));
       const middle = top + BAR_HEIGHT / 2 + 4;
-      shapes.push(text(LABEL_WIDTH - 8, middle, name, 'name'));
+      shapes.push(text(LABEL_WIDTH - 8, middle, label, 'name'));
       shapes.push(
-        `<rect class="${barClass(name)}" x="${LABEL_WIDTH}" y="${top}" width="${width.toFixed(1)}" height="${BAR_HEIGHT}" rx="2"/>`,
+        `<rect class="${kind}" x="${LABEL_WIDTH}" y="${top}" width="${width.toFixed(1)}" height="${BAR_HEIGHT}" rx="2"/>`,
       );
       shapes.push(text(LABEL_WIDTH + width + 6, middle, `${ratio.toFixed(ratio < 10 ? 2 : 0)}×`, 'value'));
       top += BAR_PITCH;
@@ -68,9 +73,30 @@ function ticks(smallest: number, largest: number): number[] {
   return [1, 2, 5, 10, 20, 50, 100, 200, 500].filter((tick) => tick >= smallest && tick <= largest);
 }
 
-function barClass(name: VariantName): string {
-  if (name === 'direct') return 'direct';
-  return name.startsWith('switchboard') ? 'ours' : 'peer';
+function callGroup({ payload, samples }: CallResult): Group {
+  const bars = callNames.flatMap((name): Bar[] => {
+    const ratio = pairedRatio(samples, name, 'direct')?.median;
+    if (ratio === undefined) return [];
+    return [{ label: name, ratio, kind: name === 'direct' ? 'direct' : isPeer(name) ? 'peer' : 'ours' }];
+  });
+  return { title: `results of ${spaced(payload)}`, bars };
+}
+
+/** Each against the direct server of its client's era. */
+function eraGroup({ payload, samples }: CallResult): Group {
+  const bars = eraNames.flatMap((name): Bar[] => {
+    const ratio = againstDirect(samples, name)?.median;
+    const { client, server, transport } = arrangementOf(name);
+    return ratio === undefined ? [] : [{ label: `${client} → ${server}, ${transport}`, ratio, kind: 'ours' }];
+  });
+  return {
+    title: `results of ${spaced(payload)}, Switchboard between clients and servers of both eras`,
+    bars,
+  };
+}
+
+function spaced(payload: string): string {
+  return payload.replace(/(?=[kM]?B$)/, ' ');
 }
 
 function text(x: number, y: number, content: string, kind: string): string {

@@ -1,39 +1,34 @@
 /** Speaks to one variant: opens sessions, writes requests, and checks that an answer is the one that was asked for. */
 import { isDeepStrictEqual } from 'node:util';
-import { type Answer, HttpConnection, headerOf } from './http-connection.ts';
+import { openSession } from './greeting.ts';
+import { type Answer, HttpConnection } from './http-connection.ts';
 import { type PayloadName, payloadJson, toolOfPayload } from './payloads.ts';
+import {
+  bareRequest,
+  modernRequest,
+  type Params,
+  postRequest,
+  type RequestWriter,
+  rpcRequest,
+  type Target,
+} from './requests.ts';
+import { hasId, resultOf, WrongAnswer } from './results.ts';
 
-const PROTOCOL_VERSION = '2025-11-25';
 /** Ids have a fixed width, so that requests and answers of one kind have one length. */
 const FIRST_ID = 1_000_000_000;
 /** How much the length of an answer may vary: event ids and timestamps around it. */
 const LENGTH_TOLERANCE = 48;
 
-/** Where a variant listens. mcp-hub's calls go over its own REST interface, without sessions and ids. */
-export interface Target {
-  variant: string;
-  port: number;
-  path: string;
-  protocol: 'mcp' | 'mcp-hub';
-}
-
-class WrongAnswer extends Error {
-  constructor(target: Target, problem: string, answer: Answer) {
-    super(
-      `${target.variant}: ${problem} (status ${answer.status}, ${answer.bodyBytes} bytes: ${answer.start.slice(0, 200)})`,
-    );
-  }
-}
-
 /** One kind of request, ready to be sent many times. */
 export interface Exchange {
-  request(id: number): string;
+  request: RequestWriter;
   /** Throws a WrongAnswer. */
   check(answer: Answer, id: number): void;
 }
 
 export class Client {
   readonly target: Target;
+  /** Empty where there are no sessions. */
   readonly #sessionHeaders: string;
   #nextId = FIRST_ID;
 
@@ -43,14 +38,7 @@ export class Client {
   }
 
   static async open(target: Target): Promise<Client> {
-    if (target.protocol === 'mcp-hub') return new Client(target, '');
-    const connection = await HttpConnection.open(target.port);
-    try {
-      const sessionHeaders = await shakeHands(target, connection);
-      return new Client(target, sessionHeaders);
-    } finally {
-      connection.destroy();
-    }
+    return new Client(target, target.protocol === 'legacy' ? await openSession(target) : '');
   }
 
   nextId(): number {
@@ -63,17 +51,16 @@ export class Client {
     const name = toolOfPayload[payload];
     const request =
       this.target.protocol === 'mcp-hub'
-        ? () => this.#post('/api/servers/tools', `{"server_name":"echo","tool":"${name}","arguments":{}}`)
-        : (id: number) => this.#rpc(id, 'tools/call', `{"name":"${name}","arguments":{"query":"all"}}`);
+        ? () => this.#hubRequest('tools', `{"server_name":"echo","tool":"${name}","arguments":{}}`)
+        : this.#request('tools/call', { name, arguments: { query: 'all' } });
     return this.#prepare(request, (result) =>
       Object.keys(expected).every((key) => isDeepStrictEqual(result[key], expected[key])),
     );
   }
 
   async prepareList(toolCount: number): Promise<Exchange> {
-    const request = (id: number) => this.#rpc(id, 'tools/list', '{}');
     return this.#prepare(
-      request,
+      this.#request('tools/list', {}),
       (result) => Array.isArray(result.tools) && result.tools.length === toolCount,
     );
   }
@@ -84,12 +71,12 @@ export class Client {
     try {
       const id = this.nextId();
       if (this.target.protocol === 'mcp-hub') {
-        const answer = await connection.exchange(this.#post('/api/servers/info', '{"server_name":"echo"}'));
+        const answer = await connection.exchange(this.#hubRequest('info', '{"server_name":"echo"}'));
         const found = answer.status === 200 ? (answer.body?.match(/"inputSchema"/g)?.length ?? 0) : 0;
         if (found < toolCount) throw new WrongAnswer(this.target, 'not all tools are there', answer);
         return answer.body ?? '';
       }
-      const answer = await connection.exchange(this.#rpc(id, 'tools/list', '{}'));
+      const answer = await connection.exchange(this.#request('tools/list', {})(id));
       const result = resultOf(this.target, answer, id);
       if (!Array.isArray(result.tools) || result.tools.length !== toolCount) {
         throw new WrongAnswer(this.target, `expected ${toolCount} tools`, answer);
@@ -103,23 +90,19 @@ export class Client {
   /** Opens the stream on which the server may speak first; it stays open until it is destroyed. */
   async openStream(): Promise<HttpConnection> {
     const connection = await HttpConnection.open(this.target.port);
-    const answer = await connection.openStream(
-      `GET ${this.target.path} HTTP/1.1\r\nHost: 127.0.0.1:${this.target.port}\r\nAccept: text/event-stream\r\n${this.#sessionHeaders}\r\n`,
-    );
+    const answer = await connection.openStream(bareRequest(this.target, 'GET', this.#sessionHeaders));
     if (answer.status !== 200) throw new WrongAnswer(this.target, 'no stream', answer);
     return connection;
   }
 
   async close(): Promise<void> {
     const connection = await HttpConnection.open(this.target.port);
-    await connection.exchange(
-      `DELETE ${this.target.path} HTTP/1.1\r\nHost: 127.0.0.1:${this.target.port}\r\n${this.#sessionHeaders}\r\n`,
-    );
+    await connection.exchange(bareRequest(this.target, 'DELETE', this.#sessionHeaders));
     connection.destroy();
   }
 
   async #prepare(
-    request: (id: number) => string,
+    request: RequestWriter,
     isExpected: (result: Record<string, unknown>) => boolean,
   ): Promise<Exchange> {
     const { target } = this;
@@ -129,7 +112,7 @@ export class Client {
     connection.destroy();
     if (!isExpected(resultOf(target, first, id)))
       throw new WrongAnswer(target, 'a result is not what was sent', first);
-    const withId = target.protocol === 'mcp';
+    const withId = target.protocol !== 'mcp-hub';
     return {
       request,
       check(answer, askedId) {
@@ -145,81 +128,13 @@ export class Client {
     };
   }
 
-  #rpc(id: number, method: string, params: string): string {
-    return this.#post(
-      this.target.path,
-      `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`,
-      this.#sessionHeaders,
-    );
+  #request(method: string, params: Params): RequestWriter {
+    return this.target.protocol === 'modern'
+      ? modernRequest(this.target, method, params)
+      : rpcRequest(this.target, this.#sessionHeaders, method, params);
   }
 
-  #post(path: string, body: string, extraHeaders = ''): string {
-    return postRequest(this.target.port, path, body, extraHeaders);
+  #hubRequest(what: 'tools' | 'info', body: string): string {
+    return postRequest(this.target, `/api/servers/${what}`, body);
   }
-}
-
-async function shakeHands(target: Target, connection: HttpConnection): Promise<string> {
-  const params = {
-    protocolVersion: PROTOCOL_VERSION,
-    capabilities: {},
-    clientInfo: { name: 'bench', version: '1.0.0' },
-  };
-  const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params };
-  const answer = await connection.exchange(postRequest(target.port, target.path, JSON.stringify(initialize)));
-  const result = resultOf(target, answer, 1);
-  const sessionId = headerOf(answer.head, 'mcp-session-id');
-  const sessionHeaders =
-    (sessionId === undefined ? '' : `Mcp-Session-Id: ${sessionId}\r\n`) +
-    `MCP-Protocol-Version: ${String(result.protocolVersion)}\r\n`;
-  const initialized = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' });
-  const accepted = await connection.exchange(
-    postRequest(target.port, target.path, initialized, sessionHeaders),
-  );
-  if (accepted.status !== 202) throw new WrongAnswer(target, 'the notification was refused', accepted);
-  return sessionHeaders;
-}
-
-function postRequest(port: number, path: string, body: string, extraHeaders = ''): string {
-  return (
-    `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\n` +
-    `Accept: application/json, text/event-stream\r\n${extraHeaders}Content-Length: ${body.length}\r\n\r\n${body}`
-  );
-}
-
-function hasId(text: string, id: number): boolean {
-  const found = text.indexOf(`"id":${id}`);
-  const after = text[found + 5 + String(id).length];
-  return found >= 0 && (after === ',' || after === '}');
-}
-
-/** The result in a whole answer, sent as JSON or as an event stream. */
-function resultOf(target: Target, answer: Answer, id: number): Record<string, unknown> {
-  if (answer.status !== 200 || answer.body === undefined)
-    throw new WrongAnswer(target, 'a request failed', answer);
-  const isStream = headerOf(answer.head, 'content-type')?.startsWith('text/event-stream') ?? false;
-  const json = isStream ? lastEventData(answer.body) : answer.body;
-  const message = parseObject(json);
-  if (message === undefined) throw new WrongAnswer(target, 'an answer is not a JSON object', answer);
-  if (target.protocol === 'mcp' && message.id !== id)
-    throw new WrongAnswer(target, `expected id ${id}`, answer);
-  if (!isObject(message.result)) throw new WrongAnswer(target, 'there is no result', answer);
-  return message.result;
-}
-
-function lastEventData(stream: string): string {
-  const lines = stream.split(/\r?\n/).filter((line) => line.startsWith('data:') && line.length > 6);
-  return lines.at(-1)?.slice(5) ?? '';
-}
-
-function parseObject(json: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

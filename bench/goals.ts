@@ -1,6 +1,9 @@
 /** What this product promises about its own cost, checked in every run. */
+import { againstLegacy } from './era-table.ts';
+import type { Era } from './eras.ts';
 import { pairedRatio, type Ratio, type Samples } from './measure.ts';
 import type { Results } from './report.ts';
+import { ratioCell } from './tables.ts';
 import type { VariantName } from './variants.ts';
 
 export interface Verdict {
@@ -12,12 +15,15 @@ export interface Verdict {
 
 const SMALL_CALL = 'call/200B/16';
 const LARGE_CALL = 'call/1MB/16';
+const SMALL_ERA_CALL = 'eras/200B/16';
 
 export function judge(results: Results): Verdict[] {
   const inCall = (scenario: string) => results.calls.find(({ name }) => name === scenario)?.samples;
   const small = inCall(SMALL_CALL);
   const large = inCall(LARGE_CALL);
-  const largestList = results.lists.find(({ toolCount }) => toolCount === 10_000)?.samples;
+  const eras = results.eras.find(({ name }) => name === SMALL_ERA_CALL)?.samples;
+  const inLargestList = (client: Era) =>
+    results.lists.find(({ toolCount, era }) => toolCount === 10_000 && era === client)?.samples;
   const sessions = results.sessions.find(({ variant }) => variant === 'switchboard-stdio');
   const perSession = sessions?.steps.at(-1)?.bytesPerSession;
   const hosted = results.hosting.find(({ provider }) => provider === 'process')?.bytesPerServer;
@@ -29,7 +35,22 @@ export function judge(results: Results): Verdict[] {
     ratioAtLeast('less than supergateway', 8, ratio(small, 'supergateway', 'switchboard-stdio')),
     ratioAtLeast('less than mcp-proxy', 8, ratio(small, 'mcp-proxy', 'switchboard-stdio')),
     ratioAtLeast("less than mcp-hub's REST call", 2, ratio(small, 'mcp-hub', 'switchboard-stdio')),
-    ratioAtMost('list of 10,000 tools', 1.5, ratio(largestList, 'switchboard-http', 'direct')),
+    ratioAtMost(
+      'modern call over stdio against a legacy one, 200 B',
+      1.25,
+      eras && againstLegacy(eras, 'switchboard-modern-stdio'),
+    ),
+    ratioAtMost(
+      'modern call over HTTP against a legacy one, 200 B',
+      1.25,
+      eras && againstLegacy(eras, 'switchboard-modern-http'),
+    ),
+    ratioAtMost('list of 10,000 tools', 1.5, ratio(inLargestList('legacy'), 'switchboard-http', 'direct')),
+    ratioAtMost(
+      'list of 10,000 tools, modern client',
+      1.5,
+      ratio(inLargestList('modern'), 'switchboard-modern-http', 'direct-modern'),
+    ),
     ratioAtMost(
       'what records of calls cost, 200 B',
       1.05,
@@ -46,22 +67,16 @@ function ratio(samples: Samples | undefined, name: VariantName, base: VariantNam
 }
 
 function ratioAtMost(goal: string, limit: number, measured: Ratio | undefined): Verdict {
-  return verdict(goal, `≤ ${limit}×`, show(measured), measured && measured.median <= limit);
+  return verdict(goal, `≤ ${limit}×`, ratioCell(measured), measured && measured.median <= limit);
 }
 
 function ratioAtLeast(goal: string, limit: number, measured: Ratio | undefined): Verdict {
-  return verdict(goal, `≥ ${limit}×`, show(measured), measured && measured.median >= limit);
+  return verdict(goal, `≥ ${limit}×`, ratioCell(measured), measured && measured.median >= limit);
 }
 
 function amountAtMost(goal: string, limit: number, unit: string, measured: number | undefined): Verdict {
   const shown = measured === undefined ? '–' : `${measured.toFixed(1)} ${unit}`;
   return verdict(goal, `≤ ${limit} ${unit}`, shown, measured === undefined ? undefined : measured <= limit);
-}
-
-function show(measured: Ratio | undefined): string {
-  if (measured === undefined) return '–';
-  const { median, lowerQuartile, upperQuartile } = measured;
-  return `${median.toFixed(2)}× (${lowerQuartile.toFixed(2)}–${upperQuartile.toFixed(2)})`;
 }
 
 function verdict(goal: string, limit: string, measured: string, isReached: boolean | undefined): Verdict {

@@ -4,11 +4,11 @@ import { fileURLToPath } from 'node:url';
 import setUpEngines from '../test/global/docker.ts';
 import { OwnEngine } from '../test/helpers/docker.ts';
 import { serverImage } from '../test/helpers/images.ts';
+import type { Experiment } from './experiment.ts';
+import type { Host } from './lab.ts';
 import { median } from './measure.ts';
 import { residentBytes } from './processes.ts';
-import type { Experiment } from './scenarios.ts';
 import { Unavailable } from './starting.ts';
-import type { Host } from './variants.ts';
 
 type Provider = 'process' | 'gvisor';
 

@@ -37,7 +37,7 @@ export async function measureInTurn(contenders: Contender[], settings: CycleSett
   const slow = new Set<VariantName>();
   let racing = contenders;
   for (let cycle = -settings.warmUpCycles; cycle < settings.cycles; cycle++) {
-    for (const contender of rotated(racing, cycle + settings.warmUpCycles)) {
+    for (const contender of inTurn(racing, cycle + settings.warmUpCycles)) {
       if (slow.has(contender.name) && cycle % 3 !== 0) continue;
       try {
         const { sample, elapsedMs } = await measureOnce(contender, cycle, settings.sliceMs);
@@ -77,9 +77,10 @@ async function measureOnce(contender: Contender, cycle: number, sliceMs: number)
 }
 
 /** Nobody always follows the same neighbour's garbage. */
-function rotated<Item>(items: Item[], by: number): Item[] {
-  const start = items.length === 0 ? 0 : by % items.length;
-  return [...items.slice(start), ...items.slice(0, start)];
+function inTurn<Item>(items: Item[], round: number): Item[] {
+  const start = items.length === 0 ? 0 : round % items.length;
+  const turned = [...items.slice(start), ...items.slice(0, start)];
+  return round % 2 === 0 ? turned : turned.toReversed();
 }
 
 /** What one spent for each unit that another spent: the median over the cycles that both took part in. */

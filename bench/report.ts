@@ -1,14 +1,25 @@
 /** Shows the results as tables: for the terminal, for docs/benchmark.md, and raw. */
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
+import { comparisonTable } from './comparison.ts';
+import { eraTable } from './era-table.ts';
 import type { Verdict } from './goals.ts';
 import type { HostingResult } from './hosting.ts';
 import { median, pairedRatio, type Samples } from './measure.ts';
-import type { CallResult, ListResult, SessionsResult, StartResult } from './scenarios.ts';
-import { type VariantName, variantNames } from './variants.ts';
+import {
+  type CallResult,
+  type ListResult,
+  listerOf,
+  type SessionsResult,
+  type StartResult,
+} from './scenarios.ts';
+import { markdownTable, microsecondCell, type Table, textTable } from './tables.ts';
+import { callNames, directOf, type VariantName } from './variants.ts';
 
 export interface Results {
   calls: CallResult[];
+  /** Calls between clients and servers of both eras. */
+  eras: CallResult[];
   lists: ListResult[];
   sessions: SessionsResult[];
   starts: StartResult[];
@@ -17,13 +28,6 @@ export interface Results {
   placement: string;
   cycles: number;
   command: string;
-}
-
-interface Table {
-  title: string;
-  explanation: string;
-  columns: string[];
-  rows: string[][];
 }
 
 export function textReport(results: Results, verdicts: Verdict[]): string {
@@ -44,7 +48,8 @@ export function markdownReport(results: Results, verdicts: Verdict[]): string {
     'The measure is CPU time of the gateway process per completed call (the server behind it does not count),',
     'divided by the CPU time of the same server called directly. All variants stay running and are loaded in turn',
     `for a quarter of a second each; a ratio is the median of ${results.cycles} such cycles. Microseconds differ`,
-    'between machines and moments, the ratios much less.',
+    'between machines and moments, the ratios much less. `npm run bench -- --against FOLDER` lets an older build, in a',
+    'built clone in that folder, take its turns in the same cycles, and shows what a call costs now for each unit before.',
     '',
     `Beside it stand ${peerVersions()}, in front of the same stdio server: supergateway with`,
     'sessions and its default logging, mcp-hub called over its REST interface.',
@@ -75,17 +80,19 @@ export function rawReport(results: Results): string {
 }
 
 function tablesOf(results: Results, verdicts: Verdict[]): Table[] {
-  const tables = [callTable(results.calls), listTable(results.lists), sessionTable(results.sessions)];
-  tables.push(startTable(results.starts), hostingTable(results.hosting), goalTable(verdicts));
+  const { calls, eras, lists } = results;
+  const tables = [callTable(calls), eraTable(eras), listTable(lists), sessionTable(results.sessions)];
+  tables.push(startTable(results.starts), hostingTable(results.hosting));
+  tables.push(comparisonTable([...calls, ...eras, ...lists]), goalTable(verdicts));
   return tables.filter((table) => table.rows.length > 0);
 }
 
 function callTable(calls: CallResult[]): Table {
-  const variants = variantNames.filter((name) => calls.some(({ samples }) => samples.has(name)));
+  const variants = callNames.filter((name) => calls.some(({ samples }) => samples.has(name)));
   return {
     title: 'Calls',
     explanation:
-      'CPU of the process per tools/call, against direct; in brackets microseconds, and calls per second.',
+      'CPU of the process per tools/call of the legacy era, against direct; in brackets microseconds, and calls per second.',
     columns: ['result', 'concurrent', ...variants],
     rows: calls.map(({ payload, concurrency, samples }) => [
       payload,
@@ -99,12 +106,7 @@ function callCell(samples: Samples, name: VariantName): string {
   const ratio = pairedRatio(samples, name, 'direct');
   const rate = median((samples.get(name) ?? []).map(({ callsPerSecond }) => callsPerSecond));
   if (ratio === undefined || rate === undefined) return '–';
-  return `${ratio.median.toFixed(2)}× (${microseconds(samples, name)}, ${Math.round(rate)}/s)`;
-}
-
-function microseconds(samples: Samples, name: VariantName): string {
-  const nanoseconds = median((samples.get(name) ?? []).map(({ nanosecondsPerCall }) => nanosecondsPerCall));
-  return nanoseconds === undefined ? '–' : `${Math.round(nanoseconds / 1000)} µs`;
+  return `${ratio.median.toFixed(2)}× (${microsecondCell(samples, name)}, ${Math.round(rate)}/s)`;
 }
 
 function listTable(lists: ListResult[]): Table {
@@ -112,12 +114,13 @@ function listTable(lists: ListResult[]): Table {
     title: 'Lists',
     explanation:
       'CPU of the process per tools/list, against a plain node:http server that sends the same bytes.',
-    columns: ['tools', 'plain server', 'Switchboard', 'ratio'],
-    rows: lists.map(({ toolCount, samples }) => [
+    columns: ['tools', 'client', 'plain server', 'Switchboard', 'ratio'],
+    rows: lists.map(({ toolCount, era, samples }) => [
       toolCount.toLocaleString('en'),
-      microseconds(samples, 'direct'),
-      microseconds(samples, 'switchboard-http'),
-      `${pairedRatio(samples, 'switchboard-http', 'direct')?.median.toFixed(2) ?? '–'}×`,
+      era,
+      microsecondCell(samples, directOf(era)),
+      microsecondCell(samples, listerOf(era)),
+      `${pairedRatio(samples, listerOf(era), directOf(era))?.median.toFixed(2) ?? '–'}×`,
     ]),
   };
 }
@@ -173,25 +176,8 @@ function goalTable(verdicts: Verdict[]): Table {
   return {
     title: 'Goals',
     explanation:
-      'Calls at 16 concurrent; "less than" compares calls of 200 B over stdio. In brackets the quartiles of the cycles.',
+      'Calls at 16 concurrent, by clients and servers of the legacy era where nothing else is said; "less than" compares calls of 200 B over stdio. In brackets the quartiles of the cycles.',
     columns: ['goal', 'limit', 'measured', ''],
     rows: verdicts.map(({ goal, limit, measured, outcome }) => [goal, limit, measured, outcome]),
   };
-}
-
-function textTable({ columns, rows }: Table): string {
-  const widths = columns.map((column, index) =>
-    Math.max(column.length, ...rows.map((row) => row[index]?.length ?? 0)),
-  );
-  const line = (cells: string[]) =>
-    cells
-      .map((cell, index) => cell.padEnd(widths[index] ?? 0))
-      .join('  ')
-      .trimEnd();
-  return [line(columns), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join('\n');
-}
-
-function markdownTable({ columns, rows }: Table): string[] {
-  const line = (cells: string[]) => `| ${cells.join(' | ')} |`;
-  return [line(columns), line(columns.map(() => '---')), ...rows.map(line)];
 }

@@ -1,17 +1,19 @@
 /** `npm run bench`: Switchboard, the server called directly and other gateways, side by side in one run. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { chart } from './chart.ts';
+import type { Experiment } from './experiment.ts';
 import { judge } from './goals.ts';
 import { type HostingResult, measureHosting } from './hosting.ts';
+import { Lab } from './lab.ts';
 import { type Placement, placeProcesses } from './processes.ts';
 import { markdownReport, type Results, rawReport, textReport } from './report.ts';
-import { type Experiment, measureCalls, measureLists, measureSessions, measureStarts } from './scenarios.ts';
+import { measureCalls, measureEras, measureLists, measureSessions, measureStarts } from './scenarios.ts';
 import { Unavailable } from './starting.ts';
-import { Lab, peerNames, type VariantName, variantNames } from './variants.ts';
+import { isBefore, isOwn, isPeer, type VariantName, variantNames } from './variants.ts';
 
 /** Other work on the machine of which ratios begin to suffer. */
 const BUSY_LOAD = 0.7;
@@ -19,10 +21,11 @@ const BUSY_LOAD = 0.7;
 const usage = `npm run bench -- [options]
   --quick            few cycles, for a first look
   --cycles N         cycles of each scenario (default 12)
-  --only REGEXP      only scenarios that match: call/200B/16, list/1000, sessions/direct, start/mcp-hub, hosting, ...
+  --only REGEXP      only scenarios that match: call/200B/16, eras/200B, list/1000, sessions/direct, start/mcp-hub, hosting, ...
   --no-peers         without the other gateways
   --no-switchboard   without Switchboard
-  --program FILE     Switchboard's main file (default dist/main.js, the built one; src/main.ts runs the sources)
+  --program PLACE    Switchboard's main file, or the folder of a built clone (default this one; src/main.ts runs the sources)
+  --against PLACE    the same of an older build, to compare with in the same cycles
   --json FILE        write all samples
   --docs FOLDER      where to write benchmark.md and benchmark.svg (a complete run writes them to docs/)`;
 
@@ -35,6 +38,7 @@ const { values } = parseArgs({
     peers: { type: 'boolean', default: true },
     switchboard: { type: 'boolean', default: true },
     program: { type: 'string', default: fileURLToPath(new URL('../dist/main.js', import.meta.url)) },
+    against: { type: 'string' },
     json: { type: 'string' },
     docs: { type: 'string' },
     help: { type: 'boolean', default: false },
@@ -51,7 +55,11 @@ async function main(): Promise<void> {
     throw new Error(`--cycles takes a number from 1, not ${values.cycles}`);
   const folder = mkdtempSync(join(tmpdir(), 'switchboard-bench-'));
   const placement = placeProcesses();
-  const lab = new Lab(placement, resolve(values.program), folder);
+  const programs = {
+    current: programAt(values.program),
+    before: values.against && programAt(values.against),
+  };
+  const lab = new Lab(placement, programs, folder);
   const notes = new Set<string>();
   const [loadBefore = 0] = loadavg();
   if (loadBefore > BUSY_LOAD)
@@ -82,6 +90,7 @@ async function main(): Promise<void> {
   try {
     const results: Results = {
       calls: await measureCalls(experiment),
+      eras: await measureEras(experiment),
       lists: await measureLists(experiment),
       sessions: await measureSessions(experiment),
       starts: await measureStarts(experiment),
@@ -111,8 +120,11 @@ function publish(results: Results): void {
   const verdicts = judge(results);
   console.log(textReport(results, verdicts));
   if (values.json !== undefined) writeFileSync(values.json, rawReport(results));
-  const hasAll = results.calls.every(({ samples }) => samples.has('switchboard-stdio'));
-  const isComplete = hasAll && values.peers && !values.quick && values.only === '';
+  const hasAll =
+    results.calls.every(({ samples }) => samples.has('switchboard-stdio')) &&
+    results.eras.every(({ samples }) => samples.has('switchboard-modern-stdio'));
+  const isComplete =
+    hasAll && values.peers && !values.quick && values.only === '' && values.against === undefined;
   const folder = values.docs ?? (isComplete ? fileURLToPath(new URL('../docs', import.meta.url)) : undefined);
   if (folder === undefined) {
     console.error('docs/ is left as it is: only a complete run is written there (or use --docs FOLDER)');
@@ -124,9 +136,13 @@ function publish(results: Results): void {
 
 function isTakingPart(name: VariantName): boolean {
   if (isPeer(name)) return values.peers;
-  return values.switchboard || !name.startsWith('switchboard');
+  if (isBefore(name) && values.against === undefined) return false;
+  return values.switchboard || !isOwn(name);
 }
 
-function isPeer(name: VariantName): boolean {
-  return (peerNames as readonly VariantName[]).includes(name);
+/** In the folder of a clone, the built program. */
+function programAt(place: string): string {
+  const path = resolve(place);
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  return isFolder ? join(path, 'dist', 'main.js') : path;
 }

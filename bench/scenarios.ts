@@ -1,21 +1,33 @@
 /** What is measured: calls, lists, memory of open sessions, and the way from start to the first list. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from './client.ts';
+import type { Era } from './eras.ts';
+import { attempt, type Experiment, firstList, measure, partakers, startAll } from './experiment.ts';
 import type { HttpConnection } from './http-connection.ts';
-import { type Contender, measureInTurn, median, type Samples } from './measure.ts';
-import { type PayloadName, payloadNames, toolListJson } from './payloads.ts';
+import type { Running } from './lab.ts';
+import { type Contender, median, type Samples } from './measure.ts';
+import { type PayloadName, payloadNames } from './payloads.ts';
 import { descendantBytes, residentBytes } from './processes.ts';
-import type { Unavailable } from './starting.ts';
-import type { Lab, Running, StartSettings, VariantName } from './variants.ts';
+import {
+  type CurrentName,
+  callNames,
+  currentOf,
+  directOf,
+  eraNames,
+  isBefore,
+  type VariantName,
+} from './variants.ts';
 
-const SLICE_MS = 250;
-/** Cycles until the compiler has settled. */
-const WARM_UP_OF_NEW_PROCESSES = 6;
-const WARM_UP_OF_NEW_LOAD = 2;
 const CALL_CONCURRENCY = [1, 16, 64];
+const ERA_CONCURRENCY = [16];
 const LIST_CONCURRENCY = 4;
-const LIST_SIZES = [10, 1_000, 10_000];
-const SESSION_STEPS: Partial<Record<VariantName, number[]>> = {
+const LISTS: { toolCount: number; era: Era }[] = [
+  { toolCount: 10, era: 'legacy' },
+  { toolCount: 1_000, era: 'legacy' },
+  { toolCount: 10_000, era: 'legacy' },
+  { toolCount: 10_000, era: 'modern' },
+];
+const SESSION_STEPS: Partial<Record<CurrentName, number[]>> = {
   direct: [1, 100, 1_000],
   'switchboard-stdio': [1, 100, 1_000],
   'switchboard-no-database': [1],
@@ -23,7 +35,7 @@ const SESSION_STEPS: Partial<Record<VariantName, number[]>> = {
   // It starts a process for every session.
   supergateway: [1, 32],
 };
-const START_VARIANTS: VariantName[] = [
+const START_VARIANTS: CurrentName[] = [
   'direct',
   'switchboard-stdio',
   'switchboard-no-database',
@@ -31,7 +43,6 @@ const START_VARIANTS: VariantName[] = [
   'mcp-proxy',
   'mcp-hub',
 ];
-const FIRST_LIST_TIMEOUT_MS = 20_000;
 
 export interface CallResult {
   name: string;
@@ -43,6 +54,8 @@ export interface CallResult {
 export interface ListResult {
   name: string;
   toolCount: number;
+  /** Of the client, and of the server behind. */
+  era: Era;
   samples: Samples;
 }
 
@@ -57,30 +70,30 @@ export interface StartResult {
   milliseconds: number;
 }
 
-export interface Experiment {
-  lab: Lab;
-  variants: readonly VariantName[];
-  cycles: number;
-  startRepeats: number;
-  isWanted(scenario: string): boolean;
-  progress(text: string): void;
-  /** Told why a variant is missing; throws when the variant must not be missing. */
-  onFailure(name: VariantName, error: unknown): void;
-  /** Told what cannot be measured here, and why. */
-  onMissing(what: string, error: Unavailable): void;
+export function measureCalls(experiment: Experiment): Promise<CallResult[]> {
+  return measureCallsOf(experiment, 'call', CALL_CONCURRENCY, partakers(experiment, callNames));
 }
 
-export async function measureCalls(experiment: Experiment): Promise<CallResult[]> {
+/** Calls between clients and servers of both eras. Those of an older build that are measured elsewhere are left out. */
+export function measureEras(experiment: Experiment): Promise<CallResult[]> {
+  const measuredElsewhere: readonly CurrentName[] = callNames;
+  const names = partakers(experiment, ['direct', 'direct-modern', ...eraNames]);
+  const needed = names.filter((name) => !(isBefore(name) && measuredElsewhere.includes(currentOf(name))));
+  return measureCallsOf(experiment, 'eras', ERA_CONCURRENCY, needed);
+}
+
+async function measureCallsOf(
+  experiment: Experiment,
+  kind: 'call' | 'eras',
+  concurrencies: number[],
+  variants: VariantName[],
+): Promise<CallResult[]> {
   const scenarios = payloadNames.flatMap((payload) =>
-    CALL_CONCURRENCY.map((concurrency) => ({
-      name: `call/${payload}/${concurrency}`,
-      payload,
-      concurrency,
-    })),
+    concurrencies.map((concurrency) => ({ name: `${kind}/${payload}/${concurrency}`, payload, concurrency })),
   );
   const wanted = scenarios.filter(({ name }) => experiment.isWanted(name));
   if (wanted.length === 0) return [];
-  const started = await startAll(experiment, experiment.variants);
+  const started = await startAll(experiment, variants);
   const results: CallResult[] = [];
   for (const { name, payload, concurrency } of wanted) {
     experiment.progress(name);
@@ -104,16 +117,16 @@ export async function measureCalls(experiment: Experiment): Promise<CallResult[]
 
 export async function measureLists(experiment: Experiment): Promise<ListResult[]> {
   const results: ListResult[] = [];
-  for (const toolCount of LIST_SIZES) {
-    const name = `list/${toolCount}`;
+  for (const { toolCount, era } of LISTS) {
+    const name = `list/${toolCount}${era === 'legacy' ? '' : `/${era}`}`;
     if (!experiment.isWanted(name)) continue;
     experiment.progress(name);
-    const gateways = experiment.variants.filter((variant) => variant === 'switchboard-http');
+    const gateways = partakers(experiment, [listerOf(era)]);
     const started = await startAll(experiment, gateways, { toolCount });
     // The plain server sends what Switchboard sends, which holds more than what the server behind it sent.
-    const listJson = (await started[0]?.client.list(toolCount)) ?? toolListJson(toolCount);
-    const listFile = experiment.lab.writeFile(listJson);
-    started.push(...(await startAll(experiment, ['direct'], { listFile })));
+    const listJson = await started[0]?.client.list(toolCount);
+    const plain = listJson === undefined ? { toolCount } : { listFile: experiment.lab.writeFile(listJson) };
+    started.push(...(await startAll(experiment, [directOf(era)], plain)));
     const contenders: Contender[] = [];
     for (const { running, client } of started) {
       const exchange = await client.prepareList(toolCount);
@@ -123,16 +136,21 @@ export async function measureLists(experiment: Experiment): Promise<ListResult[]
         load: { client, exchange, concurrency: LIST_CONCURRENCY },
       });
     }
-    results.push({ name, toolCount, samples: await measure(experiment, contenders, true) });
+    results.push({ name, toolCount, era, samples: await measure(experiment, contenders, true) });
     await experiment.lab.stopAll();
   }
   return results;
 }
 
+/** Switchboard, where clients and servers of this era list tools. */
+export function listerOf(era: Era): 'switchboard-http' | 'switchboard-modern-http' {
+  return era === 'legacy' ? 'switchboard-http' : 'switchboard-modern-http';
+}
+
 export async function measureSessions(experiment: Experiment): Promise<SessionsResult[]> {
   const results: SessionsResult[] = [];
   for (const variant of experiment.variants) {
-    const steps = SESSION_STEPS[variant];
+    const steps = SESSION_STEPS[currentOf(variant)];
     if (steps === undefined || !experiment.isWanted(`sessions/${variant}`)) continue;
     experiment.progress(`sessions/${variant}`);
     await attempt(experiment, variant, async () => {
@@ -183,8 +201,8 @@ async function settledBytes({ pid }: Running): Promise<number> {
 
 export async function measureStarts(experiment: Experiment): Promise<StartResult[]> {
   const results: StartResult[] = [];
-  for (const variant of START_VARIANTS) {
-    if (!experiment.variants.includes(variant) || !experiment.isWanted(`start/${variant}`)) continue;
+  for (const variant of partakers(experiment, START_VARIANTS)) {
+    if (!experiment.isWanted(`start/${variant}`)) continue;
     experiment.progress(`start/${variant}`);
     await attempt(experiment, variant, async () => {
       const durations: number[] = [];
@@ -200,61 +218,4 @@ export async function measureStarts(experiment: Experiment): Promise<StartResult
     await experiment.lab.stopAll();
   }
   return results;
-}
-
-/** Asks until all tools are listed: some gateways listen before they know their servers. */
-async function firstList(running: Running, toolCount = 3): Promise<void> {
-  const deadline = performance.now() + FIRST_LIST_TIMEOUT_MS;
-  for (;;) {
-    try {
-      await (await Client.open(running.target)).list(toolCount);
-      return;
-    } catch (error) {
-      if (performance.now() > deadline) throw error;
-      await delay(5);
-    }
-  }
-}
-
-interface Started {
-  running: Running;
-  client: Client;
-}
-
-async function startAll(
-  experiment: Experiment,
-  variants: readonly VariantName[],
-  settings: StartSettings = {},
-): Promise<Started[]> {
-  const started: Started[] = [];
-  for (const name of variants) {
-    experiment.progress(`starting ${name}`);
-    await attempt(experiment, name, async () => {
-      const running = await experiment.lab.start(name, settings);
-      if (settings.listFile === undefined) await firstList(running, settings.toolCount);
-      started.push({ running, client: await Client.open(running.target) });
-    });
-  }
-  return started;
-}
-
-async function attempt(
-  experiment: Experiment,
-  name: VariantName,
-  action: () => Promise<void>,
-): Promise<void> {
-  try {
-    await action();
-  } catch (error) {
-    experiment.onFailure(name, error);
-  }
-}
-
-function measure(experiment: Experiment, contenders: Contender[], isFirst: boolean): Promise<Samples> {
-  return measureInTurn(contenders, {
-    cycles: experiment.cycles,
-    warmUpCycles: isFirst ? WARM_UP_OF_NEW_PROCESSES : WARM_UP_OF_NEW_LOAD,
-    sliceMs: SLICE_MS,
-    onFailure: experiment.onFailure,
-  });
 }

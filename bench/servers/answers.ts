@@ -1,3 +1,4 @@
+import { type Era, protocolVersion } from '../eras.ts';
 import { payloadJson, payloadNames, toolListJson, toolOfPayload } from '../payloads.ts';
 
 export interface Request {
@@ -8,13 +9,19 @@ export interface Request {
 
 /** Small results travel as text in one write; large ones stay bytes, so that nothing is copied per call. */
 const LARGEST_TEXT_RESULT = 32_768;
+/** What must hold for longer than a run takes, or lists are read again in the middle of it. */
+const lasting = { ttlMs: 86_400_000, cacheScope: 'public' };
+const serverInfo = { name: 'bench-echo', version: '1.0.0' };
+const capabilities = { tools: {} };
 
 /** Gives the `result` of a request as prebuilt JSON, or undefined for a method that is not offered. */
-export function createAnswers(toolCount: number, listJson = toolListJson(toolCount)) {
+export function createAnswers(era: Era, toolCount: number, listJson = listOf(era, toolCount)) {
   const results = new Map<string, string | Buffer>();
-  for (const name of payloadNames) results.set(toolOfPayload[name], asSmallestForm(payloadJson(name)));
+  for (const name of payloadNames) results.set(toolOfPayload[name], asSmallestForm(callResult(era, name)));
   const list = asSmallestForm(listJson);
-  const anyOtherTool = asSmallestForm(payloadJson('200B'));
+  const anyOtherTool = asSmallestForm(callResult(era, '200B'));
+  const greeting = era === 'legacy' ? 'initialize' : 'server/discover';
+  const greet = era === 'legacy' ? initialized : discovered;
 
   return (request: Request): string | Buffer | undefined => {
     switch (request.method) {
@@ -23,21 +30,58 @@ export function createAnswers(toolCount: number, listJson = toolListJson(toolCou
       case 'tools/list':
         return list;
       case 'ping':
-        return '{}';
-      case 'initialize':
-        return JSON.stringify({
-          protocolVersion: request.params?.protocolVersion ?? '2025-11-25',
-          capabilities: { tools: {} },
-          serverInfo: { name: 'bench-echo', version: '1.0.0' },
-        });
+        return era === 'legacy' ? '{}' : undefined;
+      case greeting:
+        return greet(request);
       default:
         return undefined;
     }
   };
 }
 
-export function errorJson(id: number | string): string {
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-32601,"message":"Method not found"}}`;
+function initialized({ params }: Request): string {
+  return JSON.stringify({
+    protocolVersion: params?.protocolVersion ?? protocolVersion.legacy,
+    capabilities,
+    serverInfo,
+  });
+}
+
+function discovered(): string {
+  return JSON.stringify({
+    supportedVersions: [protocolVersion.modern],
+    capabilities,
+    _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo },
+    ...lasting,
+    resultType: 'complete',
+  });
+}
+
+function callResult(era: Era, name: (typeof payloadNames)[number]): string {
+  return era === 'legacy' ? payloadJson(name) : withMembers(payloadJson(name), { resultType: 'complete' });
+}
+
+function listOf(era: Era, toolCount: number): string {
+  const list = toolListJson(toolCount);
+  return era === 'legacy' ? list : withMembers(list, { ...lasting, resultType: 'complete' });
+}
+
+/** At the end, where servers that are made with the SDK have them too. */
+function withMembers(json: string, members: object): string {
+  return `${json.slice(0, -1)},${JSON.stringify(members).slice(1)}`;
+}
+
+/** The answer to a request whose method is not offered, as `initialize` is not where there are no sessions. */
+export function errorJson({ id, method, params }: Request): string {
+  const error =
+    method === 'initialize'
+      ? {
+          code: -32022,
+          message: 'Unsupported protocol version',
+          data: { supported: [protocolVersion.modern], requested: params?.protocolVersion },
+        }
+      : { code: -32601, message: 'Method not found' };
+  return JSON.stringify({ jsonrpc: '2.0', id, error });
 }
 
 export function answerHead(id: number | string): string {

@@ -4,25 +4,27 @@ import { readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
+import { eraNamed } from '../eras.ts';
 import { answerHead, createAnswers, errorJson, type Request } from './answers.ts';
 
 const { values } = parseArgs({
-  options: { tools: { type: 'string', default: '3' }, 'list-file': { type: 'string' } },
+  options: {
+    era: { type: 'string', default: 'legacy' },
+    tools: { type: 'string', default: '3' },
+    'list-file': { type: 'string' },
+  },
 });
+const era = eraNamed(values.era);
 const listFile = values['list-file'];
 const answerTo = createAnswers(
+  era,
   Number(values.tools),
   listFile === undefined ? undefined : readFileSync(listFile, 'utf8'),
 );
 
 const server = createServer((request, response) => {
-  if (request.method === 'GET') {
-    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-    response.flushHeaders();
-    return;
-  }
-  if (request.method === 'DELETE') {
-    response.writeHead(200).end();
+  if (request.method !== 'POST') {
+    answerWithoutMessage(request.method, response);
     return;
   }
   let body: Buffer | undefined;
@@ -32,19 +34,31 @@ const server = createServer((request, response) => {
   request.on('end', () => answer(JSON.parse(String(body)) as Request, response));
 });
 
+/** Streams and the end of sessions: the modern era has neither. */
+function answerWithoutMessage(method: string | undefined, response: ServerResponse): void {
+  if (era === 'modern') {
+    response.writeHead(405).end();
+  } else if (method === 'GET') {
+    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+    response.flushHeaders();
+  } else {
+    response.writeHead(200).end();
+  }
+}
+
 function answer(request: Request, response: ServerResponse): void {
   if (request.id === undefined) {
     response.writeHead(202).end();
     return;
   }
   const headers: Record<string, string | number> = { 'content-type': 'application/json' };
-  if (request.method === 'initialize') headers['mcp-session-id'] = randomUUID();
+  if (request.method === 'initialize' && era === 'legacy') headers['mcp-session-id'] = randomUUID();
   const result = answerTo(request);
   const head = answerHead(request.id);
   if (result === undefined || typeof result === 'string') {
-    const text = result === undefined ? errorJson(request.id) : `${head}${result}}`;
+    const text = result === undefined ? errorJson(request) : `${head}${result}}`;
     headers['content-length'] = text.length;
-    response.writeHead(200, headers).end(text, 'latin1');
+    response.writeHead(result === undefined && era === 'modern' ? 400 : 200, headers).end(text, 'latin1');
     return;
   }
   headers['content-length'] = head.length + result.length + 1;

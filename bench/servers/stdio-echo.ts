@@ -1,9 +1,12 @@
 /** A lean MCP server on stdio with prebuilt answers: lines in, lines out, writes gathered once per turn. */
 import { parseArgs } from 'node:util';
+import { eraNamed } from '../eras.ts';
 import { answerHead, createAnswers, errorJson, type Request } from './answers.ts';
 
-const { values } = parseArgs({ options: { tools: { type: 'string', default: '3' } } });
-const answerTo = createAnswers(Number(values.tools));
+const { values } = parseArgs({
+  options: { era: { type: 'string', default: 'legacy' }, tools: { type: 'string', default: '3' } },
+});
+const answerTo = createAnswers(eraNamed(values.era), Number(values.tools));
 
 let unfinishedLine = '';
 let pendingText = '';
@@ -23,7 +26,7 @@ function answer(request: Request): void {
   if (request.id === undefined) return;
   const result = answerTo(request);
   if (result === undefined) {
-    writeSoon(`${errorJson(request.id)}\n`);
+    writeSoon(`${errorJson(request)}\n`);
   } else if (typeof result === 'string') {
     writeSoon(`${answerHead(request.id)}${result}}\n`);
   } else {

@@ -1,0 +1,64 @@
+/** Writes requests, with what each era wants to be said in their headers and parameters. */
+import { type Era, protocolVersion } from './eras.ts';
+
+/** Where a variant listens, and what it is spoken to in. mcp-hub has a REST interface of its own, without sessions and ids. */
+export interface Target {
+  variant: string;
+  port: number;
+  path: string;
+  protocol: Era | 'mcp-hub';
+}
+
+/** `name` is that of what is called. */
+export interface Params {
+  name?: string;
+  arguments?: object;
+}
+
+/** One request that is sent many times, each time under another id. */
+export type RequestWriter = (id: number) => string;
+
+export const clientInfo = { name: 'bench', version: '1.0.0' };
+export const clientCapabilities = {};
+
+const selfDescription = {
+  'io.modelcontextprotocol/protocolVersion': protocolVersion.modern,
+  'io.modelcontextprotocol/clientInfo': clientInfo,
+  'io.modelcontextprotocol/clientCapabilities': clientCapabilities,
+};
+
+/** A request under these headers. In the legacy era they name the session, which knows all else of the sender. */
+export function rpcRequest(target: Target, headers: string, method: string, params: object): RequestWriter {
+  const written = JSON.stringify(params);
+  return (id) =>
+    postRequest(
+      target,
+      target.path,
+      `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${written}}`,
+      headers,
+    );
+}
+
+/** A request of the modern era, which describes its sender and repeats in headers what it is about. */
+export function modernRequest(target: Target, method: string, params: Params): RequestWriter {
+  const headers =
+    `MCP-Protocol-Version: ${protocolVersion.modern}\r\nMcp-Method: ${method}\r\n` +
+    (params.name === undefined ? '' : `Mcp-Name: ${params.name}\r\n`);
+  return rpcRequest(target, headers, method, { ...params, _meta: selfDescription });
+}
+
+export function postRequest({ port }: Target, path: string, body: string, extraHeaders = ''): string {
+  return (
+    `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\n` +
+    `Accept: application/json, text/event-stream\r\n${extraHeaders}Content-Length: ${body.length}\r\n\r\n${body}`
+  );
+}
+
+/** A request without a body, as only the legacy era has it. */
+export function bareRequest(
+  { port, path }: Target,
+  method: 'GET' | 'DELETE',
+  sessionHeaders: string,
+): string {
+  return `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAccept: text/event-stream\r\n${sessionHeaders}\r\n`;
+}
