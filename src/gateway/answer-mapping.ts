@@ -57,8 +57,7 @@ function withPublicNames({ chunks, at }: Answer, call: AnsweredCall): Buffer[] {
   const answer = join(withAnswerId(chunks, at, idBytes));
   const edits = publicUris(answer, method, context.place);
   if (leadsTo !== undefined) {
-    const { group, groupPlace } = context;
-    edits.push(...leadBack(answer, group, groupPlace, leadsTo, states, () => call.binding()));
+    edits.push(...leadBack(answer, method, context.group, leadsTo, states, () => call.binding()));
   }
   return edits.length === 0 ? [answer] : [splice(answer, edits)];
 }

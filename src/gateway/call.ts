@@ -1,5 +1,7 @@
 import { SwitchboardError } from '../errors.ts';
+import type { Message } from '../protocol/envelope.ts';
 import { bytesOf } from '../protocol/jsonrpc.ts';
+import { membersAt, withoutMembers } from '../protocol/members.ts';
 import type { Edit } from '../protocol/splice.ts';
 import { Delivery, type Parcel } from '../upstreams/delivery.ts';
 import type { Group } from '../upstreams/group.ts';
@@ -51,7 +53,7 @@ function forward(scope: Scope, incoming: Incoming, { route, kind, edits }: Targe
   deliver(
     incoming,
     desk,
-    { group, groupPlace: route.group, place: route.place, project: scope.project?.id },
+    { group, place: route.place, project: scope.project?.id },
     {
       client: caller.identity,
       kind,
@@ -92,7 +94,7 @@ function laterRound(scope: Scope, incoming: Incoming, group: Group, desk: CallDe
     case 'replica': {
       const only = group.replica(issued.server, issued.number);
       if (only === undefined) throw wrong('is that of a server that is gone');
-      return { only, edits: [{ start: state.start, end: state.end, bytes: bytesOf(issued.state) }] };
+      return { only, edits: stateAsItWas(message, issued.state) };
     }
     default:
       if (group.isLegacy) throw wrong('was not given out here, or was changed');
@@ -100,18 +102,20 @@ function laterRound(scope: Scope, incoming: Incoming, group: Group, desk: CallDe
   }
 }
 
+/** The server gets its own state back, or none where it gave none. */
+function stateAsItWas({ bytes, params, requestState }: Message, own: string | undefined): Edit[] {
+  if (own === undefined) return withoutMembers(bytes, membersAt(bytes, params!.start, stateName).values());
+  const { start, end } = requestState!;
+  return [{ start, end, bytes: bytesOf(own) }];
+}
+
+const stateName: ReadonlySet<string> = new Set(['requestState']);
+
 /** What is asked of a task of the legacy era goes to the one that does it. */
 export function callTask(incoming: Incoming<Session>, desk: CallDesk): void {
   const { caller, message } = incoming;
   const { group, replica, place } = (caller.tasks ?? noTasks).named(message);
-  askTask(
-    incoming,
-    desk,
-    { group, groupPlace: place, place, project: undefined },
-    replica,
-    message.taskId?.value ?? '',
-    [],
-  );
+  askTask(incoming, desk, { group, place, project: undefined }, replica, message.taskId?.value ?? '', []);
 }
 
 /** The same for the modern era, in which the task's id says whose it is. */
@@ -119,14 +123,14 @@ export function callModernTask(scope: Scope, incoming: Incoming, desk: CallDesk)
   const { message } = incoming;
   const id = required(message.taskId, 'taskId');
   const task = taskOf(id);
-  const group = task && scope.group(task.place);
-  const replica = task && group?.replica(task.server, task.number);
-  if (task === undefined || group === undefined || replica === undefined)
+  const home = task && scope.groupOf(task.project, task.server);
+  const replica = task && home?.group.replica(task.server, task.number);
+  if (task === undefined || home === undefined || replica === undefined)
     throw new SwitchboardError('invalid_params', `Unknown task: ${id}`);
   const { start, end } = message.taskId!;
   const edits = [{ start, end, bytes: bytesOf(task.own) }];
-  const { place } = task;
-  const context = { group, groupPlace: place, place, project: scope.project?.id };
+  const { place, group } = home;
+  const context = { group, place, project: scope.project?.id };
   askTask(incoming, desk, context, replica, task.own, edits);
 }
 

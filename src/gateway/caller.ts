@@ -19,6 +19,8 @@ export interface Outlet {
   keepAlive(): void;
   /** Whether several answers leave as one message, so that each has to be exactly one. */
   readonly isBatch: boolean;
+  /** Whether anything can be said before the answer. */
+  readonly takesEvents: boolean;
 }
 
 /** A request of the client that is not answered yet. */

@@ -41,8 +41,6 @@ export interface CallDesk {
 /** Where a call goes, and as what its client knows that. */
 export interface CallContext {
   group: Group;
-  /** The place of the group in the catalog. */
-  groupPlace: string;
   /** The name under which the client asked for it; URIs in the answer are under the same one. */
   place: string;
   /** The project that the request is limited to. */

@@ -15,7 +15,8 @@ export function mergedExtensions(scope: Scope): { extensions?: Settings } {
 /** Objects become one, lists hold what is in either; of two other values the first one stays. */
 function merge(one: Settings, other: Settings): Settings {
   const merged = { ...one };
-  for (const [key, value] of Object.entries(other)) merged[key] = together(merged[key], value);
+  for (const [key, value] of Object.entries(other))
+    merged[key] = together(Object.hasOwn(merged, key) ? merged[key] : undefined, value);
   return merged;
 }
 
@@ -26,6 +27,11 @@ function together(one: unknown, other: unknown): unknown {
   return one;
 }
 
+/** A number that is kept as its text. */
+function isNumber(value: object): boolean {
+  return Object.getPrototypeOf(value) === null && 'rawJSON' in value;
+}
+
 function isSettings(value: unknown): value is Settings {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isNumber(value);
 }

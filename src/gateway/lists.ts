@@ -34,11 +34,9 @@ function answer(scope: Scope, incoming: Incoming, cursor: string | undefined): v
     return;
   }
   const id = idBytes(message);
+  const isChosen = incoming.projects !== undefined || message.projectId !== undefined;
   if (caller.era === 'legacy') outlet.answer(resultMessage(id, page));
-  else
-    outlet.answer(
-      resultMessage(id, cacheable(scope, name, incoming.projects !== undefined), page.subarray(1)),
-    );
+  else outlet.answer(resultMessage(id, cacheable(scope, name, isChosen), page.subarray(1)));
 }
 
 /** How a page of a list begins in the modern era: with how long it holds, and for whom. */

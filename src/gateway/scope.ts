@@ -71,6 +71,15 @@ export class Scope {
     return this.current.groups.get(place);
   }
 
+  /** The group of a server of this project, and what stands for it here. */
+  groupOf(project: string, server: string): { place: string; group: Group } | undefined {
+    for (const [place, group] of this.current.groups) {
+      const isIt = group.project.id === project && group.members.some(({ name }) => name === server);
+      if (isIt) return { place, group };
+    }
+    return undefined;
+  }
+
   servers(): Server[] {
     return [...this.projects()].flatMap(({ servers }) => servers.all());
   }

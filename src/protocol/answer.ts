@@ -69,28 +69,26 @@ export function withResultMembers(
   at: AnswerId,
   members: Buffer,
 ): { chunks: Chunks; at: AnswerId } {
-  // Where the first chunk ends within the first bytes of the result, it does not tell how that goes on.
-  const chunks = answer[0]!.length > at.payload + LOOKED_AT ? answer : [join(answer)];
-  if (chunks !== answer && answer.length > 1)
-    return withResultMembers(chunks, inOneChunk(answer, at), members);
-  const first = chunks[0]!;
-  if (first[at.payload] !== 0x7b) return { chunks, at };
-  const edit = withMembers(first, at.payload, members);
-  const moved = (place: number) => (place > at.payload ? place + edit.bytes.length : place);
+  const first = answer[0]!;
+  const open = skipSpace(first, at.payload);
+  // Where the first chunk ends before the result's first member, it does not tell whether there is one.
+  if (answer.length > 1 && skipSpace(first, open + 1) >= first.length)
+    return withResultMembers([join(answer)], inOneChunk(answer, at), members);
+  if (first[open] !== 0x7b) return { chunks: answer, at };
+  const edit = withMembers(first, open, members);
+  const moved = (place: number) => (place > open ? place + edit.bytes.length : place);
   const { chunk, start, end, early } = at;
   return {
-    chunks: [splice(first, [edit]), ...chunks.slice(1)],
+    chunks: [splice(first, [edit]), ...answer.slice(1)],
     at: {
       ...at,
       ...(chunk === 0 ? { start: moved(start), end: moved(end) } : {}),
-      ...(early === undefined || chunks.length > 1
+      ...(early === undefined || answer.length > 1
         ? {}
         : { early: { ...early, closing: moved(early.closing) } }),
     },
   };
 }
-
-const LOOKED_AT = 64;
 
 function inOneChunk(chunks: Chunks, at: AnswerId): AnswerId {
   let before = 0;
@@ -214,6 +212,11 @@ function idAtEnd(bytes: Buffer): { id: number; start: number; end: number } | un
 function wordBack(bytes: Buffer, at: number, word: string): number {
   const start = at - word.length;
   return at > 0 && start >= 0 && standsAt(bytes, start, word) ? skipSpaceBack(bytes, start) : -1;
+}
+
+function skipSpace(bytes: Buffer, at: number): number {
+  while (isSpace(bytes[at])) at++;
+  return at;
 }
 
 function skipSpaceBack(bytes: Buffer, at: number): number {

@@ -12,6 +12,7 @@ const content: Shape = { uri: 'string', resource: { uri: 'string' } };
 const uriShapes = new Map<string, Shape>([
   ['tools/call', { result: { content: { each: content } } }],
   ['tasks/result', { result: { content: { each: content } } }],
+  ['tasks/get', { result: { result: { content: { each: content } } } }],
   ['prompts/get', { result: { messages: { each: { content: { ...content, each: content } } } } }],
   ['resources/read', { result: { contents: { each: { uri: 'string' } } } }],
 ]);

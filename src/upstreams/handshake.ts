@@ -215,7 +215,7 @@ function modernFacts(result: Record<string, unknown>): ServerFacts {
 
 /** How long an answer holds; 0 where the server does not say. */
 export function ttlOf({ ttlMs }: Record<string, unknown>): number {
-  return typeof ttlMs === 'number' && ttlMs > 0 ? Math.min(ttlMs, MAX_TTL_MS) : 0;
+  return typeof ttlMs === 'number' && ttlMs > 0 ? Math.min(Math.floor(ttlMs), MAX_TTL_MS) : 0;
 }
 
 async function initialize(

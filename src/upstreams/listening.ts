@@ -160,12 +160,17 @@ class Subscription {
   private acknowledged(id: number, message: Message, isAgain: boolean): Filter {
     const filter = filterIn(message);
     const { current } = this;
-    if (this.wanted === undefined || (current !== undefined && current > id)) return filter;
+    if (this.wanted === undefined || (current !== undefined && current > id)) {
+      // A newer one has taken its place before it was acknowledged.
+      this.upstream.cancel(id, undefined);
+      return filter;
+    }
     this.current = id;
     this.failures = 0;
     this.honoured = filter;
     if (current !== undefined && current !== id) this.upstream.cancel(current, undefined);
-    if (isAgain) this.events.missed();
+    // What has changed before this was told to nobody.
+    if (isAgain || current === undefined) this.events.missed();
     return filter;
   }
 

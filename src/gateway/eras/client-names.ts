@@ -2,6 +2,7 @@ import type { Message } from '../../protocol/envelope.ts';
 import { nameOf } from '../initialize.ts';
 
 const MAX_NAMES = 1_000;
+const LONGEST_TEXT = 1_000;
 
 /** What clients call themselves. They send the same words with every request, which need not be read every time. */
 export class ClientNames {
@@ -14,6 +15,7 @@ export class ClientNames {
     let name = this.byText.get(text);
     if (name === undefined) {
       name = nameOf(JSON.parse(text));
+      if (text.length > LONGEST_TEXT) return name;
       if (this.byText.size >= MAX_NAMES) this.byText.clear();
       this.byText.set(text, name);
     }

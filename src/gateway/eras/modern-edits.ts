@@ -1,38 +1,56 @@
-import { bytesOf, type Chunks } from '../../protocol/jsonrpc.ts';
+import { byteLength, bytesOf, type Chunks } from '../../protocol/jsonrpc.ts';
+import { withMembers } from '../../protocol/members.ts';
 import { mentions } from '../../protocol/mentions.ts';
 import { INPUT_REQUIRED, readModernResult, resultStart, stringAt } from '../../protocol/modern-result.ts';
 import type { Edit } from '../../protocol/splice.ts';
 import type { Group } from '../../upstreams/group.ts';
 import type { Replica } from '../../upstreams/replica.ts';
-import type { RequestStates } from './request-state.ts';
+import { type RequestStates, STATE_MARK } from './request-state.ts';
 import { knowsTasks, publicTaskId } from './tasks.ts';
 
 /** Whether a client has to be led back to the same replica by what an answer between two of the modern era says. */
 export function mayLeadBack(group: Group, replica: Replica, method: string, chunks: Chunks): boolean {
   if (method.startsWith('tasks/')) return true;
-  if (group.isShared && mentions(chunks, INPUT_REQUIRED)) return true;
+  if (asks(chunks) && (group.isShared || mentions(chunks, STATE_MARK))) return true;
   return method === 'tools/call' && knowsTasks(replica.facts?.capabilities) && mentions(chunks, 'taskId');
 }
+
+/** Servers say so first or last; what is large and says it in the middle is no question of anybody known. */
+function asks(chunks: Chunks): boolean {
+  if (byteLength(chunks) <= SMALL_BYTES) return mentions(chunks, INPUT_REQUIRED);
+  const ends = [chunks[0]!.subarray(0, EDGE_BYTES), chunks.at(-1)!.subarray(-EDGE_BYTES)];
+  return ends.some((end) => end.includes(INPUT_REQUIRED));
+}
+
+const SMALL_BYTES = 64 * 1024;
+const EDGE_BYTES = 512;
 
 /** The edits that have a state, or the id of a task, lead back to the replica that gave it. */
 export function leadBack(
   answer: Buffer,
+  method: string,
   group: Group,
-  place: string,
   { server, number }: Replica,
   states: RequestStates,
   binding: () => string,
 ): Edit[] {
-  const { type, requestState, taskId } = readModernResult(answer, resultStart(answer));
+  const start = resultStart(answer);
+  const { type, requestState, taskId } = readModernResult(answer, start);
   const edits: Edit[] = [];
   const state = requestState && stringAt(answer, requestState);
-  if (type === INPUT_REQUIRED && state !== undefined && group.isShared) {
-    const issued = states.issue({ kind: 'replica', server, number, state }, binding());
-    edits.push({ ...requestState!, bytes: bytesOf(issued) });
+  // One that looks like ours, as that of a Switchboard behind us does, would not be known to be its own.
+  if (type === INPUT_REQUIRED && (group.isShared || state?.startsWith(STATE_MARK))) {
+    const issued = bytesOf(states.issue({ kind: 'replica', server, number, state }, binding()));
+    edits.push(
+      requestState === undefined
+        ? withMembers(answer, start, Buffer.concat([Buffer.from('"requestState":'), issued]))
+        : { ...requestState, bytes: issued },
+    );
   }
   const own = taskId && stringAt(answer, taskId);
-  if (own !== undefined) {
-    edits.push({ ...taskId!, bytes: bytesOf(publicTaskId({ place, server, number, own })) });
+  if (own !== undefined && (type === 'task' || method.startsWith('tasks/'))) {
+    const project = group.project.id;
+    edits.push({ ...taskId!, bytes: bytesOf(publicTaskId({ project, server, number, own })) });
   }
   return edits;
 }

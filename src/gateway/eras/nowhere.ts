@@ -8,4 +8,5 @@ export const nowhere: Outlet = {
   pause() {},
   keepAlive() {},
   isBatch: false,
+  takesEvents: true,
 };

@@ -6,8 +6,8 @@ import { bytesAt, type Message } from '../../protocol/envelope.ts';
 export type IssuedState =
   /** A call that waits for it. */
   | { kind: 'held'; call: string }
-  /** The server's own state, and which replica has given it. */
-  | { kind: 'replica'; server: string; number: number; state: string };
+  /** The server's own state, where it gave one, and which replica has asked. */
+  | { kind: 'replica'; server: string; number: number; state: string | undefined };
 
 interface Sealed {
   content: IssuedState;
@@ -17,7 +17,7 @@ interface Sealed {
 }
 
 /** What all of ours begin with; those of servers pass as they are. */
-const MARK = 'sb1.';
+export const STATE_MARK = 'sb1.';
 
 /** States that we give out: signed, for one request of one client, and not for ever. */
 export class RequestStates {
@@ -31,14 +31,14 @@ export class RequestStates {
   issue(content: IssuedState, binding: string): string {
     const sealed: Sealed = { content, binding, expires: Date.now() + this.lifeMs };
     const text = Buffer.from(JSON.stringify(sealed)).toString('base64url');
-    return `${MARK}${text}.${this.signature(text)}`;
+    return `${STATE_MARK}${text}.${this.signature(text)}`;
   }
 
   /** What the state stands for; undefined where it is none of ours. */
   read(state: string, binding: string): IssuedState | undefined {
-    if (!state.startsWith(MARK)) return undefined;
-    const [text = '', signature = ''] = state.slice(MARK.length).split('.');
-    if (!isSame(signature, this.signature(text)) || state !== `${MARK}${text}.${signature}`) {
+    if (!state.startsWith(STATE_MARK)) return undefined;
+    const [text = '', signature = ''] = state.slice(STATE_MARK.length).split('.');
+    if (!isSame(signature, this.signature(text)) || state !== `${STATE_MARK}${text}.${signature}`) {
       throw wrong('was not given out here, or was changed');
     }
     const sealed = JSON.parse(Buffer.from(text, 'base64url').toString()) as Sealed;

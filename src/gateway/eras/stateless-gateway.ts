@@ -130,21 +130,29 @@ export class StatelessGateway {
   }
 
   private listen(scope: Scope, incoming: Incoming<StatelessCaller>): void {
-    if (this.listeners.size >= this.settings.maxSessions) {
-      const why = `All ${this.settings.maxSessions} subscriptions are in use (setting maxSessions).`;
-      throw new SwitchboardError('too_many_sessions', why);
-    }
+    if (!incoming.outlet.takesEvents)
+      throw new SwitchboardError('not_acceptable', 'A subscription is a stream: accept text/event-stream.');
+    this.checkRoom();
     const listener = new Listener(scope, incoming, this.settings.identity, (ended) => {
       this.listeners.delete(ended);
       this.events.release(ended, ended.identity);
     });
     const discovered = scope.listable();
     const begin = () => {
+      // Others may have come while this one was held.
+      this.checkRoom();
       if (!incoming.caller.begin(listener)) return;
       this.listeners.add(listener);
       listener.begin().catch(() => listener.end());
     };
     if (discovered === undefined) begin();
     else hold(incoming, discovered, begin);
+  }
+
+  private checkRoom(): void {
+    const { maxSessions } = this.settings;
+    if (this.listeners.size < maxSessions) return;
+    const why = `All ${maxSessions} subscriptions are in use (setting maxSessions).`;
+    throw new SwitchboardError('too_many_sessions', why);
   }
 }

@@ -5,7 +5,7 @@ import { knowsTasks, publicTaskId, requireTasks, taskOf } from './tasks.ts';
 describe('the id of a task', () => {
   it('says which replica does it, and that one`s own id', () => {
     const addresses = fc.record({
-      place: fc.string({ unit: 'binary' }).map((text) => text.toWellFormed()),
+      project: fc.string({ unit: 'binary' }).map((text) => text.toWellFormed()),
       server: fc.string(),
       number: fc.integer({ min: 1, max: 64 }),
       own: fc.string({ unit: 'binary' }).map((text) => text.toWellFormed()),
@@ -18,7 +18,7 @@ describe('the id of a task', () => {
   });
 
   it('has only one spelling', () => {
-    const id = publicTaskId({ place: 'lab', server: 'lab', number: 1, own: '1' });
+    const id = publicTaskId({ project: 'lab', server: 'lab', number: 1, own: '1' });
     for (const other of [`${id}=`, `${id} `, `${id}A`, id.replace('sb-task.', 'SB-task.'), id.slice(0, -1)])
       expect(taskOf(other)).toBeUndefined();
   });
@@ -35,7 +35,7 @@ describe('the id of a task', () => {
         const task = taskOf(`sb-task.${Buffer.from(JSON.stringify(list)).toString('base64url')}`);
         if (task === undefined) return;
         expect(task).toEqual({
-          place: expect.any(String),
+          project: expect.any(String),
           server: expect.any(String),
           number: expect.any(Number),
           own: expect.any(String),

@@ -3,8 +3,8 @@ import type { ServerFacts } from '../../upstreams/handshake.ts';
 
 /** A task of the modern era: which replica does it, and that one's own id of it. */
 export interface TaskAddress {
-  /** The place of its group in the catalog. */
-  place: string;
+  /** Names of servers are unique in a project only, and what stands for one in a catalog depends on who looks. */
+  project: string;
   server: string;
   number: number;
   own: string;
@@ -14,8 +14,8 @@ const EXTENSION = 'io.modelcontextprotocol/tasks';
 const MARK = 'sb-task.';
 
 /** The id under which clients know a task: nothing else has to be remembered of it. */
-export function publicTaskId({ place, server, number, own }: TaskAddress): string {
-  return MARK + Buffer.from(JSON.stringify([place, server, number, own])).toString('base64url');
+export function publicTaskId({ project, server, number, own }: TaskAddress): string {
+  return MARK + Buffer.from(JSON.stringify([project, server, number, own])).toString('base64url');
 }
 
 /** Undefined where the id is none of ours. */
@@ -23,8 +23,10 @@ export function taskOf(id: string): TaskAddress | undefined {
   if (!id.startsWith(MARK)) return undefined;
   try {
     const parts = JSON.parse(Buffer.from(id.slice(MARK.length), 'base64url').toString()) as unknown[];
-    const [place, server, number, own] = parts as [string, string, number, string];
-    const address = { place, server, number, own };
+    const [project, server, number, own] = parts;
+    if (typeof project !== 'string' || typeof server !== 'string') return undefined;
+    if (typeof number !== 'number' || typeof own !== 'string') return undefined;
+    const address = { project, server, number, own };
     return publicTaskId(address) === id ? address : undefined;
   } catch {
     return undefined;

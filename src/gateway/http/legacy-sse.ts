@@ -93,6 +93,7 @@ class SseClient implements ClientStream, Outlet {
   session: Session | undefined;
 
   readonly isBatch = false;
+  readonly takesEvents = true;
 
   constructor(response: ServerResponse, projects: Incoming['projects']) {
     this.response = response;

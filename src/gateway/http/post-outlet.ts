@@ -45,6 +45,8 @@ export class PostOutlet implements Outlet {
     return this.terms.isBatch;
   }
 
+  readonly takesEvents = true;
+
   event(message: Chunks): void {
     if (this.missing === 0) return;
     if (!this.becomeStream()) this.streams.send(message);

@@ -29,6 +29,10 @@ export class RequestOutlet implements Outlet {
     this.terms = terms;
   }
 
+  get takesEvents(): boolean {
+    return this.terms.acceptsEvents;
+  }
+
   event(message: Chunks): void {
     if (this.isOver || !this.becomeStream()) return;
     writeEvent(this.response, sseMessage(message, undefined));

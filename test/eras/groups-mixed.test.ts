@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { allReady } from '../helpers/groups.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { connectPeer } from './clients.ts';
+import { textOf } from './messages.ts';
+import type { ElicitAnswer, Era } from './peer.ts';
+
+const ada: ElicitAnswer = { action: 'accept', content: { name: 'Ada' } };
+const blue: ElicitAnswer = { action: 'accept', content: { colour: 'blue' } };
+
+describe.each<Era>(['legacy', 'modern'])('in a group of a legacy and a modern server, a %s client', (era) => {
+  let switchboard: RunningSwitchboard;
+  beforeAll(async () => {
+    switchboard = await startSwitchboard(
+      {
+        mcpServers: {
+          old: { ...fixtureServer('eras/legacy'), group: 'pool' },
+          new: { ...fixtureServer('eras/modern'), group: 'pool' },
+        },
+        switchboard: { startup: 'parallel' },
+      },
+      { database: 'none' },
+    );
+    await allReady(switchboard, { old: 1, new: 1 });
+  });
+  afterAll(() => switchboard?.stop());
+
+  it('is answered by either', async () => {
+    await using peer = await connectPeer(era, { url: switchboard.url });
+    for (let time = 0; time < 6; time++) {
+      expect(JSON.parse(textOf(await peer.callTool('echo', { time })))).toEqual({ time });
+      expect(JSON.parse(textOf(await peer.callTool('new__echo', { time })))).toEqual({ time });
+      expect(JSON.parse(textOf(await peer.callTool('old__echo', { time })))).toEqual({ time });
+    }
+  });
+
+  it('is asked by either, and each thing once', async () => {
+    const questions: string[] = [];
+    await using peer = await connectPeer(
+      era,
+      { url: switchboard.url },
+      {
+        elicit: ({ message }) => {
+          questions.push(message);
+          return message.includes('colour') ? blue : ada;
+        },
+      },
+    );
+    for (let time = 0; time < 4; time++) {
+      expect(JSON.parse(textOf(await peer.callTool('ask_twice')))).toEqual({ name: ada, colour: blue });
+    }
+    expect(questions).toEqual(
+      Array.from({ length: 4 }, () => ['What is your name?', 'What is your favourite colour, Ada?']).flat(),
+    );
+  });
+});

@@ -1,0 +1,76 @@
+import { expect, it } from 'vitest';
+import { allReady } from '../helpers/groups.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { ModernPeer, says, tool } from './modern-peer.ts';
+import { RawModern } from './raw-modern.ts';
+
+const worker = fixtureServer('eras/modern-worker');
+const asked = { elicitation: {} };
+const ada = { name: { action: 'accept', content: { name: 'Ada' } } };
+
+it('a client that comes back to a server that left its group is told so', async () => {
+  const [one, two] = [
+    { ...worker, group: 'lab' },
+    { ...worker, group: 'lab' },
+  ];
+  await using switchboard = await startSwitchboard(
+    { mcpServers: { one, two }, switchboard: { startup: 'parallel' } },
+    { database: 'none' },
+  );
+  await allReady(switchboard, { one: 1, two: 1 });
+  const client = new RawModern(switchboard.url, asked);
+  const states = [];
+  for (let time = 0; time < 2; time++) {
+    const { result } = await client.call('ask');
+    states.push(String(result?.requestState));
+  }
+  const listening = await client.listen({ toolsListChanged: true });
+  await switchboard.configure({ mcpServers: { two }, switchboard: { startup: 'parallel' } });
+  await listening.stream.message(({ method }) => method === 'notifications/tools/list_changed');
+  const outcomes = [];
+  for (const requestState of states) {
+    const { result, error } = await client.call('ask', {}, { inputResponses: ada, requestState });
+    outcomes.push(error?.message ?? result?.resultType);
+  }
+  expect(outcomes.toSorted()).toEqual([
+    'complete',
+    'params.requestState is that of a server that is gone: send the request anew without it.',
+  ]);
+});
+
+it('a state of a server that looks like one of ours comes back to it as it was', async () => {
+  const requestState = 'sb1.somebody-elses.state';
+  await using peer = await ModernPeer.start({
+    inner: {
+      lists: { 'tools/list': () => ({ tools: [tool('ask')] }) },
+      answer: ({ params = {} }) =>
+        params.requestState === undefined
+          ? { resultType: 'input_required', inputRequests: {}, requestState }
+          : says(String(params.requestState)),
+    },
+  });
+  await using switchboard = await startSwitchboard(
+    { mcpServers: peer.configuration() },
+    { database: 'none' },
+  );
+  const client = new RawModern(switchboard.url, asked);
+  const { result } = await client.call('ask');
+  expect(await client.callText('ask', {}, { requestState: result?.requestState })).toBe(requestState);
+});
+
+it('Switchboard behind Switchboard passes questions and their answers on', async () => {
+  await using inner = await startSwitchboard(
+    { mcpServers: { lab: { ...worker, replicas: 2 } } },
+    { database: 'none' },
+  );
+  await using outer = await startSwitchboard(
+    { mcpServers: { inner: { url: inner.url } } },
+    { database: 'none' },
+  );
+  const client = new RawModern(outer.url, asked);
+  const { result } = await client.call('ask');
+  expect(result).toMatchObject({ resultType: 'input_required', inputRequests: { name: {} } });
+  const more = { inputResponses: ada, requestState: result?.requestState };
+  expect(JSON.parse(await client.callText('ask', {}, more))).toMatchObject({ inputResponses: ada });
+});

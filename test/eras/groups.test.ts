@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { allReady, nextState } from '../helpers/groups.ts';
+import type { RpcMessage } from '../helpers/raw-http.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { RawModern } from './raw-modern.ts';
+
+const worker = fixtureServer('eras/modern-worker');
+const asked = { elicitation: {} };
+const ada = { name: { action: 'accept', content: { name: 'Ada' } } };
+
+/** Is asked for something, and gives what it is sent back with. */
+async function beAsked(client: RawModern): Promise<string> {
+  const { result } = await client.call('ask');
+  expect(result).toMatchObject({
+    resultType: 'input_required',
+    inputRequests: { name: { method: 'elicitation/create' } },
+    requestState: expect.any(String),
+  });
+  return String(result!.requestState);
+}
+
+function comeBack(client: RawModern, requestState: string): Promise<RpcMessage> {
+  return client.call('ask', {}, { inputResponses: ada, requestState });
+}
+
+function pidIn({ result, error }: RpcMessage): number {
+  if (error !== undefined) throw new Error(error.message);
+  return (JSON.parse((result!.content as { text: string }[])[0]!.text) as { pid: number }).pid;
+}
+
+describe.each([
+  ['replicas', { lab: { ...worker, replicas: 2 } }, { lab: 2 }],
+  [
+    'servers of a group',
+    { one: { ...worker, group: 'lab' }, two: { ...worker, group: 'lab' } },
+    { one: 1, two: 1 },
+  ],
+])('among two %s of the modern era, a client that was asked', (_what, mcpServers, ready) => {
+  let switchboard: RunningSwitchboard;
+  let client: RawModern;
+  beforeAll(async () => {
+    const settings = { startup: 'parallel', backoffFirstMs: 60_000, inputWaitMs: 60_000 };
+    switchboard = await startSwitchboard({ mcpServers, switchboard: settings }, { database: 'none' });
+    await allReady(switchboard, ready);
+    client = new RawModern(switchboard.url, asked);
+  });
+  afterAll(() => switchboard?.stop());
+
+  it('comes back to the process that asked, whoever else is asked meanwhile', async () => {
+    const states = [await beAsked(client), await beAsked(client), await beAsked(client)];
+    const pids = [];
+    for (const state of states) pids.push(pidIn(await comeBack(client, state)));
+    expect(pids[0]).not.toBe(pids[1]);
+    expect(pids[2]).toBe(pids[0]);
+  });
+
+  it('brings along what it was asked for', async () => {
+    const { result } = await comeBack(client, await beAsked(client));
+    expect(JSON.parse((result!.content as { text: string }[])[0]!.text)).toMatchObject({
+      inputResponses: ada,
+    });
+  });
+
+  it('is refused with a state that was changed', async () => {
+    const state = await beAsked(client);
+    const [mark, content = '', signature] = state.split('.');
+    const sealed = JSON.parse(Buffer.from(content, 'base64url').toString()) as object;
+    const other = Buffer.from(JSON.stringify({ ...sealed, expires: 1e15 })).toString('base64url');
+    for (const forged of [
+      `${mark}.${other}.${signature}`,
+      `${state}x`,
+      `${mark}..`,
+      `${mark}.`,
+      `${state}.`,
+    ]) {
+      const { status, message } = await client.send('tools/call', {
+        name: 'ask',
+        arguments: {},
+        inputResponses: ada,
+        requestState: forged,
+      });
+      expect({ status, error: message.error }).toMatchObject({
+        status: 400,
+        error: { code: -32602, message: expect.stringContaining('requestState') },
+      });
+    }
+  });
+
+  it('is refused with the state of another request, or of another client', async () => {
+    const state = await beAsked(client);
+    const more = { inputResponses: ada, requestState: state };
+    const refusals = [
+      await client.call('ask', { other: 'arguments' }, more),
+      await client.call('whoami', {}, more),
+      await new RawModern(switchboard.url, asked, { 'x-switchboard-session': 'me' }).call('ask', {}, more),
+    ];
+    for (const { error } of refusals)
+      expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('belongs to another') });
+    expect(pidIn(await comeBack(client, state))).toBeGreaterThan(0);
+  });
+
+  it('gets a clear error where the process that asked is gone', async () => {
+    const pid = pidIn(await comeBack(client, await beAsked(client)));
+    const again = await beAskedBy(client, pid);
+    const lost = ['lab', 'one', 'two'].map((server) => nextState(switchboard, server, 'starting'));
+    process.kill(pid, 'SIGKILL');
+    await Promise.race(lost);
+    const { error, result } = await comeBack(client, again);
+    expect({ result, error }).toMatchObject({
+      result: undefined,
+      error: { message: expect.stringMatching(/not mine|not available|gone/) },
+    });
+  });
+});
+
+/** Asked by just that process. */
+async function beAskedBy(client: RawModern, pid: number): Promise<string> {
+  for (;;) {
+    const state = await beAsked(client);
+    if (pidIn(await comeBack(client, state)) === pid) return state;
+  }
+}

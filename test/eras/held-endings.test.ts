@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+import { askedBy, comeBack, textIn } from './asked.ts';
+import { StatelessClient } from './stateless-client.ts';
+
+const capabilities = { elicitation: {}, sampling: {} };
+
+describe('a held call', () => {
+  let witness: Witness;
+  let switchboard: RunningSwitchboard;
+  let client: StatelessClient;
+  const sees = (who: string, saw: string, key: string) =>
+    witness.sees(who, saw, (sighting) => sighting.key === key);
+
+  beforeAll(async () => {
+    witness = await Witness.open();
+    const servers = ['asker', 'other', 'third', 'fourth'].map((name) => [
+      name,
+      { ...fixtureServer('eras/questioning', witness.env(name)), concurrency: 1 },
+    ]);
+    switchboard = await startSwitchboard(
+      { mcpServers: Object.fromEntries(servers), switchboard: { naming: 'always' } },
+      { database: 'none' },
+    );
+    client = new StatelessClient(switchboard.url, { capabilities });
+  });
+  afterAll(async () => {
+    await switchboard?.stop();
+    await witness?.[Symbol.asyncDispose]();
+  });
+
+  it('is cancelled when the client closes the connection with which it came back', async () => {
+    const given = { key: 'closed' };
+    const asked = askedBy(await client.call('asker__ask_then_hang', given));
+    const back = client.begin({
+      method: 'tools/call',
+      params: { name: 'asker__ask_then_hang', arguments: given, ...comeBack(asked) },
+    });
+    await sees('asker', 'goes on', 'closed');
+    back.close();
+    await sees('asker', 'cancelled', 'closed');
+    expect(textIn(await client.call('asker__echo', { after: 1 }))).toBe('{"after":1}');
+  });
+
+  it('is asked for again after another call of the server was cancelled', async () => {
+    const given = { key: 'before' };
+    const asked = askedBy(await client.call('third__ask_then_hang', given));
+    const back = client.begin({
+      method: 'tools/call',
+      params: { name: 'third__ask_then_hang', arguments: given, ...comeBack(asked) },
+    });
+    await sees('third', 'goes on', 'before');
+    back.close();
+    await sees('third', 'cancelled', 'before');
+    const again = askedBy(await client.call('third__ask', { key: 'again' }));
+    expect(textIn(await client.call('third__ask', { key: 'again' }, comeBack(again)))).toContain('Ada');
+  });
+
+  it('gives the answer of a server that meanwhile did without', async () => {
+    const given = { key: 'impatient' };
+    const asked = askedBy(await client.call('other__ask_until', given));
+    witness.tell('other', 'give up impatient');
+    // The slot is free as soon as the server has answered, and only then.
+    expect(textIn(await client.call('other__echo', { next: 1 }))).toBe('{"next":1}');
+    expect(textIn(await client.call('other__ask_until', given, comeBack(asked)))).toBe('gave up');
+  });
+
+  it('fails when the server has died meanwhile, and says so', async () => {
+    const given = { key: 'mortal' };
+    const asked = askedBy(await client.call('other__ask_and_die', given));
+    witness.tell('other', 'die mortal');
+    await witness.sees('other', 'end');
+    const { error } = await client.call('other__ask_and_die', given, comeBack(asked));
+    expect(error).toMatchObject({ code: -32603, message: expect.stringContaining('exited with code 3') });
+    expect(error?.message).toContain('"other"');
+    expect(textIn(await client.call('other__echo', { again: 1 }))).toBe('{"again":1}');
+  });
+
+  it('keeps the slot of its server, in which another call waits', async () => {
+    const asked = askedBy(await client.call('fourth__ask', { key: 'slot' }));
+    const waiting = client.call('fourth__echo', { waits: 1 });
+    expect(textIn(await client.call('fourth__ask', { key: 'slot' }, comeBack(asked)))).toContain('Ada');
+    expect(textIn(await waiting)).toBe('{"waits":1}');
+  });
+
+  it('does not keep Switchboard from ending, and its server is told', async () => {
+    const own = await startSwitchboard(
+      { mcpServers: { stopped: fixtureServer('eras/questioning', witness.env('stopped')) } },
+      { database: 'none' },
+    );
+    const guest = new StatelessClient(own.url, { capabilities });
+    askedBy(await guest.call('ask', { key: 'stop' }));
+    const startedAt = performance.now();
+    await own.stop();
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    expect(own.process.exitCode).toBe(0);
+    await sees('stopped', 'cancelled', 'stop');
+  });
+});

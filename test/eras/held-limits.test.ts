@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+import { askedBy, comeBack, textIn } from './asked.ts';
+import { StatelessClient } from './stateless-client.ts';
+
+describe('calls that wait for their clients', () => {
+  let witness: Witness;
+  let switchboard: RunningSwitchboard;
+  let client: StatelessClient;
+
+  const start = async (settings: object) => {
+    const asker = { ...fixtureServer('eras/questioning', witness.env('asker')), concurrency: 1 };
+    const other = fixtureServer('eras/questioning', witness.env('other'));
+    return startSwitchboard(
+      { mcpServers: { asker, other }, switchboard: { naming: 'always', ...settings } },
+      { database: 'none' },
+    );
+  };
+  beforeAll(async () => {
+    witness = await Witness.open();
+  });
+  afterAll(() => witness?.[Symbol.asyncDispose]());
+
+  describe('for a limited time', () => {
+    beforeAll(async () => {
+      switchboard = await start({ inputWaitMs: 300 });
+      client = new StatelessClient(switchboard.url, { capabilities: { elicitation: {} } });
+    });
+    afterAll(() => switchboard?.stop());
+
+    it('are given up: the question is declined, the call cancelled, the slot free', async () => {
+      const asked = askedBy(await client.call('asker__ask', { key: 'left' }));
+      const [declined, cancelled] = await Promise.all([
+        witness.sees('asker', 'told', ({ key }) => key === 'left'),
+        witness.sees('asker', 'cancelled', ({ key }) => key === 'left'),
+      ]);
+      expect(declined.answer).toMatchObject({ message: expect.stringContaining('went away') });
+      expect(cancelled).toBeDefined();
+      expect(textIn(await client.call('asker__echo', { after: 1 }))).toBe('{"after":1}');
+      const { error } = await client.call('asker__ask', { key: 'left' }, comeBack(asked));
+      expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('expired') });
+      expect(error?.message).toContain('without it');
+    });
+
+    it('do not keep the next call from asking', async () => {
+      askedBy(await client.call('other__ask', { key: 'left too' }));
+      await witness.sees('other', 'cancelled', ({ key }) => key === 'left too');
+      const asked = askedBy(await client.call('other__ask', { key: 'next' }));
+      expect(textIn(await client.call('other__ask', { key: 'next' }, comeBack(asked)))).toContain('Ada');
+    });
+  });
+
+  describe('in a limited number', () => {
+    beforeAll(async () => {
+      switchboard = await start({ maxHeldCalls: 1 });
+      client = new StatelessClient(switchboard.url, { capabilities: { elicitation: {} } });
+    });
+    afterAll(() => switchboard?.stop());
+
+    it('are no more than that: what is asked beyond is declined, and the others go on', async () => {
+      const asked = askedBy(await client.call('asker__ask', { key: 'first' }));
+      const beyond = JSON.parse(textIn(await client.call('other__ask', { key: 'second' })));
+      expect(beyond).toMatchObject({ message: expect.stringContaining('maxHeldCalls') });
+      expect(textIn(await client.call('asker__ask', { key: 'first' }, comeBack(asked)))).toContain('Ada');
+      const room = askedBy(await client.call('other__ask', { key: 'third' }));
+      expect(textIn(await client.call('other__ask', { key: 'third' }, comeBack(room)))).toContain('Ada');
+    });
+  });
+});

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Site, type TestProject } from '../projects/site.ts';
+import { StatelessClient } from './stateless-client.ts';
+
+const UPDATED = 'notifications/resources/updated';
+
+interface Scoped {
+  client: StatelessClient;
+  meta: Record<string, unknown>;
+}
+
+/** The ways to say which project a request is about. */
+const ways: Record<string, (site: Site, project: TestProject) => Scoped> = {
+  address: (site, { name }) => ({ client: new StatelessClient(`${site.baseUrl}/mcp/${name}`), meta: {} }),
+  header: (site, { id }) => ({
+    client: new StatelessClient(`${site.baseUrl}/mcp`, { headers: { 'x-project-id': id } }),
+    meta: {},
+  }),
+  _meta: (site, { name }) => ({
+    client: new StatelessClient(`${site.baseUrl}/mcp`),
+    meta: { projectId: name },
+  }),
+};
+
+describe('the project of a modern request', () => {
+  let site: Site;
+  let alpha: TestProject;
+  let beta: TestProject;
+
+  beforeAll(async () => {
+    site = await Site.start('server');
+    alpha = await site.createProject('alpha');
+    beta = await site.createProject('beta');
+    for (const project of [alpha, beta])
+      await project.add('notes', { fixture: 'notes', env: { NOTES_OF: project.name } });
+    await new StatelessClient(`${site.baseUrl}/mcp`).ask({ method: 'tools/list' });
+  });
+  afterAll(() => site?.[Symbol.asyncDispose]());
+
+  describe.each(Object.entries(ways))('in its %s', (_way, scoped) => {
+    it('limits lists, reads and prompts to that project', async () => {
+      for (const project of [alpha, beta]) {
+        const { client, meta } = scoped(site, project);
+        const { result } = await client.ask({ method: 'resources/list', meta });
+        const uris = (result as { resources: { uri: string }[] }).resources.map(({ uri }) => uri);
+        expect(uris).toContain(`resource://notes/note://only/${project.name}`);
+        expect(uris).toHaveLength(3);
+        const uri = 'resource://notes/note://todo';
+        const read = await client.ask({ method: 'resources/read', params: { uri }, meta });
+        expect(JSON.stringify(read.result)).toContain(`of ${project.name}`);
+        const prompt = await client.ask({ method: 'prompts/get', params: { name: 'summarize' }, meta });
+        expect(JSON.stringify(prompt.result)).toContain(`Notes of ${project.name}`);
+      }
+    });
+
+    it('does not show what is in another project', async () => {
+      const { client, meta } = scoped(site, alpha);
+      const uri = 'resource://notes/note://only/beta';
+      const { error } = await client.ask({ method: 'resources/read', params: { uri }, meta });
+      expect(error?.code).toBe(-32602);
+    });
+
+    it('limits what a subscription tells of', async () => {
+      const uri = 'resource://notes/note://todo';
+      const hear = async (project: TestProject) => {
+        const { client, meta } = scoped(site, project);
+        const params = { notifications: { resourceSubscriptions: [uri] } };
+        const stream = await client.stream({ method: 'subscriptions/listen', params, meta });
+        await stream.message(({ method }) => method === 'notifications/subscriptions/acknowledged');
+        return stream;
+      };
+      const [ofAlpha, ofBeta] = [await hear(alpha), await hear(beta)];
+      const touch = async (project: TestProject) => {
+        const { client, meta } = scoped(site, project);
+        const params = { name: 'touch', arguments: { uri: 'note://todo' } };
+        await client.ask({ method: 'tools/call', params, meta });
+      };
+      await touch(alpha);
+      await ofAlpha.message(({ method }) => method === UPDATED);
+      await touch(beta);
+      await ofBeta.message(({ method }) => method === UPDATED);
+      for (const stream of [ofAlpha, ofBeta]) {
+        expect(stream.messages.filter(({ method }) => method === UPDATED)).toHaveLength(1);
+        await stream.cut();
+      }
+    });
+  });
+
+  it('is unknown where there is none of that name', async () => {
+    const client = new StatelessClient(`${site.baseUrl}/mcp/gamma`);
+    const { status, json } = await client.send({ method: 'tools/list', id: 'mine' });
+    expect(status).toBe(404);
+    expect(json).toMatchObject({ id: 'mine', error: { message: expect.stringContaining('gamma') } });
+  });
+
+  it('is refused where two places name two', async () => {
+    const client = new StatelessClient(`${site.baseUrl}/mcp/alpha`);
+    const { status, json } = await client.send({
+      method: 'tools/list',
+      id: 'mine',
+      headers: { 'x-project-id': beta.id },
+    });
+    expect(status).toBe(400);
+    expect(json).toMatchObject({ id: 'mine', error: { code: -32600 } });
+  });
+});

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+import { textIn } from './asked.ts';
+import { StatelessClient } from './stateless-client.ts';
+
+describe('a modern request that takes its time', () => {
+  let witness: Witness;
+  let switchboard: RunningSwitchboard;
+  let client: StatelessClient;
+  const request = (name: string, key: string, more: object = {}) => ({
+    method: 'tools/call',
+    params: { name, arguments: { key } },
+    ...more,
+  });
+  const sees = (saw: string, key: string) => witness.sees('headed', saw, (sighting) => sighting.key === key);
+
+  beforeAll(async () => {
+    witness = await Witness.open();
+    switchboard = await startSwitchboard(
+      {
+        mcpServers: { headed: fixtureServer('eras/headed', witness.env('headed')) },
+        switchboard: { keepAliveMs: 30, discoveryWaitMs: 20_000 },
+      },
+      { database: 'none' },
+    );
+    client = new StatelessClient(switchboard.url);
+    await client.ask({ method: 'tools/list' });
+  });
+  afterAll(async () => {
+    await switchboard?.stop();
+    await witness?.[Symbol.asyncDispose]();
+  });
+
+  it('becomes a stream that is kept alive', async () => {
+    const stream = await client.stream(request('wait', 'slow', { id: 'slow' }));
+    expect(stream.response.headers).toMatchObject({
+      'content-type': 'text/event-stream',
+      'x-accel-buffering': 'no',
+    });
+    await stream.events.several(2, ({ message }) => message === undefined);
+    witness.tell('headed', 'go slow');
+    const answer = await stream.message(({ id }) => id === 'slow');
+    expect(textIn(answer)).toContain('slow');
+    await stream.ended;
+  });
+
+  it('waits without a stream for a client that takes none', async () => {
+    const pending = client.begin(request('wait', 'json', { headers: { accept: 'application/json' } }));
+    await sees('called', 'json');
+    const passing = await client.stream(request('wait', 'passing'));
+    await passing.events.several(2, ({ message }) => message === undefined);
+    witness.tell('headed', 'go json');
+    expect((await pending.response).headers['content-type']).toBe('application/json');
+    witness.tell('headed', 'go passing');
+    await passing.ended;
+  });
+
+  it('is cancelled when the connection is closed before anything was said', async () => {
+    const pending = client.begin(request('hang', 'early'));
+    await sees('called', 'early');
+    pending.close();
+    await sees('cancelled', 'early');
+  });
+
+  it('is cancelled when the connection is closed after it became a stream', async () => {
+    const stream = await client.stream(request('hang', 'late', { meta: { progressToken: 'p' } }));
+    await stream.message(({ method }) => method === 'notifications/progress');
+    await stream.cut();
+    await sees('cancelled', 'late');
+  });
+
+  it('is not taken up when the connection is closed while its server starts', async () => {
+    await using own = await startSwitchboard(
+      { mcpServers: { slow: fixtureServer('eras/headed', witness.env('slow')) } },
+      { database: 'none' },
+    );
+    const guest = new StatelessClient(own.url);
+    const pending = guest.begin(request('hang', 'never'));
+    await witness.sees('slow', 'start');
+    pending.close();
+    expect(textIn(await guest.call('echo', { key: 'after' }))).toContain('after');
+    const calls = witness.seenBy('slow', 'called').length;
+    const cancellations = witness.seenBy('slow', 'cancelled').length;
+    expect(calls).toBe(cancellations);
+  });
+
+  it('does not keep others from being answered on the same connection', async () => {
+    const answers = await Promise.all([1, 2, 3].map((key) => client.call('echo', { key })));
+    expect(answers.map(textIn)).toEqual(['{"key":1}', '{"key":2}', '{"key":3}']);
+  });
+});

@@ -1,0 +1,85 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { temporaryFolder } from '../helpers/cli.ts';
+import { allReady } from '../helpers/groups.ts';
+import { EventStream } from '../helpers/raw-http.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+import { RawModern } from './raw-modern.ts';
+
+const isolation = 'session';
+const named = (url: string, key: string) => new RawModern(url, {}, { 'x-switchboard-session': key });
+
+it('a client is not forgotten while a call of it is under way', async () => {
+  await using witness = await Witness.open();
+  const box = { ...fixtureServer('eras/modern-worker', witness.env('box')), isolation };
+  await using switchboard = await startSwitchboard(
+    { mcpServers: { box }, switchboard: { sessionIdleMs: 1, keepAliveMs: 300 } },
+    { database: 'none' },
+  );
+  await new RawModern(switchboard.url).toolNames();
+  const client = named(switchboard.url, 'patient');
+  const { response } = client.begin('tools/call', { name: 'hold', arguments: {} });
+  // Answers become streams when they have been looked at twice, as have clients by then.
+  const stream = new EventStream(await response);
+  const { pid } = await witness.sees('box', 'call');
+  witness.tell('box', 'go on');
+  await stream.ended;
+  expect(stream.messages).toMatchObject([{ result: { content: [{ text: String(pid) }] } }]);
+});
+
+it('a client is not forgotten to make room while a call of it is under way', async () => {
+  await using witness = await Witness.open();
+  const box = { ...fixtureServer('eras/modern-worker', witness.env('box')), isolation };
+  await using switchboard = await startSwitchboard(
+    { mcpServers: { box }, switchboard: { maxSessions: 1 } },
+    { database: 'none' },
+  );
+  const held = named(switchboard.url, 'first').request('tools/call', { name: 'hold', arguments: {} });
+  const { pid } = await witness.sees('box', 'call');
+  await named(switchboard.url, 'second').toolNames();
+  await witness.tell('box', 'go on');
+  expect(await held).toMatchObject({ result: { content: [{ text: String(pid) }] } });
+});
+
+it('a call that went to another server leaves nothing behind at the one that could not be started', async () => {
+  await using folder = await temporaryFolder();
+  const group = 'pool';
+  const starts = join(folder.path, 'starts');
+  await using switchboard = await startSwitchboard(
+    {
+      mcpServers: {
+        broken: { ...fixtureServer('eras/modern-worker', { ONLY_ONCE: starts }), group, isolation },
+        sound: { ...fixtureServer('eras/modern-worker'), group, isolation },
+      },
+      switchboard: { startup: 'parallel', backoffFirstMs: 50, backoffMaxMs: 50, breakerFailures: 1_000 },
+    },
+    { database: 'none' },
+  );
+  await allReady(switchboard, { broken: 1, sound: 1 });
+  const client = new RawModern(switchboard.url);
+  const calls = 4;
+  for (let call = 0; call < calls; call++) await client.callText('whoami');
+  const countStarts = async () => (await readFile(starts, 'utf8')).length;
+  expect(await countStarts()).toBeGreaterThan(1);
+  // A process that was about to start when its call was over has done so by the end of another call.
+  await client.callText('sound__whoami');
+  const before = await countStarts();
+  for (let call = 0; call < calls; call++) await client.callText('sound__whoami');
+  expect(await countStarts()).toBe(before);
+});
+
+it('a server is as loud as a client wants it, also where it has been less so before', async () => {
+  const box = { ...fixtureServer('eras/legacy'), isolation };
+  await using switchboard = await startSwitchboard({ mcpServers: { box } }, { database: 'none' });
+  const client = named(switchboard.url, 'listener');
+  const logged = async (level: string) => {
+    const meta = { 'io.modelcontextprotocol/logLevel': level };
+    const { text } = await client.send('tools/call', { name: 'shout', arguments: { what: level } }, { meta });
+    return [...text.matchAll(/"data":"([^"]*)"/g)].map(([, data]) => data);
+  };
+  expect(await logged('error')).toEqual(['error: error']);
+  expect(await logged('info')).toEqual(['info: info', 'error: info']);
+});

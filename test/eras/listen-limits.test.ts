@@ -1,0 +1,125 @@
+import { expect, it } from 'vitest';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { ModernPeer, tool } from './modern-peer.ts';
+import { RawModern } from './raw-modern.ts';
+
+const lists = { 'tools/list': () => ({ tools: [tool('one')] }) };
+const changes = { toolsListChanged: true };
+const toolsChanged = 'notifications/tools/list_changed';
+
+it('there are as many subscriptions as sessions may be', async () => {
+  await using switchboard = await startSwitchboard(
+    { mcpServers: {}, switchboard: { maxSessions: 2 } },
+    { database: 'none' },
+  );
+  const client = new RawModern(switchboard.url);
+  const [first, second] = [await client.listen(changes), await client.listen(changes)];
+  const { status, message } = await client.send('subscriptions/listen', { notifications: changes });
+  expect({ status, error: message.error }).toMatchObject({
+    status: 503,
+    error: { data: { code: 'too_many_sessions' }, message: expect.stringContaining('maxSessions') },
+  });
+  const closed = first.stream.cut();
+  await closed;
+  // A connection that was cut is seen to be so when its end has arrived.
+  for (;;) {
+    const again = await client.listen(changes).catch(() => undefined);
+    if (again !== undefined) break;
+  }
+  await second.stream.cut();
+});
+
+it('there are no more of them either where all begin while a server is looked at', async () => {
+  const asked = Promise.withResolvers<void>();
+  const go = Promise.withResolvers<void>();
+  await using peer = await ModernPeer.start({
+    slow: {
+      answer(_request, { response, message }) {
+        asked.resolve();
+        const result = { resultType: 'complete', ttlMs: 0, cacheScope: 'private', tools: [] };
+        const body = JSON.stringify({ jsonrpc: '2.0', id: message!.id, result });
+        void go.promise.then(() => response.writeHead(200, { 'content-type': 'application/json' }).end(body));
+        return undefined;
+      },
+    },
+  });
+  await using switchboard = await startSwitchboard(
+    { mcpServers: peer.configuration(), switchboard: { maxSessions: 1 } },
+    { database: 'none' },
+  );
+  const client = new RawModern(switchboard.url);
+  const sent = [1, 2, 3].map(() => client.begin('subscriptions/listen', { notifications: changes }));
+  await asked.promise;
+  // Whatever comes after them has been taken after them.
+  await new RawModern(switchboard.url).send('tasks/get', { taskId: 'x' });
+  go.resolve();
+  const types = await Promise.all(
+    sent.map(async ({ response }) => String((await response).headers['content-type'])),
+  );
+  for (const { request } of sent) request.destroy();
+  expect(types.filter((type) => type.startsWith('text/event-stream'))).toHaveLength(1);
+});
+
+it('a subscription hears of servers that come and go', async () => {
+  await using peer = await ModernPeer.start({ one: { lists }, two: { lists } });
+  const { one, two } = peer.configuration();
+  await using switchboard = await startSwitchboard({ mcpServers: { one } }, { database: 'none' });
+  const client = new RawModern(switchboard.url);
+  const { stream } = await client.listen(changes);
+  const namesOnce = async (fits: (names: string[]) => boolean) => {
+    for (;;) {
+      const changed = stream.events.next(({ message }) => message?.method === toolsChanged);
+      const names = await client.toolNames();
+      if (fits(names)) return;
+      await changed;
+    }
+  };
+  await switchboard.configure({ mcpServers: { one, two } });
+  await namesOnce((names) => names.includes('two__one'));
+  await switchboard.configure({ mcpServers: { two } });
+  await namesOnce((names) => names.length === 1);
+  await stream.cut();
+});
+
+it('a subscription hears of a resource again after its server was away', async () => {
+  const resources = {
+    capabilities: { resources: { subscribe: true } },
+    lists: {
+      'resources/list': () => ({ resources: [{ uri: 'note:a', name: 'a' }] }),
+      'resources/templates/list': () => ({ resourceTemplates: [] }),
+    },
+  };
+  await using peer = await ModernPeer.start({ one: resources, two: { lists } });
+  const { one, two } = peer.configuration();
+  const settings = { startup: 'parallel' };
+  await using switchboard = await startSwitchboard(
+    { mcpServers: { one, two }, switchboard: settings },
+    { database: 'none' },
+  );
+  const client = new RawModern(switchboard.url);
+  const { stream, honoured } = await client.listen({ resourceSubscriptions: ['note:a'] });
+  expect(honoured).toEqual({ resourceSubscriptions: ['note:a'] });
+  const [upstream] = peer.listens.items;
+  await switchboard.configure({ mcpServers: { two }, switchboard: settings });
+  await peer.unlistens.first((listen) => listen === upstream);
+  const again = peer.listens.next(() => true);
+  await switchboard.configure({ mcpServers: { one, two }, switchboard: settings });
+  await again;
+  peer.notify('one', 'notifications/resources/updated', { uri: 'note:a' });
+  await stream.message(({ method }) => method === 'notifications/resources/updated');
+  await stream.cut();
+});
+
+it('a client that takes no streams is told so, and not left waiting', async () => {
+  await using switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'none' });
+  const client = new RawModern(switchboard.url, {}, { accept: 'application/json' });
+  const params = { notifications: changes };
+  const { request, response } = client.begin('subscriptions/listen', params);
+  // It comes after the other, and is answered.
+  await client.send('tools/list');
+  const stopped = switchboard.stop().then(() => 'left waiting');
+  const answered = response.then(({ statusCode }) => statusCode).catch(() => stopped);
+  const outcome = await Promise.race([answered, stopped]);
+  request.destroy();
+  expect(outcome).toBe(406);
+});

@@ -1,0 +1,62 @@
+import { expect, it } from 'vitest';
+import { answerJson, goodResult, HttpPeer, type PeerExchange } from '../helpers/http-peer.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawModern } from './raw-modern.ts';
+
+const discovered = {
+  resultType: 'complete',
+  supportedVersions: ['2026-07-28'],
+  capabilities: { tools: {} },
+  ttlMs: 3_600_000,
+  cacheScope: 'public',
+};
+
+/** As servers of the legacy era do that know nothing of a request without a session. */
+function serveLegacy({ message, headers, response }: PeerExchange): boolean {
+  if (message?.method === 'initialize')
+    answerJson(response, { id: message.id, result: goodResult(message) }, { 'mcp-session-id': 'session' });
+  else if (headers['mcp-session-id'] === undefined) response.writeHead(400).end();
+  else return false;
+  return true;
+}
+
+function serveModern({ message, response }: PeerExchange): boolean {
+  if (message?.method === undefined || message.id === undefined) return false;
+  const result = message.method === 'server/discover' ? discovered : goodResult(message);
+  answerJson(response, { id: message.id, result: { resultType: 'complete', ...result } });
+  return true;
+}
+
+it('a server that is replaced by one of the legacy era is met anew, whatever it said of how long it stays', async () => {
+  let serve = serveModern;
+  await using peer = await HttpPeer.start({ box: (exchange) => serve(exchange) });
+  await using switchboard = await startSwitchboard(
+    { mcpServers: peer.configuration() },
+    { database: 'none' },
+  );
+  const client = new RawModern(switchboard.url);
+  expect(await client.callText('greet')).toBe('hello');
+  serve = serveLegacy;
+  expect(await client.callText('greet')).toBe('hello');
+  expect(await client.callText('greet')).toBe('hello');
+});
+
+it('a server that is replaced by one of the modern era is met anew', async () => {
+  let serve = serveLegacy;
+  await using peer = await HttpPeer.start({ box: (exchange) => serve(exchange) });
+  await using switchboard = await startSwitchboard(
+    { mcpServers: peer.configuration() },
+    { database: 'none' },
+  );
+  const client = new RawModern(switchboard.url);
+  expect(await client.callText('greet')).toBe('hello');
+  serve = (exchange) => {
+    const { message, headers, response } = exchange;
+    if (headers['mcp-session-id'] !== undefined) response.writeHead(404).end();
+    else if (message?.method === 'initialize')
+      answerJson(response, { id: message.id, error: { code: -32601, message: 'Unknown method' } });
+    else return serveModern(exchange);
+    return true;
+  };
+  expect(await client.callText('greet')).toBe('hello');
+});

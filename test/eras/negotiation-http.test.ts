@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HttpPeer, type Quirk } from '../helpers/http-peer.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { startEverything } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { says, statelessServer } from './stateless-server.ts';
+
+const legacyStatuses = [400, 404, 405, 406, 415, 422];
+const failures = [401, 403, 429, 500, 502, 503];
+
+/** Refuses to be asked for its era, and is a good server of the legacy era otherwise. */
+function refusing(status: number, body = ''): Quirk {
+  return ({ message, response }) => {
+    if (message?.method !== 'server/discover') return false;
+    response.writeHead(status).end(body);
+    return true;
+  };
+}
+
+/** Answers its refusal as JSON-RPC, with that id. */
+function refusingWith(code: number, idOf: (id: unknown) => unknown): Quirk {
+  return ({ message, response }) => {
+    if (message?.method !== 'server/discover') return false;
+    response.writeHead(400, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ jsonrpc: '2.0', id: idOf(message.id), error: { code, message: 'No' } }));
+    return true;
+  };
+}
+
+describe('a server over HTTP', () => {
+  let peer: HttpPeer;
+  let switchboard: RunningSwitchboard;
+  let session: RawSession;
+  const methodsOf = (name: string) =>
+    peer.seenBy(name).map(({ message, method }) => message?.method ?? method);
+
+  beforeAll(async () => {
+    peer = await HttpPeer.start({
+      ...Object.fromEntries(
+        [...legacyStatuses, ...failures].map((status) => [`status${status}`, refusing(status, 'Go away')]),
+      ),
+      'ours-null': refusingWith(-32000, () => null),
+      'ours-echoed': refusingWith(-32601, (id) => id),
+      'unsupported-null': refusingWith(-32022, () => null),
+      modern: statelessServer(['greet'], () => says('hello')),
+      future: statelessServer(['greet'], () => says('hello'), { supportedVersions: ['2027-01-01'] }),
+      dual: (exchange) =>
+        exchange.message?.method !== 'initialize' &&
+        statelessServer(['greet'], () => says('hello'), {
+          supportedVersions: ['2026-07-28', '2025-11-25'],
+        })(exchange),
+    });
+    switchboard = await startSwitchboard(
+      {
+        mcpServers: peer.configuration(),
+        switchboard: { naming: 'always', discoveryWaitMs: 20_000, backoffFirstMs: 60_000 },
+      },
+      { database: 'none' },
+    );
+    session = await RawSession.open(switchboard.url);
+    await session.toolNames();
+  });
+  afterAll(async () => {
+    await switchboard?.stop();
+    await peer?.[Symbol.asyncDispose]();
+  });
+
+  it.each([
+    ...legacyStatuses.map((status) => `status${status}`),
+    'ours-null',
+    'ours-echoed',
+    'unsupported-null',
+  ])('that refuses to be asked for its era (%s) is greeted', async (name) => {
+    expect(await session.callText(`${name}__greet`)).toBe('hello');
+    expect(methodsOf(name).slice(0, 2)).toEqual(['server/discover', 'initialize']);
+  });
+
+  it.each(failures)(
+    'that cannot be reached (HTTP %s) is not greeted, and the error says why',
+    async (status) => {
+      const name = `status${status}`;
+      const { error } = await session.call(`${name}__greet`);
+      expect(error?.message).toContain(`HTTP ${status}`);
+      expect(methodsOf(name)).toEqual(['server/discover']);
+    },
+  );
+
+  it.each(['modern', 'dual'])('that is %s is never greeted', async (name) => {
+    expect(await session.callText(`${name}__greet`)).toBe('hello');
+    expect(methodsOf(name)).not.toContain('initialize');
+    expect(methodsOf(name)).not.toContain('GET');
+  });
+
+  it('that speaks only later versions is not greeted, and the error names them', async () => {
+    const { error } = await session.call('future__greet');
+    expect(error?.message).toContain('2027-01-01');
+    expect(methodsOf('future')).not.toContain('initialize');
+  });
+
+  it('that speaks only HTTP+SSE is reached, with its type and without', async () => {
+    await using server = await startEverything('sse');
+    await using own = await startSwitchboard(
+      {
+        mcpServers: { typed: { type: 'sse', url: server.url }, untyped: { url: server.url } },
+        switchboard: { naming: 'always', discoveryWaitMs: 20_000 },
+      },
+      { database: 'none' },
+    );
+    const guest = await RawSession.open(own.url);
+    for (const name of ['typed', 'untyped']) {
+      expect(await guest.callText(`${name}__echo`, { message: name })).toContain(name);
+    }
+  });
+});

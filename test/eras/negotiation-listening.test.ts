@@ -1,0 +1,152 @@
+import { expect, it, vi } from 'vitest';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+import { textIn } from './asked.ts';
+import { ListenedServer } from './listened-server.ts';
+import { StatelessClient } from './stateless-client.ts';
+
+// What does not come soon does not come at all.
+vi.setConfig({ testTimeout: 15_000 });
+
+const settings = { backoffFirstMs: 10, backoffMaxMs: 20, discoveryWaitMs: 20_000, breakerFailures: 1_000 };
+const TOOLS = 'notifications/tools/list_changed';
+const UPDATED = 'notifications/resources/updated';
+
+async function scene(more: object = {}) {
+  const disposal = new AsyncDisposableStack();
+  const server = disposal.use(new ListenedServer());
+  await server.start();
+  const switchboard = disposal.use(
+    await startSwitchboard(
+      { mcpServers: { told: { url: server.url } }, switchboard: { ...settings, ...more } },
+      { database: 'none' },
+    ),
+  );
+  const client = new StatelessClient(switchboard.url);
+  await client.ask({ method: 'tools/list' });
+  (await server.listListen(1)).acknowledge();
+  /** Wants to hear of a resource; the server has yet to acknowledge that. */
+  const follow = (name: string) => {
+    const notifications = { resourceSubscriptions: [`resource://told/test://${name}`] };
+    return client.begin({ method: 'subscriptions/listen', params: { notifications } });
+  };
+  return { server, client, switchboard, follow, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
+}
+
+it('a client hears of changes of a server over HTTP that was away', async () => {
+  await using parts = await scene();
+  const { server, client } = parts;
+  const lists = await client.listen({ toolsListChanged: true });
+  await server.stop();
+  server.tools = ['greet', 'wave'];
+  await server.start();
+  const again = await server.listListen(2);
+  again.acknowledge();
+  await lists.message(({ method }) => method === TOOLS);
+  server.tools = ['greet', 'wave', 'bow'];
+  again.tell(TOOLS);
+  await lists.events.several(2, ({ message }) => message?.method === TOOLS);
+  const { result } = await client.ask({ method: 'tools/list' });
+  expect(result?.tools).toHaveLength(3);
+});
+
+it('a client hears of a resource again after its server over HTTP was away', async () => {
+  await using parts = await scene();
+  const { server, client } = parts;
+  const opening = client.listen({ resourceSubscriptions: ['resource://told/test://a'] });
+  (await server.resourceListen(1)).acknowledge();
+  const heard = await opening;
+  await server.stop();
+  await server.start();
+  const again = await server.resourceListen(2);
+  again.acknowledge();
+  again.tell(UPDATED, { uri: 'test://a' });
+  const { params } = await heard.message(({ method }) => method === UPDATED);
+  expect(params?.uri).toBe('resource://told/test://a');
+});
+
+it('a client hears of changes of a server over stdio that was started again', async () => {
+  await using witness = await Witness.open();
+  await using switchboard = await startSwitchboard(
+    {
+      mcpServers: { told: fixtureServer('eras/changing', witness.env('told'), 'modern') },
+      switchboard: settings,
+    },
+    { database: 'none' },
+  );
+  const client = new StatelessClient(switchboard.url);
+  await client.ask({ method: 'tools/list' });
+  const uri = 'resource://told/test://note';
+  const heard = await client.listen({ toolsListChanged: true, resourceSubscriptions: [uri] });
+  const { pid } = await witness.sees('told', 'is');
+  process.kill(pid, 'SIGKILL');
+  const isListen = ({ method, pid: other }: Record<string, unknown>) =>
+    method === 'subscriptions/listen' && other !== pid;
+  await witness.severalOf('told', 'gets', 2, isListen);
+  expect(textIn(await client.call('touch'))).toContain('version 2');
+  const { params } = await heard.message(({ method }) => method === UPDATED);
+  expect(params?.uri).toBe(uri);
+  await client.call('grow');
+  await heard.message(({ method }) => method === TOOLS);
+});
+
+it('a connection that was lost does not count as busy for ever', async () => {
+  await using parts = await scene({ idleStopMs: 2_000 });
+  const { server, client, switchboard } = parts;
+  await client.call('greet');
+  await server.stop();
+  // Found out by listening again, and not by a call.
+  await switchboard.event(({ state }) => state === 'backing_off');
+  await server.start();
+  const again = await server.listListen(2);
+  again.acknowledge();
+  await again.closed;
+  expect(textIn(await client.call('greet'))).toBe('hello');
+});
+
+it('there is one subscription to resources, whatever the order in which they are acknowledged', async () => {
+  await using parts = await scene();
+  const { server, follow } = parts;
+  const pending = [follow('a')];
+  const first = await server.resourceListen(1);
+  pending.push(follow('b'));
+  const second = await server.resourceListen(2);
+  second.acknowledge();
+  first.acknowledge();
+  await first.closed;
+  expect(second.isOpen).toBe(true);
+  for (const { close } of pending) close();
+});
+
+it('nothing is left of subscriptions that nobody wants any more before they are acknowledged', async () => {
+  await using parts = await scene();
+  const { server, follow } = parts;
+  const pending = [];
+  for (const [index, name] of ['a', 'b', 'c'].entries()) {
+    pending.push(follow(name));
+    await server.resourceListen(index + 1);
+  }
+  for (const { close } of pending) close();
+  for (const number of [1, 2, 3]) {
+    const listen = await server.resourceListen(number);
+    await listen.closed;
+  }
+});
+
+it('what a server refuses to tell of does not end what it tells of', async () => {
+  await using parts = await scene();
+  const { server, follow } = parts;
+  const kept = follow('a');
+  const first = await server.resourceListen(1);
+  first.acknowledge();
+  await kept.response;
+  const refused = follow('b');
+  (await server.resourceListen(2)).refuse();
+  await refused.response;
+  expect(first.isOpen).toBe(true);
+  first.end();
+  const again = await server.resourceListen(3);
+  expect(again.filter.resourceSubscriptions).toEqual(['test://a']);
+  kept.close();
+});

@@ -1,0 +1,78 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+import { StatelessClient } from './stateless-client.ts';
+
+/** What a server was, and what it is when it is started again. */
+const changes: [before: string, after: string][] = [
+  ['legacy', 'modern'],
+  ['modern', 'legacy'],
+  ['modern', 'strict'],
+  ['strict', 'modern'],
+  ['strict', 'both'],
+  ['both', 'touchy'],
+  ['touchy', 'modern'],
+  ['legacy', 'mute'],
+];
+
+describe('a server over stdio that is started again as another kind', () => {
+  let folder: string;
+  let witness: Witness;
+  let switchboard: RunningSwitchboard;
+
+  const fileOf = (server: string) => join(folder, server);
+  const nameOf = ([before, after]: [string, string]) => `${before}-${after}`;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'eras-'));
+    witness = await Witness.open();
+    const servers = changes.map((change) => {
+      const name = nameOf(change);
+      return [name, fixtureServer('eras/changing', { ...witness.env(name), ERA_FILE: fileOf(name) })];
+    });
+    for (const change of changes) await writeFile(fileOf(nameOf(change)), change[0]);
+    switchboard = await startSwitchboard(
+      {
+        mcpServers: Object.fromEntries(servers),
+        switchboard: {
+          naming: 'always',
+          discoveryWaitMs: 30_000,
+          backoffFirstMs: 10,
+          backoffMaxMs: 50,
+          breakerFailures: 1_000,
+          connectTimeoutMs: 4_000,
+        },
+      },
+      { database: 'none' },
+    );
+  });
+  afterAll(async () => {
+    await switchboard?.stop();
+    await witness?.[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true });
+  });
+
+  it.concurrent.each(changes)('works again: %s, then %s', async (before, after) => {
+    const server = nameOf([before, after]);
+    const session = await RawSession.open(switchboard.url);
+    const stateless = new StatelessClient(switchboard.url);
+    const name = `${server}__echo`;
+    expect((await session.call(name, { which: before })).error).toBeUndefined();
+    await writeFile(fileOf(server), after);
+    const { pid } = witness.seenBy(server, 'is').at(-1)!;
+    process.kill(pid, 'SIGKILL');
+    // What is asked of it when it is there.
+    await witness.sees(server, 'gets', ({ kind, method }) => kind === after && method === 'tools/list');
+    expect((await session.call(name, { which: 'session' })).error).toBeUndefined();
+    expect((await stateless.call(name, { which: 'stateless' })).error).toBeUndefined();
+    for (const which of [before, 'session', 'stateless']) {
+      const isIt = (given: unknown) => (given as { which?: string } | undefined)?.which === which;
+      expect(witness.seenBy(server, 'gets').filter(({ given }) => isIt(given))).toHaveLength(1);
+    }
+  });
+});

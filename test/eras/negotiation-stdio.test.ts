@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+const kinds = ['legacy', 'strict', 'modern', 'both', 'touchy', 'deaf', 'mute'] as const;
+type Kind = (typeof kinds)[number];
+
+describe('a server over stdio', () => {
+  let witness: Witness;
+  let switchboard: RunningSwitchboard;
+  let session: RawSession;
+  const methodsOf = (kind: Kind) => witness.seenBy(kind, 'gets').map(({ method }) => method);
+  /** The methods with which the conversation began, once so many have come. */
+  const opening = async (kind: Kind, count: number) =>
+    (await witness.severalOf(kind, 'gets', count)).map(({ method }) => method);
+  const echo = (kind: Kind) => session.request('tools/call', { name: `${kind}__echo`, arguments: { kind } });
+
+  beforeAll(async () => {
+    witness = await Witness.open();
+    const servers = kinds.map((kind) => [kind, fixtureServer('eras/changing', witness.env(kind), kind)]);
+    switchboard = await startSwitchboard(
+      {
+        mcpServers: Object.fromEntries(servers),
+        switchboard: { naming: 'always', discoveryWaitMs: 30_000, backoffFirstMs: 10 },
+      },
+      { database: 'none' },
+    );
+    session = await RawSession.open(switchboard.url);
+    // The first call of all of them, before anybody has asked for a list.
+    const answers = await Promise.all(kinds.map(echo));
+    for (const { error } of answers) expect(error).toBeUndefined();
+  });
+  afterAll(async () => {
+    await switchboard?.stop();
+    await witness?.[Symbol.asyncDispose]();
+  });
+
+  it.each<[Kind, string[]]>([
+    ['legacy', ['server/discover', 'initialize', 'notifications/initialized']],
+    ['strict', ['server/discover', 'initialize', 'notifications/initialized']],
+  ])('that is %s is greeted after it was asked for its era, in one process', async (kind, methods) => {
+    expect(await opening(kind, methods.length)).toEqual(methods);
+    expect(witness.seenBy(kind, 'is')).toHaveLength(1);
+  });
+
+  it.each<[Kind]>([['modern'], ['both']])('that speaks %s is never greeted', async (kind) => {
+    expect((await opening(kind, 2))[0]).toBe('server/discover');
+    expect(methodsOf(kind)).not.toContain('initialize');
+    expect(witness.seenBy(kind, 'is')).toHaveLength(1);
+  });
+
+  it('that ends when it is asked is started once more, and greeted', async () => {
+    expect(await opening('touchy', 2)).toEqual(['server/discover', 'initialize']);
+    expect(witness.seenBy('touchy', 'is')).toHaveLength(2);
+    expect(methodsOf('touchy').filter((method) => method === 'tools/call')).toHaveLength(1);
+  });
+
+  it('that ends when it is asked is not asked again when it is connected again', async () => {
+    const { pid } = witness.seenBy('touchy', 'is').at(-1)!;
+    process.kill(pid, 'SIGKILL');
+    await witness.severalOf('touchy', 'is', 3);
+    expect((await echo('touchy')).error).toBeUndefined();
+    expect(witness.seenBy('touchy', 'is')).toHaveLength(3);
+    expect(methodsOf('touchy').filter((method) => method === 'server/discover')).toHaveLength(1);
+  });
+
+  it('that says nothing when it is asked is greeted after a while', async () => {
+    expect((await opening('deaf', 3)).slice(0, 2)).toEqual(['server/discover', 'initialize']);
+    expect(witness.seenBy('deaf', 'is')).toHaveLength(1);
+  });
+
+  it('of the modern era that answers at once is not greeted, whatever it does not know', async () => {
+    expect(methodsOf('mute')).not.toContain('initialize');
+  });
+
+  it('gets every call once', () => {
+    for (const kind of kinds.filter((one) => one !== 'touchy')) {
+      expect(methodsOf(kind).filter((method) => method === 'tools/call')).toHaveLength(1);
+    }
+  });
+});

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { HttpPeer } from '../helpers/http-peer.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { AskedCall } from './asked-session.ts';
+import { asksName, says, statelessServer } from './stateless-server.ts';
+
+const elicitation = {};
+
+describe('a round of questions that does not end well', () => {
+  let peer: HttpPeer;
+  let switchboard: RunningSwitchboard;
+  const open = (capabilities: object = { elicitation }) =>
+    RawSession.open(switchboard.url, '2025-11-25', capabilities);
+  const timesCalled = (name: string) =>
+    peer.exchanges.items.filter(
+      ({ message }) => message?.method === 'tools/call' && message.params?.name === name,
+    ).length;
+  /** What was sent on behalf of others is there by then. */
+  const another = async () => expect(await (await open()).callText('plain')).toBe('plain');
+
+  beforeAll(async () => {
+    const names = ['refused', 'unable', 'ignored', 'cancelled', 'ended', 'both', 'url', 'plain'];
+    peer = await HttpPeer.start({
+      modern: statelessServer(names, ({ params }) => {
+        if (params?.name === 'plain') return says('plain');
+        if (params?.name !== 'both' && params?.name !== 'url') return asksName('s');
+        const url = { mode: 'url', url: 'https://example.com/', message: 'Go there' };
+        const there = { method: 'elicitation/create', params: url };
+        return params.name === 'both'
+          ? asksName('s', { again: asksName('s').inputRequests.name })
+          : { resultType: 'input_required', inputRequests: { there } };
+      }),
+    });
+    switchboard = await startSwitchboard(
+      { mcpServers: peer.configuration(), switchboard: { inputWaitMs: 400 } },
+      { database: 'none' },
+    );
+  });
+  afterAll(async () => {
+    await switchboard?.stop();
+    await peer?.[Symbol.asyncDispose]();
+  });
+
+  it('fails the call when the client answers with an error, and says which', async () => {
+    const call = await AskedCall.begin(await open(), 'refused');
+    await call.refuse(await call.question(), { code: -32000, message: 'I am too shy' });
+    const { error } = await call.outcome();
+    expect(error?.message).toContain('I am too shy');
+    await another();
+    expect(timesCalled('refused')).toBe(1);
+  });
+
+  it('withdraws what else it asked when the client answers one with an error', async () => {
+    const call = await AskedCall.begin(await open(), 'both');
+    const [first, second] = [await call.question(1), await call.question(2)];
+    await call.refuse(first, { code: -32000, message: 'no' });
+    await call.withdrawn(second);
+    expect((await call.outcome()).error?.message).toContain('no');
+  });
+
+  it.each([
+    ['elicitation', 'unable', {}],
+    ['URL', 'url', { elicitation: { form: {} } }],
+  ])('fails the call of a client that cannot be asked, and names %s', async (lacked, name, capabilities) => {
+    const { error } = await (await open(capabilities)).call(name);
+    expect(error?.message).toContain(lacked);
+    expect(error?.data?.code).toBe('client_unavailable');
+    expect(timesCalled(name)).toBe(1);
+  });
+
+  it('fails the call after inputWaitMs, and withdraws the question', async () => {
+    const call = await AskedCall.begin(await open(), 'ignored');
+    const question = await call.question();
+    await call.withdrawn(question);
+    const { error } = await call.outcome();
+    expect(error?.message).toMatch(/did not answer within 400 ms.*"modern"/);
+    await call.answer(question, { action: 'decline' });
+    await another();
+    expect(timesCalled('ignored')).toBe(1);
+  });
+
+  it('is withdrawn when the client cancels its call, and the server hears nothing more', async () => {
+    const session = await open();
+    const stream = await session.listen();
+    const call = await AskedCall.begin(session, 'cancelled');
+    const question = await call.question();
+    await session.notify('notifications/cancelled', { requestId: 1 });
+    await Promise.race([
+      call.withdrawn(question),
+      stream.message(({ method }) => method === 'notifications/cancelled'),
+    ]);
+    await call.stream.ended;
+    await call.answer(question, { action: 'accept', content: {} });
+    await another();
+    expect(timesCalled('cancelled')).toBe(1);
+  });
+
+  it('is over when the session is, and the server hears nothing more', async () => {
+    const session = await open();
+    const call = await AskedCall.begin(session, 'ended');
+    await call.question();
+    await session.end();
+    await call.stream.ended;
+    await another();
+    expect(timesCalled('ended')).toBe(1);
+  });
+});

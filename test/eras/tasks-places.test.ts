@@ -1,0 +1,64 @@
+import { expect, it } from 'vitest';
+import { allReady } from '../helpers/groups.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Site } from '../projects/site.ts';
+import { ModernPeer } from './modern-peer.ts';
+import { begin, taskClient, taskServer } from './task-peer.ts';
+
+it('a task is asked for at the replica that does it', async () => {
+  await using switchboard = await startSwitchboard(
+    { mcpServers: { lab: { ...fixtureServer('eras/modern-worker'), replicas: 2, startup: 'parallel' } } },
+    { database: 'none' },
+  );
+  await allReady(switchboard, { lab: 2 });
+  const client = taskClient(switchboard.url);
+  // Both processes call their first task "1".
+  const ids = [await begin(client, 'work'), await begin(client, 'work')];
+  const doers = [];
+  for (const taskId of [...ids, ...ids, ...ids]) {
+    const { result, error } = await client.request('tasks/get', { taskId });
+    doers.push(result?.statusMessage ?? error);
+  }
+  const [first, second] = doers;
+  expect(first).not.toBe(second);
+  expect(doers).toEqual([first, second, first, second, first, second]);
+});
+
+it('a task is known under the same id after a restart of Switchboard', async () => {
+  await using peer = await ModernPeer.start({ lab: taskServer('lab') });
+  const config = { mcpServers: peer.configuration() };
+  let taskId: string;
+  {
+    await using before = await startSwitchboard(config, { database: 'none' });
+    taskId = await begin(taskClient(before.url), 'work');
+  }
+  await using after = await startSwitchboard(config, { database: 'none' });
+  const client = taskClient(after.url);
+  expect(await client.request('tasks/get', { taskId })).toMatchObject({
+    result: { taskId, statusMessage: 'lab' },
+  });
+});
+
+it('a task of one project is unknown to clients of another, also where both have servers of that name', async () => {
+  await using peer = await ModernPeer.start({ mine: taskServer('mine'), yours: taskServer('yours') });
+  await using site = await Site.start('server');
+  const [mine, yours, third] = await Promise.all(
+    ['mine', 'yours', 'third'].map((name) => site.createProject(name)),
+  );
+  await mine!.add('lab', { transport: 'http', config: { url: peer.url('mine') } });
+  await yours!.add('lab', { transport: 'http', config: { url: peer.url('yours') } });
+  await third!.add('other', { transport: 'http', config: { url: peer.url('yours') } });
+  const at = (project: string) => taskClient(`${site.baseUrl}/mcp/${project}`);
+  const taskId = await begin(at('mine'), 'work');
+  await begin(at('yours'), 'work');
+  expect(await at('mine').request('tasks/get', { taskId })).toMatchObject({
+    result: { statusMessage: 'mine' },
+  });
+  for (const project of ['third', 'yours']) {
+    expect({ project, ...(await at(project).request('tasks/get', { taskId })) }).toMatchObject({
+      project,
+      error: { code: -32602, message: `Unknown task: ${taskId}` },
+    });
+  }
+});
