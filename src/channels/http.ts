@@ -121,6 +121,11 @@ export class HttpChannel implements Channel {
     this.receiver.stale(error, isThere);
   }
 
+  /** Whether the handshake of the legacy era is done. */
+  get isGreeted(): boolean {
+    return this.version !== undefined;
+  }
+
   hasSession(): boolean {
     return this.session !== undefined;
   }

@@ -70,8 +70,10 @@ export class LinePipe {
 
   private readonly receive = (chunk: Buffer): void => this.lines.push(chunk);
 
-  private flush(): void {
+  /** Writes what waits to be written together with others. */
+  flush(): void {
     const { queue, queuedBytes } = this;
+    if (queue.length === 0) return;
     this.flushing = false;
     this.queue = [];
     this.queuedBytes = 0;

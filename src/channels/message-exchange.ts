@@ -12,6 +12,9 @@ import { networkError, sessionForgotten, statusError } from './http-target.ts';
 const LINGER_MS = 5_000;
 /** How a server of the legacy era refuses what one of the modern era would have taken. */
 const notThisEra: ReadonlySet<number> = new Set([400, 404, 405]);
+/** How a server of the modern era refuses what one of the legacy era would have taken: version or headers are wrong. */
+const modernRefusal = /"code"\s*:\s*-320(20|22)\b/;
+const SHOWN_BYTES = 4_096;
 
 /** One HTTP exchange: a POST with its answer, a resumed answer, or the GET stream (`standing`). */
 export class MessageExchange extends HttpExchange {
@@ -153,6 +156,10 @@ export class MessageExchange extends HttpExchange {
       this.forgotten();
       return;
     }
+    if (this.speaksAnotherEra()) {
+      this.meetAnew(statusError(this.status, url, join(this.body).toString(), this.location));
+      return;
+    }
     // A server may say with the status too that its answer is an error.
     if (this.request !== undefined && this.body.length > 0 && findAnswerId(this.body)?.id === this.request) {
       this.channel.receiver.message(this.body, this.request);
@@ -161,8 +168,7 @@ export class MessageExchange extends HttpExchange {
     const error = statusError(this.status, url, join(this.body).toString(), this.location);
     // It took requests like this one before: something else answers there now, and has to be met anew.
     if (this.channel.isModern && notThisEra.has(this.status)) {
-      this.channel.breaks(error, true);
-      this.channel.failed(this.request, error, false);
+      this.meetAnew(error);
       return;
     }
     if (this.status !== 400 || !this.channel.hasSession()) {
@@ -174,6 +180,18 @@ export class MessageExchange extends HttpExchange {
       if (isKnown) this.channel.failed(this.request, error, true);
       else this.forgotten();
     });
+  }
+
+  /** Whether a server that was spoken with in the words of the legacy era says that it knows only those of the modern era. */
+  private speaksAnotherEra(): boolean {
+    if (this.status !== 400 || !this.channel.isGreeted || this.request === undefined) return false;
+    return modernRefusal.test(join(this.body).toString('latin1', 0, SHOWN_BYTES));
+  }
+
+  /** Something else answers there now. It has not taken the request. */
+  private meetAnew(error: SwitchboardError): void {
+    this.channel.breaks(error, true);
+    this.channel.failed(this.request, error, false);
   }
 
   /** The session is unknown, so the server has not taken the message; what is only resumed it took long before. */

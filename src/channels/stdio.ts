@@ -90,6 +90,8 @@ export class StdioChannel implements Channel {
 
   close(): Promise<void> {
     this.ended = true;
+    // What was said last, such as that a call is cancelled, still reaches it.
+    this.pipe?.flush();
     this.closing ??= this.untilGone(stopGroup(this.child, DEADLINES));
     return this.closing;
   }

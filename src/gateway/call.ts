@@ -2,6 +2,7 @@ import { SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
 import { bytesOf } from '../protocol/jsonrpc.ts';
 import { membersAt, withoutMembers } from '../protocol/members.ts';
+import { stringAt } from '../protocol/modern-result.ts';
 import type { Edit } from '../protocol/splice.ts';
 import { Delivery, type Parcel } from '../upstreams/delivery.ts';
 import type { Group } from '../upstreams/group.ts';
@@ -83,10 +84,11 @@ const noRound: Round = { only: undefined, edits: [] };
 /** A client of the modern era comes back with what it was asked for. Undefined where a call has waited for that. */
 function laterRound(scope: Scope, incoming: Incoming, group: Group, desk: CallDesk): Round | undefined {
   const { caller, message } = incoming;
-  const state = message.requestState!;
   if (caller.era === 'legacy') return noRound;
+  const state = stringAt(message.bytes, message.requestState!);
+  if (state === undefined) throw wrong('is not a string');
   const binding = bindingOf(caller.name, scope.project?.id, message);
-  const issued = desk.states.read(state.value, binding);
+  const issued = desk.states.read(state, binding);
   switch (issued?.kind) {
     case 'held':
       desk.held.take(issued.call).resume(incoming);

@@ -78,7 +78,7 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
   private over = false;
   /** Of a client of the modern era: what it was asked, whether it is away, and what came meanwhile. */
   private questions: Questions | undefined;
-  private isHeld = false;
+  isHeld = false;
   private parked: (() => void) | undefined;
   /** Of a client of the legacy era. */
   private round: ClientRound | undefined;

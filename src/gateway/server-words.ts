@@ -104,7 +104,10 @@ function meantCall({ upstream, call: tied }: Word): ClientCall | undefined {
   const found = clientCallOf(tied);
   if (found !== undefined) return found;
   const audience = upstream.audience();
-  return audience.kind === 'call' ? clientCallOf(audience.call) : undefined;
+  if (audience.kind !== 'calls') return undefined;
+  // All are of one client. One that waits for the client is not about to say anything.
+  const calls = audience.calls.flatMap((call) => clientCallOf(call) ?? []);
+  return calls.findLast(({ isHeld }) => !isHeld) ?? calls.at(-1);
 }
 
 function standing(client: Client | undefined): Addressee | undefined {

@@ -42,7 +42,7 @@ export interface Message {
   projectId: Routed | undefined;
   /** `params.inputResponses` and `params.requestState`: what the sender was asked for by the answer to an earlier request. */
   inputResponses: Span | undefined;
-  requestState: Routed | undefined;
+  requestState: Span | undefined;
   /** `params._meta`, whatever it is. */
   meta: Span | undefined;
   /** What `params._meta` says under the protocol's own keys. */
@@ -377,7 +377,7 @@ class EnvelopeReader {
       wantedProgress: this.wantedProgress,
       projectId: this.routed(this.projectId),
       inputResponses: this.inputResponses,
-      requestState: this.routed(this.requestState),
+      requestState: this.requestState,
       meta: this.metaSpan,
       claims: this.claims,
       result: this.result,

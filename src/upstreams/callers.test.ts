@@ -19,9 +19,9 @@ describe('what a server says to nobody in particular', () => {
     const callers = new Callers();
     callers.called(ada);
     const [first, second] = [callOf(ada), callOf(ada)];
-    expect(callers.audience([first])).toEqual({ kind: 'call', call: first });
-    expect(callers.audience([first, callOf(undefined)])).toEqual({ kind: 'call', call: first });
-    expect(callers.audience([first, second])).toMatchObject({ kind: 'call', call: { client: ada } });
+    expect(callers.audience([first])).toEqual({ kind: 'calls', calls: [first] });
+    expect(callers.audience([first, callOf(undefined)])).toEqual({ kind: 'calls', calls: [first] });
+    expect(callers.audience([first, second])).toMatchObject({ kind: 'calls', calls: [{ client: ada }, { client: ada }] });
   });
 
   it('is for the only client that ever called, also between its calls', () => {
@@ -46,7 +46,7 @@ describe('what a server says to nobody in particular', () => {
     callers.called(ada);
     callers.called(grace);
     const call = callOf(grace);
-    expect(callers.audience([call])).toEqual({ kind: 'call', call });
+    expect(callers.audience([call])).toEqual({ kind: 'calls', calls: [call] });
   });
 });
 
@@ -72,7 +72,7 @@ describe('a cancelled call', () => {
     callers.called(ada);
     callers.cancelled(1, ada);
     const call = callOf(ada);
-    expect(callers.audience([call])).toEqual({ kind: 'call', call });
+    expect(callers.audience([call])).toEqual({ kind: 'calls', calls: [call] });
   });
 
   it('is over when the server answers it all the same', () => {
@@ -84,7 +84,7 @@ describe('a cancelled call', () => {
     expect(callers.answeredLate(1)).toBe(true);
     expect(callers.answeredLate(1)).toBe(false);
     const call = callOf(grace);
-    expect(callers.audience([call])).toEqual({ kind: 'call', call });
+    expect(callers.audience([call])).toEqual({ kind: 'calls', calls: [call] });
   });
 
   it('is forgotten after half a minute', () => {
@@ -95,7 +95,7 @@ describe('a cancelled call', () => {
     vi.setSystemTime(29_999);
     expect(callers.audience([call])).toEqual({ kind: 'unclear' });
     vi.setSystemTime(30_000);
-    expect(callers.audience([call])).toEqual({ kind: 'call', call });
+    expect(callers.audience([call])).toEqual({ kind: 'calls', calls: [call] });
   });
 
   it('is forgotten in its time, whichever others were cancelled before or after it', () => {
@@ -110,9 +110,9 @@ describe('a cancelled call', () => {
     const [ofAda, ofGrace] = [callOf(ada), callOf(grace)];
     expect(callers.audience([ofAda])).toEqual({ kind: 'unclear' });
     expect([1, 2].map((id) => callers.answeredLate(id))).toEqual([false, true]);
-    expect(callers.audience([ofAda])).toEqual({ kind: 'call', call: ofAda });
+    expect(callers.audience([ofAda])).toEqual({ kind: 'calls', calls: [ofAda] });
     expect(callers.audience([ofGrace])).toEqual({ kind: 'unclear' });
     vi.setSystemTime(40_000);
-    expect(callers.audience([ofGrace])).toEqual({ kind: 'call', call: ofGrace });
+    expect(callers.audience([ofGrace])).toEqual({ kind: 'calls', calls: [ofGrace] });
   });
 });

@@ -2,13 +2,13 @@ import type { Call, Client } from './upstream.ts';
 
 /**
  * Whom something can be meant for that a server says without saying to whom:
- * - `call`: exactly one client is being served, through this call;
+ * - `calls`: exactly one client is being served, through these calls;
  * - `client`: nobody is being served, and this is the only client that ever was;
  * - `everybody`: no client was ever served, so it cannot be about one;
  * - `unclear`: it may be about one of several, or about a call that was cancelled.
  */
 export type Audience =
-  | { kind: 'call'; call: Call }
+  | { kind: 'calls'; calls: Call[] }
   | { kind: 'client'; client: Client }
   | { kind: 'everybody' }
   | { kind: 'unclear' };
@@ -42,16 +42,16 @@ export class Callers {
   audience(calls: Iterable<Call>): Audience {
     this.forgetOld();
     const clients = new Set<Client>();
-    let served: Call | undefined;
+    const served: Call[] = [];
     for (const call of calls) {
       if (call.client === undefined) continue;
       clients.add(call.client);
-      served = call;
+      served.push(call);
     }
     for (const { client } of this.lingering.values()) clients.add(client);
     if (clients.size > 1) return { kind: 'unclear' };
     if (clients.size === 1)
-      return served === undefined ? { kind: 'unclear' } : { kind: 'call', call: served };
+      return served.length === 0 ? { kind: 'unclear' } : { kind: 'calls', calls: served };
     if (this.several) return { kind: 'unclear' };
     if (this.first === undefined) return { kind: 'everybody' };
     const client = this.first.deref();

@@ -101,6 +101,7 @@ export class Connection {
       end: (upstream) => this.end(upstream),
       isStopped: () => this.stopped,
       gone: () => Promise.all(this.closing),
+      followed: () => this.subscriptions.uris(),
       missed: () => events.missed(),
       log: (line) => events.log(line),
     });
@@ -203,7 +204,7 @@ export class Connection {
     const tell = () =>
       listening === undefined
         ? upstream.request('resources/subscribe', { uri }, SUBSCRIBE_MS)
-        : listening.follow(uri, () => this.subscriptions.uris());
+        : listening.follow(uri);
     await this.subscriptions.add(uri, client, tell);
   }
 
@@ -214,7 +215,7 @@ export class Connection {
     if (live.listening === undefined) {
       await live.upstream.request('resources/unsubscribe', { uri }, SUBSCRIBE_MS);
     } else {
-      await live.listening.unfollow(this.subscriptions.uris());
+      await live.listening.unfollow();
     }
   }
 
@@ -307,8 +308,10 @@ export class Connection {
   }
 
   private lose(error: SwitchboardError, isThere: boolean): void {
-    this.live?.listening?.stop();
+    const { live } = this;
     this.live = undefined;
+    // The last that keeps a connection that broke.
+    live?.listening?.stop();
     // Who follows what is for the next one to be told anew.
     this.subscriptions.clear();
     this.events.log(error.message);

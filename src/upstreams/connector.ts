@@ -15,6 +15,8 @@ interface ConnectorEvents {
   isStopped(): boolean;
   /** Settles when everything that was opened before is gone. */
   gone(): Promise<unknown>;
+  /** The resources that clients follow. */
+  followed(): string[];
   missed(): void;
   log(line: string): void;
 }
@@ -117,8 +119,7 @@ export class Connector {
 
   private listen(upstream: Upstream, facts: ServerFacts): Listening | undefined {
     if (facts.era === 'legacy') return undefined;
-    const { missed, log } = this.events;
-    return new Listening(upstream, facts, this.settings.recovery.backoff, { missed, log });
+    return new Listening(upstream, facts, this.settings.recovery.backoff, this.events);
   }
 
   private async tooLate(signal: AbortSignal): Promise<never> {

@@ -95,7 +95,8 @@ async function legacyFirst(
   try {
     return await greet();
   } catch (error) {
-    const facts = error instanceof ServerAnsweredError ? await discovered(upstream, known) : undefined;
+    const isRefused = error instanceof ServerAnsweredError || isRefusal(error);
+    const facts = isRefused ? await discovered(upstream, known) : undefined;
     if (facts === undefined) throw error;
     return facts;
   }
@@ -150,7 +151,7 @@ export async function discover(
   } catch (error) {
     if (error instanceof ServerAnsweredError) return checkVersions(supportedIn(error));
     if (upstream.isGone && upstream.isLocal) throw new EndedByQuestionError();
-    if (error instanceof SwitchboardError && isLegacyStatus(error.data.status)) return undefined;
+    if (isRefusal(error)) return undefined;
     throw error;
   }
 }
@@ -195,8 +196,9 @@ function supportedIn({ rpc }: ServerAnsweredError): readonly unknown[] {
 
 const UNSUPPORTED_VERSION = -32022;
 
-/** A refusal of the request, but not of us. */
-function isLegacyStatus(status: unknown): boolean {
+/** An HTTP status that refuses the request, but not us. */
+function isRefusal(error: unknown): boolean {
+  const status = error instanceof SwitchboardError ? error.data.status : undefined;
   if (typeof status !== 'number' || status < 400 || status > 499) return false;
   return ![401, 403, 408, 429].includes(status);
 }

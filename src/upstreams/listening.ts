@@ -7,6 +7,8 @@ import type { ServerFacts } from './handshake.ts';
 import type { Upstream } from './upstream.ts';
 
 interface ListeningEvents {
+  /** The resources that clients follow. */
+  followed(): string[];
   /** For a while nobody listened: what the server would have said is lost. */
   missed(): void;
   log(line: string): void;
@@ -39,17 +41,12 @@ export class Listening {
   private readonly resources: Subscription;
   private following: Promise<Filter> | undefined;
 
-  constructor(
-    upstream: Upstream,
-    { capabilities }: ServerFacts,
-    backoff: BackoffRule,
-    events: ListeningEvents,
-  ) {
-    this.lists = new Subscription(upstream, backoff, events);
-    this.resources = new Subscription(upstream, backoff, { missed() {}, log: events.log });
-    const filter = listFilter(capabilities);
-    if (Object.keys(filter).length > 0)
-      this.lists.want(filter).catch((error: Error) => events.log(error.message));
+  constructor(upstream: Upstream, facts: ServerFacts, backoff: BackoffRule, events: ListeningEvents) {
+    const filter = listFilter(facts.capabilities);
+    this.lists = new Subscription(upstream, backoff, () => filter, events);
+    const resources = () => ({ resourceSubscriptions: events.followed() });
+    this.resources = new Subscription(upstream, backoff, resources, { missed() {}, log: events.log });
+    if (!isEmpty(filter)) this.lists.renew().catch((error: Error) => events.log(error.message));
   }
 
   /** Whether changes of this kind of list are told of. */
@@ -57,12 +54,12 @@ export class Listening {
     return this.lists.honoured[filterOfKind[kind]] === true;
   }
 
-  /** Wants to be told of one resource more; `all` gives all that are wanted. Fails where the server does not tell of it. */
-  async follow(uri: string, all: () => string[]): Promise<void> {
+  /** Wants to be told of one resource more. Fails where the server does not tell of it. */
+  async follow(uri: string): Promise<void> {
     // Those that are wanted at the same time are asked for at once.
     this.following ??= immediately().then(() => {
       this.following = undefined;
-      return this.resources.want({ resourceSubscriptions: all() });
+      return this.resources.renew();
     });
     const { resourceSubscriptions } = await this.following;
     if (resourceSubscriptions?.includes(uri)) return;
@@ -72,9 +69,9 @@ export class Listening {
     );
   }
 
-  async unfollow(uris: string[]): Promise<void> {
-    if (uris.length === 0) this.resources.end();
-    else await this.resources.want({ resourceSubscriptions: uris });
+  /** Some resource is not wanted any more. */
+  async unfollow(): Promise<void> {
+    await this.resources.renew();
   }
 
   stop(): void {
@@ -96,99 +93,118 @@ function listFilter(capabilities: ServerFacts['capabilities']): Filter {
   return filter;
 }
 
-/** One stream: kept open for as long as it is wanted. What it is about changes by opening another before it is closed. */
+function isEmpty(filter: Filter): boolean {
+  return Object.values(filter).every((value) => Array.isArray(value) && value.length === 0);
+}
+
+/** One stream: kept open for as long as it is about something. What it is about changes by opening another before it is closed. */
 class Subscription {
   private readonly upstream: Upstream;
   private readonly backoff: BackoffRule;
-  private readonly events: ListeningEvents;
-  private wanted: Filter | undefined;
-  private current: number | undefined;
-  /** The last that was asked for, acknowledged or not. */
-  private newest: number | undefined;
+  private readonly filter: () => Filter;
+  private readonly events: Pick<ListeningEvents, 'missed' | 'log'>;
+  /** All that were asked for and not ended, in that order; the acknowledged one may be among them. */
+  private readonly open = new Set<number>();
+  private acknowledged: number | undefined;
+  private wasLost = true;
   private failures = 0;
   private timer: NodeJS.Timeout | undefined;
   /** What the server said that it tells of. */
   honoured: Filter = {};
 
-  constructor(upstream: Upstream, backoff: BackoffRule, events: ListeningEvents) {
+  constructor(
+    upstream: Upstream,
+    backoff: BackoffRule,
+    filter: () => Filter,
+    events: Pick<ListeningEvents, 'missed' | 'log'>,
+  ) {
     this.upstream = upstream;
     this.backoff = backoff;
+    this.filter = filter;
     this.events = events;
   }
 
-  /** Gives what of it the server says that it tells of. */
-  want(filter: Filter): Promise<Filter> {
+  /** Asks for what is wanted now. Gives what of it the server says that it tells of. */
+  renew(): Promise<Filter> {
     clearTimeout(this.timer);
-    this.wanted = filter;
-    return this.open(false);
+    const filter = this.filter();
+    if (isEmpty(filter)) {
+      this.end();
+      return Promise.resolve({});
+    }
+    return this.ask(filter);
   }
 
   end(): void {
     clearTimeout(this.timer);
-    this.wanted = undefined;
     this.honoured = {};
-    for (const id of new Set([this.current, this.newest])) {
-      if (id !== undefined) this.upstream.cancel(id, undefined);
-    }
-    this.current = this.newest = undefined;
+    this.acknowledged = undefined;
+    this.endAll([...this.open]);
   }
 
-  private open(isAgain: boolean): Promise<Filter> {
+  private ask(filter: Filter): Promise<Filter> {
     return new Promise((resolve, reject) => {
       const patience = setTimeout(() => {
         reject(new SwitchboardError('call_timeout', 'The server did not acknowledge a subscription.'));
       }, PATIENCE_MS).unref();
-      let id: number | undefined;
+      let id = -1;
       const over = (error: SwitchboardError | undefined) => {
         clearTimeout(patience);
         reject(error ?? new SwitchboardError('server_unavailable', 'The server ended the subscription.'));
-        if (id === undefined || id === this.newest) this.ended(error);
+        this.ended(id, error);
       };
-      id = this.upstream.listen(this.wanted!, {
+      id = this.upstream.listen(filter, {
         client: undefined,
         answered: (_chunks, { isError }) => over(isError ? refused : undefined),
         failed: (error) => over(error),
         acknowledged: (message) => {
           clearTimeout(patience);
-          resolve(this.acknowledged(id!, message, isAgain));
+          const honoured = filterIn(message);
+          this.takesPlace(id, honoured);
+          resolve(honoured);
         },
       });
-      this.newest = id === -1 ? undefined : id;
+      if (id !== -1) this.open.add(id);
     });
   }
 
-  private acknowledged(id: number, message: Message, isAgain: boolean): Filter {
-    const filter = filterIn(message);
-    const { current } = this;
-    if (this.wanted === undefined || (current !== undefined && current > id)) {
-      // A newer one has taken its place before it was acknowledged.
-      this.upstream.cancel(id, undefined);
-      return filter;
-    }
-    this.current = id;
+  /** Of several that were asked for, the newest that is acknowledged counts. */
+  private takesPlace(id: number, honoured: Filter): void {
+    if (!this.open.has(id)) return;
+    this.acknowledged = id;
+    this.honoured = honoured;
     this.failures = 0;
-    this.honoured = filter;
-    if (current !== undefined && current !== id) this.upstream.cancel(current, undefined);
+    this.endAll([...this.open].filter((other) => other < id));
     // What has changed before this was told to nobody.
-    if (isAgain || current === undefined) this.events.missed();
-    return filter;
+    if (this.wasLost) this.events.missed();
+    this.wasLost = false;
+  }
+
+  private endAll(ids: readonly number[]): void {
+    for (const id of ids) {
+      this.open.delete(id);
+      this.upstream.cancel(id, undefined);
+    }
   }
 
   /** It is asked for again, ever more slowly while that fails; not where the server has said that it will not. */
-  private ended(error: SwitchboardError | undefined): void {
-    const wasAcknowledged = this.current === this.newest;
-    const hadNothing = wasAcknowledged && Object.keys(this.honoured).length === 0;
-    this.newest = undefined;
-    if (wasAcknowledged) {
-      this.current = undefined;
+  private ended(id: number, error: SwitchboardError | undefined): void {
+    this.open.delete(id);
+    const wasInPlace = this.acknowledged === id;
+    const hadNothing = wasInPlace && isEmpty(this.honoured);
+    if (wasInPlace) {
+      this.acknowledged = undefined;
       this.honoured = {};
+      this.wasLost = true;
     }
-    if (this.wanted === undefined || this.upstream.isGone || error === refused || hadNothing) return;
+    const isLeft = this.open.size > 0 || isEmpty(this.filter());
+    if (isLeft || this.upstream.isGone || error === refused || hadNothing) return;
     this.failures++;
-    const delayMs = backoffMs(this.failures, this.backoff, Math.random());
-    this.timer = setTimeout(() => {
-      this.open(true).catch((failure: Error) => this.events.log(failure.message));
-    }, delayMs).unref();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(
+      () => this.renew().catch((failure: Error) => this.events.log(failure.message)),
+      backoffMs(this.failures, this.backoff, Math.random()),
+    ).unref();
   }
 }
 

@@ -19,7 +19,7 @@ export class ClientRound {
   private readonly session: Session;
   private readonly events: RoundEvents;
   private readonly missing = new Map<number, string>();
-  private readonly responses: Record<string, unknown> = {};
+  private readonly responses = new Map<string, unknown>();
   private readonly deadline: NodeJS.Timeout;
 
   constructor(
@@ -72,10 +72,10 @@ export class ClientRound {
       this.fail(new SwitchboardError('client_unavailable', why));
       return;
     }
-    this.responses[key] = parseLossless(bytesAt(bytes, result).toString());
+    this.responses.set(key, parseLossless(bytesAt(bytes, result).toString()));
     if (this.missing.size > 0) return;
     clearTimeout(this.deadline);
-    this.events.done(this.responses);
+    this.events.done(Object.fromEntries(this.responses));
   }
 
   private fail(error: SwitchboardError): void {

@@ -1,6 +1,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { SwitchboardError } from '../../errors.ts';
 import { bytesAt, type Message } from '../../protocol/envelope.ts';
+import { parseLossless } from '../../protocol/lossless.ts';
 
 /** What a client of the modern era has to bring along when it comes back with what it was asked for. */
 export type IssuedState =
@@ -66,7 +67,7 @@ export function bindingOf(
   { bytes, method, params }: Message,
 ): string {
   const { _meta, inputResponses, requestState, ...asked } =
-    params === undefined ? {} : (JSON.parse(bytesAt(bytes, params).toString()) as Record<string, unknown>);
+    params === undefined ? {} : (parseLossless(bytesAt(bytes, params).toString()) as Record<string, unknown>);
   const text = JSON.stringify([client, project ?? null, method, sorted(asked)]);
   return createHash('sha256').update(text).digest('base64url');
 }
@@ -74,7 +75,8 @@ export function bindingOf(
 /** A client may write the same object with its keys in another order. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
+  // A number that is kept as its text has nothing in it to be sorted.
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) === null) return value;
   const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
   return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
 }
