@@ -35,10 +35,12 @@ export function mapAnswer(
   at: AnswerId,
   call: AnsweredCall,
 ): { message: Buffer[]; errorCode: number | undefined } {
+  // Asked of what the server wrote: it is looked at least where it is in the usual order.
+  const mayHold = !at.isError && mayHoldUris(call.method, chunks);
   const answer = inClientsEra(call.isVerified ? verified(chunks, at) : { chunks, at }, call);
   const isTold = answer.at.isError && call.caller.era === 'modern';
   return {
-    message: withPublicNames(answer, call),
+    message: withPublicNames(answer, call, mayHold),
     errorCode: isTold ? errorOf(answer.chunks).code : undefined,
   };
 }
@@ -48,10 +50,10 @@ function inClientsEra(answer: Answer, { caller, serverEra, method }: AnsweredCal
   return serverEra === 'modern' ? withResultType(answer) : toModern(method, answer, caller.facts);
 }
 
-function withPublicNames({ chunks, at }: Answer, call: AnsweredCall): Buffer[] {
+function withPublicNames({ chunks, at }: Answer, call: AnsweredCall, mayHold: boolean): Buffer[] {
   const { method, idBytes, context, states } = call;
   const leadsTo = at.isError ? undefined : leadsBackTo(chunks, call);
-  if (at.isError || (leadsTo === undefined && !mayHoldUris(method, chunks))) {
+  if (at.isError || (leadsTo === undefined && !mayHold)) {
     return withAnswerId(chunks, at, idBytes);
   }
   const answer = join(withAnswerId(chunks, at, idBytes));

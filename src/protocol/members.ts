@@ -1,4 +1,4 @@
-import { JsonScanner, type Span } from './json-scanner.ts';
+import type { Span } from './json-scanner.ts';
 import type { Edit } from './splice.ts';
 
 /** One member of an object: the whole of it, key and all, and its value. */
@@ -8,19 +8,81 @@ export interface Member extends Span {
 
 const nothing = Buffer.alloc(0);
 
-/** The members of these names in the object that begins there. Of a name that stands there twice, the last one. */
+/**
+ * The members of these names in the object that begins there. Of a name that stands there twice, the last one. What stands
+ * there is believed to be JSON, and large values are passed over quickly: where it is none, what is found means nothing.
+ */
 export function membersAt(bytes: Buffer, at: number, names: ReadonlySet<string>): Map<string, Member> {
   const found = new Map<string, Member>();
-  const scanner = new JsonScanner(bytes, at);
-  if (scanner.peek() !== 0x7b) return found;
-  scanner.object((start, end, escaped) => {
-    const raw = bytes.toString('utf8', start, end);
-    const name = escaped ? (JSON.parse(`"${raw}"`) as string) : raw;
-    const value = scanner.span();
-    if (names.has(name)) found.set(name, { start: start - 1, end: value.end, value });
-  });
+  let place = skipSpace(bytes, at);
+  if (bytes[place] !== 0x7b) return found;
+  place = skipSpace(bytes, place + 1);
+  while (bytes[place] === QUOTE) {
+    const start = place;
+    const keyEnd = endOfString(bytes, start);
+    const valueStart = skipSpace(bytes, skipSpace(bytes, keyEnd) + 1);
+    const end = endOfValue(bytes, valueStart);
+    const name = keyAt(bytes, start, keyEnd);
+    if (names.has(name)) found.set(name, { start, end, value: { start: valueStart, end } });
+    place = skipSpace(bytes, end);
+    if (bytes[place] === 0x2c) place = skipSpace(bytes, place + 1);
+  }
   return found;
 }
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+function keyAt(bytes: Buffer, start: number, end: number): string {
+  const raw = bytes.toString('utf8', start + 1, end - 1);
+  return raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
+}
+
+/** Behind the value that begins there. */
+function endOfValue(bytes: Buffer, start: number): number {
+  let depth = 0;
+  let at = start;
+  while (at < bytes.length) {
+    const byte = bytes[at]!;
+    if (byte === QUOTE) {
+      at = endOfString(bytes, at);
+      if (depth === 0) return at;
+      continue;
+    }
+    if (byte === 0x7d || byte === 0x5d) {
+      if (depth === 0) return at;
+      if (--depth === 0) return at + 1;
+    } else if (byte === 0x7b || byte === 0x5b) {
+      depth++;
+    } else if (depth === 0 && (byte === 0x2c || isSpace(byte))) {
+      return at;
+    }
+    at++;
+  }
+  return at;
+}
+
+/** Behind the string that begins there. Most are short, or full of escapes, and a search is slow to begin. */
+function endOfString(bytes: Buffer, start: number): number {
+  let at = start + 1;
+  while (at < bytes.length) {
+    const near = Math.min(at + NEAR_BYTES, bytes.length);
+    while (at < near) {
+      const byte = bytes[at]!;
+      if (byte === QUOTE) return at + 1;
+      at += byte === BACKSLASH ? 2 : 1;
+    }
+    const quote = bytes.indexOf(QUOTE, at);
+    if (quote === -1) break;
+    let before = quote - 1;
+    while (before >= at && bytes[before] === BACKSLASH) before--;
+    if ((quote - before) % 2 === 1) return quote + 1;
+    at = quote + 1;
+  }
+  return bytes.length;
+}
+
+const NEAR_BYTES = 64;
 
 /** The edits that take members out of an object, with the commas that they leave over. */
 export function withoutMembers(bytes: Buffer, members: Iterable<Span>): Edit[] {

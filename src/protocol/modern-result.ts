@@ -1,4 +1,4 @@
-import { JsonScanner, type Span } from './json-scanner.ts';
+import type { Span } from './json-scanner.ts';
 import { type Member, membersAt } from './members.ts';
 
 /** What servers of the modern era say of a result itself, beside what was asked for. */
@@ -41,7 +41,7 @@ export function readModernResult(bytes: Buffer, at: number): ModernResult {
 
 /** Where in an answer that was read as one piece its result begins. */
 export function resultStart(bytes: Buffer): number {
-  return membersAt(bytes, new JsonScanner(bytes).at, resultName).get('result')?.value.start ?? 0;
+  return membersAt(bytes, 0, resultName).get('result')?.value.start ?? 0;
 }
 
 const resultName: ReadonlySet<string> = new Set(['result']);

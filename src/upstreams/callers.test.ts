@@ -21,7 +21,10 @@ describe('what a server says to nobody in particular', () => {
     const [first, second] = [callOf(ada), callOf(ada)];
     expect(callers.audience([first])).toEqual({ kind: 'calls', calls: [first] });
     expect(callers.audience([first, callOf(undefined)])).toEqual({ kind: 'calls', calls: [first] });
-    expect(callers.audience([first, second])).toMatchObject({ kind: 'calls', calls: [{ client: ada }, { client: ada }] });
+    expect(callers.audience([first, second])).toMatchObject({
+      kind: 'calls',
+      calls: [{ client: ada }, { client: ada }],
+    });
   });
 
   it('is for the only client that ever called, also between its calls', () => {

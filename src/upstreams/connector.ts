@@ -124,6 +124,8 @@ export class Connector {
 
   private async tooLate(signal: AbortSignal): Promise<never> {
     await delay(this.settings.connectTimeoutMs, undefined, { signal, ref: false });
+    // It may be another server now, to which what was said means nothing.
+    this.known.era = undefined;
     throw new SwitchboardError(
       'server_start_failed',
       `it did not finish the handshake within ${this.settings.connectTimeoutMs} ms (setting connectTimeoutMs)`,

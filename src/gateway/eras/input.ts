@@ -1,5 +1,5 @@
 import type { AnswerId } from '../../protocol/answer.ts';
-import { bytesOf, type Chunks, join } from '../../protocol/jsonrpc.ts';
+import { byteLength, bytesOf, type Chunks, join } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
 import { mentions } from '../../protocol/mentions.ts';
 import { INPUT_REQUIRED, readModernResult } from '../../protocol/modern-result.ts';
@@ -10,6 +10,7 @@ export interface WantedInput {
   requestState: unknown;
 }
 
+const SMALL_BYTES = 64 * 1024;
 const methods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 /** Whether a client of the modern era can be asked for something during such a request. */
@@ -19,7 +20,8 @@ export function mayAskInput(method: string): boolean {
 
 /** What the answer of a server of the modern era asks for; undefined where it asks for nothing. */
 export function inputIn(chunks: Chunks, { payload }: AnswerId): WantedInput | undefined {
-  if (!mentions(chunks, INPUT_REQUIRED)) return undefined;
+  // Small ones are the most, and searching them is quicker than reading them.
+  if (byteLength(chunks) <= SMALL_BYTES && !mentions(chunks, INPUT_REQUIRED)) return undefined;
   const bytes = join(chunks);
   if (readModernResult(bytes, payload).type !== INPUT_REQUIRED) return undefined;
   const { result } = parseLossless(bytes.toString()) as {
