@@ -1,8 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Connection } from '../upstreams/connection.ts';
 import type { Server } from '../upstreams/server.ts';
 import { mostTalkative } from './logging.ts';
 import type { Scope } from './scope.ts';
 import { Session } from './session.ts';
+
+const PATIENCE_MS = 1_000;
 
 /**
  * How loud servers are to be. Those of the legacy era are told once, for all of their clients, and each client gets what it
@@ -43,7 +46,10 @@ export class LogLevels {
         for (const connection of replica.connections()) told.push(this.tell(server, connection));
       }
     }
-    return told.length === 0 ? undefined : Promise.all(told).then(() => {});
+    if (told.length === 0) return undefined;
+    // A server that takes its time to hear of it keeps nobody from calling another.
+    const enough = delay(PATIENCE_MS, undefined, { ref: false });
+    return Promise.race([Promise.all(told), enough]).then(() => {});
   }
 
   private of(server: Server): string | undefined {

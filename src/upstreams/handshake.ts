@@ -138,7 +138,7 @@ async function discovered(upstream: Upstream, known: KnownEra): Promise<ServerFa
 }
 
 /** Asks a server of the modern era what it is; undefined where the answer says that it is none. */
-export async function discover(
+async function discover(
   upstream: Upstream,
   timeoutMs: number | undefined,
 ): Promise<KnownEra['discovered']> {

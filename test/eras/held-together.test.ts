@@ -4,23 +4,23 @@ import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboar
 import { accept, askedBy, comeBack, textIn } from './asked.ts';
 import { StatelessClient } from './stateless-client.ts';
 
-describe.each<[string, Record<string, string>]>([
-  ['does not name its session', {}],
-  ['names its session', { 'x-switchboard-session': 'mine' }],
-])('two calls at the same time of a client that %s, at a legacy server over stdio', (_what, headers) => {
+describe('two calls at the same time at a legacy server over stdio', () => {
   let switchboard: RunningSwitchboard;
   let client: StatelessClient;
+  let stranger: StatelessClient;
 
   beforeAll(async () => {
     switchboard = await startSwitchboard(
       { mcpServers: { asker: fixtureServer('eras/questioning') }, switchboard: { timeoutMs: 5_000 } },
       { database: 'none' },
     );
-    client = new StatelessClient(switchboard.url, { capabilities: { elicitation: {} }, headers });
+    const capabilities = { elicitation: {} };
+    stranger = new StatelessClient(switchboard.url, { capabilities });
+    client = stranger.as({ headers: { 'x-switchboard-session': 'mine' } });
   });
   afterAll(() => switchboard?.stop());
 
-  it('may both ask', async () => {
+  it('may both ask where the client says that they are its own', async () => {
     const first = askedBy(await client.call('ask', { key: 'first' }));
     const second = askedBy(await client.call('ask', { key: 'second' }));
     expect(textIn(await client.call('ask', { key: 'second' }, comeBack(second, accept('Two'))))).toContain(
@@ -31,12 +31,22 @@ describe.each<[string, Record<string, string>]>([
     );
   });
 
-  it('are each asked its own', async () => {
+  it('are each asked their own', async () => {
     const first = askedBy(await client.call('ask_in_turn', { key: 'turn' }));
     const second = askedBy(await client.call('ask', { key: 'other' }));
     const again = askedBy(await client.call('ask_in_turn', { key: 'turn' }, comeBack(first)));
     expect(Object.values(again.inputRequests)[0]?.params.message).toBe('What about turn, second?');
     await client.call('ask_in_turn', { key: 'turn' }, comeBack(again));
     expect(textIn(await client.call('ask', { key: 'other' }, comeBack(second)))).toContain('Ada');
+  });
+
+  it('of clients that do not say who they are cannot be told apart, and no question is put to the wrong one', async () => {
+    const first = askedBy(await stranger.call('ask', { key: 'first' }));
+    expect(textIn(await stranger.call('ask', { key: 'second' }))).toContain(
+      'cannot be told for which client',
+    );
+    expect(textIn(await stranger.call('ask', { key: 'first' }, comeBack(first, accept('One'))))).toContain(
+      'One',
+    );
   });
 });
