@@ -138,10 +138,7 @@ async function discovered(upstream: Upstream, known: KnownEra): Promise<ServerFa
 }
 
 /** Asks a server of the modern era what it is; undefined where the answer says that it is none. */
-async function discover(
-  upstream: Upstream,
-  timeoutMs: number | undefined,
-): Promise<KnownEra['discovered']> {
+async function discover(upstream: Upstream, timeoutMs: number | undefined): Promise<KnownEra['discovered']> {
   upstream.era = 'modern';
   try {
     const result = asObject(await describedBy(upstream, timeoutMs));
