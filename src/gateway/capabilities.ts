@@ -1,3 +1,5 @@
+import { asObject } from '../protocol/objects.ts';
+
 /** What a client must have declared before it can be asked, by what it is asked. */
 const needed: Record<string, string> = {
   'sampling/createMessage': 'sampling',
@@ -25,8 +27,4 @@ export function lackedCapability(
   const lacksAddresses =
     method === 'elicitation/create' && mode === 'url' && asObject(declared).url === undefined;
   return lacksAddresses ? 'elicitation by URL' : undefined;
-}
-
-function asObject(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }

@@ -1,5 +1,6 @@
 import { SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
+import { isObject } from '../protocol/objects.ts';
 
 /** What the sender of one request wants of us, beside what the server is to do. */
 export interface Wishes {
@@ -67,8 +68,4 @@ function wholeMilliseconds(value: unknown): number {
 
 function wrong(what: string, expected: string): SwitchboardError {
   return new SwitchboardError('invalid_params', `The ${what} must be ${expected}.`);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,7 @@
 import { type Chunks, join } from './jsonrpc.ts';
 import { withMembers } from './members.ts';
 import { splice } from './splice.ts';
+import { isSpace, skipSpace, skipSpaceBack } from './white-space.ts';
 
 /** Where the id of an answer stands: which chunk, and which bytes of it. */
 export interface AnswerId {
@@ -214,25 +215,11 @@ function wordBack(bytes: Buffer, at: number, word: string): number {
   return at > 0 && start >= 0 && standsAt(bytes, start, word) ? skipSpaceBack(bytes, start) : -1;
 }
 
-function skipSpace(bytes: Buffer, at: number): number {
-  while (isSpace(bytes[at])) at++;
-  return at;
-}
-
-function skipSpaceBack(bytes: Buffer, at: number): number {
-  while (at > 0 && isSpace(bytes[at - 1])) at--;
-  return at;
-}
-
 function standsAt(bytes: Buffer, at: number, word: string): boolean {
   for (let index = 0; index < word.length; index++) {
     if (bytes[at + index] !== word.charCodeAt(index)) return false;
   }
   return true;
-}
-
-function isSpace(byte: number | undefined): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
 function isDigit(byte: number | undefined): boolean {

@@ -1,5 +1,6 @@
 import type { Span } from './json-scanner.ts';
 import type { Edit } from './splice.ts';
+import { isSpace, skipSpace, skipSpaceBack } from './white-space.ts';
 
 /** One member of an object: the whole of it, key and all, and its value. */
 export interface Member extends Span {
@@ -110,17 +111,3 @@ export function withMembers(bytes: Buffer, at: number, members: Buffer): Edit {
 }
 
 const COMMA = Buffer.from(',');
-
-function skipSpace(bytes: Buffer, at: number): number {
-  while (isSpace(bytes[at])) at++;
-  return at;
-}
-
-function skipSpaceBack(bytes: Buffer, at: number): number {
-  while (at > 0 && isSpace(bytes[at - 1])) at--;
-  return at;
-}
-
-function isSpace(byte: number | undefined): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
-}

@@ -1,4 +1,5 @@
 import { headerValueOf, textOfHeader } from './header-values.ts';
+import { isObject } from './objects.ts';
 
 /** An argument of a tool that travels as a header too: its schema says so with `x-mcp-header`. */
 export interface ParameterHeader {
@@ -123,8 +124,4 @@ function valueAt(root: unknown, path: readonly string[]): unknown {
 
 function entries(value: unknown): [string, unknown][] {
   return isObject(value) ? Object.entries(value) : [];
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

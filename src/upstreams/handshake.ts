@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../errors.ts';
+import { asObject } from '../protocol/objects.ts';
 import { describedMembers, describedMeta, SERVER_INFO_KEY } from '../protocol/self-description.ts';
 import {
   type Era,
@@ -247,8 +248,4 @@ function unspoken(versions: string): SwitchboardError {
     'server_protocol_error',
     `The server speaks protocol ${versions}; Switchboard speaks ${ours}.`,
   );
-}
-
-function asObject(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }

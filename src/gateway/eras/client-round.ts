@@ -3,6 +3,7 @@ import { SwitchboardError } from '../../errors.ts';
 import { bytesAt, type Message } from '../../protocol/envelope.ts';
 import { requestMessage } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
+import { asObject } from '../../protocol/objects.ts';
 import { clientGone, withdrawAsk } from '../ask.ts';
 import type { Outlet } from '../caller.ts';
 import { lackedCapability } from '../capabilities.ts';
@@ -89,8 +90,4 @@ function identified(method: string, params: unknown): unknown {
   const { mode, elicitationId } = asObject(params);
   if (method !== 'elicitation/create' || mode !== 'url' || elicitationId !== undefined) return params;
   return { ...asObject(params), elicitationId: randomUUID() };
-}
-
-function asObject(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }

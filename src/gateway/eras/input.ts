@@ -3,6 +3,7 @@ import { byteLength, bytesOf, type Chunks, join } from '../../protocol/jsonrpc.t
 import { parseLossless } from '../../protocol/lossless.ts';
 import { mentions } from '../../protocol/mentions.ts';
 import { INPUT_REQUIRED, readModernResult } from '../../protocol/modern-result.ts';
+import { isObject } from '../../protocol/objects.ts';
 
 /** What a server of the modern era wants to know before it goes on. */
 export interface WantedInput {
@@ -40,8 +41,4 @@ export function inputRequired(inputRequests: object, requestState: string | unde
 export function inputMembers(inputResponses: object, requestState: unknown): Buffer {
   const text = JSON.stringify({ inputResponses, requestState });
   return Buffer.from(text.slice(1, -1));
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

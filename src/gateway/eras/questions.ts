@@ -2,6 +2,7 @@ import type { SwitchboardError } from '../../errors.ts';
 import { bytesAt, idBytes, type Message } from '../../protocol/envelope.ts';
 import { bytesOf } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
+import { isObject } from '../../protocol/objects.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import { decline } from '../ask.ts';
 
@@ -76,8 +77,4 @@ function withoutProgress(params: unknown): unknown {
   const { _meta, ...rest } = params;
   const { progressToken, ...meta } = params._meta;
   return Object.keys(meta).length === 0 ? rest : { ...rest, _meta: meta };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
