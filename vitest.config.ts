@@ -7,8 +7,8 @@ export default defineConfig({
     globalSetup: ['test/global/postgres.ts', 'test/global/docker.ts'],
     // Whoever tests with a database says which.
     env: { DATABASE_URL: 'none' },
-    // Most tests wait for other processes most of the time: one file for each core leaves none of them idle.
-    maxWorkers: availableParallelism(),
+    // Most tests wait for other processes most of the time: one file more than there are cores leaves none of them idle.
+    maxWorkers: availableParallelism() + 1,
     testTimeout: 60_000,
     hookTimeout: 120_000,
   },

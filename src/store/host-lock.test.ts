@@ -1,5 +1,6 @@
+import { setImmediate as immediately } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { administer, freshDatabase } from '../../test/helpers/database.ts';
+import { administer, connectTo, freshDatabase } from '../../test/helpers/database.ts';
 import { proxyDatabase } from '../../test/helpers/database-proxy.ts';
 import { Inbox } from '../../test/helpers/inbox.ts';
 import { openTestStore } from '../../test/helpers/store.ts';
@@ -104,6 +105,20 @@ describe('of the processes on one database', () => {
     expect(await store.putSecret(project.id, 'TOKEN', 'sesame')).toEqual({ created: true });
     expect(await store.rotateSecrets()).toMatchObject({ rotated: 1 });
     one.stop();
+  });
+
+  it('one that stops while it connects leaves no connection behind, whenever that is', async () => {
+    await using database = await freshDatabase();
+    const address = addressOf(database.url);
+    for (let turns = 0; turns < 1_500; turns += 10) {
+      const lock = new HostLock(address, () => {});
+      lock.start();
+      for (let turn = 0; turn < turns; turn++) await immediately();
+      await lock.release();
+    }
+    const count = `SELECT count(*)::int AS open FROM pg_stat_activity WHERE datname = '${database.name}'`;
+    await using client = await connectTo('postgres');
+    await expect.poll(async () => (await client.query(count)).rows).toEqual([{ open: 0 }]);
   });
 
   it('one that stops before it could host never does', async () => {

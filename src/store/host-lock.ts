@@ -73,6 +73,7 @@ export class HostLock {
     const client = newClient(this.address);
     try {
       await client.connect();
+      await client.query(keepAlives);
     } catch (error) {
       void endClient(client);
       throw error;
@@ -81,7 +82,6 @@ export class HostLock {
       await endClient(client);
       return undefined;
     }
-    await client.query(keepAlives);
     client.on('error', () => this.drop(client));
     client.on('end', () => this.drop(client));
     this.client = client;

@@ -138,7 +138,8 @@ export class Group {
     const able = this.able(errand);
     const [first] = able;
     if (able.length === 1 && first !== undefined) {
-      return first.refusal(errand.client) ?? lastError ?? notThere(first.server);
+      // Its next try may have become due since it was asked.
+      return first.refusal(errand.client) ?? lastError ?? first.condition.reason ?? notThere(first.server);
     }
     const backends = able.map(backendFacts);
     const last = lastError === undefined ? '' : ` The last try: ${lastError.message}`;
