@@ -40,8 +40,8 @@ describe('runs', () => {
     const text = (words: string) => ({ content: [{ type: 'text', text: words }] });
     // Those of one step are called at the same time.
     const orderOf = ({ step, input }: (typeof run.tool_calls)[number]) => `${step} ${JSON.stringify(input)}`;
-    const calls = run.tool_calls.toSorted((left, right) => (orderOf(left) < orderOf(right) ? -1 : 1));
-    expect(calls).toMatchObject([
+    const inOrder = run.tool_calls.toSorted((left, right) => (orderOf(left) < orderOf(right) ? -1 : 1));
+    expect(inOrder).toMatchObject([
       { ...inRun, message_id: first!.id, step: 1, input: { text: 'one' }, output: text('one') },
       { ...inRun, message_id: first!.id, step: 1, input: { text: 'two' }, output: text('two') },
       { ...inRun, message_id: second!.id, step: 2, tool: 'environment', status: 'ok' },
