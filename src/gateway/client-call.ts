@@ -119,7 +119,8 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
     }
     try {
       if (this.asksFirst(chunks, at) || !this.finish()) return;
-      if (this.message.task !== undefined && !at.isError) this.noteTask(chunks);
+      if (this.message.task !== undefined && this.caller.era === 'legacy' && !at.isError)
+        this.noteTask(chunks);
       this.tell(chunks, at);
       this.record('answered', undefined, chunks, at.isError);
     } catch (thrown) {
@@ -182,7 +183,9 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
 
   resume({ caller, message, outlet }: Incoming): void {
     this.isHeld = false;
-    Object.assign(this, { caller, message, outlet });
+    this.caller = caller;
+    this.message = message;
+    this.outlet = outlet;
     if (!caller.begin(this)) {
       this.abandon();
       return;
