@@ -22,7 +22,9 @@ export function mayAskInput(method: string): boolean {
 /** What the answer of a server of the modern era asks for; undefined where it asks for nothing. */
 export function inputIn(chunks: Chunks, { payload }: AnswerId): WantedInput | undefined {
   // Small ones are the most, and searching them is quicker than reading them.
-  if (byteLength(chunks) <= SMALL_BYTES && !mentions(chunks, INPUT_REQUIRED)) return undefined;
+  const isPlain =
+    byteLength(chunks) <= SMALL_BYTES ? !mentions(chunks, INPUT_REQUIRED) : saysComplete(chunks);
+  if (isPlain) return undefined;
   const bytes = join(chunks);
   if (readModernResult(bytes, payload).type !== INPUT_REQUIRED) return undefined;
   const { result } = parseLossless(bytes.toString()) as {
@@ -31,6 +33,15 @@ export function inputIn(chunks: Chunks, { payload }: AnswerId): WantedInput | un
   const { inputRequests, requestState } = result;
   return { requests: isObject(inputRequests) ? inputRequests : {}, requestState };
 }
+
+/** Servers write it first or last: of what is large, only the ends are looked at. In a text its quotes would be escaped. */
+function saysComplete(chunks: Chunks): boolean {
+  const ends = [chunks[0]!.subarray(0, EDGE_BYTES), chunks.at(-1)!.subarray(-EDGE_BYTES)];
+  return ends.some((end) => complete.test(end.toString('latin1')));
+}
+
+const EDGE_BYTES = 512;
+const complete = /"resultType"\s*:\s*"complete"/;
 
 /** A result that asks the client for something. */
 export function inputRequired(inputRequests: object, requestState: string | undefined): Buffer {
