@@ -28,19 +28,50 @@ const HEAP_FLAG = '--initial-heap-size=128';
 
 export function switchboardFor(flags: BridgeFlags): Switchboard {
   let starting: Promise<void> | undefined;
+  let wasThere = false;
   return {
     endpoint: endpointOf(flags),
     ensureRunning() {
-      starting ??= ensureRunning(flags).finally(() => {
-        starting = undefined;
-      });
+      starting ??= ensureRunning(flags, wasThere)
+        .then(() => {
+          wasThere = true;
+        })
+        .finally(() => {
+          starting = undefined;
+        });
       return starting;
     },
   };
 }
 
-async function ensureRunning({ url, config }: BridgeFlags): Promise<void> {
+/** One that was there may be about to come back: then it is waited for, also where we cannot start one ourselves. */
+async function ensureRunning(flags: BridgeFlags, wasThere: boolean): Promise<void> {
+  const { url } = flags;
   if (await isRunning(url)) return;
+  const started = wasThere ? attempt(() => start(flags)) : start(flags);
+  const deadline = Date.now() + START_MS;
+  while (Date.now() < deadline) {
+    if (await isRunning(url)) {
+      started?.leave();
+      return;
+    }
+    // Two bridges may start at once: the one that lost finds the other's.
+    if (started?.hasEnded() && !wasThere && !(await isRunning(url))) break;
+    await delay(50);
+  }
+  throw new SwitchboardError(
+    'invalid_config',
+    `Switchboard did not start at ${url}; ${joinPath(home(), 'switchboard.log')} says why.`,
+  );
+}
+
+interface Started {
+  hasEnded(): boolean;
+  /** Goes on without it. */
+  leave(): void;
+}
+
+function start({ url, config }: BridgeFlags): Started {
   const { hostname, port } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');
   const folder = home();
@@ -62,20 +93,15 @@ async function ensureRunning({ url, config }: BridgeFlags): Promise<void> {
   child.once('error', () => {
     exited = true;
   });
-  const deadline = Date.now() + START_MS;
-  while (Date.now() < deadline) {
-    if (await isRunning(url)) {
-      child.unref();
-      return;
-    }
-    // Two bridges may start at once: the one that lost finds the other's.
-    if (exited && !(await isRunning(url))) break;
-    await delay(50);
+  return { hasEnded: () => exited, leave: () => child.unref() };
+}
+
+function attempt<T>(action: () => T): T | undefined {
+  try {
+    return action();
+  } catch {
+    return undefined;
   }
-  throw new SwitchboardError(
-    'invalid_config',
-    `Switchboard did not start at ${url}; ${joinPath(folder, 'switchboard.log')} says why.`,
-  );
 }
 
 async function isRunning(url: string): Promise<boolean> {
