@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -146,6 +146,9 @@ describe('switchboard stdio', () => {
     await client.unsubscribeResource({ uri: 'resource://notes/note://done' });
     await client.setLoggingLevel('alert');
     await before.stop();
+    // What the bridge starts itself comes to nothing, and the one that it waits for is not there yet.
+    const log = join(home.folder, 'switchboard.log');
+    await expect.poll(() => readFile(log, 'utf8').catch(() => ''), { timeout: 10_000 }).toContain('error');
 
     await using _after = await startSwitchboard(config, { args });
     const told = notifications.next(({ method }) => method === 'notifications/tools/list_changed');
