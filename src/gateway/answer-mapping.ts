@@ -1,6 +1,6 @@
 import { uriPrefix } from '../catalog/uris.ts';
 import { SwitchboardError } from '../errors.ts';
-import { type AnswerId, withAnswerId } from '../protocol/answer.ts';
+import { type AnswerId, answerIdOf, withAnswerId } from '../protocol/answer.ts';
 import { readMessage } from '../protocol/envelope.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { mayHoldUris, resultUriSpans } from '../protocol/result-uris.ts';
@@ -84,8 +84,7 @@ function publicUris(answer: Buffer, method: string, place: string): Edit[] {
  * two ids, and a batch by two answers in one. Then, and only then, answers are read whole, and left one reading.
  */
 function verified(chunks: Chunks, at: AnswerId): Answer {
-  const { bytes, id, idSpan, result } = readMessage(join(chunks));
-  if (id !== at.id) throw new SwitchboardError('server_protocol_error', 'the answer has two ids');
-  const payload = result?.start ?? 0;
-  return { chunks: [bytes], at: { id: at.id, isError: at.isError, chunk: 0, ...idSpan!, payload } };
+  const message = readMessage(join(chunks));
+  if (message.id !== at.id) throw new SwitchboardError('server_protocol_error', 'the answer has two ids');
+  return { chunks: [message.bytes], at: answerIdOf(message) };
 }

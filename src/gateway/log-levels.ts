@@ -1,9 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Connection } from '../upstreams/connection.ts';
 import type { Server } from '../upstreams/server.ts';
 import { mostTalkative } from './logging.ts';
 import type { Scope } from './scope.ts';
 import { Session } from './session.ts';
+import { allWithin } from './within.ts';
 
 const PATIENCE_MS = 1_000;
 
@@ -48,8 +48,7 @@ export class LogLevels {
     }
     if (told.length === 0) return undefined;
     // A server that takes its time to hear of it keeps nobody from calling another.
-    const enough = delay(PATIENCE_MS, undefined, { ref: false });
-    return Promise.race([Promise.all(told), enough]).then(() => {});
+    return allWithin(told, PATIENCE_MS);
   }
 
   private of(server: Server): string | undefined {

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Catalog, type CatalogRules, type Contribution, type ListName } from '../catalog/catalog.ts';
 import type { Freshness, Offer, OfferKind } from '../upstreams/discovery.ts';
 import type { Group } from '../upstreams/group.ts';
@@ -6,6 +5,7 @@ import type { Project } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import type { AbsentServer } from './resolve.ts';
+import { allWithin } from './within.ts';
 
 export interface ScopeSettings extends CatalogRules {
   discoveryWaitMs: number;
@@ -275,10 +275,3 @@ function prefixOf({ name, members }: Group): string {
 }
 
 const nothing: Offer = { tools: [], resources: [], templates: [], prompts: [] };
-
-async function allWithin(events: Promise<void>[], milliseconds: number): Promise<void> {
-  const patience = new AbortController();
-  const enough = delay(milliseconds, undefined, { signal: patience.signal }).catch(() => {});
-  await Promise.race([Promise.all(events), enough]);
-  patience.abort();
-}

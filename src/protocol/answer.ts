@@ -1,3 +1,4 @@
+import type { Message } from './envelope.ts';
 import { type Chunks, join } from './jsonrpc.ts';
 import { withMembers } from './members.ts';
 import { splice } from './splice.ts';
@@ -14,6 +15,12 @@ export interface AnswerId {
   payload: number;
   /** Where nobody has looked at what comes after the id: its whole member with the comma, and the message's end. */
   early?: { start: number; end: number; closing: number };
+}
+
+/** The same for an answer that was read as a whole. */
+export function answerIdOf({ id, idSpan, kind, result }: Message): AnswerId {
+  const { start, end } = idSpan!;
+  return { id: Number(id), isError: kind === 'error', chunk: 0, start, end, payload: result?.start ?? 0 };
 }
 
 const idKey = Buffer.from(',"id":');

@@ -12,3 +12,10 @@ export function mentions(chunks: Chunks, word: string): boolean {
     return false;
   });
 }
+
+/** How a message begins and how it ends: there stands what servers write of a large one as a whole. */
+export function endsOf(chunks: Chunks): [Buffer, Buffer] {
+  return [chunks[0]!.subarray(0, END_BYTES), chunks.at(-1)!.subarray(-END_BYTES)];
+}
+
+const END_BYTES = 512;

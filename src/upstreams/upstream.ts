@@ -1,6 +1,6 @@
 import type { Channel, Receiver } from '../channels/channel.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { type AnswerId, findAnswerId } from '../protocol/answer.ts';
+import { type AnswerId, answerIdOf, findAnswerId } from '../protocol/answer.ts';
 import { idBytes, idValue, type Message, readMessage, splitBatch } from '../protocol/envelope.ts';
 import {
   type Chunks,
@@ -288,14 +288,7 @@ export class Upstream implements Receiver {
           this.events.log('an answer without an id of ours is dropped');
           return;
         }
-        this.answered([message.bytes], {
-          id: message.id,
-          isError: message.kind === 'error',
-          chunk: 0,
-          start: message.idSpan.start,
-          end: message.idSpan.end,
-          payload: message.result?.start ?? 0,
-        });
+        this.answered([message.bytes], answerIdOf(message));
         return;
       case 'notification':
         if (message.method === 'notifications/progress') this.progressed(message);

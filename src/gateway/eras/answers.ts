@@ -1,9 +1,9 @@
-import { type AnswerId, findAnswerId, withResultMembers } from '../../protocol/answer.ts';
+import { type AnswerId, answerIdOf, findAnswerId, withResultMembers } from '../../protocol/answer.ts';
 import { readMessage } from '../../protocol/envelope.ts';
 import { bytesOf, type Chunks, join, type RpcError, resultMessage } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
 import { withoutMembers } from '../../protocol/members.ts';
-import { mentions } from '../../protocol/mentions.ts';
+import { endsOf, mentions } from '../../protocol/mentions.ts';
 import { readModernResult } from '../../protocol/modern-result.ts';
 import { splice } from '../../protocol/splice.ts';
 import type { ClientFacts } from '../caller.ts';
@@ -44,11 +44,9 @@ export function withResultType(answer: Answer): Answer {
 
 /** Servers write it first or last, so a large result is rarely looked at as a whole. */
 function saysType(chunks: Chunks): boolean {
-  const ends = [chunks[0]!.subarray(0, EDGE_BYTES), chunks.at(-1)!.subarray(-EDGE_BYTES)];
-  return ends.some((end) => end.includes(TYPE_KEY)) || mentions(chunks, TYPE_KEY);
+  return endsOf(chunks).some((end) => end.includes(TYPE_KEY)) || mentions(chunks, TYPE_KEY);
 }
 
-const EDGE_BYTES = 512;
 const TYPE_KEY = '"resultType"';
 
 /** The answer of a server of the modern era, for a client of the legacy era. */
@@ -102,12 +100,5 @@ function namesUri(data: unknown): boolean {
 
 /** Where in an answer that we have written the id stands. */
 function readAnswer(bytes: Buffer): Answer {
-  const at = findAnswerId([bytes]);
-  if (at !== undefined) return { chunks: [bytes], at };
-  const { id, idSpan, kind, result } = readMessage(bytes);
-  const payload = result?.start ?? 0;
-  return {
-    chunks: [bytes],
-    at: { id: Number(id), isError: kind === 'error', chunk: 0, ...idSpan!, payload },
-  };
+  return { chunks: [bytes], at: findAnswerId([bytes]) ?? answerIdOf(readMessage(bytes)) };
 }

@@ -1,7 +1,7 @@
 import type { AnswerId } from '../../protocol/answer.ts';
 import { byteLength, bytesOf, type Chunks, join } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
-import { mentions } from '../../protocol/mentions.ts';
+import { endsOf, mentions } from '../../protocol/mentions.ts';
 import { INPUT_REQUIRED, readModernResult } from '../../protocol/modern-result.ts';
 import { isObject } from '../../protocol/objects.ts';
 
@@ -11,7 +11,8 @@ export interface WantedInput {
   requestState: unknown;
 }
 
-const SMALL_BYTES = 64 * 1024;
+/** Up to this size, searching an answer costs less than finding out whether that can be saved. */
+export const SMALL_BYTES = 64 * 1024;
 const methods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 /** Whether a client of the modern era can be asked for something during such a request. */
@@ -36,11 +37,9 @@ export function inputIn(chunks: Chunks, { payload }: AnswerId): WantedInput | un
 
 /** Servers write it first or last: of what is large, only the ends are looked at. In a text its quotes would be escaped. */
 function saysComplete(chunks: Chunks): boolean {
-  const ends = [chunks[0]!.subarray(0, EDGE_BYTES), chunks.at(-1)!.subarray(-EDGE_BYTES)];
-  return ends.some((end) => complete.test(end.toString('latin1')));
+  return endsOf(chunks).some((end) => complete.test(end.toString('latin1')));
 }
 
-const EDGE_BYTES = 512;
 const complete = /"resultType"\s*:\s*"complete"/;
 
 /** A result that asks the client for something. */

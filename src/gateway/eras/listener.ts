@@ -10,6 +10,7 @@ import type { Incoming, InFlight, Outlet } from '../caller.ts';
 import { followOne } from '../follow.ts';
 import type { Followed, Follower } from '../follower.ts';
 import type { Scope } from '../scope.ts';
+import { allWithin } from '../within.ts';
 
 /** The keys of a filter for changes of lists, by the method of the notification. */
 const listKeys: Record<string, string> = {
@@ -112,7 +113,7 @@ export class Listener implements Follower, InFlight {
         // Nobody tells of it: what is acknowledged says so.
       }
     });
-    await within(Promise.all(followed), FOLLOW_MS);
+    await allWithin(followed, FOLLOW_MS);
     return uris.filter((uri) => honoured.includes(uri));
   }
 
@@ -157,13 +158,4 @@ function readFilter({ bytes, params }: Message): ListenFilter {
     );
   }
   return { lists: Object.values(listKeys).filter((key) => wanted[key] === true), uris: [...new Set(uris)] };
-}
-
-async function within(done: Promise<unknown>, milliseconds: number): Promise<void> {
-  let patience: NodeJS.Timeout | undefined;
-  const enough = new Promise<void>((resolve) => {
-    patience = setTimeout(resolve, milliseconds);
-  });
-  await Promise.race([done, enough]);
-  clearTimeout(patience);
 }

@@ -1,10 +1,11 @@
 import { byteLength, bytesOf, type Chunks } from '../../protocol/jsonrpc.ts';
 import { withMembers } from '../../protocol/members.ts';
-import { mentions } from '../../protocol/mentions.ts';
+import { endsOf, mentions } from '../../protocol/mentions.ts';
 import { INPUT_REQUIRED, readModernResult, resultStart, stringAt } from '../../protocol/modern-result.ts';
 import type { Edit } from '../../protocol/splice.ts';
 import type { Group } from '../../upstreams/group.ts';
 import type { Replica } from '../../upstreams/replica.ts';
+import { SMALL_BYTES } from './input.ts';
 import { type RequestStates, STATE_MARK } from './request-state.ts';
 import { knowsTasks, publicTaskId } from './tasks.ts';
 
@@ -18,12 +19,8 @@ export function mayLeadBack(group: Group, replica: Replica, method: string, chun
 /** Servers say so first or last; what is large and says it in the middle is no question of anybody known. */
 function asks(chunks: Chunks): boolean {
   if (byteLength(chunks) <= SMALL_BYTES) return mentions(chunks, INPUT_REQUIRED);
-  const ends = [chunks[0]!.subarray(0, EDGE_BYTES), chunks.at(-1)!.subarray(-EDGE_BYTES)];
-  return ends.some((end) => end.includes(INPUT_REQUIRED));
+  return endsOf(chunks).some((end) => end.includes(INPUT_REQUIRED));
 }
-
-const SMALL_BYTES = 64 * 1024;
-const EDGE_BYTES = 512;
 
 /** The edits that have a state, or the id of a task, lead back to the replica that gave it. */
 export function leadBack(

@@ -13,8 +13,8 @@ import { preferOf } from './prefer.ts';
 import { RequestOutlet } from './request-outlet.ts';
 
 /** Whether a message is of the modern era: it says so itself, or its header does. */
-export function isModern({ headers }: IncomingMessage, message: Message): boolean {
-  return isDescribed(message) || namesModernEra(headers['mcp-protocol-version']);
+export function isModern(request: IncomingMessage, message: Message): boolean {
+  return isDescribed(message) || isModernByHeader(request);
 }
 
 /** Whether a request without a message is: there are none in the modern era. */
