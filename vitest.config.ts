@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-    globalSetup: ['test/global/postgres.ts', 'test/global/docker.ts'],
+    globalSetup: ['test/global/postgres.ts', 'test/global/docker.ts', 'test/global/programs.ts'],
     // Whoever tests with a database says which.
     env: { DATABASE_URL: 'none' },
     // Most tests wait for other processes most of the time: one file more than there are cores leaves none of them idle.

@@ -1,10 +1,10 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { isAlive } from '../helpers/processes.ts';
+import { fixtureProgram } from '../helpers/programs.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import type { Witness } from '../helpers/witness.ts';
 import { openScene, type Scene } from './scene.ts';
@@ -44,13 +44,9 @@ async function startHost({
   witness,
 }: Scene): Promise<{ host: Host; exited: Promise<unknown[]>; pid: number }> {
   const servers = { stubborn: stubborn(witness) };
-  const host = spawn(
-    process.execPath,
-    [join(import.meta.dirname, '../fixtures/agent-host.ts'), JSON.stringify(servers)],
-    {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    },
-  );
+  const host = spawn(process.execPath, [fixtureProgram('agent-host'), JSON.stringify(servers)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   const exited = once(host, 'exit');
   await once(createInterface({ input: host.stdout }), 'line');
   const { pid } = await witness.sees('stubborn', 'start');

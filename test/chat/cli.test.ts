@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,6 +8,7 @@ import { converse } from '../../src/cli/chat.ts';
 import { calls, says } from '../agent/messages-api.ts';
 import { runCli, startCli } from '../helpers/cli.ts';
 import { Inbox } from '../helpers/inbox.ts';
+import { mainProgram } from '../helpers/programs.ts';
 import { ChatSite, type Talk } from './scene.ts';
 
 let scene: ChatSite;
@@ -49,8 +49,7 @@ describe('switchboard chat', () => {
 
   it('answers what is piped in, and prints all of it as JSON', async () => {
     const talk = await scene.project([says('Short.')]);
-    const main = join(import.meta.dirname, '../../src/main.ts');
-    const child = spawn(process.execPath, [main, ...wordsFor(talk, '--json')], { stdio: 'pipe' });
+    const child = spawn(process.execPath, [mainProgram, ...wordsFor(talk, '--json')], { stdio: 'pipe' });
     child.stdin.end('A long\ntext.\n');
     const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
     expect([code, JSON.parse(stdout) as ChatView]).toMatchObject([0, { text: 'Short.', steps: 1 }]);

@@ -1,6 +1,6 @@
-import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import type { Era } from '../eras/peer.ts';
+import { fixtureProgram } from '../helpers/programs.ts';
 import { complaints } from './compare.ts';
 import { runClientScenario } from './run.ts';
 
@@ -27,7 +27,7 @@ const scenarios: Record<string, Record<string, number>> = {
 
 const eras: Era[] = ['legacy', 'modern'];
 
-const program = fileURLToPath(new URL('../fixtures/conformance-client.ts', import.meta.url));
+const program = fixtureProgram('conformance-client');
 
 describe.each(Object.keys(scenarios))('Switchboard as a client conforms to %s', (revision) => {
   test.each(Object.entries(scenarios[revision]!))(

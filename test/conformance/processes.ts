@@ -1,17 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { fixtureProgram } from '../helpers/programs.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
+const _root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** The servers to check, by the era of the protocol that they speak. */
 export const fixturePaths = {
-  legacy: join(root, 'test', 'fixtures', 'conformance-server.ts'),
-  modern: join(root, 'test', 'fixtures', 'conformance-modern-server.ts'),
+  legacy: fixtureProgram('conformance-server'),
+  modern: fixtureProgram('conformance-modern-server'),
 };
 
 interface Endpoint {

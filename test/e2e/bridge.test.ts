@@ -6,11 +6,10 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { connectStdio, textOf, toolNamesOnce } from '../helpers/clients.ts';
 import { isThere, untilGone } from '../helpers/gone.ts';
+import { mainProgram } from '../helpers/programs.ts';
 import { fixtureServer, freePort } from '../helpers/servers.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
-
-const main = join(import.meta.dirname, '../../src/main.ts');
 
 /** A home of its own for a Switchboard; without a configuration in it there is nothing that a bridge could start. */
 async function temporaryHome() {
@@ -22,7 +21,7 @@ async function temporaryHome() {
 function connectBridge(url: string, { folder }: { folder: string }) {
   return connectStdio({
     command: process.execPath,
-    args: [main, 'stdio', '--url', url, '--config', join(folder, 'mcp.json')],
+    args: [mainProgram, 'stdio', '--url', url, '--config', join(folder, 'mcp.json')],
     env: { ...process.env, SWITCHBOARD_HOME: folder } as Record<string, string>,
   });
 }
@@ -35,7 +34,7 @@ async function ownerOf({ client }: Awaited<ReturnType<typeof connectBridge>>): P
 describe('switchboard stdio', () => {
   it('answers what is piped in, though the pipe is closed behind it and nobody waited', async () => {
     await using switchboard = await startSwitchboard({ mcpServers: { box: fixtureServer('toolbox') } });
-    const bridge = spawn(process.execPath, [main, 'stdio', '--url', switchboard.baseUrl], {
+    const bridge = spawn(process.execPath, [mainProgram, 'stdio', '--url', switchboard.baseUrl], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     const clientInfo = { name: 'pipe', version: '1' };
@@ -65,7 +64,7 @@ describe('switchboard stdio', () => {
     await using switchboard = await startSwitchboard({
       mcpServers: { box: fixtureServer('hanging', witness.env('box')) },
     });
-    const bridge = spawn(process.execPath, [main, 'stdio', '--url', switchboard.baseUrl], {
+    const bridge = spawn(process.execPath, [mainProgram, 'stdio', '--url', switchboard.baseUrl], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     const printed = text(bridge.stdout);

@@ -8,9 +8,8 @@ import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 import { runCli, temporaryFolder } from '../helpers/cli.ts';
 import { Inbox } from '../helpers/inbox.ts';
+import { mainProgram } from '../helpers/programs.ts';
 import { fixtureServer } from '../helpers/servers.ts';
-
-const main = join(import.meta.dirname, '../../src/main.ts');
 
 describe('switchboard up', () => {
   it('prints the endpoint, what to paste, and each server as it comes up', async () => {
@@ -21,7 +20,7 @@ describe('switchboard up', () => {
       later: { ...fixtureServer('toolbox'), startup: 'lazy' },
     };
     await writeFile(config, JSON.stringify({ mcpServers, switchboard: { startup: 'parallel' } }));
-    const child = spawn(process.execPath, [main, 'up', '--port', '0'], {
+    const child = spawn(process.execPath, [mainProgram, 'up', '--port', '0'], {
       cwd: folder.path,
       stdio: ['ignore', 'pipe', 'pipe'],
     });

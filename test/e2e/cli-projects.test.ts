@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Finished, runCli, startCli, temporaryFolder } from '../helpers/cli.ts';
+import { mainProgram } from '../helpers/programs.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
-const main = join(import.meta.dirname, '../../src/main.ts');
 const box = fixtureServer('toolbox');
 
 /** Switchboard with one server in its configuration file, and its command line. */
@@ -46,7 +46,7 @@ function addressed({ baseUrl }: RunningSwitchboard, words: string[]): string[] {
 }
 
 async function pipeInto(words: string[], input: string): Promise<Finished> {
-  const child = spawn(process.execPath, [main, ...words], { stdio: 'pipe' });
+  const child = spawn(process.execPath, [mainProgram, ...words], { stdio: 'pipe' });
   child.stdin.end(input);
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),

@@ -11,6 +11,7 @@ import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectHttp, connectSse, connectStdio } from '../helpers/clients.ts';
 import { Inbox } from '../helpers/inbox.ts';
+import { mainProgram } from '../helpers/programs.ts';
 import { fixtureServer, referenceServer } from '../helpers/servers.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
@@ -83,7 +84,7 @@ const clients: Record<string, () => Promise<ClientUnderTest>> = {
     connectStdio(
       {
         command: process.execPath,
-        args: [join(root, 'src/main.ts'), 'stdio', '--url', switchboard.baseUrl],
+        args: [mainProgram, 'stdio', '--url', switchboard.baseUrl],
       },
       elicitation,
       answerQuestions,

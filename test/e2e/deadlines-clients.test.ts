@@ -1,15 +1,14 @@
-import { join } from 'node:path';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, it } from 'vitest';
 import { connectHttp, connectSse, connectStdio, textOf } from '../helpers/clients.ts';
 import { timePasses } from '../helpers/deadlines.ts';
+import { mainProgram } from '../helpers/programs.ts';
 import type { RpcMessage } from '../helpers/raw-http.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-const main = join(import.meta.dirname, '../../src/main.ts');
 const _meta = { 'dev.switchboard/timeoutMs': 300 };
 
 describe.concurrent('a call that runs out of time is told as an error', () => {
@@ -18,7 +17,7 @@ describe.concurrent('a call that runs out of time is told as an error', () => {
     'streamable HTTP': ({ url }: RunningSwitchboard) => connectHttp(url),
     'HTTP+SSE': ({ baseUrl }: RunningSwitchboard) => connectSse(`${baseUrl}/sse`),
     stdio: ({ baseUrl }: RunningSwitchboard) =>
-      connectStdio({ command: process.execPath, args: [main, 'stdio', '--url', baseUrl] }),
+      connectStdio({ command: process.execPath, args: [mainProgram, 'stdio', '--url', baseUrl] }),
   };
 
   it.each(Object.entries(clients))('to a client over %s, whose other calls go on', async (_, connect) => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startScript } from '../helpers/processes.ts';
+import { mainProgram } from '../helpers/programs.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
@@ -174,8 +175,7 @@ it('a command that runs servers just for itself stops them when it is interrupte
       switchboard: { discoveryWaitMs: 3_600_000, connectTimeoutMs: 3_600_000 },
     }),
   );
-  const main = join(import.meta.dirname, '../../src/main.ts');
-  const command = spawn(process.execPath, [main, 'ls', 'tools', '--config', config], {
+  const command = spawn(process.execPath, [mainProgram, 'ls', 'tools', '--config', config], {
     env: { ...process.env, SWITCHBOARD_HOME: home.path },
     stdio: 'ignore',
   });

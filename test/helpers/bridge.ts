@@ -3,9 +3,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Inbox } from './inbox.ts';
+import { mainProgram } from './programs.ts';
 import type { RpcMessage } from './raw-http.ts';
-
-const main = join(import.meta.dirname, '../../src/main.ts');
 
 interface BridgeProgram {
   command: string;
@@ -18,7 +17,7 @@ export function bridgeProgram(url: string, home?: string): BridgeProgram {
   const own = home === undefined ? [] : ['--config', join(home, 'mcp.json')];
   return {
     command: process.execPath,
-    args: [main, 'stdio', '--url', url, ...own],
+    args: [mainProgram, 'stdio', '--url', url, ...own],
     env: { ...process.env, ...(home && { SWITCHBOARD_HOME: home }) } as Record<string, string>,
   };
 }

@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { Inbox } from './inbox.ts';
-
-const main = join(import.meta.dirname, '../../src/main.ts');
+import { mainProgram } from './programs.ts';
 
 export interface Finished {
   code: number | null;
@@ -20,7 +19,7 @@ export async function runCli(
   words: string[],
   { cwd, env = {} }: { cwd?: string; env?: Record<string, string> } = {},
 ): Promise<Finished> {
-  const child = spawn(process.execPath, [main, ...words], {
+  const child = spawn(process.execPath, [mainProgram, ...words], {
     cwd,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -42,7 +41,7 @@ export interface RunningCli extends AsyncDisposable {
 
 /** Starts a command of the real program that does not end by itself. */
 export function startCli(words: string[], env: Record<string, string> = {}): RunningCli {
-  const child = spawn(process.execPath, [main, ...words], {
+  const child = spawn(process.execPath, [mainProgram, ...words], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

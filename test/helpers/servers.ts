@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { fixtureProgram } from './programs.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -18,7 +19,7 @@ export function referenceServer(name: ReferenceServer, ...more: string[]) {
 export function fixtureServer(name: string, env: Record<string, string> = {}, ...more: string[]) {
   return {
     command: process.execPath,
-    args: [join(root, 'test/fixtures', `${name}.ts`), ...more],
+    args: [fixtureProgram(name), ...more],
     env,
   };
 }

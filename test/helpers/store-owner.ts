@@ -1,8 +1,8 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { fixtureProgram } from './programs.ts';
 
 interface StoreOwner extends AsyncDisposable {
   pid: number;
@@ -12,13 +12,15 @@ interface StoreOwner extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-const program = join(import.meta.dirname, '../fixtures/store-owner.ts');
-
 /** Another process that has a store open in a home. */
 export async function startStoreOwner(home: string): Promise<StoreOwner> {
-  const child: ChildProcessByStdio<null, Readable, null> = spawn(process.execPath, [program, home], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child: ChildProcessByStdio<null, Readable, null> = spawn(
+    process.execPath,
+    [fixtureProgram('store-owner'), home],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   const exited = once(child, 'exit');
   const [said] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
   const end = async (signal: NodeJS.Signals) => {

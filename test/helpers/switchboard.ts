@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { TestDatabase } from './database.ts';
 import { endPostgresIn, removeHome } from './postgres.ts';
+import { mainProgram } from './programs.ts';
 
 /** A line that `switchboard up --json` printed. */
 interface UpEvent {
@@ -47,8 +48,6 @@ interface SwitchboardOptions {
   home?: string;
 }
 
-const main = join(import.meta.dirname, '../../src/main.ts');
-
 /** Runs the real program on a free port, with a configuration file, a home and a database of its own. */
 export async function startSwitchboard(
   config: object,
@@ -61,7 +60,7 @@ export async function startSwitchboard(
   const database = await openDatabase(options.database);
   const { openFiles } = options;
   const limit = openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$0" "$@"`];
-  const words = [main, 'up', '--config', configPath, '--port', '0', '--json', ...(options.args ?? [])];
+  const words = [mainProgram, 'up', '--config', configPath, '--port', '0', '--json', ...(options.args ?? [])];
   const [command, ...parameters] = [...limit, process.execPath, ...words];
   const child = spawn(command!, parameters, {
     env: { ...process.env, DATABASE_URL: database.variable, SWITCHBOARD_HOME: home, ...options.env },

@@ -8,11 +8,11 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import type { InstanceSpec } from '../../src/hosting/driver.ts';
 import { GroupMeter } from '../../src/hosting/drivers/process/group-meter.ts';
 import { Inbox } from '../helpers/inbox.ts';
+import { fixtureProgram } from '../helpers/programs.ts';
 import { specOf } from './contract.ts';
 import { Envd } from './e2b-envd.ts';
 
@@ -39,7 +39,7 @@ interface Refusal {
 
 /** A program of test/fixtures as a server in one of its sandboxes. */
 export function sandboxed(fixture: string, more: Partial<InstanceSpec> = {}): InstanceSpec {
-  const program = join(import.meta.dirname, `../fixtures/${fixture}.ts`);
+  const program = fixtureProgram(fixture);
   return specOf({
     image: 'node',
     command: process.execPath,

@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { TestProject } from 'vitest/node';
+
+/** The programs that tests run, compiled once: stripping types at every start takes longer than most tests. */
+export interface Programs {
+  /** Switchboard itself. */
+  main: string;
+  /** The folder of the compiled fixtures, with the names that they have in test/fixtures. */
+  fixtures: string;
+}
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    programs: Programs;
+  }
+}
+
+const root = join(import.meta.dirname, '../..');
+
+/** Compiles before the first test, and removes it after the last one. Inside of the clone, so that packages are found. */
+export default async function setup(project: Pick<TestProject, 'provide'>): Promise<() => Promise<void>> {
+  await mkdir(join(root, '.cache'), { recursive: true });
+  const folder = await mkdtemp(join(root, '.cache', 'programs-'));
+  // The program reads its version there.
+  await cp(join(root, 'package.json'), join(folder, 'package.json'));
+  await promisify(execFile)(process.execPath, [join(root, 'scripts/build.mjs'), folder]);
+  project.provide('programs', {
+    main: join(folder, 'dist', 'main.js'),
+    fixtures: join(folder, 'fixtures'),
+  });
+  return () => rm(folder, { recursive: true });
+}
