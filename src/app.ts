@@ -191,10 +191,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       })),
       (thrown) => events.warned(`internal error: ${(thrown as Error)?.stack ?? thrown}`),
     );
-    const front = new HttpFront(gateway, api.handle, {
-      ...options,
-      maxMessageBytes: settings.maxMessageBytes,
-    });
+    const front = new HttpFront(gateway, api.handle, { ...settings, ...options });
     const clients = {
       get count() {
         return gateway.clientCount + (chats?.count ?? 0);

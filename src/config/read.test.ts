@@ -134,6 +134,8 @@ describe('the settings of a configuration', () => {
       pageSize: 0,
       connectTimeoutMs: 60_000,
       maxMessageBytes: 67_108_864,
+      maxReplayBytes: 67_108_864,
+      replayMs: 60_000,
       maxSessions: 10_000,
       sessionIdleMs: 1_800_000,
       maxHeldCalls: 1_000,

@@ -120,6 +120,8 @@ export const settingsSchema = z.object(
     pageSize: integer(0, 1_000_000).default(0),
     connectTimeoutMs: integer(1, maxTimerMs).default(60_000),
     maxMessageBytes: integer(1_024, 2 ** 30).default(64 * 2 ** 20),
+    maxReplayBytes: integer(0, 2 ** 40).default(64 * 2 ** 20),
+    replayMs: integer(0, maxTimerMs).default(60_000),
     maxSessions: integer(1, 1_000_000).default(10_000),
     sessionIdleMs: integer(1, maxTimerMs).default(30 * 60_000),
     maxHeldCalls: integer(0, 1_000_000).default(1_000),

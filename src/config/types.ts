@@ -53,6 +53,9 @@ export interface Settings {
   /** How long starting a server and shaking hands with it may take. */
   connectTimeoutMs: number;
   maxMessageBytes: number;
+  /** What is kept of events for clients that lost their connection, and how long those of a stream that has ended. */
+  maxReplayBytes: number;
+  replayMs: number;
   maxSessions: number;
   sessionIdleMs: number;
   /** How many calls may wait for clients that were asked for something, and how long those may take. */

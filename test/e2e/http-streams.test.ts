@@ -192,6 +192,34 @@ describe('the stream of a request', () => {
   });
 });
 
+describe('the events of a stream that has ended', () => {
+  it('are dropped soon after they went out, and wait where they did not', async () => {
+    await using brief = await startSwitchboard({
+      mcpServers: { box: fixtureServer('toolbox', witness.env('brief')) },
+      switchboard: { keepAliveMs: 10, replayMs: 0 },
+    });
+    const session = await RawSession.open(brief.url);
+    const unheard = await session.openCall('wait', { order: 'unheard' }, 7);
+    await unheard.message(isProgress);
+    await unheard.cut();
+    // Whoever has answered this has also seen that the connection is gone.
+    await session.toolNames();
+    witness.tell('brief', 'unheard');
+    const heard = await session.openCall('progress', { count: 3 }, 'heard');
+    await heard.ended;
+    const first = heard.events.items.find(({ id }) => id !== undefined)!.id;
+    for (let left = 1; left > 0; ) {
+      const resumed = await session.listen(first);
+      await resumed.ended;
+      left = resumed.messages.length;
+    }
+    const resumed = await session.listen(unheard.lastEventId);
+    await resumed.ended;
+    expect(resumed.messages).toMatchObject([{ id: 1, result: { content: [{ text: 'waited' }] } }]);
+    await session.end();
+  });
+});
+
 describe('a client that does not read', () => {
   it.skipIf(process.platform !== 'linux')('is cut off before it fills the memory', async () => {
     await using flooding = await startSwitchboard({

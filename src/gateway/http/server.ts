@@ -6,7 +6,7 @@ import { writeFailure } from './failure.ts';
 import { checkOrigin } from './guard.ts';
 import { LegacySseEndpoint } from './legacy-sse.ts';
 import { writeJson } from './post-outlet.ts';
-import { StreamableEndpoint } from './streamable.ts';
+import { StreamableEndpoint, type StreamableSettings } from './streamable.ts';
 
 // An `import` of it would also load what it has only for the sake of browsers' APIs: 16 MB.
 const { createServer } = process.getBuiltinModule('node:http');
@@ -14,10 +14,9 @@ const { createServer } = process.getBuiltinModule('node:http');
 /** Answers the paths below /api/. */
 export type ApiHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
-export interface HttpSettings {
+export interface HttpSettings extends StreamableSettings {
   host: string;
   port: number;
-  maxMessageBytes: number;
 }
 
 /** Clients of the modern era repeat the URI of a resource in a header, and URIs can be long. */
@@ -36,7 +35,7 @@ export class HttpFront {
   constructor(gateway: Gateway, api: ApiHandler, settings: HttpSettings) {
     this.settings = settings;
     this.api = api;
-    this.streamable = new StreamableEndpoint(gateway, settings.maxMessageBytes);
+    this.streamable = new StreamableEndpoint(gateway, settings);
     this.legacy = new LegacySseEndpoint(gateway, settings.maxMessageBytes);
     this.server = createServer(
       { keepAliveTimeout: 65_000, requestTimeout: 0, maxHeaderSize: MAX_HEAD_BYTES },

@@ -17,6 +17,7 @@ import { writeFailure } from './failure.ts';
 import { PostOutlet, type PostTerms, writeJson } from './post-outlet.ts';
 import { preferOf } from './prefer.ts';
 import { projectsOf } from './projects.ts';
+import { ReplayBudget } from './replay-budget.ts';
 import { forgetsClient, isModern, isModernByHeader, receiveModern } from './stateless.ts';
 import { SessionStreams } from './streams.ts';
 
@@ -28,14 +29,23 @@ interface Reached {
   streams: SessionStreams;
 }
 
+export interface StreamableSettings {
+  maxMessageBytes: number;
+  /** What all sessions together keep of events, and for how long after the end of a stream. */
+  maxReplayBytes: number;
+  replayMs: number;
+}
+
 /** The streamable HTTP endpoint: POST sends messages, GET listens, DELETE ends the session. */
 export class StreamableEndpoint {
   private readonly gateway: Gateway;
   private readonly maxBytes: number;
+  private readonly replayBudget: ReplayBudget;
 
-  constructor(gateway: Gateway, maxBytes: number) {
+  constructor(gateway: Gateway, { maxMessageBytes, maxReplayBytes, replayMs }: StreamableSettings) {
     this.gateway = gateway;
-    this.maxBytes = maxBytes;
+    this.maxBytes = maxMessageBytes;
+    this.replayBudget = new ReplayBudget(maxReplayBytes, replayMs);
   }
 
   handle(request: IncomingMessage, response: ServerResponse, project: string | undefined): void {
@@ -115,7 +125,7 @@ export class StreamableEndpoint {
       const { session, answer } = this.gateway.open(
         message,
         projects,
-        ({ version }) => new SessionStreams(version),
+        ({ version }) => new SessionStreams(version, this.replayBudget),
       );
       writeJson(response, answer, { 'mcp-session-id': session.id });
     } catch (thrown) {

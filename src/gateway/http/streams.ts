@@ -5,6 +5,7 @@ import { allowsPrimer, type ProtocolVersion } from '../../protocol/versions.ts';
 import type { ClientStream } from '../session.ts';
 import { openEventStream, writeEvent, writeKeepAlive } from './event-stream.ts';
 import { eventId, parseEventId, Replay } from './replay.ts';
+import type { ReplayBudget } from './replay-budget.ts';
 
 const RETRY_MS = 1_000;
 /** The stream that belongs to no request: the one that a client opens with GET. */
@@ -22,15 +23,16 @@ interface OpenStream {
  */
 export class SessionStreams implements ClientStream {
   private readonly version: ProtocolVersion;
-  private readonly replay = new Replay();
+  private readonly replay: Replay;
   private readonly standing: OpenStream = { response: undefined, sequence: 0 };
   /** How far the standing stream has reached the client. */
   private delivered = 0;
   private ofRequests: Map<number, OpenStream> | undefined;
   private nextStream = STANDING + 1;
 
-  constructor(version: ProtocolVersion) {
+  constructor(version: ProtocolVersion, budget: ReplayBudget) {
     this.version = version;
+    this.replay = new Replay(budget);
   }
 
   get isOpen(): boolean {
@@ -42,6 +44,7 @@ export class SessionStreams implements ClientStream {
   }
 
   keepAlive(): void {
+    this.replay.dropFinished();
     if (this.standing.response !== undefined) writeKeepAlive(this.standing.response);
   }
 
@@ -49,6 +52,7 @@ export class SessionStreams implements ClientStream {
     this.standing.response?.end();
     for (const { response } of this.ofRequests?.values() ?? []) response?.end();
     this.ofRequests = undefined;
+    this.replay.close();
   }
 
   /** The client opens the standing stream. What came while nobody listened comes first. A newer one replaces it. */
@@ -76,7 +80,10 @@ export class SessionStreams implements ClientStream {
     }
     if (last.stream === STANDING) this.delivered = this.standing.sequence;
     // The answer was among what it missed: nothing comes after it.
-    if (stream === undefined) response.end();
+    if (stream === undefined) {
+      response.end();
+      this.replay.finish(last.stream);
+    }
     return true;
   }
 
@@ -96,9 +103,13 @@ export class SessionStreams implements ClientStream {
     if (stream !== undefined) this.emit(number, stream, message);
   }
 
+  /** Where the client is away, what it has not had waits for it. */
   finish(number: number): void {
-    this.ofRequests?.get(number)?.response?.end();
+    const response = this.ofRequests?.get(number)?.response;
     this.ofRequests?.delete(number);
+    if (response === undefined || response.destroyed) return;
+    response.end();
+    this.replay.finish(number);
   }
 
   /** Lets go of the connection; the client comes back after the time. Only clients that know this are asked to. */

@@ -1,0 +1,154 @@
+import type { Chunks } from '../../protocol/jsonrpc.ts';
+
+/** One event that was sent, or should have been. */
+export interface KeptEvent {
+  stream: number;
+  sequence: number;
+  message: Chunks;
+}
+
+/** In front of each event: stream and sequence as doubles, then the length. */
+const HEADER_BYTES = 20;
+const SEQUENCE_AT = 8;
+const LENGTH_AT = 16;
+/** Stands in place of the stream of an event that is dropped. */
+const DROPPED = -1;
+const FIRST_BYTES = 512;
+const FULL_BYTES = 8 * 1024;
+/** Events up to this size are copied; of larger ones the chunks are kept, unless they are crumbs. */
+const COPIED_BYTES = 64 * 1024;
+const CRUMB_BYTES = 4 * 1024;
+/** What a block costs beside its bytes: three objects, and its place in the budget. */
+const BLOCK_COST = 256;
+
+/** What is dropped of a session. */
+export interface Dropped {
+  events: number;
+  bytes: number;
+}
+
+/** A piece of the log of one session: events one behind the other in a single buffer, or one large event by itself. */
+export class ReplayBlock {
+  readonly owner: { evict(block: ReplayBlock): void };
+  private log = Buffer.allocUnsafeSlow(0);
+  private start = 0;
+  private end = 0;
+  private droppedBytes = 0;
+  /** The message of the only event, where that is not in the log. */
+  private large: Chunks | undefined;
+  /** How many events are in it. */
+  events = 0;
+
+  constructor(owner: ReplayBlock['owner']) {
+    this.owner = owner;
+  }
+
+  /** The memory that it takes. */
+  get heldBytes(): number {
+    let bytes = BLOCK_COST + this.log.length;
+    for (const chunk of this.large ?? []) bytes += chunk.buffer.byteLength;
+    return bytes;
+  }
+
+  takes(size: number): boolean {
+    return this.large === undefined && this.end + HEADER_BYTES + size <= FULL_BYTES;
+  }
+
+  append({ stream, sequence, message }: KeptEvent, size: number): void {
+    const isLarge = size > COPIED_BYTES && size >= message.length * CRUMB_BYTES;
+    if (isLarge) this.large = message.map(byItself);
+    this.reserve(isLarge ? HEADER_BYTES : HEADER_BYTES + size);
+    this.log.writeDoubleLE(stream, this.end);
+    this.log.writeDoubleLE(sequence, this.end + SEQUENCE_AT);
+    this.log.writeUInt32LE(size, this.end + LENGTH_AT);
+    this.end += HEADER_BYTES;
+    this.events++;
+    if (isLarge) return;
+    for (const chunk of message) this.end += chunk.copy(this.log, this.end);
+  }
+
+  /** Adds what one stream has had after this place. */
+  collect(stream: number, sequence: number, found: KeptEvent[]): void {
+    for (let at = this.start; at < this.end; at = this.next(at)) {
+      if (this.log.readDoubleLE(at) !== stream) continue;
+      const own = this.log.readDoubleLE(at + SEQUENCE_AT);
+      if (own <= sequence) continue;
+      found.push({
+        stream,
+        sequence: own,
+        message: this.large ?? [this.log.subarray(at + HEADER_BYTES, this.next(at))],
+      });
+    }
+  }
+
+  dropOldest(): Dropped {
+    while (this.start < this.end) {
+      const at = this.start;
+      this.start = this.next(at);
+      if (this.log.readDoubleLE(at) === DROPPED) {
+        this.droppedBytes -= this.start - at;
+        continue;
+      }
+      this.events--;
+      return { events: 1, bytes: this.log.readUInt32LE(at + LENGTH_AT) };
+    }
+    return { events: 0, bytes: 0 };
+  }
+
+  drop(streams: ReadonlySet<number>): Dropped {
+    const dropped = { events: 0, bytes: 0 };
+    for (let at = this.start; at < this.end; at = this.next(at)) {
+      if (!streams.has(this.log.readDoubleLE(at))) continue;
+      this.log.writeDoubleLE(DROPPED, at);
+      this.droppedBytes += this.next(at) - at;
+      dropped.events++;
+      dropped.bytes += this.log.readUInt32LE(at + LENGTH_AT);
+    }
+    this.events -= dropped.events;
+    if (this.events > 0 && this.droppedBytes > (this.end - this.start) / 2) this.compact();
+    return dropped;
+  }
+
+  dropAll(): Dropped {
+    const dropped = { events: 0, bytes: 0 };
+    for (let one = this.dropOldest(); one.events > 0; one = this.dropOldest()) {
+      dropped.events++;
+      dropped.bytes += one.bytes;
+    }
+    return dropped;
+  }
+
+  private next(at: number): number {
+    return at + HEADER_BYTES + (this.large === undefined ? this.log.readUInt32LE(at + LENGTH_AT) : 0);
+  }
+
+  /** A block grows up to its full size by doubling; one event that is larger has a block of just its size. */
+  private reserve(bytes: number): void {
+    const needed = this.end + bytes;
+    if (needed <= this.log.length) return;
+    const doubled = Math.max(FIRST_BYTES, Math.min(2 * this.log.length, FULL_BYTES));
+    const grown = Buffer.allocUnsafeSlow(this.large === undefined ? Math.max(needed, doubled) : needed);
+    this.log.copy(grown, 0, 0, this.end);
+    this.log = grown;
+  }
+
+  private compact(): void {
+    const kept = Buffer.allocUnsafeSlow(this.end - this.start - this.droppedBytes);
+    let length = 0;
+    for (let at = this.start; at < this.end; at = this.next(at)) {
+      if (this.log.readDoubleLE(at) !== DROPPED) length += this.log.copy(kept, length, at, this.next(at));
+    }
+    this.log = kept;
+    this.start = 0;
+    this.end = length;
+    this.droppedBytes = 0;
+  }
+}
+
+/** A few bytes of a large read would keep all of it in memory for as long as they are kept. */
+function byItself(chunk: Buffer): Buffer {
+  if (chunk.buffer.byteLength <= 2 * chunk.length) return chunk;
+  const copy = Buffer.allocUnsafeSlow(chunk.length);
+  chunk.copy(copy);
+  return copy;
+}
