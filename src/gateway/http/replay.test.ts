@@ -120,6 +120,7 @@ describe('what all sessions keep together', () => {
     expect(most).toBeLessThanOrEqual(MEGABYTE);
     const counts = sessions.map((replay) => replay.after(1, 0).length);
     const firstKept = counts.findIndex((count) => count > 0);
+    expect(firstKept).toBeGreaterThan(0);
     // 100 events of 120 bytes each: at least three quarters of the budget are of use.
     expect(firstKept).toBeLessThan(300 - (0.75 * MEGABYTE) / 12_000);
     expect(counts.slice(0, firstKept).every((count) => count === 0)).toBe(true);
