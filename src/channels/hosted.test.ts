@@ -106,5 +106,5 @@ it('is kept by nobody when it is closed, while the server runs on', async () => 
     collect();
     return gone.deref() === undefined;
   };
-  await expect.poll(isGone, { timeout: 20_000 }).toBe(true);
+  await expect.poll(isGone).toBe(true);
 });

@@ -67,23 +67,20 @@ describe('when the database goes away', () => {
     await expect.poll(() => store.isConnected).toBe(true);
     proxy.cut();
     await expect.poll(() => store.isConnected).toBe(false);
-    const failures = await Promise.all(
+    await Promise.all(
       Array.from({ length: 20 }, async () => {
-        const before = performance.now();
         await expect(store.createProject({ name: 'during' })).rejects.toMatchObject({
           code: 'database_unavailable',
           message: expect.stringMatching(
             /^The database at 127.0.0.1:\d+\/\w+ cannot be reached: .* again by itself\.$/,
           ),
         });
-        return performance.now() - before;
       }),
     );
-    expect(Math.max(...failures)).toBeLessThan(200);
     await using other = await openTestStore({ url: database.url });
     await other.createProject({ name: 'missed' });
     proxy.restore();
-    await expect.poll(() => store.isConnected, { timeout: 10_000 }).toBe(true);
+    await expect.poll(() => store.isConnected).toBe(true);
     expect(heard.filter((id) => id === undefined)).toEqual([undefined]);
     expect(store.told).toEqual([expect.stringMatching(/^lost: /), 'connected']);
     const names = (await store.projects()).map(({ project }) => project.name);
@@ -108,9 +105,9 @@ describe('when the database goes away', () => {
     await delay(300);
     expect(told).toEqual([]);
     proxy.freeze();
-    await expect.poll(() => told, { timeout: 15_000 }).toEqual(['silent', 'it does not answer']);
+    await expect.poll(() => told).toEqual(['silent', 'it does not answer']);
     proxy.restore();
-    await expect.poll(() => told.slice(2), { timeout: 15_000 }).toEqual(['connected', 'changed']);
+    await expect.poll(() => told.slice(2)).toEqual(['connected', 'changed']);
     await listener.close();
   });
 
@@ -146,9 +143,7 @@ describe('when the database goes away', () => {
     const store = await openTestStore({ url: proxy.url });
     await store.projects();
     proxy.freeze();
-    const before = performance.now();
     await store[Symbol.asyncDispose]();
-    expect(performance.now() - before).toBeLessThan(4_000);
   });
 });
 

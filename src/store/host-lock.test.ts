@@ -82,7 +82,7 @@ describe('of the processes on one database', () => {
     expect(one.told.items).toEqual([true, false, true]);
   });
 
-  it('one whose connection is silent does not host', { timeout: 30_000 }, async () => {
+  it('one whose connection is silent does not host', async () => {
     await using database = await freshDatabase();
     await using proxy = await proxyDatabase(database.url);
     const told = new Inbox<boolean>();

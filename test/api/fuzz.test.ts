@@ -7,19 +7,15 @@ import { type AnyRequest, anyRequest } from './requests.ts';
 import { innards, openScene } from './scene.ts';
 import { type Exchange, runSchemathesis } from './schemathesis.ts';
 
-const patienceMs = 5_000;
-
-/** Whatever was asked, it is answered in time, and with nothing that is not for clients. */
-function checkAnswer({ status, text, durationMs, ...request }: Exchange): void {
-  const { method, path } = request;
-  const what = `${method} ${path}: ${status} after ${durationMs} ms, ${text.slice(0, 1_000)}`;
+/** Whatever was asked, it is answered with nothing that is not for clients. */
+function checkAnswer({ method, path, status, text }: Exchange): void {
+  const what = `${method} ${path}: ${status}, ${text.slice(0, 1_000)}`;
   expect(status, what).toBeLessThan(500);
-  expect(durationMs, what).toBeLessThan(patienceMs);
   expect(innards.exec(text)?.[0], what).toBe(undefined);
 }
 
 describe('the API of the real program', () => {
-  it('answers schemathesis as its document says', { timeout: 180_000 }, async (test) => {
+  it('answers schemathesis as its document says', async (test) => {
     const { command } = requirePart('schemathesis', test);
     await using scene = await openScene();
     const { code, said, exchanges } = await runSchemathesis(
@@ -36,7 +32,7 @@ describe('the API of the real program', () => {
     await scene.checkHealth();
   });
 
-  it('answers whatever is sent, and goes on', { timeout: 120_000 }, async () => {
+  it('answers whatever is sent, and goes on', async () => {
     await using scene = await openScene();
     const statuses = new Set<number>();
     await fc.assert(
@@ -57,11 +53,10 @@ describe('the API of the real program', () => {
 });
 
 async function send(url: string, { method, path, headers, body }: AnyRequest): Promise<Exchange> {
-  const startedAt = performance.now();
   const response = await openExchange(`${url}${path}`, { method, headers, body });
   const text = (await buffer(response)).toString();
   if (text !== '') expect(JSON.parse(text)).toBeTypeOf('object');
-  return { method, path, status: response.statusCode!, text, durationMs: performance.now() - startedAt };
+  return { method, path, status: response.statusCode!, text };
 }
 
 /** Which operation it was, with * for every name. */

@@ -280,7 +280,7 @@ describe('the document of the API, held against its answers', () => {
     await session.end();
     const calls = async (query: string) =>
       (await gets(200, 'listCalls', { query: `?server=box&tool=echo${query}` })).body;
-    await expect.poll(async () => (await calls('')).calls, { timeout: 10_000 }).toHaveLength(2);
+    await expect.poll(async () => (await calls('')).calls).toHaveLength(2);
     const { next_cursor: cursor, ...page } = await calls('&limit=1');
     expect(page.calls).toMatchObject([{ server: 'box', tool: 'echo', status: 'ok', replica: 1 }]);
     expect(JSON.stringify(page.calls)).toContain('second');

@@ -55,7 +55,7 @@ it('a hosted server is run, called, looked at, restarted, stopped and removed', 
     expect(JSON.parse(line)).toEqual({ at: expect.any(String), line: expect.any(String) });
 
   expect(await cli(['stop', 'mine'])).toMatchObject({ code: 0 });
-  await expect.poll(async () => (await cli(['hosted'])).stdout, { timeout: 20_000 }).toContain('stopped');
+  await expect.poll(async () => (await cli(['hosted'])).stdout).toContain('stopped');
   expect(await cli(['start', 'mine'])).toMatchObject({ code: 0 });
   expect((await cli(['call', 'echo', 'text=again'])).stdout).toBe('again\n');
   const removed = await cli(['rm', 'mine', '--volumes', '--yes']);

@@ -93,9 +93,7 @@ describe('a held call', () => {
     );
     const guest = new StatelessClient(own.url, { capabilities });
     askedBy(await guest.call('ask', { key: 'stop' }));
-    const startedAt = performance.now();
     await own.stop();
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
     expect(own.process.exitCode).toBe(0);
     await sees('stopped', 'cancelled', 'stop');
   });

@@ -3,7 +3,6 @@ import { startSwitchboard } from '../helpers/switchboard.ts';
 import { type ModernBehaviour, ModernPeer, tool } from './modern-peer.ts';
 import { RawModern } from './raw-modern.ts';
 
-const patience = 15_000;
 const wanted = 'resourceSubscriptions';
 
 const notes: ModernBehaviour = {
@@ -14,67 +13,59 @@ const notes: ModernBehaviour = {
   },
 };
 
-it(
-  'a subscription at a server that a newer one has replaced is closed, though it is acknowledged later',
-  async () => {
-    const later = Promise.withResolvers<void>();
-    const asked = Promise.withResolvers<void>();
-    const isFirst = (filter: Record<string, unknown>) => (filter[wanted] as unknown[]).length === 1;
-    await using peer = await ModernPeer.start({
-      slow: {
-        ...notes,
-        async listening(filter) {
-          if (!isFirst(filter)) return;
-          asked.resolve();
-          await later.promise;
-        },
+it('a subscription at a server that a newer one has replaced is closed, though it is acknowledged later', async () => {
+  const later = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const isFirst = (filter: Record<string, unknown>) => (filter[wanted] as unknown[]).length === 1;
+  await using peer = await ModernPeer.start({
+    slow: {
+      ...notes,
+      async listening(filter) {
+        if (!isFirst(filter)) return;
+        asked.resolve();
+        await later.promise;
       },
-    });
-    await using switchboard = await startSwitchboard(
-      { mcpServers: peer.configuration() },
-      { database: 'none' },
-    );
-    const client = new RawModern(switchboard.url);
-    await client.request('resources/list');
-    const first = client.listen({ [wanted]: ['note:a'] });
-    await asked.promise;
-    const second = await client.listen({ [wanted]: ['note:b'] });
-    later.resolve();
-    await first;
-    await peer.unlistens.first(({ filter }) => isFirst(filter));
-    expect(peer.listens.items.filter(({ isOpen }) => isOpen)).toHaveLength(1);
-    await second.stream.cut();
-    await (await first).stream.cut();
-  },
-  patience,
-);
+    },
+  });
+  await using switchboard = await startSwitchboard(
+    { mcpServers: peer.configuration() },
+    { database: 'none' },
+  );
+  const client = new RawModern(switchboard.url);
+  await client.request('resources/list');
+  const first = client.listen({ [wanted]: ['note:a'] });
+  await asked.promise;
+  const second = await client.listen({ [wanted]: ['note:b'] });
+  later.resolve();
+  await first;
+  await peer.unlistens.first(({ filter }) => isFirst(filter));
+  expect(peer.listens.items.filter(({ isOpen }) => isOpen)).toHaveLength(1);
+  await second.stream.cut();
+  await (await first).stream.cut();
+});
 
-it(
-  'a change of a list before its server has acknowledged that it tells of changes is not lost',
-  async () => {
-    const listed = Promise.withResolvers<void>();
-    let tools = [tool('first')];
-    await using peer = await ModernPeer.start({
-      slow: {
-        capabilities: { tools: { listChanged: true } },
-        lists: {
-          'tools/list': () => {
-            setImmediate(listed.resolve);
-            return { tools };
-          },
-        },
-        async listening() {
-          await listed.promise;
-          tools = [tool('first'), tool('second')];
+it('a change of a list before its server has acknowledged that it tells of changes is not lost', async () => {
+  const listed = Promise.withResolvers<void>();
+  let tools = [tool('first')];
+  await using peer = await ModernPeer.start({
+    slow: {
+      capabilities: { tools: { listChanged: true } },
+      lists: {
+        'tools/list': () => {
+          setImmediate(listed.resolve);
+          return { tools };
         },
       },
-    });
-    await using switchboard = await startSwitchboard(
-      { mcpServers: peer.configuration() },
-      { database: 'none' },
-    );
-    const client = new RawModern(switchboard.url);
-    while ((await client.toolNames()).length < 2);
-  },
-  patience,
-);
+      async listening() {
+        await listed.promise;
+        tools = [tool('first'), tool('second')];
+      },
+    },
+  });
+  await using switchboard = await startSwitchboard(
+    { mcpServers: peer.configuration() },
+    { database: 'none' },
+  );
+  const client = new RawModern(switchboard.url);
+  while ((await client.toolNames()).length < 2);
+});

@@ -13,6 +13,7 @@ import { type Account, findAccount } from '../../src/store/embedded/account.ts';
 import { type Binaries, findBinaries } from '../../src/store/embedded/binaries.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { findPart } from '../helpers/parts.ts';
+import { patienceMs } from '../helpers/patience.ts';
 
 /** The PostgreSQL server that all tests of a run share. */
 export interface SharedPostgres {
@@ -34,7 +35,6 @@ declare module 'vitest' {
 
 const user = 'tester';
 const template = 'switchboard_template';
-const patienceMs = 30_000;
 
 /** Starts the server before the first test, and ends it after the last one. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {

@@ -18,6 +18,7 @@ import { isRunning, removeEngine } from './engine-remains.ts';
 import { settingsPath, socketPathIn, writeSettings } from './engine-settings.ts';
 import { onlyOnce } from './only-once.ts';
 import { requirePart } from './parts.ts';
+import { patienceMs } from './patience.ts';
 
 export { dockerBytes, dockerEvents, dockerRequest } from './docker-request.ts';
 
@@ -27,8 +28,6 @@ export interface Engine {
 }
 
 type Test = Parameters<typeof requirePart>[1];
-
-const patienceMs = 30_000;
 
 /** The engine that all tests of a run share; the first one that asks starts it. Without what it needs, the test is skipped. */
 export async function sharedEngine(test: Test): Promise<Engine> {

@@ -1,12 +1,12 @@
 /** Ends an engine of the tests with all that it runs, and removes what it made: program, for the folder that it is given. */
+
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EngineSettings, readSettings, retireSettings } from './engine-settings.ts';
-
-const patienceMs = 20_000;
+import { patienceMs } from './patience.ts';
 
 if (import.meta.main) await removeEngines(process.argv[2]!);
 

@@ -138,7 +138,7 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     await using second = await start(made, spec);
     await second.log.first((line) => line === 'written');
     await expect
-      .poll(async () => (await second.instance.usage()).diskBytes, { timeout: 30_000 })
+      .poll(async () => (await second.instance.usage()).diskBytes)
       .toBeGreaterThanOrEqual(4 * MEGABYTE);
     await using without = await start(made, made.spec('hosted-probe'));
     expect((await without.instance.usage()).diskBytes).toBe(0);

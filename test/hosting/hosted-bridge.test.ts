@@ -3,7 +3,7 @@ import { serverOnce } from '../helpers/api.ts';
 import { connectHttp, textOf } from '../helpers/clients.ts';
 import { HostingSite, isReady, sharedHostingSite, sharedProcessSite } from './hosting-site.ts';
 
-describe('the bridge to a server in a sandbox', { timeout: 120_000 }, () => {
+describe('the bridge to a server in a sandbox', () => {
   const open = sharedHostingSite();
 
   it('[H4, H7] carries calls one at a time, whoever they come from, and all that is said in between', async ({

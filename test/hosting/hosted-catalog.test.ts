@@ -3,7 +3,7 @@ import type { CallList } from '../../src/api/views.ts';
 import { connectHttp, textOf, toolNamesOnce } from '../helpers/clients.ts';
 import { sharedHostingSite, sharedProcessSite } from './hosting-site.ts';
 
-describe('a server in a sandbox, in the catalog of its project', { timeout: 120_000 }, () => {
+describe('a server in a sandbox, in the catalog of its project', () => {
   const open = sharedHostingSite();
 
   it('[H1, H4] comes and goes for clients of the gateway, who use the same bridge as the API', async ({

@@ -3,7 +3,7 @@ import type { HostedView } from '../../src/api/hosted-views.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { isReady, sharedHostingSite, sharedProcessSite } from './hosting-site.ts';
 
-describe('the status of a server in a sandbox', { timeout: 120_000 }, () => {
+describe('the status of a server in a sandbox', () => {
   const open = sharedHostingSite();
 
   it('[H13] tells its state, uptime, restarts, last crash, CPU and memory', async ({ skip }) => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { HostedView } from '../../src/api/hosted-views.ts';
 import { type HostingSite, sharedHostingSite } from './hosting-site.ts';
 
-describe.concurrent('a server in its sandbox', { timeout: 120_000 }, () => {
+describe.concurrent('a server in its sandbox', () => {
   const open = sharedHostingSite();
 
   it('[H18] sees nothing of its host, of its neighbours, or of a network', async ({ skip }) => {

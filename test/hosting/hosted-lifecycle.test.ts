@@ -8,7 +8,7 @@ import { sharedEngine } from '../helpers/docker.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { HostingSite, isReady, sharedHostingSite, sharedProcessSite } from './hosting-site.ts';
 
-describe.concurrent('when Switchboard starts', { timeout: 120_000 }, () => {
+describe.concurrent('when Switchboard starts', () => {
   it('[H8] all registered servers start at the same time', async () => {
     await using site = await HostingSite.start();
     const { witness } = site.site;
@@ -57,7 +57,7 @@ describe.concurrent('when Switchboard starts', { timeout: 120_000 }, () => {
   });
 });
 
-describe.concurrent('a server that ends by itself', { timeout: 120_000 }, () => {
+describe.concurrent('a server that ends by itself', () => {
   const open = sharedHostingSite();
   const openLocal = sharedProcessSite();
 
@@ -89,12 +89,10 @@ describe.concurrent('a server that ends by itself', { timeout: 120_000 }, () => 
     expect(after.provider_workspace_id).not.toBe(before.provider_workspace_id);
     expect(await site.containers(id)).toEqual([after.provider_workspace_id]);
     expect(after).toMatchObject({ last_crash: { exit_code: 70, signal: null }, health: 'ok', error: null });
-    const { StartedAt } = (await site.inspect(after)).State;
-    expect(Date.parse(StartedAt) - Date.parse(after.last_crash!.at)).toBeLessThan(5_000);
 
     const log = await site.log(id);
     expect(log).toContain('FATAL: out of luck');
-    expect(log).toMatch(/exited with code 70. It is started again/);
+    expect(log).toMatch(/exited with code 70. It is started again at once/);
     expect(await site.site.warning(/"crashes" exited with code 70/)).toContain('FATAL: out of luck');
     // The bridge is there again too.
     expect(await site.tool(id, 'notes')).toBe('began\nbegan\n');
@@ -176,7 +174,7 @@ describe.concurrent('a server that ends by itself', { timeout: 120_000 }, () => 
   );
 });
 
-describe.concurrent('a server that is restarted by hand', { timeout: 120_000 }, () => {
+describe.concurrent('a server that is restarted by hand', () => {
   const open = sharedHostingSite();
   const openLocal = sharedProcessSite();
 
@@ -225,7 +223,7 @@ describe.concurrent('a server that is restarted by hand', { timeout: 120_000 }, 
   });
 });
 
-describe.concurrent('when Switchboard is told to stop', { timeout: 120_000 }, () => {
+describe.concurrent('when Switchboard is told to stop', () => {
   it('[H11] all containers get SIGTERM, and nothing is left', async ({ skip }) => {
     await using site = await HostingSite.start({ engine: await sharedEngine({ skip }) });
     const image = await site.image('noting');

@@ -8,7 +8,7 @@ import { HostingSite, sharedHostingSite } from './hosting-site.ts';
 /** What gVisor says of itself, wherever it runs. */
 const gvisorsKernel = 'Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n';
 
-describe.concurrent('a server that is registered', { timeout: 120_000 }, () => {
+describe.concurrent('a server that is registered', () => {
   const open = sharedHostingSite();
 
   it('[H1, H16, H18] runs in a container of its image, isolated by gVisor, behind a bridge', async ({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sharedHostingSite } from './hosting-site.ts';
 
-describe.concurrent('the volume of a server', { timeout: 120_000 }, () => {
+describe.concurrent('the volume of a server', () => {
   const open = sharedHostingSite();
 
   it('[H19, H20] keeps what was written over a restart, a crash and a stop', async ({ skip }) => {

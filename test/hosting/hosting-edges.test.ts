@@ -9,7 +9,7 @@ import { fixtureServer } from '../helpers/servers.ts';
 import { Site } from '../projects/site.ts';
 import { isReady, sharedProcessSite } from './hosting-site.ts';
 
-describe.concurrent('hosted servers', { timeout: 120_000 }, () => {
+describe.concurrent('hosted servers', () => {
   const shared = sharedProcessSite();
 
   it('are started by a Switchboard that starts with all of its servers or not at all', async () => {
@@ -80,7 +80,7 @@ describe.concurrent('hosted servers', { timeout: 120_000 }, () => {
   });
 });
 
-describe.concurrent('a stop', { timeout: 120_000 }, () => {
+describe.concurrent('a stop', () => {
   it('is one for all servers, also with a call under way and a database that is away', async () => {
     await using database = await freshDatabase();
     await using proxy = await proxyDatabase(database.url);
@@ -108,7 +108,7 @@ describe.concurrent('a stop', { timeout: 120_000 }, () => {
   });
 });
 
-describe.concurrent('of two Switchboards on one database', { timeout: 120_000 }, () => {
+describe.concurrent('of two Switchboards on one database', () => {
   it('one hosts; the other takes over when that loses the database, which then leaves it all to the other', async ({
     expect,
   }) => {
@@ -137,11 +137,11 @@ describe.concurrent('of two Switchboards on one database', { timeout: 120_000 },
 
     proxy.cut();
     await first.witness.severalOf('box', 'start', 2);
-    await expect.poll(() => pid(second), { timeout: 60_000 }).toBeTypeOf('number');
+    await expect.poll(() => pid(second)).toBeTypeOf('number');
     const after = await pid(second);
     proxy.restore();
     await first.witness.sees('box', 'end');
-    await expect.poll(() => pid(first), { timeout: 60_000 }).toContain('another Switchboard');
+    await expect.poll(() => pid(first)).toContain('another Switchboard');
     expect(groupRuns(before as number)).toBe(false);
     expect(await pid(second)).toBe(after);
     const rows = await second.query('SELECT status, provider_workspace_id FROM kb.agent_workspaces');

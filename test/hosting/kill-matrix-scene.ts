@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { HostedView } from '../../src/api/hosted-views.ts';
 import { serverOnce } from '../helpers/api.ts';
 import { dockerRequest, type Engine } from '../helpers/docker.ts';
+import { patienceMs } from '../helpers/patience.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { HostingSite } from './hosting-site.ts';
 
@@ -32,7 +33,6 @@ export interface State {
 }
 
 /** Nobody waits longer for an answer, whatever happens: who does, hangs. */
-const patienceMs = 40_000;
 const image = 'keeping';
 
 /** A Switchboard that hosts a server for each cell. */

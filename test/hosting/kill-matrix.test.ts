@@ -22,7 +22,7 @@ const unavailable = { 'docker-rest': overRest, 'docker-mcp': overMcp, 'gvisor-re
 const unavailableInLine = { 'docker-rest': overMcp, 'docker-mcp': overRest, 'gvisor-rest': overMcp };
 const brokenOff = { 'docker-rest': 'broken off', 'docker-mcp': 'broken off', 'gvisor-rest': 'broken off' };
 
-describe.concurrent('[H9, H20] a server that is there again', { timeout: 180_000 }, () => {
+describe.concurrent('[H9, H20] a server that is there again', () => {
   it('after its container was killed', async ({ skip }) => {
     await using scene = await Scene.open(await sharedEngine({ skip }), cells);
     const { outcomes, inLine } = await scene.setToWork();

@@ -27,7 +27,7 @@ describe('the packed tarball, installed into an empty folder', () => {
       cwd: folder,
       env,
     });
-  }, 180_000);
+  });
 
   afterAll(async () => {
     await rm(folder, { recursive: true, force: true });
@@ -99,7 +99,7 @@ describe('the packed tarball, installed into an empty folder', () => {
       env: { ...env, SWITCHBOARD_HOME: join(folder, 'home') },
     });
     expect(stdout).toBe('echo get-sum\n');
-  }, 180_000);
+  });
 
   it('serves a call to a configured server over HTTP', async () => {
     const config = join(folder, 'mcp.json');

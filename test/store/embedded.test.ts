@@ -126,7 +126,7 @@ describe('a PostgreSQL of our own', () => {
     await using store = await openTestStore();
     const pid = postgresIn(store.home)!;
     process.kill(pid, 'SIGKILL');
-    await expect.poll(() => store.told, { timeout: 20_000 }).toContain('connected');
+    await expect.poll(() => store.told).toContain('connected');
     expect(store.told).toContainEqual(expect.stringMatching(/^warned: .*started again/));
     expect(store.told).toContainEqual(expect.stringMatching(/^lost: /));
     expect(postgresIn(store.home)).not.toBe(pid);
@@ -140,7 +140,7 @@ describe('a PostgreSQL of our own', () => {
     await store.createProject({ name: 'acknowledged' });
     const pid = postgresIn(home.path)!;
     killing.abort();
-    await expect.poll(() => isAlive(pid), { timeout: 5_000 }).toBe(false);
+    await expect.poll(() => isAlive(pid)).toBe(false);
     await store.close();
     await using after = await openTestStore({ home: home.path });
     expect(await namesIn(after)).toEqual(['default', 'acknowledged']);
