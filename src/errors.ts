@@ -84,7 +84,13 @@ export const errorTable = {
     false,
     'What was sent to the API is wrong; `problems` in the details names each field.',
   ),
-  conflict: row(409, -32600, 'client', false, 'Something of that name is there already.'),
+  conflict: row(
+    409,
+    -32600,
+    'client',
+    false,
+    'What is there stands in the way: most often something of that name. The message says what to do.',
+  ),
   read_only: row(
     409,
     -32600,
@@ -105,6 +111,13 @@ export const errorTable = {
     'client',
     false,
     'The project has no secret of the name that is needed; the message says which, and how to set it.',
+  ),
+  key_file_failed: row(
+    500,
+    -32603,
+    'switchboard',
+    true,
+    'The key file of secrets cannot be written, and what was sealed stays as it was; the message says why.',
   ),
   no_database: row(503, -32603, 'client', false, 'Switchboard runs without a database, and this needs one.'),
   database_unavailable: row(

@@ -14,6 +14,7 @@ interface Rule {
 const rules: Rule[] = [
   only('errors', [], 'everybody uses it, so it knows nobody'),
   only('identity', [], 'a name and a version'),
+  only('private-files', [], 'whoever has something to keep to itself uses it'),
   only('config', ['errors'], 'a configuration is data; what is done with it is for others'),
   only('protocol', ['errors'], 'what messages are does not depend on who sends them'),
   only('catalog', ['errors'], 'a snapshot is data, made from what it is given'),
@@ -37,7 +38,7 @@ const rules: Rule[] = [
     ['channels', 'protocol', 'errors', 'config'],
     'it runs servers, and does not know who speaks with them, nor where they are written down',
   ),
-  only('store', ['errors'], 'what is kept does not know who keeps it, nor what it is for'),
+  only('store', ['errors', 'private-files'], 'what is kept does not know who keeps it, nor what it is for'),
   only(
     'api',
     ['errors', 'config', 'protocol'],

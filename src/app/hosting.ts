@@ -215,6 +215,11 @@ export class Hosting implements Hosts {
     await this.needSupervisor(id);
   }
 
+  /** Why its volumes could not be removed now. Fails where another process runs it. */
+  async volumesUnavailable(id: string): Promise<string | undefined> {
+    return (await this.needSupervisor(id)).volumesUnavailable(id);
+  }
+
   /** Of one that is no longer written down. */
   async removeVolumes(id: string): Promise<string[]> {
     return (await this.needSupervisor(id)).removeVolumes(id);

@@ -3,19 +3,36 @@ const SHORTEST = 4;
 /** And what is not the value as it is, but a part or an encoding of it, is to be longer than that. */
 const SHORTEST_DERIVED = 8;
 
-/** How a value may be written in a text: as it is, in JSON, in URLs, and in base64, as in a Basic header. */
+/** How a value may be written in a text: as it is, in JSON, in URLs, in base64, as in a Basic header, and in hex. */
 export function spellingsOf(value: string): string[] {
   if (value.length < SHORTEST) return [];
   const wellFormed = value.toWellFormed();
-  const spellings = [
-    value,
-    JSON.stringify(value).slice(1, -1),
-    encodeURI(wellFormed),
-    encodeURIComponent(wellFormed),
-  ];
+  const escaped = [encodeURI(wellFormed), encodeURIComponent(wellFormed)];
+  const spellings = [value, ...inJson(value), ...escaped, ...escaped.map(inSmallEscapes), ...inHex(value)];
   if (value.length < SHORTEST_DERIVED) return spellings;
-  const derived = [...value.split(/\r?\n/), ...inUrls(value), ...inBase64(value)];
+  const urls = inUrls(value);
+  const derived = [...value.split(/\r?\n/), ...urls, ...urls.map(inSmallEscapes), ...inBase64(value)];
   return [...spellings, ...derived.filter((text) => text.length >= SHORTEST_DERIVED)];
+}
+
+/** Some writers escape slashes, and some everything beyond ASCII. */
+function inJson(value: string): string[] {
+  const usual = JSON.stringify(value).slice(1, -1);
+  const ascii = usual.replace(
+    /[^ -~]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  return [usual, ascii].flatMap((text) => [text, text.replaceAll('/', '\\/')]);
+}
+
+function inHex(value: string): string[] {
+  const hex = Buffer.from(value).toString('hex');
+  return [hex, hex.toUpperCase()];
+}
+
+/** `%2f` is as good as `%2F`. */
+function inSmallEscapes(text: string): string {
+  return text.replace(/%[\dA-F]{2}/g, (code) => code.toLowerCase());
 }
 
 /** A URL escapes other characters than `encodeURI` does, and others in each of its parts. */

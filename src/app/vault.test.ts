@@ -34,6 +34,17 @@ describe('a vault', () => {
     expect(vault.redact(`/${encodeURI('a"b\\c d/e')}`)).toBe('/***');
   });
 
+  it.each(['hunter2-hunter2', 'a/b+c=d e/ü"\\', 'abcd'])('masks %j in all usual encodings', (value) => {
+    const vault = vaultOf({ TOKEN: value });
+    const hex = Buffer.from(value).toString('hex');
+    const ascii = JSON.stringify(value).replace('ü', '\\u00fc');
+    const url = encodeURIComponent(value);
+    const small = url.replace(/%../g, (code) => code.toLowerCase());
+    for (const text of [hex, hex.toUpperCase(), ascii, ascii.replaceAll('/', '\\/'), url, small]) {
+      expect(vault.redact(`<${text}>`)).toMatch(/^<"?\*\*\*"?>$/);
+    }
+  });
+
   it('masks the longer one of two that begin alike, and each line of several', () => {
     const vault = vaultOf({ SHORT: 'abcdef', LONG: 'abcdefghij', KEY: 'first line\nsecond line\n}' });
     expect(vault.redact('abcdefghij abcdef')).toBe('*** ***');

@@ -1,4 +1,4 @@
-import { SwitchboardError } from '../errors.ts';
+import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { Drivers } from './choose.ts';
 import type { Attachment, Condition, HostedServer } from './condition.ts';
 import { type Driver, type Provider, providers, type Usage } from './driver.ts';
@@ -107,6 +107,17 @@ export class Supervisor {
   /** The heartbeat's word. */
   responds(id: string, isResponsive: boolean): void {
     this.hosted.get(id)?.responds(isResponsive);
+  }
+
+  /** Why its volumes could not be removed now. */
+  async volumesUnavailable(id: string): Promise<string | undefined> {
+    const { lastDriver, wanted } = this.get(id);
+    try {
+      const driver = lastDriver ?? (await this.drivers.choose(wanted.provider));
+      return await driver.unavailable();
+    } catch (error) {
+      return asSwitchboardError(error).message;
+    }
   }
 
   /**

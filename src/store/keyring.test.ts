@@ -125,6 +125,8 @@ describe('a key file', () => {
   it('that cannot be made is an error that says what else to do', () => {
     const keyring = openKeyring(join(path(), 'file', 'below'), undefined, silent);
     writeFileSync(path(), 'a file where a folder should be');
-    expect(() => keyring.current()).toThrow(/key file of secrets cannot be used: .*SWITCHBOARD_SECRET_KEY/);
+    expect(() => keyring.current()).toThrow(
+      /key file of secrets, .*cannot be written: .*SWITCHBOARD_SECRET_KEY/,
+    );
   });
 });

@@ -1,7 +1,8 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { SwitchboardError } from '../errors.ts';
+import { createPrivateFile, replacePrivateFile } from '../private-files.ts';
 import { codeOf } from './failure.ts';
 import { KEY_BYTES, type Key, keyOf, parseKey } from './keys.ts';
 
@@ -169,40 +170,27 @@ class KeyFile implements Keyring {
     this.warn(`Others than you can read the key of all secrets: run chmod 600 ${this.path}`);
   }
 
-  /** A link and not a rename: of two processes that do this at once, the second one takes the key of the first. */
+  /** Of two processes that do this at once, the second one takes the key of the first. */
   private create(keys: Key[]): void {
-    const draft = this.write(keys);
-    try {
-      linkSync(draft, this.path);
-    } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw this.failure(error as Error);
-    } finally {
-      rmSync(draft, { force: true });
-    }
+    this.write(() => createPrivateFile(this.path, textOf(keys)));
     this.read();
   }
 
   private replace(keys: Key[]): void {
-    const draft = this.write(keys);
-    try {
-      renameSync(draft, this.path);
-    } catch (error) {
-      throw this.failure(error as Error);
-    }
+    this.write(() => replacePrivateFile(this.path, textOf(keys)));
     this.keep(keys);
   }
 
-  private write(keys: Key[]): string {
-    const draft = `${this.path}.${randomUUID()}`;
-    const text = keys.map(({ bytes }) => `${bytes.toString('base64')}\n`).join('');
+  private write(work: () => void): void {
     try {
-      mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
-      // On the disk before anything that is sealed with it.
-      writeFileSync(draft, text, { mode: 0o600, flush: true });
+      work();
     } catch (error) {
-      throw this.failure(error as Error);
+      throw new SwitchboardError(
+        'key_file_failed',
+        `The key file of secrets, ${this.path}, cannot be written: ${(error as Error).message}. It is as it was before, and so is what its keys sealed. Mend that, or set SWITCHBOARD_SECRET_KEY.`,
+        { cause: error },
+      );
     }
-    return draft;
   }
 
   private failure(error: Error): SwitchboardError {
@@ -212,6 +200,10 @@ class KeyFile implements Keyring {
       { cause: error },
     );
   }
+}
+
+function textOf(keys: Key[]): string {
+  return keys.map(({ bytes }) => `${bytes.toString('base64')}\n`).join('');
 }
 
 function newKey(): Key {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { SwitchboardError } from '../errors.ts';
 import type { Changes, Database, Queries } from './database.ts';
+import { reasonOf } from './failure.ts';
 import type { Keyring } from './keyring.ts';
 import { type Key, seal, unseal } from './keys.ts';
 import { notFound, requireProject } from './projects.ts';
@@ -98,7 +99,7 @@ export class Secrets {
       for (const { row, value } of opened) await reseal(changes, row, value, key);
       return { rotated: rows.length, keyId: key.id };
     });
-    await this.pruneKeys(done.keyId);
+    await this.pruneKeys(done.keyId).catch((error) => Promise.reject(kept(error)));
     return done;
   }
 
@@ -170,6 +171,14 @@ async function reseal(changes: Changes, row: SealedSecret, value: string, key: K
     .where('project_id', '=', row.project_id)
     .where('name', '=', row.name)
     .execute();
+}
+
+function kept(error: unknown): SwitchboardError {
+  return new SwitchboardError(
+    'key_file_failed',
+    `All secrets are sealed with the new key, but the old ones could not be removed from the key file: ${reasonOf(error)}. Mend that, then rotate again.`,
+    { cause: error },
+  );
 }
 
 function placeOf({ project_id, name }: Placed): string {

@@ -1,7 +1,11 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { ServerTest } from '../../src/api/views.ts';
 import { exchange } from '../helpers/raw-http.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Site } from '../projects/site.ts';
 
 const rotations = 20;
 const headers = { 'content-type': 'application/json' };
@@ -33,3 +37,30 @@ it('has the secrets at hand for servers that connect while they are rotated', as
   const others = [...first.union(second)].filter((error) => !error?.includes('ECONNREFUSED'));
   expect(others).toEqual([]);
 });
+
+it.runIf(process.platform === 'linux')(
+  'leaves the old key and what it sealed as they are where no byte can be written, and says why',
+  async () => {
+    await using site = await Site.start('server');
+    await site.done('PUT /projects/default/secrets/TOKEN', { value: 'a secret' });
+    const rows = () => site.query("SELECT key_id, encode(ciphertext, 'hex') AS sealed FROM kb.secrets");
+    const files = () => readdirSync(site.home).filter((name) => name.startsWith('secret.key'));
+    const key = () => readFileSync(join(site.home, 'secret.key'), 'utf8');
+    const before = { rows: await rows(), key: key() };
+    const limitFiles = (bytes: string) =>
+      execFileSync('prlimit', [`--pid=${site.switchboard.process.pid}`, `--fsize=${bytes}:unlimited`]);
+
+    limitFiles('0');
+    const { status, body } = await site.ask('POST /secrets/rotate');
+    limitFiles('unlimited');
+    expect(status).toBe(500);
+    expect(body.error).toMatchObject({
+      code: 'key_file_failed',
+      message: expect.stringMatching(/cannot be written: EFBIG.* It is as it was before/),
+    });
+    expect(files()).toEqual(['secret.key']);
+    expect({ rows: await rows(), key: key() }).toEqual(before);
+    expect((await site.ask('POST /secrets/rotate')).status).toBe(200);
+    expect(key()).not.toBe(before.key);
+  },
+);

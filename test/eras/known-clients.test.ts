@@ -34,7 +34,14 @@ describe('a client that names itself by X-Switchboard-Session', () => {
   it('takes its instance with it when it says goodbye', async () => {
     await client.callText('grow');
     const [, own] = await witness.severalOf('box', 'start', 2);
-    expect((await exchange(switchboard.url, { method: 'DELETE', headers: name })).status).toBe(200);
+    const goodbye = async (url: string, headers: Record<string, string> = name) =>
+      (await exchange(url, { method: 'DELETE', headers })).status;
+    // Neither a name that nobody has, nor the same one elsewhere.
+    expect(await goodbye(switchboard.url, { 'x-switchboard-session': 'another window' })).toBe(404);
+    expect(await goodbye(`${switchboard.url}/default`)).toBe(404);
+    expect(await client.callText('grow')).toBe('grown_2');
+    expect(await goodbye(switchboard.url)).toBe(200);
+    expect(await goodbye(switchboard.url)).toBe(404);
     await witness.sees('box', 'end', ({ pid }) => pid === own!.pid);
     // Whoever comes under that name later is somebody new.
     expect(await client.callText('grow')).toBe('grown_1');

@@ -26,12 +26,31 @@ describe.concurrent('hosted servers', () => {
     expect(status).toBe(200);
   });
 
-  it('are gone also where their volumes cannot be, and that is said', async () => {
+  it.each([
+    ['that was asked for', { provider: 'docker' }],
+    ['of any kind', {}],
+  ])(
+    'stay while their volumes cannot be removed, for want of a provider %s, unless these may stay',
+    async (_which, asked) => {
+      const site = await shared();
+      const { id, name } = await site.register({ image: 'mcp/none', volumes: ['/data'], ...asked });
+      const { status, body } = await site.remove(id, '?volumes=delete');
+      expect(status).toBe(409);
+      expect(body.error!).toMatchObject({
+        message: expect.stringMatching(
+          /\(\/data\) cannot be removed now, so nothing was: [\s\S]*without volumes=delete/,
+        ),
+        details: { server: name, volumes: ['/data'] },
+      });
+      expect((await site.site.ask(`GET /mcp/servers/${id}`)).status).toBe(200);
+      expect((await site.remove(id)).status).toBe(204);
+    },
+  );
+
+  it('that have no volumes need nobody who could remove them', async () => {
     const site = await shared();
-    const { id } = await site.register({ name: 'kept', image: 'mcp/none', volumes: ['/data'] });
-    const { status, body } = await site.remove(id, '?volumes=delete');
-    expect(status).toBe(503);
-    expect(body.error!.message).toContain('was removed, but its volumes could not be');
+    const { id } = await site.register({ image: 'mcp/none', provider: 'docker' });
+    expect((await site.remove(id, '?volumes=delete')).status).toBe(204);
     expect((await site.site.ask(`GET /mcp/servers/${id}`)).status).toBe(404);
   });
 

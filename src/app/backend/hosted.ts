@@ -59,9 +59,10 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
     async remove(id, { deleteVolumes }, ifVersion) {
       const hosting = needHosting(parts);
       const { row, project } = find(hosting, id);
-      if (deleteVolumes) await hosting.needHere(row.id);
+      const obstacle = deleteVolumes ? await hosting.volumesUnavailable(row.id) : undefined;
+      if (obstacle !== undefined && row.mcp_config.volumes.length > 0) throw unreachable(row, obstacle);
       await change(parts, project, (store) => store.deleteHosted(row.id, ifVersion));
-      if (deleteVolumes)
+      if (deleteVolumes && obstacle === undefined)
         await hosting.removeVolumes(row.id).catch((error) => Promise.reject(kept(row, error)));
     },
     async call(id, { method, paramsText, timeoutMs }, signal): Promise<HostedAnswer> {
@@ -130,6 +131,15 @@ function notForCallers(method: string): SwitchboardError {
   return new SwitchboardError('invalid_input', `"${method}" cannot be called: ${why}.`, {
     data: { problems: [{ path: 'method', message: why }] },
   });
+}
+
+/** Said before anything is removed: afterwards nobody would know of the volumes. */
+function unreachable({ id, name, mcp_config }: WorkspaceRow, why: string): SwitchboardError {
+  return new SwitchboardError(
+    'conflict',
+    `The volumes of the hosted server "${name}" (${mcp_config.volumes.join(', ')}) cannot be removed now, so nothing was: ${why}\nMend that and try again, or remove the server without volumes=delete (switchboard rm without --volumes): its volumes stay where they are, for the next server of that name.`,
+    { data: { server: name, id, volumes: mcp_config.volumes } },
+  );
 }
 
 /** The server is gone, so nobody can say this again: its volumes are found by the name of the next one. */

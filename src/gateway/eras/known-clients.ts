@@ -33,9 +33,11 @@ export class KnownClients {
     return known;
   }
 
-  forgetNamed(key: string): void {
+  /** False where nobody of that name is known. */
+  forgetNamed(key: string): boolean {
     const client = this.byKey.get(key);
     if (client !== undefined) this.drop(client);
+    return client !== undefined;
   }
 
   sweep(now: number): void {

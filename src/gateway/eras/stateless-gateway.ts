@@ -62,15 +62,20 @@ export class StatelessGateway {
 
   /** A request of a client, of which nothing is known but what it says. Fails where it cannot be understood. */
   receive(message: Message, outlet: Outlet, { session, ...how }: Circumstances): StatelessCaller {
-    const known: KnownClient | undefined = session === undefined ? undefined : this.known.get(session);
+    const known: KnownClient | undefined =
+      session === undefined ? undefined : this.known.get(clientKey(session, how.projects));
     const caller = new StatelessCaller(message, this.names.of(message), known, this.callers);
     this.dispatch({ caller, message, outlet, ...how });
     return caller;
   }
 
-  /** A client that named itself has gone for good. */
-  forget(session: string): void {
-    this.known.forgetNamed(session);
+  /** A client that named itself has gone for good. Fails where there is none of that name in these projects. */
+  forget(session: string, projects: Incoming['projects']): void {
+    if (this.known.forgetNamed(clientKey(session, projects))) return;
+    throw new SwitchboardError(
+      'unknown_session',
+      'No client of that name is known here: it never came, or stayed away for too long.',
+    );
   }
 
   sweep(now: number): void {
@@ -155,4 +160,10 @@ export class StatelessGateway {
     const why = `All ${maxSessions} subscriptions are in use (setting maxSessions).`;
     throw new SwitchboardError('too_many_sessions', why);
   }
+}
+
+/** A name holds where it was given: who comes by the address of one project is nobody in another. */
+function clientKey(session: string, projects: Incoming['projects']): string {
+  // A header has no line break in it.
+  return projects === undefined ? session : `${projects.join('\n')}\n${session}`;
 }

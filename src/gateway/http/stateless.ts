@@ -77,10 +77,14 @@ function checkedHeaders({ headers }: IncomingMessage, message: Message): Incomin
 }
 
 /** A client that named itself says that it will not come again. False where the request is about something else. */
-export function forgetsClient(gateway: StatelessGateway, request: IncomingMessage): boolean {
+export function forgetsClient(
+  gateway: StatelessGateway,
+  request: IncomingMessage,
+  projects: Incoming['projects'],
+): boolean {
   const session = sessionOf(request);
   if (session === undefined || request.headers['mcp-session-id'] !== undefined) return false;
-  gateway.forget(session);
+  gateway.forget(session, projects);
   return true;
 }
 

@@ -50,7 +50,7 @@ export class StreamableEndpoint {
 
   handle(request: IncomingMessage, response: ServerResponse, project: string | undefined): void {
     const projects = projectsOf(request, project);
-    if (request.method === 'DELETE' && forgetsClient(this.gateway.stateless, request)) {
+    if (request.method === 'DELETE' && forgetsClient(this.gateway.stateless, request, projects)) {
       response.writeHead(200).end();
       return;
     }
