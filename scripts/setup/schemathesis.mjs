@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { makeVenv } from './python.mjs';
 import { partIsCurrent, recordPart } from './record.mjs';
+import { makeUvVenv } from './uv.mjs';
 
 // Both make up what is sent: with others, the same seed sends something else.
 const packages = ['schemathesis==4.32.5', 'hypothesis==6.170.15'];
@@ -14,7 +14,7 @@ const recipe = packages.join(' ');
 export async function installSchemathesis(cache) {
   const venv = join(cache, name);
   console.log('setup: installing schemathesis from PyPI into .cache/schemathesis (a test runs it)');
-  const missing = await makeVenv(venv, packages);
+  const missing = await makeUvVenv(cache, venv, packages);
   const command = join(venv, 'bin', name);
   recordPart(cache, name, missing === undefined ? { recipe, command, env: {} } : { recipe, missing });
   if (missing !== undefined) console.warn(`setup: the test with schemathesis will be skipped: ${missing}`);

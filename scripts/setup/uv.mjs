@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { lastLine } from './apt.mjs';
 import { explain, makeVenv } from './python.mjs';
 import { partIsCurrent, recordPart } from './record.mjs';
 import { run } from './run.mjs';
@@ -15,11 +16,7 @@ const recipe = [requirement, ...warmed].join(' ');
 export async function installUv(cache) {
   const venv = join(cache, 'uv');
   console.log('setup: installing uv and mcp-server-fetch from PyPI into .cache/uv (tests run them)');
-  const environment = {
-    UV_CACHE_DIR: join(cache, 'uv-packages'),
-    UV_PYTHON: join(venv, 'bin', 'python'),
-    UV_PYTHON_DOWNLOADS: 'never',
-  };
+  const environment = environmentOf(cache);
   const missing = (await makeVenv(venv, [requirement])) ?? (await warm(venv, environment));
   const uvx = join(venv, 'bin', 'uvx');
   const part =
@@ -34,6 +31,33 @@ export async function installUv(cache) {
 
 export function uvIsCurrent(cache) {
   return partIsCurrent(cache, 'uvx', recipe);
+}
+
+/**
+ * Makes a virtual environment with uv, which takes a tenth of the time of pip. Gives why it could not be had;
+ * undefined: it is there.
+ */
+export async function makeUvVenv(cache, venv, packages) {
+  if (!uvIsCurrent(cache)) return 'uv could not be installed';
+  const uv = join(cache, 'uv', 'bin', 'uv');
+  const env = { ...process.env, ...environmentOf(cache) };
+  const made = await run(uv, ['venv', '--quiet', '--clear', venv], { env });
+  if (made.code !== 0) return `uv venv failed: ${lastLine(made.output)}`;
+  const python = join(venv, 'bin', 'python');
+  const { code, output } = await run(uv, ['pip', 'install', '--quiet', '--python', python, ...packages], {
+    env,
+    label: `uv pip install ${packages.join(' ')}`,
+  });
+  return code === 0 ? undefined : explain(`uv could not install ${packages.join(' ')}`, output);
+}
+
+/** uv takes the Python that made its own environment, and keeps what it fetches inside the clone. */
+function environmentOf(cache) {
+  return {
+    UV_CACHE_DIR: join(cache, 'uv-packages'),
+    UV_PYTHON: join(cache, 'uv', 'bin', 'python'),
+    UV_PYTHON_DOWNLOADS: 'never',
+  };
 }
 
 async function warm(venv, environment) {
