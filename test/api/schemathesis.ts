@@ -1,15 +1,10 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-
-/** A request that was made, and how it was answered. */
-export interface Exchange {
-  method: string;
-  /** With its query, as it was sent. */
-  path: string;
-  status: number;
-  text: string;
-}
+import { expect, type TestContext } from 'vitest';
+import { requirePart } from '../helpers/parts.ts';
+import { checkAnswer, type Exchange } from './answers.ts';
+import { openScene } from './scene.ts';
 
 interface Outcome {
   code: number;
@@ -40,12 +35,35 @@ const checks = [
   'use_after_free',
 ];
 
-/** Tries an API by its OpenAPI document, as schemathesis.toml says. What it leaves behind goes into the folder. */
-export async function runSchemathesis(program: string, document: string, folder: string): Promise<Outcome> {
+/** How much is tried: schemathesis.toml says what is everything. */
+interface Extent {
+  /** Flags of schemathesis. */
+  flags: string[];
+  exchanges: number;
+  operations: number;
+}
+
+/** The real program answers it as its document says, with at least so many exchanges and operations that came through. */
+export async function trySchemathesis(test: TestContext, { flags, ...least }: Extent): Promise<void> {
+  const { command } = requirePart('schemathesis', test);
+  await using scene = await openScene();
+  const { code, said, exchanges } = await run(command, `${scene.url}/openapi.json`, scene.folder, flags);
+  expect(code, said).toBe(0);
+  exchanges.forEach(checkAnswer);
+  expect(exchanges.length).toBeGreaterThan(least.exchanges);
+  // What is made up proves little unless it comes through.
+  const done = new Set(exchanges.filter(({ status }) => status < 300).map(kindOf));
+  expect(done.size, [...done].join('\n')).toBeGreaterThan(least.operations);
+  await scene.checkHealth();
+}
+
+/** Tries an API by its OpenAPI document. What it leaves behind goes into the folder. */
+async function run(program: string, document: string, folder: string, flags: string[]): Promise<Outcome> {
   const archive = join(folder, 'exchanges.har');
   const words = [
     ...['--config-file', join(import.meta.dirname, 'schemathesis.toml'), 'run', document],
     ...['--checks', checks.join(','), '--no-color'],
+    ...flags,
     ...['--report', 'har', '--report-har-path', archive, '--output-sanitize', 'false'],
   ];
   const { code, said } = await new Promise<Omit<Outcome, 'exchanges'>>((resolve) => {
@@ -61,4 +79,10 @@ export async function runSchemathesis(program: string, document: string, folder:
     text: response.content.text ?? '',
   }));
   return { code, said, exchanges };
+}
+
+/** Which operation it was, with * for every name. */
+function kindOf({ method, path }: Exchange): string {
+  const steps = path.split('?')[0]!.split('/');
+  return `${method} ${steps.map((step, index) => (index % 2 === 0 && index > 0 ? '*' : step)).join('/')}`;
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { patienceMs } from '../helpers/patience.ts';
 
 const program = fileURLToPath(
   new URL('../peers/node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url),
@@ -33,14 +34,22 @@ export interface Check {
  * a server that is shared by clients in parallel may not know which one of them to ask.
  */
 export async function runConformance(url: string, revision: string): Promise<Check[]> {
-  const { checks } = await runProgram(['server', '--url', url, '--requirements', revision]);
+  const { checks } = await runProgram([...serverAt(url), '--requirements', revision]);
   return checks;
 }
 
-/** Longer than any scenario takes, and shorter than a test may. */
-const COMMAND_MS = 30_000;
-/** A scenario's server does not end before its clients do. */
-const SCENARIO_MS = 45_000;
+function serverAt(url: string): string[] {
+  return ['server', '--url', url, '--timeout', String(patienceMs)];
+}
+
+/** Runs one server scenario at a protocol revision against an endpoint. */
+export async function runServerScenario(url: string, revision: string, scenario: string): Promise<Check[]> {
+  const { checks } = await runProgram([
+    ...serverAt(url),
+    ...['--scenario', scenario, '--spec-version', revision],
+  ]);
+  return checks;
+}
 
 /**
  * Runs one client scenario at a protocol revision: the address of the scenario's server is the last argument of a
@@ -57,9 +66,10 @@ export async function runClientScenario(
       ...['--command', command],
       ...['--scenario', scenario],
       ...['--spec-version', revision],
-      ...['--timeout', String(COMMAND_MS)],
+      ...['--timeout', String(patienceMs)],
     ],
-    SCENARIO_MS,
+    // A scenario's server does not end before its clients do.
+    patienceMs,
   );
   const ending = { scenario, id: 'everything-passed', status: 'FAILURE', message: output } as const;
   return isPassed ? checks : [...checks, ending];

@@ -6,7 +6,7 @@ import { type LoadResult, load } from '../helpers/load.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 
-const CALLS = 10_000;
+const CALLS = 4_000;
 const AT_ONCE = 32;
 
 /** Every call was answered, and each of four servers has its share of them, within 1 %. */
@@ -18,7 +18,7 @@ function expectEvenShares(results: readonly LoadResult[], by: 'pid' | 'name'): v
   for (const share of shares) expect(Math.abs(share - CALLS / 4)).toBeLessThanOrEqual(CALLS / 4 / 100);
 }
 
-describe('10,000 calls', () => {
+describe('4,000 calls', () => {
   it('go round four replicas evenly, and none is dropped [G4]', async () => {
     await using switchboard = await startSwitchboard({
       mcpServers: { box: { ...fixtureServer('workhorse'), replicas: 4, startup: 'parallel' } },

@@ -3,8 +3,8 @@ import { features } from './features.ts';
 import type { Era } from './peer.ts';
 import type { Scene } from './scene.ts';
 
-/** A test for each feature, all in one scene. */
-export function runFeatures(clients: Era, open: () => Promise<Scene>): void {
+/** A test for each feature, or for those whose names fit, all in one scene. */
+export function runFeatures(clients: Era, open: () => Promise<Scene>, chosen = /(?:)/): void {
   let scene: Scene;
   beforeAll(async () => {
     scene = await open();
@@ -12,6 +12,6 @@ export function runFeatures(clients: Era, open: () => Promise<Scene>): void {
   afterAll(() => scene?.[Symbol.asyncDispose]());
 
   for (const { name, only = clients, run } of features) {
-    if (only === clients) it(name, () => run(scene));
+    if (only === clients && chosen.test(name)) it(name, () => run(scene));
   }
 }

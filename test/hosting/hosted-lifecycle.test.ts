@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -176,7 +175,6 @@ describe.concurrent('a server that ends by itself', () => {
 
 describe.concurrent('a server that is restarted by hand', () => {
   const open = sharedHostingSite();
-  const openLocal = sharedProcessSite();
 
   it('[H12] gets SIGTERM, and is a new container with its counters reset', async ({ skip }) => {
     const site = await open({ skip });
@@ -197,29 +195,6 @@ describe.concurrent('a server that is restarted by hand', () => {
     });
     expect(await site.containers(id)).toEqual([after.provider_workspace_id]);
     expect(await site.tool(id, 'notes')).toBe('began\nbegan\nwas told to end\nbegan\n');
-  });
-
-  it('[H12] has 10 seconds to end, and is killed then', async () => {
-    const site = await openLocal();
-    const { witness } = site.site;
-    const before = await site.host(site.process('stubborn', witness.env('restarted')));
-    const { id } = before;
-    expect(await site.tool(id, 'stay')).toBe('here');
-    const restarted = site.site.done(`POST /mcp/servers/${id}/restart`);
-    await witness.sees('restarted', 'SIGTERM');
-    const begin = performance.now();
-    expect(await site.reaches(id, ({ status }) => status === 'restarting')).toMatchObject({
-      container_status: 'restarting',
-    });
-    await witness.sees('restarted', 'end');
-    expect(performance.now() - begin).toBeGreaterThan(9_000);
-    const { provider_workspace_id } = before;
-    expect(await restarted).not.toMatchObject({ provider_workspace_id });
-    // The new one is killed too, lest the end of the test has to wait for it.
-    const { pid } = JSON.parse(await site.tool(id, 'whoami')) as { pid: number };
-    await site.site.done(`PATCH /mcp/servers/${id}`, { restart_policy: 'never' });
-    process.kill(pid, 'SIGKILL');
-    await site.reaches(id, ({ status }) => status === 'failed');
   });
 });
 
@@ -243,24 +218,5 @@ describe.concurrent('when Switchboard is told to stop', () => {
       expect(await site.reaches(id, isReady)).toMatchObject({ restart_count: 0, last_crash: null });
       expect(await site.tool(id, 'notes')).toBe('began\nwas told to end\nbegan\n');
     }
-  });
-
-  it('[H11] one that does not end has 30 seconds, and is killed then', async () => {
-    await using site = await HostingSite.start();
-    const { witness } = site.site;
-    const stubborn = await site.host(site.process('stubborn', witness.env('stubborn')));
-    const willing = await site.host(site.process('toolbox', witness.env('willing')));
-    expect(await site.tool(stubborn.id, 'stay')).toBe('here');
-    expect(await site.tool(willing.id, 'echo', { text: 'yes' })).toBe('yes');
-    const { process } = site.site.switchboard;
-    const exited = once(process, 'exit');
-    process.kill('SIGTERM');
-    await witness.sees('stubborn', 'SIGTERM');
-    const begin = performance.now();
-    await witness.sees('willing', 'end');
-    expect(process.exitCode).toBe(null);
-    await witness.sees('stubborn', 'end');
-    expect(performance.now() - begin).toBeGreaterThan(29_000);
-    expect(await exited).toEqual([0, null]);
   });
 });

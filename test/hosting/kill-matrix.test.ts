@@ -1,159 +1,29 @@
 import { describe, expect, it } from 'vitest';
-import { runIn } from '../helpers/containers.ts';
-import { dockerEvents, OwnEngine, sharedEngine } from '../helpers/docker.ts';
-import { HostingSite, isReady } from './hosting-site.ts';
-import { type Cell, Scene, type State, type Table } from './kill-matrix-scene.ts';
+import { sharedEngine } from '../helpers/docker.ts';
+import { isReady } from './hosting-site.ts';
+import { type Cell, Scene } from './kill-matrix-scene.ts';
+import { expectAll, forNames } from './kill-matrix-states.ts';
 
-/** Most with plain containers, which start faster. */
-const cells: Cell[] = [
-  { provider: 'docker', moment: 'idle' },
-  { provider: 'docker', moment: 'called over REST' },
-  { provider: 'docker', moment: 'called over MCP' },
-  { provider: 'gvisor', moment: 'idle' },
-  { provider: 'gvisor', moment: 'called over REST' },
-];
-const busyCells = cells.filter(({ moment }) => moment !== 'idle');
-
-const overRest = '503 server_unavailable';
-const overMcp = '-32603 server_unavailable';
-/** What whoever waits for an answer is told where the server is gone. */
-const unavailable = { 'docker-rest': overRest, 'docker-mcp': overMcp, 'gvisor-rest': overRest };
-/** The same of whoever waits in line, having called in the other way. */
-const unavailableInLine = { 'docker-rest': overMcp, 'docker-mcp': overRest, 'gvisor-rest': overMcp };
-const brokenOff = { 'docker-rest': 'broken off', 'docker-mcp': 'broken off', 'gvisor-rest': 'broken off' };
+/** A corner of the matrix; the long suite has all of it. */
+const cells: Cell[] = [{ provider: 'docker', moment: 'called over REST' }];
 
 describe.concurrent('[H9, H20] a server that is there again', () => {
   it('after its container was killed', async ({ skip }) => {
     await using scene = await Scene.open(await sharedEngine({ skip }), cells);
     const { outcomes, inLine } = await scene.setToWork();
     await scene.table(scene.names, async (name) => scene.killContainer(await scene.containerOf(name)));
-    // Whoever comes now finds the next one, or is told that there is none yet.
-    const meanwhile = await scene.table(scene.idle, (name) => scene.callOverRest(name, 'kept'));
-    for (const answer of Object.values(meanwhile)) {
-      expect(answer).toBeOneOf(['["before"]', '503 server_unavailable']);
-    }
-    expect(await outcomes()).toEqual(unavailable);
+    expect(await outcomes()).toEqual({ 'docker-rest': '503 server_unavailable' });
     expect(await inLine()).toEqual(forNames(scene.busy, '["before","during"]'));
     await scene.allReach((view) => isReady(view) && view.restart_count > 0);
     await expectAll(scene, { restarts: 1, lastCrash: 'SIGKILL', isSameContainer: false });
-  });
-
-  it('after the process inside was killed', async ({ skip }) => {
-    await using scene = await Scene.open(await sharedEngine({ skip }), cells);
-    const { outcomes, inLine } = await scene.setToWork();
-    await scene.table(scene.names, async (name) => {
-      const container = await scene.containerOf(name);
-      // The container may be gone before the engine has told how the program ended, which it then never does.
-      void runIn(scene.engine, container, killServer).catch(() => {});
-    });
-    expect(await outcomes()).toEqual(unavailable);
-    expect(await inLine()).toEqual(forNames(scene.busy, '["before","during"]'));
-    await scene.allReach((view) => isReady(view) && view.restart_count > 0);
-    await expectAll(scene, { restarts: 1, lastCrash: 'SIGKILL', isSameContainer: false });
-  });
-
-  it('after it ended by itself in the middle of a call', async ({ skip }) => {
-    await using scene = await Scene.open(await sharedEngine({ skip }), busyCells);
-    const answers = scene.table(scene.names, (name) => scene.callToKeep(name, 'die', { code: 3 }));
-    expect(await answers).toEqual(unavailable);
-    await scene.allReach((view) => isReady(view) && view.restart_count > 0);
-    await expectAll(scene, { restarts: 1, lastCrash: 'code 3', isSameContainer: false });
   });
 
   it('and never went away when Switchboard was killed', async ({ skip }) => {
     await using scene = await Scene.open(await sharedEngine({ skip }), cells);
-    const { outcomes, inLine } = await scene.setToWork();
+    const { outcomes } = await scene.setToWork();
     await scene.killSwitchboard();
-    expect(await outcomes()).toEqual(brokenOff);
-    expect(await inLine()).toEqual(brokenOff);
+    expect(await outcomes()).toEqual({ 'docker-rest': 'broken off' });
     await scene.allReach(isReady);
     await expectAll(scene, { restarts: 0, lastCrash: null, isSameContainer: true });
   });
-
-  it('after its container was killed while Switchboard was away', async ({ skip }) => {
-    await using scene = await Scene.open(await sharedEngine({ skip }), cells);
-    const ids = await scene.table(scene.names, (name) => scene.containerOf(name));
-    await scene.killSwitchboard(() => scene.table(scene.names, (name) => scene.killContainer(ids[name]!)));
-    await scene.allReach(isReady);
-    await expectAll(scene, { restarts: 0, lastCrash: null, isSameContainer: false });
-  });
-
-  it('after Switchboard was killed while it started it', async ({ skip }) => {
-    const engine = await sharedEngine({ skip });
-    await using hosting = await HostingSite.start({ engine });
-    const label = [`dev.switchboard.owner=${hosting.owner}`];
-    const image = await hosting.image('keeping');
-    const created = dockerEvents(engine.socketPath, { label, event: ['create'] }, Date.now() / 1_000);
-    const registered = ['one', 'two', 'three'].map((name) =>
-      hosting.register({ name, image, provider: 'docker' }),
-    );
-    const ids = (await Promise.all(registered)).map(({ id }) => id);
-    await created.next();
-    await created.return(undefined);
-    await hosting.killAndStart();
-    for (const id of ids) {
-      const { provider_workspace_id: container } = await hosting.reaches(id, isReady);
-      expect(await hosting.containers(id)).toEqual([container]);
-      expect(await hosting.tool(id, 'echo', { text: 'hello' })).toContain('hello');
-    }
-    expect(await hosting.containers()).toHaveLength(ids.length);
-  });
 });
-
-describe.for([false, true])('[H20] an engine (live-restore: %s)', (liveRestore) => {
-  it.for(['stop', 'kill'] as const)('is away after a %s, which is no crash', async (how, { skip }) => {
-    await using engine = await OwnEngine.start({ skip }, { liveRestore });
-    await using scene = await Scene.open(engine, cells);
-    const { outcomes, inLine } = await scene.setToWork();
-    await engine[how]();
-    expect(await outcomes()).toEqual(unavailable);
-    expect(await inLine()).toEqual(unavailableInLine);
-    await scene.allReach(({ status }) => status === 'waiting');
-    expect(await scene.table(scene.names, (name) => scene.callOverRest(name, 'kept'))).toEqual(
-      forNames(scene.names, overRest),
-    );
-    await engine.start();
-    await scene.allReach(isReady);
-    await expectAll(scene, { restarts: 0, lastCrash: null, isSameContainer: liveRestore });
-  });
-
-  it('is away, and Switchboard is killed meanwhile', async ({ skip }) => {
-    await using engine = await OwnEngine.start({ skip }, { liveRestore });
-    await using scene = await Scene.open(engine, cells);
-    await engine.stop();
-    await scene.allReach(({ status }) => status === 'waiting');
-    await scene.killSwitchboard();
-    await scene.allReach(({ status }) => status === 'waiting');
-    await engine.start();
-    await scene.allReach(isReady);
-    await expectAll(scene, { restarts: 0, lastCrash: null, isSameContainer: liveRestore });
-  });
-});
-
-/** Ends the server, and not what started it, which is the first process of the container. */
-const killServer = [
-  '/usr/bin/node',
-  '-e',
-  `for (const pid of fs.readdirSync('/proc').filter(Number)) {
-     const [program, file] = fs.readFileSync('/proc/' + pid + '/cmdline', 'utf8').split('\\0');
-     if (program === '/usr/bin/node' && file === '/srv/keeping.mjs') process.kill(Number(pid), 'SIGKILL');
-   }`,
-];
-
-/** In any case there is one container and one volume for each, calls work, and what was kept is there once. */
-async function expectAll(
-  scene: Scene,
-  same: Pick<State, 'restarts' | 'lastCrash' | 'isSameContainer'>,
-): Promise<void> {
-  const wanted = scene.names.map((name): [string, State] => {
-    const kept = JSON.stringify(scene.keptBy(name));
-    const calls = { overRest: kept, overMcp: kept };
-    return [name, { ...same, ...calls, status: 'ready', containers: ['its own'], volumes: 1 }];
-  });
-  expect(await scene.states()).toEqual(Object.fromEntries(wanted));
-  expect(await scene.hosting.containers()).toHaveLength(scene.names.length);
-}
-
-function forNames<Value>(names: string[], value: Value): Table<Value> {
-  return Object.fromEntries(names.map((name) => [name, value]));
-}

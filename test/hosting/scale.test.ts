@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isRunning } from '../helpers/engine-remains.ts';
 import { HostingSite } from './hosting-site.ts';
 
-const names = Array.from({ length: 20 }, (_, index) => `server-${index + 1}`);
+const names = Array.from({ length: 8 }, (_, index) => `server-${index + 1}`);
 
 describe('[H8] many hosted servers', () => {
   it('are started at boot, none after another, and end with Switchboard', async () => {

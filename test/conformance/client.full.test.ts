@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Era } from '../eras/peer.ts';
-import { fixtureProgram } from '../helpers/programs.ts';
+import { clientCommand } from './client-program.ts';
 import { complaints } from './compare.ts';
 import { runClientScenario } from './run.ts';
 
@@ -27,13 +27,11 @@ const scenarios: Record<string, Record<string, number>> = {
 
 const eras: Era[] = ['legacy', 'modern'];
 
-const program = fixtureProgram('conformance-client');
-
 describe.each(Object.keys(scenarios))('Switchboard as a client conforms to %s', (revision) => {
   test.each(Object.entries(scenarios[revision]!))(
     'in %s, for clients of both eras',
     async (scenario, count) => {
-      const runs = eras.map((era) => runClientScenario(scenario, revision, commandFor(era)));
+      const runs = eras.map((era) => runClientScenario(scenario, revision, clientCommand(era)));
       for (const checks of await Promise.all(runs)) {
         expect(complaints(checks)).toEqual([]);
         const passed = checks.filter(({ status }) => status === 'SUCCESS');
@@ -42,8 +40,3 @@ describe.each(Object.keys(scenarios))('Switchboard as a client conforms to %s', 
     },
   );
 });
-
-/** `exec`: the shell gives way to the program, which is then the one that is stopped when it takes too long. */
-function commandFor(era: Era): string {
-  return `exec "${process.execPath}" "${program}" ${era}`;
-}
