@@ -7,12 +7,16 @@ export interface Position {
   key: string;
 }
 
+/** More than the longest URI has with all of its characters escaped. */
+const MAX_LENGTH = 1024 * 1024;
+
 export function encodeCursor({ group, key }: Position): string {
   return Buffer.from(JSON.stringify([group, key])).toString('base64url');
 }
 
 /** Undefined where the text is no cursor of ours. */
 export function decodeCursor(cursor: string): Position | undefined {
+  if (cursor.length > MAX_LENGTH) return undefined;
   try {
     const [group, key, ...rest] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
     if (typeof group !== 'string' || typeof key !== 'string' || rest.length > 0) return undefined;

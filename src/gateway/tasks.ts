@@ -1,6 +1,7 @@
 import { SwitchboardError } from '../errors.ts';
 import { bytesAt, idValue, type Message } from '../protocol/envelope.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
+import { MAX_TASK_ID_BYTES } from '../protocol/scalar-limits.ts';
 import { splice } from '../protocol/splice.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
@@ -47,11 +48,11 @@ export class Tasks {
   }
 }
 
-/** The id of the task that an answer says has begun. */
+/** The id of the task that an answer says has begun; none where nobody could ask for it. */
 export function begunTask(answer: Chunks): string | undefined {
   const { result } = JSON.parse(join(answer).toString()) as { result?: { task?: { taskId?: unknown } } };
   const id = result?.task?.taskId;
-  return typeof id === 'string' ? id : undefined;
+  return typeof id === 'string' && Buffer.byteLength(id) <= MAX_TASK_ID_BYTES ? id : undefined;
 }
 
 /** Passes what a server says of a task to the client whose task it is. */

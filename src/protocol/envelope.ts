@@ -13,6 +13,10 @@ import {
 import { JsonScanner, JsonSyntaxError, type Span } from './json-scanner.ts';
 import type { RequestId } from './jsonrpc.ts';
 import { parseLossless } from './lossless.ts';
+import { checkLength, MAX_ID_BYTES, MAX_TASK_ID_BYTES, MAX_URI_BYTES } from './scalar-limits.ts';
+
+/** More than any client sends at once: each entry costs far more than its bytes. */
+const MAX_BATCH = 1_000;
 
 type MessageKind = 'request' | 'notification' | 'result' | 'error';
 
@@ -111,6 +115,11 @@ export function splitBatch(bytes: Buffer): Buffer[] | undefined {
   const items: Buffer[] = [];
   try {
     scanner.array(() => {
+      if (items.length === MAX_BATCH)
+        throw new SwitchboardError(
+          'invalid_request',
+          `The batch has more than ${MAX_BATCH} messages: send several smaller ones.`,
+        );
       const { start, end } = scanner.span();
       items.push(bytes.subarray(start, end));
     });
@@ -122,8 +131,9 @@ export function splitBatch(bytes: Buffer): Buffer[] | undefined {
   return items;
 }
 
-/** The value of a JSON-RPC id, or undefined where it is none that MCP allows. */
+/** The value of a JSON-RPC id, or undefined where it is none that MCP allows, or longer than we take. */
 export function idValue(bytes: Buffer, span: Span): RequestId | undefined {
+  if (span.end - span.start > MAX_ID_BYTES) return undefined;
   const text = bytes.toString('utf8', span.start, span.end);
   if (text.charCodeAt(0) === 0x22) return JSON.parse(text) as string;
   const number = Number(text);
@@ -351,6 +361,7 @@ class EnvelopeReader {
     if (this.projectId !== undefined && bytes[this.projectId.start] !== 0x22) {
       throw new SwitchboardError('invalid_request', 'The projectId in _meta is a string.');
     }
+    this.checkLengths();
     const id = this.id === undefined ? undefined : idValue(bytes, this.id);
     const kind = this.kind(id);
     return {
@@ -383,6 +394,22 @@ class EnvelopeReader {
       result: this.result,
       wishes: this.wishes,
     };
+  }
+
+  private checkLengths(): void {
+    checkLength(this.id, MAX_ID_BYTES, 'id');
+    checkLength(this.method, MAX_ID_BYTES, 'method');
+    checkLength(this.name, MAX_ID_BYTES, 'name');
+    checkLength(this.uri, MAX_URI_BYTES, 'URI');
+    checkLength(this.reference?.type, MAX_ID_BYTES, 'type of the reference');
+    checkLength(this.reference?.name, MAX_ID_BYTES, 'name of the reference');
+    checkLength(this.reference?.uri, MAX_URI_BYTES, 'URI of the reference');
+    checkLength(this.taskId, MAX_TASK_ID_BYTES, 'taskId');
+    checkLength(this.requestId, MAX_ID_BYTES, 'requestId');
+    checkLength(this.progressToken, MAX_ID_BYTES, 'progressToken');
+    checkLength(this.wantedProgress, MAX_ID_BYTES, 'progressToken in _meta');
+    checkLength(this.projectId, MAX_ID_BYTES, 'projectId in _meta');
+    checkLength(this.claims?.subscriptionId?.value, MAX_ID_BYTES, 'subscriptionId in _meta');
   }
 
   private kind(id: RequestId | undefined): MessageKind {

@@ -1,4 +1,5 @@
 import { parameterHeaders } from '../protocol/parameter-headers.ts';
+import { MAX_ID_BYTES, MAX_OWN_URI_BYTES } from '../protocol/scalar-limits.ts';
 import { type ServerFacts, ttlOf } from './handshake.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -32,6 +33,8 @@ export const offerKinds = Object.keys(listMethods) as OfferKind[];
 
 /** A server that pages for ever must not fill our memory. */
 const MAX_ITEMS = 100_000;
+/** Where the next page begins is sent back as the server wrote it. */
+const MAX_CURSOR_LENGTH = 64 * 1024;
 
 /** What a server says of how long a list holds, and whether it is the same for everybody. */
 export interface Freshness {
@@ -69,7 +72,8 @@ export async function discover(
       | undefined;
     const listed = result?.[key];
     for (const item of Array.isArray(listed) ? listed.filter(isItem) : []) {
-      const problem = upstream.takesLines && kind === 'tools' ? headerProblem(item) : undefined;
+      const problem =
+        lengthProblem(item) ?? (upstream.takesLines && kind === 'tools' ? headerProblem(item) : undefined);
       if (problem === undefined) items.push(item);
       else problems.push(problem);
     }
@@ -77,9 +81,26 @@ export async function discover(
     isPublic &&= result?.cacheScope === 'public';
     const next = result?.nextCursor;
     if (typeof next !== 'string' || next === cursor) return { items, ttlMs, isPublic, problems };
+    if (next.length > MAX_CURSOR_LENGTH)
+      throw new Error(`the cursor of its next page is longer than ${MAX_CURSOR_LENGTH} characters`);
     if (items.length > MAX_ITEMS) throw new Error(`the list of ${kind} has more than ${MAX_ITEMS} items`);
     cursor = next;
   }
+}
+
+/** What nobody could ask for, because the request would be refused. */
+function lengthProblem({ name, uri, uriTemplate }: Item): string | undefined {
+  if (isLonger(name, MAX_ID_BYTES))
+    return `"${name.slice(0, 40)}…" is left out: its name is longer than ${MAX_ID_BYTES} bytes`;
+  const address = uri ?? uriTemplate;
+  if (isLonger(address, MAX_OWN_URI_BYTES))
+    return `"${address.slice(0, 40)}…" is left out: its URI is longer than ${MAX_OWN_URI_BYTES} bytes`;
+  return undefined;
+}
+
+function isLonger(text: unknown, maxBytes: number): text is string {
+  // A character has three bytes at the most, so that nearly none has to be counted.
+  return typeof text === 'string' && text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes;
 }
 
 /** A tool whose arguments cannot be put into headers as it wants cannot be called. */

@@ -27,6 +27,8 @@ export interface RawBridge extends AsyncDisposable {
   /** Everything that it wrote. */
   received: Inbox<RpcMessage>;
   say(...messages: object[]): void;
+  /** The same for what is no message. */
+  sayLine(text: string): void;
   answerTo(id: unknown): Promise<RpcMessage>;
   /** Closes its stdin, and gives everything that it wrote until it ended. */
   end(): Promise<RpcMessage[]>;
@@ -44,6 +46,9 @@ export function startBridge({ command, args, env }: BridgeProgram): RawBridge {
     say(...messages) {
       const texts = messages.map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
       child.stdin.write(texts.join(''));
+    },
+    sayLine(text) {
+      child.stdin.write(`${text}\n`);
     },
     answerTo: (id) => received.first((message) => message.id === id && message.method === undefined),
     async end() {
