@@ -20,7 +20,10 @@ export interface Switchboard {
   ensureRunning(): Promise<void>;
 }
 
-const START_MS = 15_000;
+/** How long one that may come back by itself is waited for. */
+const RETURN_MS = 15_000;
+/** How long one that we started may take, as long as it has not ended. */
+const START_MS = 120_000;
 /** A Switchboard that was started for a bridge ends when it has had no client for this long. */
 const IDLE_EXIT_SECONDS = 300;
 /** As `npm start` does it: a heap that begins small collects its garbage too often. */
@@ -49,8 +52,9 @@ async function ensureRunning(flags: BridgeFlags, wasThere: boolean): Promise<voi
   const { url } = flags;
   if (await isRunning(url)) return;
   const started = wasThere ? attempt(() => start(flags)) : start(flags);
-  const deadline = Date.now() + START_MS;
-  while (Date.now() < deadline) {
+  const begin = Date.now();
+  const limit = () => (started === undefined || started.hasEnded() ? RETURN_MS : START_MS);
+  while (Date.now() < begin + limit()) {
     if (await isRunning(url)) {
       started?.leave();
       return;
