@@ -46,35 +46,55 @@ const extraKeys: Record<string, object> = {
 /** The longest time for which a server over HTTP is away. */
 const MAX_AWAY_MS = 1_500;
 
-/** The 12 servers, and everything bad that happens to some of them. */
+/** Enough for a look at everything that a run can go through. */
+const few = new Set(['calm-stdio', 'wild-stdio-1', 'calm-http', 'wild-events']);
+
+/** What differs from run to run. */
+export interface FleetTerms {
+  /** All 12 servers, or a few. */
+  servers: 'all' | 'few';
+  /** Settings of Switchboard beside those that all runs have. */
+  settings: object;
+}
+
+/** The servers, and everything bad that happens to some of them. */
 export class Fleet implements AsyncDisposable {
   readonly faults = new Map<string, number>();
   private readonly marker: string;
   private readonly ledger: string;
+  private readonly stdio: string[];
   private readonly backends: HttpBackend[];
+  private readonly settings: object;
   /** The servers over HTTP that are away, until they are back. */
   private readonly away = new Map<HttpBackend, Promise<void>>();
 
-  private constructor(marker: string, ledger: string, backends: HttpBackend[]) {
+  private constructor(
+    marker: string,
+    ledger: string,
+    backends: HttpBackend[],
+    { servers, settings }: FleetTerms,
+  ) {
     this.marker = marker;
     this.ledger = ledger;
     this.backends = backends;
+    this.stdio = stdioServers.filter((name) => servers === 'all' || few.has(name));
+    this.settings = settings;
   }
 
   /** Executions of `count` are noted in the ledger. */
-  static async start(marker: string, ledger: string): Promise<Fleet> {
-    const backends = Object.entries(httpServers).map(([name, options]) =>
-      HttpBackend.start(name, { ...options, ledger }),
-    );
-    return new Fleet(marker, ledger, await Promise.all(backends));
+  static async start(marker: string, ledger: string, terms: FleetTerms): Promise<Fleet> {
+    const backends = Object.entries(httpServers)
+      .filter(([name]) => terms.servers === 'all' || few.has(name))
+      .map(([name, options]) => HttpBackend.start(name, { ...options, ledger }));
+    return new Fleet(marker, ledger, await Promise.all(backends), terms);
   }
 
   get size(): number {
-    return stdioServers.length + this.backends.length;
+    return this.names.length;
   }
 
   configuration(): object {
-    const stdio = stdioServers.map((name) => {
+    const stdio = this.stdio.map((name) => {
       const env = { [MARKER]: this.marker, FIXTURE_NAME: name, FIXTURE_LEDGER: this.ledger };
       const fixture = name === 'wild-forking' ? 'forking' : 'workhorse';
       return [name, { ...fixtureServer(fixture, env), ...extraKeys[name] }];
@@ -93,14 +113,14 @@ export class Fleet implements AsyncDisposable {
         backoffFirstMs: 100,
         backoffMaxMs: 1_000,
         breakerOpenMs: 2_000,
+        ...this.settings,
       },
     };
   }
 
   /** What can be called. */
   targets(): Target[] {
-    const names = [...stdioServers, ...Object.keys(httpServers)];
-    const single = names.filter((name) => !name.startsWith('pair-'));
+    const single = this.names.filter((name) => !name.startsWith('pair-'));
     const targets = single.map((name) => ({
       prefix: `${name}__`,
       members: [name],
@@ -109,16 +129,20 @@ export class Fleet implements AsyncDisposable {
       hasLater: stdioServers.includes(name) && name !== 'wild-forking',
     }));
     const pair = { prefix: 'pair__', members: ['pair-a', 'pair-b'], isSteady: true, isHealthy: false };
-    return [...targets, { ...pair, hasLater: true }];
+    return this.names.includes('pair-a') ? [...targets, { ...pair, hasLater: true }] : targets;
   }
 
   /** Does something bad to one of the servers. */
   strike(random: Random, switchboardPid: number): void {
-    const victims = [...stdioServers, ...Object.keys(httpServers)].filter((name) => !untouched.has(name));
+    const victims = this.names.filter((name) => !untouched.has(name));
     const victim = random.pick(victims);
     const backend = this.backends.find(({ name }) => name === victim);
     if (backend === undefined) this.kill(victim, random, switchboardPid);
     else this.disturb(backend, random);
+  }
+
+  private get names(): string[] {
+    return [...this.stdio, ...this.backends.map(({ name }) => name)];
   }
 
   /** Settles when every server is there again. */

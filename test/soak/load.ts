@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { SoakClient } from './client.ts';
 import type { Target } from './fleet.ts';
 import type { Random } from './random.ts';
@@ -7,18 +8,39 @@ import type { PlannedCall, Verdict } from './verdict.ts';
 const DEADLINE_MS = 60_000;
 const TURN_MS = 20;
 
+/** How much there is to do, and how fast. */
+export interface LoadSize {
+  /** It ends after so many calls, or after this time. */
+  until: { calls: number } | { seconds: number };
+  callsPerSecond: number;
+  /** A busy machine is not asked for more at a time. */
+  callsAtOnce: number;
+  /** How often a call tells progress at most. */
+  steps: number;
+  /** How often it pauses, until nothing is under way. */
+  pauses: number;
+}
+
 /** Many clients that call at random, at a steady pace, whether the calls before were answered or not. */
 export class Load {
   private readonly clients: readonly SoakClient[];
   private readonly targets: readonly Target[];
   private readonly cancellable: readonly Target[];
+  private readonly size: LoadSize;
   private readonly random: Random;
   private readonly verdict: Verdict;
   private readonly expectedTools: readonly string[];
   private readonly underWay = new Set<Promise<unknown>>();
 
-  constructor(clients: readonly SoakClient[], targets: readonly Target[], random: Random, verdict: Verdict) {
+  constructor(
+    clients: readonly SoakClient[],
+    targets: readonly Target[],
+    size: LoadSize,
+    random: Random,
+    verdict: Verdict,
+  ) {
     this.clients = clients;
+    this.size = size;
     this.targets = targets;
     this.cancellable = targets.filter(({ hasLater }) => hasLater);
     this.random = random;
@@ -26,20 +48,34 @@ export class Load {
     this.expectedTools = targets.map(({ prefix }) => `${prefix}echo`);
   }
 
-  /** Settles when the time is over, or it is told to stop, and every call has been judged. */
-  async run(seconds: number, callsPerSecond: number, stop: AbortSignal): Promise<void> {
+  /** Settles when it is over, or told to stop, and every call has been judged. `paused` is waited for at each pause. */
+  async run(stop: AbortSignal, paused: () => Promise<void>, everyCall: () => void): Promise<void> {
+    const { until, callsPerSecond, callsAtOnce, pauses } = this.size;
     const start = performance.now();
+    let turnAt = start;
     let started = 0;
-    await new Promise<void>((resolve) => {
-      const turn = setInterval(() => {
-        const elapsed = (performance.now() - start) / 1_000;
-        for (; started < elapsed * callsPerSecond; started++) this.startOne();
-        if (elapsed < seconds && !stop.aborted) return;
-        clearInterval(turn);
-        resolve();
-      }, TURN_MS);
-    });
-    await Promise.all(this.underWay);
+    let due = 0;
+    const elapsed = () => (performance.now() - start) / 1_000;
+    const done = () => ('calls' in until ? started / until.calls : elapsed() / until.seconds);
+    for (let pause = 1; pause <= pauses && !stop.aborted; pause++) {
+      while (done() < pause / pauses && !stop.aborted) {
+        due += ((performance.now() - turnAt) / 1_000) * callsPerSecond;
+        turnAt = performance.now();
+        for (; due >= 1 && done() < pause / pauses; due--) {
+          // What could not be started in its time is not made up for.
+          if (this.underWay.size >= callsAtOnce) due = 1;
+          else {
+            this.startOne();
+            everyCall();
+            started++;
+          }
+        }
+        await delay(TURN_MS);
+      }
+      await Promise.all(this.underWay);
+      await paused();
+      turnAt = performance.now();
+    }
   }
 
   /** An echo of one target, outside of the load. True when it was answered with a result. */
@@ -67,8 +103,9 @@ export class Load {
   private async call(client: SoakClient, call: PlannedCall): Promise<boolean> {
     const { kind, target, text } = call;
     const delayMs = this.random.chance(0.5) ? this.random.below(200) : 0;
-    const subject = kind === 'count' ? { key: text } : { text };
     const wantsProgress = kind === 'later' || (kind === 'echo' && this.random.chance(0.2));
+    const steps = wantsProgress ? 1 + this.random.below(this.size.steps) : 0;
+    const subject = kind === 'count' ? { key: text } : { text, steps };
     this.verdict.planned(call);
     try {
       const answers = await client.request(

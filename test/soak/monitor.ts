@@ -18,9 +18,10 @@ type Probed = Pick<Holdings, 'resources' | 'listeners' | 'liveMegabytes' | 'warn
 
 const PROBE_MS = 30_000;
 const LOOK_EVERY_MS = 500;
-const COLLECT_EVERY_MS = 3_000;
 /** Servers keep idle connections for 5 s. */
 const REST_LOOKS = 14;
+/** What garbage collection may make of the same load. */
+export const MAX_GROWTH = 1.1;
 /** stdin, stdout and stderr. */
 const FILES_PER_CHILD = 3;
 /** These come and go with the children, by so many each. */
@@ -31,33 +32,21 @@ const passing = new Set(['FSReqCallback', 'FSReqPromise', 'GetAddrInfoReqWrap', 
 /** Looks at the Switchboard process, from outside and through the probe inside. */
 export class Monitor {
   readonly rss: number[] = [];
-  /** What was in use after a garbage collection, every few seconds: when the engine collects is its own affair. */
+  /** What was in use after a garbage collection: when the engine collects is its own affair. */
   readonly live: number[] = [];
   private readonly pid: number;
   private readonly probePath: string;
-  private sampling: NodeJS.Timeout[] = [];
 
   constructor(pid: number, probePath: string) {
     this.pid = pid;
     this.probePath = probePath;
   }
 
-  /** Notes the memory from now on. */
-  startSampling(): void {
-    const noteLive = () =>
-      this.holdings().then(
-        ({ liveMegabytes }) => this.live.push(liveMegabytes),
-        // A Switchboard that does not answer is found out by others.
-        () => {},
-      );
-    this.sampling = [
-      setInterval(() => this.rss.push(residentMegabytes(this.pid)), 1_000),
-      setInterval(() => void noteLive(), COLLECT_EVERY_MS),
-    ];
-  }
-
-  stopSampling(): void {
-    for (const timer of this.sampling) clearInterval(timer);
+  /** Notes the memory of this moment. */
+  async sample(): Promise<void> {
+    const { liveMegabytes } = await this.holdings();
+    this.live.push(liveMegabytes);
+    this.rss.push(residentMegabytes(this.pid));
   }
 
   async holdings(): Promise<Holdings> {
@@ -125,15 +114,24 @@ export function leaks(before: Holdings, after: Holdings): string[] {
   return found;
 }
 
-/** The averages of the second and of the last quarter. The first one is left out: a process warms up. */
-export function quarters(samples: readonly number[]): { second: number; last: number } {
-  const size = Math.floor(samples.length / 4);
-  return { second: average(samples.slice(size, 2 * size)), last: average(samples.slice(-size)) };
+/** Averages, in order. */
+export type Quarters = readonly [number, number, number, number];
+
+export function quarters(samples: readonly number[]): Quarters {
+  const size = samples.length / 4;
+  const of = (quarter: number) =>
+    average(samples.slice(Math.round(quarter * size), Math.round((quarter + 1) * size)));
+  return [of(0), of(1), of(2), of(3)];
 }
 
-/** 20 % and 20 MB are what garbage collection may make of it. */
-export function isFlat({ second, last }: { second: number; last: number }): boolean {
-  return last <= second * 1.2 + 20;
+/** From the second quarter on: a process warms up, and what is kept for some time has to come together first. */
+export function isFlat([, second, ...later]: Quarters): boolean {
+  return later.every((megabytes) => megabytes <= second * MAX_GROWTH);
+}
+
+/** In words. */
+export function megabytes(values: readonly number[]): string {
+  return values.map((value) => value.toFixed(1)).join(' → ');
 }
 
 function average(numbers: readonly number[]): number {

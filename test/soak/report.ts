@@ -1,24 +1,22 @@
+import { megabytes } from './monitor.ts';
 import type { SoakReport } from './soak.ts';
 
 /** The counts of a run as a small table. */
 export function formatReport(report: SoakReport): string {
-  const { verdict, before, after, rss, live } = report;
+  const { options, verdict, holdings, rss, live } = report;
   const { calls, answered, failed } = verdict.total;
+  const { until } = options.load;
+  const extent = 'calls' in until ? `${until.calls} calls` : `${until.seconds} s`;
   const rows: [string, string][] = [
-    ['run', `seed ${report.seed}, ${report.seconds} s, ${report.clients} clients, ${report.servers} servers`],
+    ['run', `seed ${options.seed}, ${extent}, ${options.clients} clients, ${report.servers} servers`],
     ['calls', `${calls}: ${answered} answered, ${failed} failed, ${verdict.cancelled} cancelled`],
     ['lists', String(verdict.lists)],
     ['errors', listed(verdict.errors)],
-    ['faults', listed(report.faults)],
+    ['faults', options.faults ? listed(report.faults) : 'none wanted'],
     ['restarts', String(report.restarts)],
-    ['memory', `${mb(rss.first)} first, ${mb(rss.second)} second quarter, ${mb(rss.last)} last quarter`],
-    [
-      'in use',
-      `${mb(before.liveMegabytes)} before, ${mb(live.second)} second quarter, ${mb(live.last)} last quarter, ${mb(after.liveMegabytes)} after`,
-    ],
-    ['open files', `${before.openFiles} → ${after.openFiles}`],
-    ['children', `${before.children} → ${after.children}`],
-    ['timers', `${before.resources.Timeout ?? 0} → ${after.resources.Timeout ?? 0}`],
+    ['in use', `${megabytes(live)} MB by quarter, after garbage collections`],
+    ['resident', `${megabytes(rss)} MB by quarter`],
+    ...(holdings === undefined ? [] : compared(holdings)),
     ...[...verdict.byTarget].map(([prefix, tally]): [string, string] => [
       `  ${prefix.replace(/__$/, '')}`,
       `${tally.calls} calls, ${tally.answered} answered, ${tally.failed} failed`,
@@ -35,6 +33,11 @@ function listed(counts: ReadonlyMap<string, number>): string {
   return [...counts].map(([what, count]) => `${what}: ${count}`).join(', ');
 }
 
-function mb(megabytes: number): string {
-  return `${megabytes.toFixed(1)} MB`;
+function compared({ before, after }: NonNullable<SoakReport['holdings']>): [string, string][] {
+  return [
+    ['before, after', `${megabytes([before.liveMegabytes, after.liveMegabytes])} MB in use`],
+    ['open files', `${before.openFiles} → ${after.openFiles}`],
+    ['children', `${before.children} → ${after.children}`],
+    ['timers', `${before.resources.Timeout ?? 0} → ${after.resources.Timeout ?? 0}`],
+  ];
 }
