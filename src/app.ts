@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { createApi } from './api/api.ts';
 import type { ServerEvent, ServerView } from './api/views.ts';
@@ -109,7 +110,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
 
   async function run(configuration: Configuration, storage: Storage | undefined): Promise<App> {
     const { settings } = configuration;
-    const self = identity();
+    const self = { identity: identity(), instance: randomUUID() };
     const followers = new Followers();
     let hosting: Hosting | undefined;
     const hosts: Hosts = { attach: (id) => needHosting(hosting).attach(id) };
@@ -177,14 +178,14 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     }
     const chats = stored === undefined ? undefined : new Chats(settings.chat, stored.store, events.warned);
     const gateway: Gateway = new Gateway(projects, stored?.recorder ?? noRecorder, {
-      identity: self,
+      ...self,
       ...settings,
     });
     const trials = new Set<Server>();
     const parts = { projects, stored, hosting, chats, servers: serverSettings, trials };
     const api = createApi(
       createBackend(parts, followers, () => ({
-        version: self.version,
+        version: self.identity.version,
         database: storage?.status ?? noStorage,
         records: { queued: stored?.recorder.queued ?? 0, dropped: stored?.recorder.dropped ?? 0 },
         sessions: gateway.clientCount,
@@ -279,11 +280,11 @@ const noRecorder: CallRecorder = { keepsPayloads: () => false, record() {} };
 
 function serverSettingsOf(
   settings: Settings,
-  self: ReplicaSettings['identity'],
+  self: Pick<ReplicaSettings, 'identity' | 'instance'>,
   children: ReplicaSettings['children'],
   hosts: Hosts,
 ): Omit<ReplicaSettings, 'project' | 'variable' | 'redact'> {
-  return { identity: self, ...limitsOf(settings), children, hosts };
+  return { ...self, ...limitsOf(settings), children, hosts };
 }
 
 function withOverrides(configuration: Configuration, { onStartFailure }: AppOptions): Configuration {

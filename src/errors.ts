@@ -134,6 +134,13 @@ export const errorTable = {
     true,
     'The server could not be started or reached, or did not finish the handshake.',
   ),
+  server_loop: row(
+    508,
+    -32603,
+    'client',
+    false,
+    'The server leads back to this Switchboard, or through too many others.',
+  ),
   server_unavailable: row(
     503,
     -32603,

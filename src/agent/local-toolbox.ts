@@ -196,6 +196,7 @@ function stopped(): SwitchboardError {
 function replicaSettings(settings: Settings, children: ReplicaSettings['children']): ReplicaSettings {
   return {
     identity: identity(),
+    instance: undefined,
     project: { id: 'agent', name: 'agent' },
     ...limitsOf(settings),
     variable: (name) => process.env[name],

@@ -32,6 +32,8 @@ import { type ClientStream, Session } from './session.ts';
 
 export interface GatewaySettings {
   identity: Identity;
+  /** By what Switchboards in front of us know us in what we say. */
+  instance: string;
   maxSessions: number;
   sessionIdleMs: number;
   keepAliveMs: number;
@@ -102,7 +104,7 @@ export class Gateway {
     this.makeRoom();
     const session = new Session(randomUUID(), facts, scope, openStream(facts));
     this.sessions.set(session.id, session);
-    const result = initializeResult(facts, this.settings.identity, scope);
+    const result = initializeResult(facts, this.settings, scope);
     return { session, answer: resultMessage(idBytes(message), bytesOf(result)) };
   }
 
@@ -214,7 +216,7 @@ export class Gateway {
       case 'resources/list':
       case 'resources/templates/list':
       case 'prompts/list':
-        list(scope, incoming);
+        list(scope, incoming, this.settings.instance);
         return;
       case 'resources/subscribe':
       case 'resources/unsubscribe':

@@ -3,6 +3,7 @@ import type { Message } from '../protocol/envelope.ts';
 import { isProtocolVersion, newestVersion } from '../protocol/versions.ts';
 import type { Identity } from '../upstreams/handshake.ts';
 import { mergedExtensions } from './extensions.ts';
+import { instancesMeta } from './instances.ts';
 import type { Scope } from './scope.ts';
 import type { SessionFacts } from './session.ts';
 
@@ -44,12 +45,17 @@ export function nameOf(clientInfo: unknown): string {
   return words.join(' ').slice(0, LONGEST_NAME);
 }
 
-export function initializeResult(facts: SessionFacts, identity: Identity, scope: Scope): object {
+export function initializeResult(
+  facts: SessionFacts,
+  { identity, instance }: { identity: Identity; instance: string },
+  scope: Scope,
+): object {
   return {
     protocolVersion: facts.version,
     capabilities: { ...offeredCapabilities, ...legacyTasks, ...mergedExtensions(scope) },
     serverInfo: { title: 'Switchboard', ...identity },
     ...instructionsOf(scope),
+    _meta: instancesMeta(scope, instance),
   };
 }
 

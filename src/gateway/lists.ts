@@ -1,9 +1,12 @@
 import type { ListName } from '../catalog/catalog.ts';
 import { SwitchboardError } from '../errors.ts';
 import { bytesAt, idBytes, type Message } from '../protocol/envelope.ts';
+import { INSTANCES_KEY } from '../protocol/instances.ts';
 import { resultMessage } from '../protocol/jsonrpc.ts';
+import { asObject } from '../protocol/objects.ts';
 import type { Incoming } from './caller.ts';
 import { hold } from './hold.ts';
+import { instancesMeta } from './instances.ts';
 import { refuse } from './refuse.ts';
 import type { Scope } from './scope.ts';
 
@@ -15,14 +18,15 @@ const listOfMethod: Record<string, ListName> = {
 };
 
 /** Answers a list request from the bytes of the snapshot. Only servers never seen are waited for, and not for long. */
-export function list(scope: Scope, incoming: Incoming): void {
-  const cursor = cursorOf(incoming.message);
+export function list(scope: Scope, incoming: Incoming, instance: string): void {
+  const wanted = wantedOf(incoming.message);
   const discovered = scope.listable();
-  if (discovered === undefined) answer(scope, incoming, cursor);
-  else hold(incoming, discovered, () => answer(scope, incoming, cursor));
+  const goOn = () => answer(scope, incoming, wanted, instance);
+  if (discovered === undefined) goOn();
+  else hold(incoming, discovered, goOn);
 }
 
-function answer(scope: Scope, incoming: Incoming, cursor: string | undefined): void {
+function answer(scope: Scope, incoming: Incoming, { cursor, asksInstances }: Wanted, instance: string): void {
   const { caller, message, outlet } = incoming;
   const name = listOfMethod[message.method]!;
   const page = scope.catalog.lists[name].page(cursor);
@@ -35,24 +39,34 @@ function answer(scope: Scope, incoming: Incoming, cursor: string | undefined): v
   }
   const id = idBytes(message);
   const isChosen = incoming.projects !== undefined || message.projectId !== undefined;
-  if (caller.era === 'legacy') outlet.answer(resultMessage(id, page));
-  else outlet.answer(resultMessage(id, cacheable(scope, name, isChosen), page.subarray(1)));
+  const first: string[] = [];
+  if (caller.era === 'modern') first.push(cacheable(scope, name, isChosen));
+  if (asksInstances) first.push(`"_meta":${JSON.stringify(instancesMeta(scope, instance))}`);
+  if (first.length === 0) outlet.answer(resultMessage(id, page));
+  else outlet.answer(resultMessage(id, Buffer.from(`{${first.join(',')},`), page.subarray(1)));
 }
 
 /** How a page of a list begins in the modern era: with how long it holds, and for whom. */
-function cacheable(scope: Scope, name: ListName, isChosen: boolean): Buffer {
+function cacheable(scope: Scope, name: ListName, isChosen: boolean): string {
   const { ttlMs, isPublic } = scope.freshness(name);
   // What is listed may depend on a header, which no cache looks at.
   const cacheScope = isPublic && !isChosen ? 'public' : 'private';
-  return Buffer.from(`{"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"${cacheScope}",`);
+  return `"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"${cacheScope}"`;
 }
 
-function cursorOf({ bytes, params }: Message): string | undefined {
+interface Wanted {
+  cursor: string | undefined;
+  /** Whether a Switchboard wants to know which others are on the way. */
+  asksInstances: boolean;
+}
+
+const firstPage: Wanted = { cursor: undefined, asksInstances: false };
+
+function wantedOf({ bytes, params }: Message): Wanted {
   // `{}` is the common case and needs no parser.
-  if (params === undefined || params.end - params.start === 2) return undefined;
-  const { cursor } = JSON.parse(bytesAt(bytes, params).toString()) as { cursor?: unknown };
-  if (cursor === undefined) return undefined;
-  if (typeof cursor !== 'string')
+  if (params === undefined || params.end - params.start === 2) return firstPage;
+  const { cursor, _meta: meta } = asObject(JSON.parse(bytesAt(bytes, params).toString()));
+  if (cursor !== undefined && typeof cursor !== 'string')
     throw new SwitchboardError('invalid_params', 'params.cursor must be a string.');
-  return cursor;
+  return { cursor, asksInstances: asObject(meta)[INSTANCES_KEY] !== undefined };
 }

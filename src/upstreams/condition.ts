@@ -34,7 +34,7 @@ export type Happening =
   /** It is there and can be called, but something is wrong with it, which is looked at again at that time. */
   | { kind: 'impaired'; reason: SwitchboardError; nextTry: number }
   | { kind: 'connect failed'; reason: SwitchboardError }
-  /** It could not be connected and cannot be before its configuration changes. */
+  /** It cannot be used before a configuration changes. */
   | { kind: 'unusable'; reason: SwitchboardError }
   /** `isThere`: the server is still there, it only knows us no more. */
   | { kind: 'lost'; reason: SwitchboardError; isThere: boolean }
@@ -59,8 +59,8 @@ const FREE_RETURNS = 3;
 const heard: Record<State, readonly Happening['kind'][]> = {
   idle: ['starts', 'stops'],
   starting: ['connected', 'ready', 'impaired', 'connect failed', 'unusable', 'lost', 'stops'],
-  ready: ['impaired', 'lost', 'rests', 'stops'],
-  degraded: ['ready', 'impaired', 'lost', 'rests', 'stops'],
+  ready: ['impaired', 'unusable', 'lost', 'rests', 'stops'],
+  degraded: ['ready', 'impaired', 'unusable', 'lost', 'rests', 'stops'],
   backing_off: ['starts', 'stops'],
   breaker_open: ['starts', 'stops'],
   failed: ['stops'],

@@ -2,11 +2,11 @@ import type { Hosts } from '../channels/hosted.ts';
 import type { OpenChannel } from '../channels/open.ts';
 import type { ChildRecord } from '../channels/stdio.ts';
 import type { ServerConfig } from '../config.ts';
-import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import { asSwitchboardError, type ErrorCode, SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { RecoveryPolicy } from './condition.ts';
 import { Connector } from './connector.ts';
-import type { Identity, KnownEra, ServerFacts } from './handshake.ts';
+import type { KnownEra, Self, ServerFacts } from './handshake.ts';
 import { Lifecycle } from './lifecycle.ts';
 import type { Listening } from './listening.ts';
 import { redacted } from './redacted.ts';
@@ -14,8 +14,7 @@ import { Slots } from './slots.ts';
 import { Subscriptions } from './subscriptions.ts';
 import { type Call, type Client, ServerAnsweredError, Upstream } from './upstream.ts';
 
-export interface ConnectionSettings {
-  identity: Identity;
+export interface ConnectionSettings extends Self {
   connectTimeoutMs: number;
   maxMessageBytes: number;
   /** How many calls may wait for a slot of one connection. */
@@ -61,6 +60,9 @@ export interface ConnectionEvents {
   /** What this upstream had asked and was asked is over. */
   disconnected(upstream: Upstream): void;
 }
+
+/** What no other try can help with: somebody has to change a configuration. */
+const hopeless: ReadonlySet<ErrorCode> = new Set(['invalid_config', 'server_loop']);
 
 /** A server that does not answer a subscription in this time gets no more of the client's. */
 const SUBSCRIBE_MS = 60_000;
@@ -163,6 +165,19 @@ export class Connection {
     );
   }
 
+  /** Ends what is open, for good: no try can help. */
+  refuse(why: SwitchboardError): void {
+    const { live } = this;
+    if (live === undefined) return;
+    this.live = undefined;
+    live.listening?.stop();
+    this.subscriptions.clear();
+    const reason = this.failure(why);
+    this.events.log(reason.message);
+    this.end(live.upstream);
+    this.lifecycle.happens({ kind: 'unusable', reason });
+  }
+
   /** Ends what is open; the next use opens it again. */
   rest(): void {
     const { live } = this;
@@ -255,7 +270,7 @@ export class Connection {
     } catch (error) {
       const reason = this.failure(error);
       this.events.log(reason.message);
-      lifecycle.happens({ kind: reason.code === 'invalid_config' ? 'unusable' : 'connect failed', reason });
+      lifecycle.happens({ kind: hopeless.has(reason.code) ? 'unusable' : 'connect failed', reason });
       throw reason;
     }
   }

@@ -93,12 +93,7 @@ export class Connector {
       const upstream = this.events.opened(openChannel);
       this.current = upstream;
       try {
-        const handshake = shakeHands(
-          upstream,
-          this.settings.identity,
-          this.capabilities,
-          this.knownOf(transport),
-        );
+        const handshake = shakeHands(upstream, this.settings, this.capabilities, this.knownOf(transport));
         const facts = await Promise.race([handshake, tooLate]);
         return { upstream, facts, listening: this.listen(upstream, facts) };
       } catch (error) {

@@ -1,6 +1,7 @@
+import { asksInstances, instancesIn } from '../protocol/instances.ts';
 import { parameterHeaders } from '../protocol/parameter-headers.ts';
 import { MAX_ID_BYTES, MAX_OWN_URI_BYTES } from '../protocol/scalar-limits.ts';
-import { type ServerFacts, ttlOf } from './handshake.ts';
+import { type Self, type ServerFacts, ttlOf } from './handshake.ts';
 import type { Upstream } from './upstream.ts';
 
 /** A tool, resource, template or prompt exactly as its server describes it. */
@@ -54,7 +55,7 @@ interface Listed extends Freshness {
 export async function discover(
   { upstream, facts }: { upstream: Upstream; facts: ServerFacts },
   kind: OfferKind,
-  timeoutMs: number,
+  { timeoutMs, instance }: { timeoutMs: number; instance: Self['instance'] },
 ): Promise<Listed> {
   const { method, key, capability } = listMethods[kind];
   if (facts.capabilities[capability] === undefined) {
@@ -64,12 +65,16 @@ export async function discover(
   const problems: string[] = [];
   let [ttlMs, isPublic] = [Number.POSITIVE_INFINITY, true];
   let cursor: unknown;
+  const asked = facts.instances.length === 0 ? {} : { _meta: asksInstances };
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     const left = Math.max(1, Math.ceil(deadline - performance.now()));
-    const result = (await upstream.request(method, cursor === undefined ? {} : { cursor }, left)) as
-      | Item
-      | undefined;
+    const result = (await upstream.request(
+      method,
+      cursor === undefined ? asked : { ...asked, cursor },
+      left,
+    )) as Item | undefined;
+    if (facts.instances.length > 0) facts.instances = instancesIn(result ?? {}, instance);
     const listed = result?.[key];
     for (const item of Array.isArray(listed) ? listed.filter(isItem) : []) {
       const problem =

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../errors.ts';
+import { instancesIn } from '../protocol/instances.ts';
 import { asObject } from '../protocol/objects.ts';
 import { describedMembers, describedMeta, SERVER_INFO_KEY } from '../protocol/self-description.ts';
 import {
@@ -20,6 +21,8 @@ export interface ServerFacts {
   capabilities: Record<string, unknown>;
   instructions: string | undefined;
   serverInfo: Record<string, unknown> | undefined;
+  /** Where it is a Switchboard: the ids of all that are on the way to what it offers. */
+  instances: readonly string[];
 }
 
 /** What we can pass on to some client; whether that client can do it is found out when a server asks. */
@@ -42,6 +45,13 @@ const modernCapabilities = {
 export interface Identity {
   name: string;
   version: string;
+}
+
+/** Who shakes hands. */
+export interface Self {
+  identity: Identity;
+  /** By what we know ourselves in what servers say; undefined where nobody can be led back to us. */
+  instance: string | undefined;
 }
 
 /** What is known of a server from earlier connections. */
@@ -68,18 +78,19 @@ export class EndedByQuestionError extends Error {
 /** Finds out which era a server is of, and shakes hands as that one has it. What was found is remembered. */
 export async function shakeHands(
   upstream: Upstream,
-  identity: Identity,
+  self: Self,
   capabilities: object,
   known: KnownEra,
 ): Promise<ServerFacts> {
+  const { identity, instance } = self;
   const us = { clientInfo: identity, logLevel: undefined };
   upstream.ownMeta = describedMeta({ ...us, capabilities: modernCapabilities });
   upstream.nobody = describedMembers({ ...us, capabilities: {} });
-  const greet = () => initialize(upstream, identity, capabilities);
+  const greet = () => initialize(upstream, self, capabilities);
   const facts =
     known.era === 'legacy'
-      ? await legacyFirst(upstream, known, greet)
-      : await modernFirst(upstream, known, greet);
+      ? await legacyFirst(upstream, instance, known, greet)
+      : await modernFirst(upstream, instance, known, greet);
   known.era = facts.era;
   upstream.era = facts.era;
   upstream.ready(facts.version);
@@ -90,6 +101,7 @@ export async function shakeHands(
 /** What was of the legacy era before may have been replaced. */
 async function legacyFirst(
   upstream: Upstream,
+  instance: Self['instance'],
   known: KnownEra,
   greet: () => Promise<ServerFacts>,
 ): Promise<ServerFacts> {
@@ -97,7 +109,7 @@ async function legacyFirst(
     return await greet();
   } catch (error) {
     const isRefused = error instanceof ServerAnsweredError || isRefusal(error);
-    const facts = isRefused ? await discovered(upstream, known) : undefined;
+    const facts = isRefused ? await discovered(upstream, instance, known) : undefined;
     if (facts === undefined) throw error;
     return facts;
   }
@@ -105,10 +117,11 @@ async function legacyFirst(
 
 async function modernFirst(
   upstream: Upstream,
+  instance: Self['instance'],
   known: KnownEra,
   greet: () => Promise<ServerFacts>,
 ): Promise<ServerFacts> {
-  const asked = discovered(upstream, known);
+  const asked = discovered(upstream, instance, known);
   const first = await unlessSilent(asked);
   if (first !== 'silent') return first ?? greet();
   try {
@@ -133,19 +146,27 @@ async function unlessSilent<T>(answer: Promise<T>): Promise<T | 'silent'> {
 }
 
 /** What a server of the modern era says of itself; undefined where it is none. */
-async function discovered(upstream: Upstream, known: KnownEra): Promise<ServerFacts | undefined> {
-  known.discovered = await discover(upstream, undefined);
+async function discovered(
+  upstream: Upstream,
+  instance: Self['instance'],
+  known: KnownEra,
+): Promise<ServerFacts | undefined> {
+  known.discovered = await discover(upstream, instance, undefined);
   return known.discovered?.facts;
 }
 
 /** Asks a server of the modern era what it is; undefined where the answer says that it is none. */
-async function discover(upstream: Upstream, timeoutMs: number | undefined): Promise<KnownEra['discovered']> {
+async function discover(
+  upstream: Upstream,
+  instance: Self['instance'],
+  timeoutMs: number | undefined,
+): Promise<KnownEra['discovered']> {
   upstream.era = 'modern';
   try {
     const result = asObject(await describedBy(upstream, timeoutMs));
     const versions = Array.isArray(result.supportedVersions) ? result.supportedVersions : [];
     if (!versions.includes(modernVersion)) return checkVersions(versions);
-    return { facts: modernFacts(result), until: Date.now() + ttlOf(result) };
+    return { facts: modernFacts(result, instance), until: Date.now() + ttlOf(result) };
   } catch (error) {
     if (error instanceof ServerAnsweredError) return checkVersions(supportedIn(error));
     if (upstream.isGone && upstream.isLocal) throw new EndedByQuestionError();
@@ -169,6 +190,7 @@ async function describedBy(upstream: Upstream, timeoutMs: number | undefined): P
 /** What a server says of itself now, where what it said before does not hold any longer; undefined where it does. */
 export async function rediscover(
   upstream: Upstream,
+  instance: Self['instance'],
   known: KnownEra,
   timeoutMs: number,
 ): Promise<ServerFacts | undefined> {
@@ -177,7 +199,7 @@ export async function rediscover(
   if (before === undefined || before.until + REDISCOVER_MS > now) return undefined;
   // Whoever comes meanwhile need not ask too.
   known.discovered = { ...before, until: now };
-  known.discovered = (await discover(upstream, timeoutMs)) ?? before;
+  known.discovered = (await discover(upstream, instance, timeoutMs)) ?? before;
   return known.discovered.facts;
 }
 
@@ -201,7 +223,7 @@ function isRefusal(error: unknown): boolean {
   return ![401, 403, 408, 429].includes(status);
 }
 
-function modernFacts(result: Record<string, unknown>): ServerFacts {
+function modernFacts(result: Record<string, unknown>, instance: Self['instance']): ServerFacts {
   const { capabilities, instructions, serverInfo, _meta: meta } = result;
   const info = asObject(meta)[SERVER_INFO_KEY] ?? serverInfo;
   return {
@@ -210,6 +232,7 @@ function modernFacts(result: Record<string, unknown>): ServerFacts {
     capabilities: asObject(capabilities),
     instructions: typeof instructions === 'string' ? instructions : undefined,
     serverInfo: typeof info === 'object' && info !== null ? asObject(info) : undefined,
+    instances: instancesIn(result, instance),
   };
 }
 
@@ -220,16 +243,13 @@ export function ttlOf({ ttlMs }: Record<string, unknown>): number {
 
 async function initialize(
   upstream: Upstream,
-  identity: Identity,
+  { identity, instance }: Self,
   capabilities: object,
 ): Promise<ServerFacts> {
   upstream.era = 'legacy';
-  const result = await upstream.request('initialize', {
-    protocolVersion: newestVersion,
-    capabilities,
-    clientInfo: identity,
-  });
-  const { protocolVersion, capabilities: offered, instructions, serverInfo } = asObject(result);
+  const params = { protocolVersion: newestVersion, capabilities, clientInfo: identity };
+  const result = asObject(await upstream.request('initialize', params));
+  const { protocolVersion, capabilities: offered, instructions, serverInfo } = result;
   if (!isProtocolVersion(protocolVersion)) {
     throw unspoken(String(protocolVersion));
   }
@@ -239,6 +259,7 @@ async function initialize(
     capabilities: asObject(offered),
     instructions: typeof instructions === 'string' ? instructions : undefined,
     serverInfo: typeof serverInfo === 'object' && serverInfo !== null ? asObject(serverInfo) : undefined,
+    instances: instancesIn(result, instance),
   };
 }
 

@@ -3,12 +3,14 @@ import { type BackoffRule, backoffMs } from '../channels/backoff.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { LiveUpstream } from './connection.ts';
 import { discover, type Freshness, type Item, type Offer, type OfferKind, offerKinds } from './discovery.ts';
+import type { Self } from './handshake.ts';
 import { KnownOffer } from './offers.ts';
 
 interface LearningSettings {
   /** How long the lists of one kind may take. */
   timeoutMs: number;
   backoff: BackoffRule;
+  instance: Self['instance'];
 }
 
 interface LearningEvents {
@@ -16,6 +18,8 @@ interface LearningEvents {
   learned(kind: OfferKind, announced: boolean): void;
   /** All that was asked for is there, or will not come. */
   settled(): void;
+  /** The server leads back to us. */
+  loops(error: SwitchboardError): void;
   log(line: string): void;
 }
 
@@ -114,6 +118,12 @@ export class Learning {
     };
   }
 
+  /** Nothing of it is to be listed any more. */
+  forget(): void {
+    this.known = undefined;
+    for (const kind of offerKinds) this.events.learned(kind, false);
+  }
+
   stop(): void {
     clearTimeout(this.timer);
   }
@@ -144,7 +154,7 @@ export class Learning {
     await Promise.all(
       kinds.map(async (kind) => {
         try {
-          const { items, ttlMs, isPublic, problems } = await discover(live, kind, this.settings.timeoutMs);
+          const { items, ttlMs, isPublic, problems } = await discover(live, kind, this.settings);
           this.failures.delete(kind);
           if (this.live() !== live) return;
           this.held.set(kind, { until: Date.now() + ttlMs, isPublic });
@@ -152,6 +162,10 @@ export class Learning {
           this.take(kind, items, isNews);
         } catch (error) {
           if (this.live() !== live) return;
+          if (error instanceof SwitchboardError && error.code === 'server_loop') {
+            this.events.loops(error);
+            return;
+          }
           const failure = `its ${kind} could not be listed: ${(error as Error).message}`;
           this.failures.set(kind, failure);
           this.events.log(failure);

@@ -1,5 +1,5 @@
 import type { ServerConfig } from '../config.ts';
-import type { SwitchboardError } from '../errors.ts';
+import { SwitchboardError } from '../errors.ts';
 import type { Candidate } from './balance.ts';
 import { type Condition, overall, type State } from './condition.ts';
 import { Connection, type ConnectionSettings, type LiveUpstream, type Word } from './connection.ts';
@@ -94,12 +94,17 @@ export class Replica implements Candidate {
       missed: () => this.learning.refresh(),
     });
     this.learning = new Learning(
-      { timeoutMs: settings.connectTimeoutMs, backoff: settings.recovery.backoff },
+      {
+        timeoutMs: settings.connectTimeoutMs,
+        backoff: settings.recovery.backoff,
+        instance: settings.instance,
+      },
       () => this.shared.current,
       inherited,
       {
         learned: (kind, announced) => this.learned(kind, announced),
         settled: () => this.assess(),
+        loops: (error) => this.loops(error),
         log: (line) => this.log(line),
       },
     );
@@ -224,11 +229,14 @@ export class Replica implements Candidate {
     this.learning.freshen();
     const { current } = this.shared;
     if (current?.facts.era !== 'modern') return;
-    rediscover(current.upstream, this.known, this.settings.connectTimeoutMs).then(
+    const { instance, connectTimeoutMs } = this.settings;
+    rediscover(current.upstream, instance, this.known, connectTimeoutMs).then(
       (facts) => {
-        if (facts !== undefined && this.shared.current === current) this.facts = facts;
+        if (facts !== undefined && this.shared.current === current) Object.assign(current.facts, facts);
       },
-      (error: Error) => this.log(error.message),
+      (error: Error) => {
+        if (this.shared.current === current) this.failedToLearn(error);
+      },
     );
   }
 
@@ -352,6 +360,18 @@ export class Replica implements Candidate {
 
   private learned(kind: OfferKind, announced: boolean): void {
     if (this.condition.state !== 'stopped') this.events.offerChanged(kind, announced);
+  }
+
+  private failedToLearn(error: Error): void {
+    if (error instanceof SwitchboardError && error.code === 'server_loop') this.loops(error);
+    else this.log(error.message);
+  }
+
+  /** What it offers is our own, or will be when it comes round. */
+  private loops(error: SwitchboardError): void {
+    this.facts = undefined;
+    this.shared.refuse(error);
+    this.learning.forget();
   }
 
   /** Is it well? Where it is not, what is wrong is looked at again later. */

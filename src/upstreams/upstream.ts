@@ -13,6 +13,7 @@ import {
   resultMessage,
 } from '../protocol/jsonrpc.ts';
 import { parseLossless } from '../protocol/lossless.ts';
+import { asObject } from '../protocol/objects.ts';
 import { requestLines } from '../protocol/request-lines.ts';
 import { describe, isDescribed, undescribe } from '../protocol/self-description.ts';
 import { type Edit, splice } from '../protocol/splice.ts';
@@ -324,7 +325,8 @@ export class Upstream implements Receiver {
 
   private ownRequest(id: number, method: string, params: unknown): Buffer {
     if (this.era === 'legacy') return requestMessage(id, method, params);
-    return requestMessage(id, method, { ...(params as object | undefined), _meta: this.ownMeta });
+    const { _meta: meta, ...rest } = asObject(params);
+    return requestMessage(id, method, { ...rest, _meta: { ...asObject(meta), ...this.ownMeta } });
   }
 
   private lines(method: string, named: string | undefined): string | undefined {

@@ -7,10 +7,15 @@ import type { Incoming } from '../caller.ts';
 import { mergedExtensions } from '../extensions.ts';
 import { hold } from '../hold.ts';
 import { instructionsOf, offeredCapabilities } from '../initialize.ts';
+import { instancesMeta } from '../instances.ts';
 import type { Scope } from '../scope.ts';
 
 /** server/discover: what we are. Extensions are those of the servers, so those that were never seen are waited for. */
-export function discover(scope: Scope, incoming: Incoming, identity: Identity): void {
+export function discover(
+  scope: Scope,
+  incoming: Incoming,
+  { identity, instance }: { identity: Identity; instance: string },
+): void {
   const answer = () => {
     const result = {
       resultType: 'complete',
@@ -20,7 +25,10 @@ export function discover(scope: Scope, incoming: Incoming, identity: Identity): 
       // Servers come and go.
       ttlMs: 0,
       cacheScope: 'private',
-      _meta: { [SERVER_INFO_KEY]: { title: 'Switchboard', ...identity } },
+      _meta: {
+        [SERVER_INFO_KEY]: { title: 'Switchboard', ...identity },
+        ...instancesMeta(scope, instance),
+      },
     };
     incoming.outlet.answer(resultMessage(idBytes(incoming.message), bytesOf(result)));
   };

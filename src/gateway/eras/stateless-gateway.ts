@@ -18,6 +18,7 @@ import { requireTasks } from './tasks.ts';
 
 export interface StatelessSettings {
   identity: Identity;
+  instance: string;
   maxSessions: number;
   sessionIdleMs: number;
 }
@@ -114,10 +115,10 @@ export class StatelessGateway {
       case 'resources/list':
       case 'resources/templates/list':
       case 'prompts/list':
-        list(scope, incoming);
+        list(scope, incoming, this.settings.instance);
         return;
       case 'server/discover':
-        discover(scope, incoming, this.settings.identity);
+        discover(scope, incoming, this.settings);
         return;
       case 'subscriptions/listen':
         this.listen(scope, incoming);
