@@ -28,7 +28,11 @@ try {
 }
 
 async function setUp() {
-  if (missingLines().length === 0) return;
+  if (missingLines().length > 0) await install();
+  await checkNode(root);
+}
+
+async function install() {
   await withLock(join(cache, 'setup.lock'), async () => {
     // Asked again, because whoever held the lock before may have done it all. Whatever fails, the rest is finished.
     const ends = await Promise.allSettled(missingLines().map(runLine));
@@ -67,9 +71,6 @@ async function runLine(line) {
 function packages(folder) {
   return {
     done: () => packagesAreCurrent(folder),
-    run: async () => {
-      await installPackages(folder, root);
-      if (folder === root) await checkNode(root);
-    },
+    run: () => installPackages(folder, root),
   };
 }

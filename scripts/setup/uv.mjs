@@ -34,7 +34,7 @@ export function uvIsCurrent(cache) {
 }
 
 /**
- * Makes a virtual environment with uv, which takes a tenth of the time of pip. Gives why it could not be had;
+ * Makes a virtual environment with uv. Gives why it could not be had;
  * undefined: it is there.
  */
 export async function makeUvVenv(cache, venv, packages) {
