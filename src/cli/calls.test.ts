@@ -33,7 +33,7 @@ it('a call is a row of time, status, server, tool, duration, sizes, client and e
   expect(callRow(callView({ ...failed, output_bytes: 2_000_000, error }))).toEqual([
     localTime(created_at),
     ...['tool error', 'github/2', 'resources/read', '12 ms', '120 B → 2.0 MB', ''],
-    'call_timeout: It took [2J too long.',
+    'call_timeout: It took\\u001b[2J too long.',
   ]);
 });
 

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { callApi, projectPath } from './api.ts';
-import { complain, localTime, oneLine, print, printJson, table } from './output.ts';
+import { complain, localTime, oneLine, print, printJson, printJsonLine, table } from './output.ts';
 import type { CallList, CallView } from './views.ts';
 
 export interface CallsFlags {
@@ -27,7 +27,7 @@ export async function calls(flags: CallsFlags): Promise<void> {
   const show = (list: CallView[]) => print(table(list.map(callRow), widths));
   if (dropped > 0) complain(`note: the records of ${dropped} calls were lost since Switchboard was started`);
   if (flags.follow) {
-    const tell = flags.json ? (list: CallView[]) => list.forEach(printLine) : show;
+    const tell = flags.json ? (list: CallView[]) => list.forEach(printJsonLine) : show;
     if (found.length > 0) tell(found.toReversed());
     await follow(flags, new Set(found.map(({ id }) => id)), tell);
   } else if (flags.json) printJson(found);
@@ -94,8 +94,4 @@ export function callRow(call: CallView): string[] {
 function bytes(count: number): string {
   if (count < 1_000) return `${count} B`;
   return count < 1_000_000 ? `${(count / 1_000).toFixed(1)} kB` : `${(count / 1_000_000).toFixed(1)} MB`;
-}
-
-function printLine(call: CallView): void {
-  print(JSON.stringify(call));
 }

@@ -1,4 +1,4 @@
-import { oneLine, summary } from './output.ts';
+import { oneLine, printable, summary } from './output.ts';
 import type { ChatView, ToolCallView } from './views.ts';
 
 export interface Screen {
@@ -19,8 +19,7 @@ export class ChatScreen {
 
   text(text: string): void {
     const { stdout } = this.screen;
-    // What would move the cursor or paint the screen is not shown on one.
-    const shown = stdout.isTTY ? text.replace(/[^\P{Cc}\n\t]/gu, '') : text;
+    const shown = printable(text);
     if (shown === '') return;
     stdout.write(shown);
     this.isInLine = !shown.endsWith('\n');

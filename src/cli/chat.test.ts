@@ -113,6 +113,6 @@ describe('switchboard chat', () => {
     const screen = new ChatScreen({ stdout, stderr: stream() });
     screen.text('a\u001b[2Jb\r\tc\u009b');
     screen.toolStart({ name: 'x\u001b[2J', server: null, input: {} });
-    expect(printed).toEqual(['a[2Jb\tc', '\n', '→ x [2J {}\n']);
+    expect(printed).toEqual(['a\\u001b[2Jb\\u000d\tc\\u009b', '\n', '→ x\\u001b[2J {}\n']);
   });
 });

@@ -4,7 +4,7 @@ import { ChatScreen, type Screen } from './chat-screen.ts';
 import { postForEvents } from './chat-stream.ts';
 import { usageError } from './exit.ts';
 import { readInput } from './input.ts';
-import { printJson } from './output.ts';
+import { printable, printJson } from './output.ts';
 import { canAsk } from './prompt.ts';
 import type { ChatMessage, ChatView, ToolCallView } from './views.ts';
 
@@ -78,7 +78,7 @@ async function exchange(
     const { messages } = await answer(path, flags, body, screen, signal);
     history.push({ role: 'user', content: input }, ...messages);
   } catch (error) {
-    screen.stderr.write(`error: ${(error as Error).message}\n`);
+    screen.stderr.write(`error: ${printable((error as Error).message)}\n`);
   }
 }
 

@@ -3,7 +3,7 @@ import { callApi, projectPath } from './api.ts';
 import { exitCodes, usageError } from './exit.ts';
 import { follow } from './follow.ts';
 import { allHosted, ambiguous, hostedPath } from './hosted-place.ts';
-import { complain, print, printJson } from './output.ts';
+import { complain, print, printJson, printJsonLine } from './output.ts';
 import type { HostedLine, HostedView } from './views.ts';
 import { DEFAULT_PROJECT } from './words.ts';
 
@@ -67,7 +67,9 @@ async function followLog(server: HostedView, url: string, asJson: boolean): Prom
   // Whoever read what we print is gone: nobody is left to show it to.
   process.stdout.on('error', () => stop.abort());
   const show = (type: string, data: unknown) => {
-    if (type === 'line') print(asJson ? JSON.stringify(data) : (data as HostedLine).line);
+    if (type !== 'line') return;
+    if (asJson) printJsonLine(data);
+    else print((data as HostedLine).line);
   };
   const { error } = await follow(`${url}/api/v1${hostedPath(server, 'logs')}?follow=1`, show, stop.signal);
   if (stop.signal.aborted) return exitCodes.ok;

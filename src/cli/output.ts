@@ -1,5 +1,26 @@
+/** What moves the cursor, paints the screen, or changes the order in which text is read. Line breaks and tabs stay. */
+const unprintable = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
+/** How programs colour what they write: ESC [ … m. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const colour = /\x1b\[[\d;:]{0,64}m/g;
+
+/** Text for people that others may have a part in: what is not to be shown as it is is shown escaped, colours are left out. */
+export function printable(text: string): string {
+  return text.replace(colour, '').replaceAll('\r\n', '\n').replace(unprintable, escaped);
+}
+
+/** One line of JSON, or several. A terminal shows it as it is, and it has the same value. */
+export function jsonText(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replace(unprintable, escaped);
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
 /** Columns that line up, as text. Tables that share `widths` line up with those before them. */
-export function table(rows: string[][], widths: number[] = []): string {
+export function table(cells: string[][], widths: number[] = []): string {
+  const rows = cells.map((row) => row.map(oneLine));
   for (const row of rows) {
     row.forEach((cell, column) => {
       widths[column] = Math.max(widths[column] ?? 0, cell.length);
@@ -16,20 +37,30 @@ export function table(rows: string[][], widths: number[] = []): string {
 }
 
 export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+  process.stdout.write(`${jsonText(value, 2)}\n`);
+}
+
+/** The same on one line, for commands that print one for each thing that happens. */
+export function printJsonLine(value: unknown): void {
+  process.stdout.write(`${jsonText(value)}\n`);
 }
 
 export function print(text: string): void {
-  process.stdout.write(`${text}\n`);
+  process.stdout.write(`${printable(text)}\n`);
+}
+
+/** A line that was made of printable parts, and of colours of ours. */
+export function printColoured(line: string): void {
+  process.stdout.write(`${line}\n`);
 }
 
 export function complain(text: string): void {
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${printable(text)}\n`);
 }
 
-/** What others said may hold anything, also what would move the cursor or paint the screen. */
+/** What others said, as a part of a line. */
 export function oneLine(text: string): string {
-  return text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
+  return printable(text.replace(colour, '').replace(/\s+/g, ' ').trim());
 }
 
 /** A time of the API as the user's clock shows it. */

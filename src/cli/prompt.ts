@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { usageError } from './exit.ts';
+import { printable } from './output.ts';
 
 interface ConfirmationFlags {
   yes?: boolean;
@@ -24,12 +25,12 @@ export async function isConfirmed(
 }
 
 function ask(question: string): Promise<string> {
-  return readAnswer(question, process.stderr);
+  return readAnswer(printable(question), process.stderr);
 }
 
 /** Asks for what must not be seen on the screen. */
 export async function askHidden(question: string): Promise<string> {
-  process.stderr.write(question);
+  process.stderr.write(printable(question));
   const answer = await readAnswer('', new Writable({ write: (_chunk, _encoding, done) => done() }));
   process.stderr.write('\n');
   return answer;

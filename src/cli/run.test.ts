@@ -253,9 +253,9 @@ describe('switchboard tool', () => {
 
   it('lists what clients see, or all', async () => {
     const answers = { [`GET ${path}`]: { tools } };
-    expect((await runWith(answers, 'tool', 'ls')).stdout).toBe('read  files  Reads\n');
+    expect((await runWith(answers, 'tool', 'ls')).stdout).toBe('read  files  Reads\\u0007\n');
     expect((await runWith(answers, 'tool', 'ls', '--all')).stdout).toBe(
-      'read         files  on   Reads\nfiles__drop  files  off\n',
+      'read         files  on   Reads\\u0007\nfiles__drop  files  off\n',
     );
   });
 

@@ -13,7 +13,7 @@ import { addSecretCommands } from './commands/secret.ts';
 import { addServerCommands } from './commands/server.ts';
 import { addToolCommands } from './commands/tool.ts';
 import { exitCodeOf, exitCodes, RpcFailure, UnreachableError } from './exit.ts';
-import { complain, print } from './output.ts';
+import { complain, printable, printJsonLine } from './output.ts';
 import type { SetExitCode } from './words.ts';
 
 const exitHelp = `
@@ -49,7 +49,9 @@ function commands(asJson: boolean, setExitCode: SetExitCode): Command {
     .description('One MCP endpoint for all of your MCP servers.')
     .version(identity().version)
     .exitOverride()
-    .configureOutput(asJson ? { writeErr() {} } : {})
+    .configureOutput(
+      asJson ? { writeErr() {} } : { writeErr: (text) => process.stderr.write(printable(text)) },
+    )
     .showHelpAfterError('(switchboard --help shows how)')
     .addHelpText('afterAll', exitHelp);
   addGatewayCommands(program);
@@ -90,5 +92,5 @@ function report(error: unknown, asJson: boolean): void {
 
 /** On one line: some commands print a line of JSON for each thing that happens, and this is the last one. */
 function printError(error: object): void {
-  print(JSON.stringify({ error }));
+  printJsonLine({ error });
 }

@@ -56,7 +56,7 @@ describe('serverNotes', () => {
 
   it('keeps a reason on one line, without what would steer a terminal', () => {
     const error = 'first\r\n  second \u001b[2J\u0007third\n';
-    expect(serverNotes(serverView({ error }), noon)).toBe('first second [2J third');
+    expect(serverNotes(serverView({ error }), noon)).toBe('first second \\u001b[2J\\u0007third');
   });
 });
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { type App, type AppOptions, type ServerEvent, type ServerView, startApp } from '../app.ts';
 import { identity } from '../identity.ts';
-import { complain, print } from './output.ts';
+import { complain, print, printJsonLine } from './output.ts';
 import { findConfig, home } from './paths.ts';
 import { eventNotes, marks, stateColumn, subjectOf } from './server-text.ts';
 import { onStopSignals } from './signals.ts';
@@ -104,7 +104,7 @@ interface Reporter {
 }
 
 function jsonReporter(): Reporter {
-  const event = (value: object) => print(JSON.stringify(value));
+  const event = (value: object) => printJsonLine(value);
   return {
     progress: (message) => event({ event: 'progress', message }),
     listening: (url, config) =>

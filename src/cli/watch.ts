@@ -3,7 +3,7 @@ import { SwitchboardError } from '../errors.ts';
 import { callApi, projectPath } from './api.ts';
 import { exitCodes } from './exit.ts';
 import { follow } from './follow.ts';
-import { complain, print } from './output.ts';
+import { complain, oneLine, printable, printColoured, printJsonLine } from './output.ts';
 import { eventNotes, stateColumn, subjectOf } from './server-text.ts';
 
 export interface WatchFlags {
@@ -31,7 +31,7 @@ export async function watch(names: string[], flags: WatchFlags): Promise<number>
       const { servers } = data as { servers: ServerView[] };
       checkNames(names, servers);
       const watched = servers.filter(isWatched);
-      show = flags.json ? (event) => print(JSON.stringify(event)) : linePrinter(watched);
+      show = flags.json ? (event) => printJsonLine(event) : linePrinter(watched);
       const time = new Date().toISOString();
       for (const server of watched) show({ time, server, replica: null, from: null });
     } else if (type === 'server') {
@@ -63,21 +63,21 @@ function checkNames(names: string[], servers: ServerView[]): void {
 function linePrinter(servers: ServerView[]): (event: WatchEvent) => void {
   const isColoured = process.stdout.isTTY === true && !process.env.NO_COLOR;
   const width = Math.max(0, ...servers.map(labelWidth));
-  return (event) => print(watchLine(event, width, isColoured));
+  return (event) => printColoured(watchLine(event, width, isColoured));
 }
 
 /** Room for the name, and for the number of a replica where there are several. */
 function labelWidth({ name, replicas }: ServerView): number {
-  return name.length + (replicas.length > 1 ? `/${replicas.length}`.length : 0);
+  return oneLine(name).length + (replicas.length > 1 ? `/${replicas.length}`.length : 0);
 }
 
 export function watchLine(event: WatchEvent, width: number, isColoured: boolean): string {
   const { label, state } = subjectOf(event);
   const columns = [
     new Date(event.time).toTimeString().slice(0, 8),
-    label.padEnd(width),
+    oneLine(label).padEnd(width),
     stateColumn(state, isColoured),
-    eventNotes(event),
+    printable(eventNotes(event)),
   ];
   return columns.join('  ').trimEnd();
 }

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { runCli, startCli } from '../helpers/cli.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+
+const steering = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/u;
+const shown = '\\u001b]0;owned\\u0007\\u001b[2J\\u009b31m\\u202e\\u007f';
+const paint = JSON.parse(`"${shown}"`) as string;
+
+let switchboard: RunningSwitchboard;
+
+beforeAll(async () => {
+  const dying = ['-e', `process.stderr.write(${JSON.stringify(`fatal: ${paint}\n`)}); process.exit(1)`];
+  switchboard = await startSwitchboard({
+    mcpServers: { painting: fixtureServer('painting'), dying: { command: process.execPath, args: dying } },
+  });
+  await runCli(['ls', '--url', switchboard.baseUrl]);
+});
+
+afterAll(() => switchboard?.stop());
+
+it.each<[expected: string, ...words: string[]]>([
+  ['fatal: ', 'ls'],
+  ['described ', 'ls', 'tools'],
+  ['described ', 'ls', 'prompts'],
+  ['named ', 'ls', 'resources'],
+  ['log ', 'logs', 'painting'],
+  ['said ', 'call', 'paint'],
+  ['said ', 'call', 'fail'],
+  ['described ', 'ls', 'tools', '--json'],
+  ['log ', 'logs', 'painting', '--json'],
+  ['said ', 'call', 'paint', '--json'],
+])('%s… of a server steers no terminal in its command', async (expected, ...words) => {
+  const { stdout, stderr } = await runCli([...words, '--url', switchboard.baseUrl]);
+  expect(stdout + stderr).not.toMatch(steering);
+  const isJson = words.includes('--json');
+  if (isJson)
+    expect(JSON.stringify(JSON.parse(stdout))).toContain(JSON.stringify(expected + paint).slice(1, -1));
+  else expect(stdout + stderr).toContain(expected + shown);
+});
+
+it('an error of the command line that repeats what was typed steers none', async () => {
+  const { stderr } = await runCli(['nonsense\u001b[2J']);
+  expect(stderr).toContain('nonsense\\u001b[2J');
+  expect(stderr).not.toMatch(steering);
+});
+
+it('neither does watch', async () => {
+  await using watching = startCli(['watch', 'dying', '--url', switchboard.baseUrl]);
+  expect(await watching.lines.first((line) => line.includes('fatal: '))).toContain(shown);
+  await using told = startCli(['watch', 'dying', '--json', '--url', switchboard.baseUrl]);
+  expect(await told.lines.first((line) => line.includes('fatal: '))).not.toMatch(steering);
+});
