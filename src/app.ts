@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { Access } from './access/access.ts';
+import { openToken } from './access/token.ts';
 import { createApi } from './api/api.ts';
 import type { ServerEvent, ServerView } from './api/views.ts';
 import { createBackend } from './app/backend.ts';
@@ -100,7 +102,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
   try {
     const configuration = withOverrides(await loadConfiguration(options.configPath, events.warned), options);
     storage = await Storage.open(options, events);
-    return await run(configuration, storage);
+    return await run(configuration, storage, await tokenOf(options.home, events.warned));
   } catch (error) {
     watch.close();
     await storage?.store.close();
@@ -108,7 +110,11 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     throw error;
   }
 
-  async function run(configuration: Configuration, storage: Storage | undefined): Promise<App> {
+  async function run(
+    configuration: Configuration,
+    storage: Storage | undefined,
+    token: string | undefined,
+  ): Promise<App> {
     const { settings } = configuration;
     const self = { identity: identity(), instance: randomUUID() };
     const followers = new Followers();
@@ -192,7 +198,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       })),
       (thrown) => events.warned(`internal error: ${(thrown as Error)?.stack ?? thrown}`),
     );
-    const front = new HttpFront(gateway, api.handle, { ...settings, ...options });
+    const front = new HttpFront(gateway, api, new Access(token), { ...settings, ...options });
     const clients = {
       get count() {
         return gateway.clientCount + (chats?.count ?? 0);
@@ -274,6 +280,14 @@ function isHosted({ config }: Server): boolean {
 function needHosting(hosting: Hosting | undefined): Hosting {
   if (hosting !== undefined) return hosting;
   throw new SwitchboardError('no_database', 'Hosted servers need a database.');
+}
+
+/** Without a token our own user is let in, and nobody else. */
+async function tokenOf(home: string, warn: (message: string) => void): Promise<string | undefined> {
+  return openToken(home, warn).catch((error: unknown) => {
+    warn(`There is no token to be let in with: ${(error as Error).message}`);
+    return undefined;
+  });
 }
 
 const noRecorder: CallRecorder = { keepsPayloads: () => false, record() {} };

@@ -57,7 +57,21 @@ export const errorTable = {
     'The session does not exist or has expired: initialize again.',
   ),
   too_many_sessions: row(503, -32603, 'client', true, 'The limit of open sessions is reached.'),
-  forbidden_origin: row(403, -32600, 'client', false, 'The Origin or Host header is not allowed.'),
+  repeated_header: row(400, -32600, 'client', false, 'A header is there twice that only one can be of.'),
+  unauthorized: row(
+    401,
+    -32600,
+    'client',
+    false,
+    'The request is not from a process of the user that runs Switchboard, and carries no token; see [who is let in](operations.md#who-is-let-in).',
+  ),
+  forbidden_origin: row(
+    403,
+    -32600,
+    'client',
+    false,
+    'The request is from a web page of another origin, or not addressed to us (Host).',
+  ),
   not_found: row(404, -32601, 'client', false, 'No such path.'),
   method_not_allowed: row(405, -32600, 'client', false, 'The path does not take that HTTP method.'),
   not_acceptable: row(
@@ -67,7 +81,13 @@ export const errorTable = {
     false,
     'The Accept header leaves no content type that we can answer with.',
   ),
-  unsupported_media_type: row(415, -32600, 'client', false, 'The Content-Type is not application/json.'),
+  unsupported_media_type: row(
+    415,
+    -32600,
+    'client',
+    false,
+    'The Content-Type is not application/json; every POST, PUT and PATCH needs it.',
+  ),
   too_large: row(413, -32600, 'client', false, 'The message is larger than the limit.'),
   invalid_config: row(
     400,

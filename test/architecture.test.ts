@@ -15,6 +15,7 @@ const rules: Rule[] = [
   only('errors', [], 'everybody uses it, so it knows nobody'),
   only('identity', [], 'a name and a version'),
   only('private-files', [], 'whoever has something to keep to itself uses it'),
+  only('access', ['errors', 'private-files'], 'who is let in does not depend on what for'),
   only('config', ['errors'], 'a configuration is data; what is done with it is for others'),
   only('protocol', ['errors'], 'what messages are does not depend on who sends them'),
   only('catalog', ['errors'], 'a snapshot is data, made from what it is given'),
@@ -30,7 +31,7 @@ const rules: Rule[] = [
   ),
   only(
     'gateway',
-    ['upstreams', 'catalog', 'protocol', 'errors', 'config'],
+    ['access', 'upstreams', 'catalog', 'protocol', 'errors', 'config'],
     'what clients see is built on servers and the catalog, never on how it is started or managed',
   ),
   only(

@@ -1,10 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Backend } from './backend.ts';
 import type { Router } from './router.ts';
+import { sendRefusal } from './send.ts';
 
 export interface Api {
   /** Answers a request below /api/. */
   handle(request: IncomingMessage, response: ServerResponse): void;
+  /** Answers one that does not get so far. */
+  refuse(
+    request: IncomingMessage,
+    response: ServerResponse,
+    error: unknown,
+    headers?: Record<string, string>,
+  ): void;
   /** Ends what would go on for ever. */
   close(): void;
 }
@@ -39,6 +47,9 @@ export function createApi(backend: Backend, onFault: (thrown: unknown) => void =
           response.destroy();
         },
       );
+    },
+    refuse({ method }, response, error, headers) {
+      sendRefusal(response, error, method === 'HEAD', headers);
     },
     close() {
       isClosed = true;

@@ -11,7 +11,6 @@ const MAX_EXPLAINED_LENGTH = 16 * 1024;
 
 /** The body of a request as text. Undefined where the client went away in between. */
 export async function readText(request: IncomingMessage): Promise<string | undefined> {
-  checkMediaType(request.headers['content-type']);
   const bytes = await readBytes(request);
   if (bytes === undefined) return undefined;
   try {
@@ -36,13 +35,20 @@ export function parseObject(text: string): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-function checkMediaType(header: string | undefined): void {
+/**
+ * Everything that changes something is JSON, also where there is no body: anybody's page can make a browser post a form or
+ * nothing at all, but for JSON the browser asks us first.
+ */
+export function checkMediaType({ method, headers }: IncomingMessage): void {
+  const { 'content-type': header, 'content-length': length = '0', 'transfer-encoding': encoding } = headers;
+  const isBare = method === 'DELETE' && length === '0' && encoding === undefined;
+  if (method === 'GET' || method === 'HEAD' || isBare) return;
   const [type = '', ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());
   const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice(8);
   if (type === 'application/json' && /^("?)utf-?8\1$/.test(charset ?? 'utf-8')) return;
   throw new SwitchboardError(
     'unsupported_media_type',
-    'The body must be JSON in UTF-8: send it with "Content-Type: application/json".',
+    'The body must be JSON in UTF-8: send it, or none, with "Content-Type: application/json".',
   );
 }
 

@@ -109,7 +109,9 @@ export function openapiOf(routes: readonly Route[]): Json {
     info: {
       title: 'Switchboard',
       version: '1',
-      description: 'Projects of an MCP gateway: their servers, tools, secrets, products and records.',
+      description:
+        'Projects of an MCP gateway: their servers, tools, secrets, products and records. Every POST, PUT and PATCH ' +
+        'carries Content-Type: application/json, also without a body.',
     },
     servers: [{ url: '/api/v1' }],
     paths,

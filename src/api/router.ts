@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SwitchboardError } from '../errors.ts';
 import type { Backend } from './backend.ts';
-import { parseBody, readText } from './body.ts';
+import { checkMediaType, parseBody, readText } from './body.ts';
 import { callRoutes } from './calls.ts';
 import { chatRoutes } from './chat.ts';
 import { check } from './check.ts';
@@ -18,7 +18,7 @@ import { versionOf } from './reply.ts';
 import type { Reply, Route } from './route.ts';
 import { RouteTable } from './route-table.ts';
 import { secretRoutes } from './secrets.ts';
-import { ServerRefusal } from './server-refusal.ts';
+import { MethodRefusal, send, sendRefusal } from './send.ts';
 import { serverRoutes } from './servers.ts';
 import { statusRoutes } from './status.ts';
 import { toolRoutes } from './tools.ts';
@@ -63,7 +63,8 @@ export class Router {
       const reply = await this.reply(request, gone.signal);
       if (reply !== undefined) send(response, reply, isHead);
     } catch (thrown) {
-      this.refuse(response, thrown, isHead);
+      if (!(thrown instanceof SwitchboardError)) this.onFault(thrown);
+      sendRefusal(response, thrown, isHead);
     }
   }
 
@@ -80,6 +81,7 @@ export class Router {
     if (found === undefined) throw nothingAt(pathname);
     if ('allow' in found) throw new MethodRefusal(found.allow);
     const { route, params } = found;
+    checkMediaType(request);
     const takesBody = route.body !== undefined || route.text !== undefined;
     const text = takesBody ? await readText(request) : '';
     if (text === undefined) return undefined;
@@ -91,30 +93,6 @@ export class Router {
       ifVersion: route.isConditional ? versionOf(request.headers['if-match']) : undefined,
       signal,
     });
-  }
-
-  private refuse(response: ServerResponse, thrown: unknown, isHead: boolean): void {
-    if (!(thrown instanceof SwitchboardError)) this.onFault(thrown);
-    const error =
-      thrown instanceof SwitchboardError
-        ? thrown
-        : new SwitchboardError('internal', 'Something went wrong inside Switchboard.');
-    const { code, message, data, kind } = error;
-    const headers: Record<string, string> = {};
-    if (error instanceof MethodRefusal) headers.allow = error.allow;
-    // What is left of a body that nobody reads must not be taken for the next request.
-    if (code === 'too_large') headers.connection = 'close';
-    const status = error instanceof ServerRefusal ? error.status : kind.http;
-    send(response, { status, body: { error: { code, message, details: data } }, headers }, isHead);
-  }
-}
-
-class MethodRefusal extends SwitchboardError {
-  readonly allow: string;
-
-  constructor(allow: string) {
-    super('method_not_allowed', `Use ${allow} here.`);
-    this.allow = allow;
   }
 }
 
@@ -138,24 +116,4 @@ function parseQuery(search: string): Record<string, string> {
 
 function nothingAt(path: string): SwitchboardError {
   return new SwitchboardError('not_found', `There is nothing at ${path}.`);
-}
-
-function send(response: ServerResponse, reply: Reply, isHead: boolean): void {
-  if ('stream' in reply) {
-    reply.stream(response);
-    return;
-  }
-  const text = 'json' in reply ? reply.json : JSON.stringify(reply.body);
-  const bytes = text === undefined ? undefined : Buffer.from(text);
-  // A client that is gone, or a stream that was begun before it failed.
-  if (response.headersSent || response.destroyed) {
-    response.destroy();
-    return;
-  }
-  response.writeHead(reply.status, {
-    ...(bytes === undefined ? {} : { 'content-type': 'application/json', 'content-length': bytes.length }),
-    'cache-control': 'no-store',
-    ...('headers' in reply ? reply.headers : {}),
-  });
-  response.end(isHead ? undefined : bytes);
 }

@@ -1,4 +1,5 @@
 import { type ErrorCode, errorTable, SwitchboardError } from '../errors.ts';
+import { credentialsFor } from './access.ts';
 import { UnreachableError } from './exit.ts';
 import { type Answer, NeverSentError, request } from './request.ts';
 
@@ -24,7 +25,8 @@ export async function callApi<View>(
   for (const [key, value] of Object.entries(query)) {
     if (value !== undefined) address.searchParams.set(key, value);
   }
-  const headers: Record<string, string> = typeof version === 'number' ? { 'if-match': `"${version}"` } : {};
+  const condition: Record<string, string> = typeof version === 'number' ? { 'if-match': `"${version}"` } : {};
+  const headers = { ...condition, ...(await credentialsFor(url)) };
   const answer = await reached(url, request(method, address.href, { timeoutMs, headers, json: body }));
   if (answer.status === 204) return undefined as View;
   if (answer.status < 300) return contentOf(url, answer) as View;

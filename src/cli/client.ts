@@ -10,6 +10,7 @@ import {
   requestMessage,
 } from '../protocol/jsonrpc.ts';
 import { newestVersion } from '../protocol/versions.ts';
+import { credentialsFor } from './access.ts';
 import { callApi, noSwitchboard, projectPath } from './api.ts';
 import { RpcFailure } from './exit.ts';
 import { request } from './request.ts';
@@ -29,8 +30,8 @@ export class Client implements Receiver {
   private readonly waiting = new Map<number, Waiting>();
   private nextId = 1;
 
-  private constructor(endpoint: string) {
-    this.channel = new HttpChannel({ url: endpoint, headers: {} }, MAX_BYTES, this);
+  private constructor(endpoint: string, headers: Record<string, string>) {
+    this.channel = new HttpChannel({ url: endpoint, headers }, MAX_BYTES, this);
   }
 
   /** To all servers, or to those of a project. */
@@ -38,12 +39,18 @@ export class Client implements Receiver {
     if (project === undefined) await checkReachable(url);
     // The API says better than the endpoint that there is no such project.
     else await callApi(url, 'GET', projectPath(project));
-    const client = new Client(endpointOf({ url, project }));
-    await client.request('initialize', {
-      protocolVersion: newestVersion,
-      capabilities: {},
-      clientInfo: { ...identity(), name: 'switchboard-cli' },
-    });
+    const client = new Client(endpointOf({ url, project }), await credentialsFor(url));
+    try {
+      await client.request('initialize', {
+        protocolVersion: newestVersion,
+        capabilities: {},
+        clientInfo: { ...identity(), name: 'switchboard-cli' },
+      });
+    } catch (error) {
+      // An open connection would keep the command from ending.
+      await client.close();
+      throw error;
+    }
     client.channel.send(notificationMessage('notifications/initialized'));
     return client;
   }

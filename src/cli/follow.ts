@@ -4,6 +4,7 @@ import { requestHead } from '../channels/http-client/request-head.ts';
 import type { ResponseHead } from '../channels/http-client/response-head.ts';
 import { join } from '../protocol/jsonrpc.ts';
 import { SseParser } from '../protocol/sse.ts';
+import { credentialsFor } from './access.ts';
 
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
@@ -21,11 +22,13 @@ export async function follow(
 ): Promise<StreamEnd> {
   if (signal.aborted) return { error: undefined };
   const url = new URL(address);
+  const own = { accept: 'text/event-stream', ...(await credentialsFor(address)) };
   const pool = new ConnectionPool(url);
   try {
     return await new Promise((resolve, reject) => {
+      if (signal.aborted) return resolve({ error: undefined });
       signal.addEventListener('abort', () => resolve({ error: undefined }), { once: true });
-      const head = requestHead('GET', url, url.pathname + url.search, {}, { accept: 'text/event-stream' });
+      const head = requestHead('GET', url, url.pathname + url.search, {}, own);
       pool.send(new EventExchange(take, resolve, reject), head);
     });
   } finally {

@@ -28,7 +28,8 @@ export async function request(method: string, address: string, options: RequestO
   const body = json === undefined ? undefined : Buffer.from(JSON.stringify(json));
   const own = {
     accept: 'application/json',
-    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    // Also without a body, so that nobody takes the request for one that a web page could make.
+    ...(body === undefined && method !== 'POST' ? {} : { 'content-type': 'application/json' }),
   };
   let patience: NodeJS.Timeout | undefined;
   try {

@@ -136,6 +136,8 @@ describe('the settings of a configuration', () => {
       maxMessageBytes: 67_108_864,
       maxReplayBytes: 67_108_864,
       replayMs: 60_000,
+      localAccess: 'user',
+      allowedOrigins: [],
       maxSessions: 10_000,
       sessionIdleMs: 1_800_000,
       maxHeldCalls: 1_000,

@@ -122,6 +122,12 @@ export const settingsSchema = z.object(
     maxMessageBytes: integer(1_024, 2 ** 30).default(64 * 2 ** 20),
     maxReplayBytes: integer(0, 2 ** 40).default(64 * 2 ** 20),
     replayMs: integer(0, maxTimerMs).default(60_000),
+    localAccess: oneOf(['user', 'everyone']).default('user'),
+    allowedOrigins: z
+      .array(text.refine(isOrigin, 'must be an origin as browsers write it, such as http://localhost:6274'), {
+        error: (issue) => `must be a list of origins, not ${kindOf(issue.input)}`,
+      })
+      .default([]),
     maxSessions: integer(1, 1_000_000).default(10_000),
     sessionIdleMs: integer(1, maxTimerMs).default(30 * 60_000),
     maxHeldCalls: integer(0, 1_000_000).default(1_000),
@@ -147,6 +153,13 @@ export const settingsSchema = z.object(
 );
 
 export type { ServerEntry };
+
+/** Scheme, host, and the port where it is not the usual one: no path, no pattern. */
+function isOrigin(value: string): boolean {
+  if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#@*\s]+$/.test(value)) return false;
+  const url = URL.parse(value);
+  return url !== null && (url.origin === value || (url.origin === 'null' && url.protocol !== 'file:'));
+}
 
 function oneOf<const Choices extends readonly string[]>(choices: Choices) {
   const list = choices.map((choice) => JSON.stringify(choice)).join(', ');

@@ -56,6 +56,10 @@ export interface Settings {
   /** What is kept of events for clients that lost their connection, and how long those of a stream that has ended. */
   maxReplayBytes: number;
   replayMs: number;
+  /** Who on this machine may use MCP without a token. */
+  localAccess: 'user' | 'everyone';
+  /** Other origins than our own whose pages may use us. */
+  allowedOrigins: string[];
   maxSessions: number;
   sessionIdleMs: number;
   /** How many calls may wait for clients that were asked for something, and how long those may take. */

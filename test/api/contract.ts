@@ -83,7 +83,8 @@ export class Contract {
   async ask(operationId: string, question: Question = {}): Promise<Answer> {
     const { method } = this.find(operationId);
     const { body, headers = {} } = question;
-    const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
+    const type: Record<string, string> =
+      body === undefined && method !== 'POST' ? {} : { 'content-type': 'application/json' };
     const url = this.urlOf(operationId, question);
     const answer = await exchange(url, { method, headers: { ...type, ...headers }, body });
     this.check(operationId, answer);

@@ -207,7 +207,7 @@ export const anyRequest: fc.Arbitrary<AnyRequest> = fc
     return fc.record({
       method,
       path: pathOf(pattern),
-      headers: headersOf(hasBody),
+      headers: headersOf(hasBody || usual === 'POST'),
       body: bodyOf(bodies[operation]),
     });
   });

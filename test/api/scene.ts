@@ -64,7 +64,7 @@ async function checkThatNothingIsFound(url: string): Promise<void> {
   const headers = { 'content-type': 'application/json' };
   const body = { name: 'lister', transport: 'stdio', config: { command: 'ls' } };
   expect((await exchange(servers, { headers, body })).status).toBe(201);
-  const { text } = await exchange(`${servers}/lister/test`, {});
+  const { text } = await exchange(`${servers}/lister/test`, { headers });
   expect(text).toContain('was not found');
   await exchange(`${servers}/lister`, { method: 'DELETE' });
 }

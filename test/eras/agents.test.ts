@@ -77,7 +77,9 @@ describe('with a server of the modern era', () => {
 
   it('the API tests it as any other', async () => {
     const path = '/api/v1/projects/default/servers/box/test';
-    const { json } = await exchange(`${switchboard.baseUrl}${path}`, { method: 'POST' });
+    const { json } = await exchange(`${switchboard.baseUrl}${path}`, {
+      headers: { 'content-type': 'application/json' },
+    });
     expect(json).toMatchObject({ ok: true });
   });
 });

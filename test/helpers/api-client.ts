@@ -26,7 +26,7 @@ export async function serveApi(onFault?: (thrown: unknown) => void) {
     headers: Record<string, string> = {},
   ): Promise<ApiAnswer> => {
     const [method = '', path = ''] = what.split(' ');
-    const type = body === undefined ? {} : { 'content-type': 'application/json' };
+    const type = body === undefined && method !== 'POST' ? {} : { 'content-type': 'application/json' };
     const answer = await exchange(url(path), { method, headers: { ...type, ...headers }, body });
     const parsed = answer.json as Record<string, unknown> | undefined;
     return {

@@ -93,7 +93,7 @@ export class Site implements AsyncDisposable {
     headers: Record<string, string> = {},
   ): Promise<ApiAnswer<Body>> {
     const [method = '', path = ''] = what.split(' ');
-    const type = body === undefined ? {} : { 'content-type': 'application/json' };
+    const type = body === undefined && method !== 'POST' ? {} : { 'content-type': 'application/json' };
     const answer = await exchange(`${this.baseUrl}/api/v1${path}`, {
       method,
       headers: { ...type, ...headers },

@@ -125,7 +125,8 @@ export class LegacySession implements Receiver {
   }
 
   private open(): HttpChannel {
-    return new HttpChannel({ url: this.switchboard.endpoint, headers: {} }, MAX_BYTES, this);
+    const { endpoint: url, credentials: headers } = this.switchboard;
+    return new HttpChannel({ url, headers }, MAX_BYTES, this);
   }
 
   private send(message: Message): void {

@@ -107,8 +107,12 @@ export class ModernRequests implements Receiver {
   }
 
   private open(): HttpChannel {
-    const { headers } = this;
-    return new HttpChannel({ url: this.switchboard.endpoint, headers, isNamed: true }, MAX_BYTES, this);
+    const { endpoint: url, credentials } = this.switchboard;
+    return new HttpChannel(
+      { url, headers: { ...this.headers, ...credentials }, isNamed: true },
+      MAX_BYTES,
+      this,
+    );
   }
 
   private sendWaiting(): void {

@@ -3,6 +3,7 @@ import { mkdirSync, openSync } from 'node:fs';
 import { join as joinPath } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../../errors.ts';
+import { credentialsFor } from '../access.ts';
 import { checkReachable } from '../client.ts';
 import { findConfig, home } from '../paths.ts';
 import { endpointOf } from '../words.ts';
@@ -16,6 +17,8 @@ export interface BridgeFlags {
 /** The Switchboard that everything is passed to. */
 export interface Switchboard {
   endpoint: string;
+  /** What lets us in there. */
+  readonly credentials: Record<string, string>;
   /** Starts it where it does not run. */
   ensureRunning(): Promise<void>;
 }
@@ -32,12 +35,17 @@ const HEAP_FLAG = '--initial-heap-size=128';
 export function switchboardFor(flags: BridgeFlags): Switchboard {
   let starting: Promise<void> | undefined;
   let wasThere = false;
+  let credentials: Record<string, string> = {};
   return {
     endpoint: endpointOf(flags),
+    get credentials() {
+      return credentials;
+    },
     ensureRunning() {
       starting ??= ensureRunning(flags, wasThere)
-        .then(() => {
+        .then(async () => {
           wasThere = true;
+          credentials = await credentialsFor(flags.url);
         })
         .finally(() => {
           starting = undefined;

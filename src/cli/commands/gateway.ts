@@ -44,4 +44,9 @@ export function addGatewayCommands(program: Command): void {
     .addOption(urlOption())
     .addOption(anyProjectOption())
     .action(async (flags) => (await import('../bridge.ts')).bridge(flags));
+
+  program
+    .command('token')
+    .description('print the token that lets programs of other users in; the commands send it by themselves')
+    .action(async () => (await import('../token.ts')).token());
 }

@@ -4,6 +4,12 @@ import { SwitchboardError } from '../../errors.ts';
 /** Many clients read an answer only when they have sent everything: so much too much is read and thrown away. */
 const DISCARD_BYTES = 64 * 1024 * 1024;
 
+/** Anybody's page can make a browser post a form or plain text; for JSON the browser asks us first. */
+export function checkMediaType({ headers: { 'content-type': type } }: IncomingMessage): void {
+  if (type !== undefined && /^application\/json\s*(;|$)/i.test(type)) return;
+  throw new SwitchboardError('unsupported_media_type', 'The Content-Type must be application/json.');
+}
+
 /** Reads the body of a request, up to the limit. A client that goes away in between is nobody's error. */
 export function readBody(
   request: IncomingMessage,

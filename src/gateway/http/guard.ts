@@ -1,21 +1,80 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SwitchboardError } from '../../errors.ts';
 
-const loopbackHost = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i;
-const loopbackOrigin = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i;
+const ownNames = ['127.0.0.1', 'localhost', '[::1]'];
+/** Of two of the same, others in between may go by another one than we do. */
+const singleHeaders = ['authorization', 'content-type', 'host', 'mcp-session-id', 'origin', 'sec-fetch-site'];
+const singleBits = new Map(singleHeaders.map((name, index) => [name, 1 << index]));
+const singleLengths = new Set(singleHeaders.map((name) => name.length));
 
 /**
- * A web page must not reach us through the user's browser: neither directly (Origin) nor by making its own name
- * point at this machine (Host).
+ * A web page must not reach us through the user's browser: neither directly (Origin, Sec-Fetch-Site) nor by making its
+ * own name point at this machine (Host). Pages of the configured origins may, and we may be reached under those, through
+ * a tunnel.
  */
-export function checkOrigin({ headers: { host, origin } }: IncomingMessage): void {
-  if (host === undefined || !loopbackHost.test(host)) {
-    throw new SwitchboardError(
-      'forbidden_origin',
-      `The Host header "${host ?? ''}" does not name this machine.`,
-    );
+export class Guard {
+  private readonly configured: ReadonlySet<string>;
+  private hosts: ReadonlySet<string> = new Set();
+  private origins: ReadonlySet<string> = new Set();
+
+  constructor(allowedOrigins: readonly string[]) {
+    this.configured = new Set(allowedOrigins);
   }
-  if (origin !== undefined && !loopbackOrigin.test(origin)) {
-    throw new SwitchboardError('forbidden_origin', `The Origin "${origin}" is not allowed.`);
+
+  /** The port is part of our name: whoever listens at another one is somebody else. */
+  listensOn(port: number): void {
+    const origins = [...ownNames.map((name) => new URL(`http://${name}:${port}`).origin), ...this.configured];
+    this.origins = new Set(origins);
+    const explicit = port === 80 ? ownNames.map((name) => `${name}:80`) : [];
+    this.hosts = new Set([...origins.map((origin) => new URL(origin).host), ...explicit]);
   }
+
+  check({ headers, rawHeaders }: IncomingMessage): void {
+    refuseRepeated(rawHeaders);
+    const { host = '', origin, 'sec-fetch-site': site } = headers;
+    if (!this.hosts.has(host) && !this.hosts.has(host.toLowerCase())) {
+      throw new SwitchboardError('forbidden_origin', `The Host header "${host}" is not an address of ours.`);
+    }
+    if (origin !== undefined && !this.origins.has(origin)) throw forbidden(`The Origin "${origin}"`);
+    const isForeign = site !== undefined && site !== 'same-origin' && site !== 'none';
+    if (isForeign && (origin === undefined || !this.configured.has(origin))) {
+      throw forbidden('A page of another origin');
+    }
+  }
+
+  /** Lets pages of configured origins read our answers. True where the browser only asked whether they may. */
+  answerBrowser({ headers, method }: IncomingMessage, response: ServerResponse): boolean {
+    const { origin } = headers;
+    if (origin === undefined || !this.configured.has(origin)) return false;
+    response.setHeader('access-control-allow-origin', origin);
+    response.setHeader('access-control-expose-headers', 'Mcp-Session-Id, ETag, Location, WWW-Authenticate');
+    response.setHeader('vary', 'Origin');
+    if (method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return false;
+    const wanted = headers['access-control-request-headers'];
+    response.setHeader('access-control-allow-methods', 'GET, HEAD, POST, PUT, PATCH, DELETE');
+    if (typeof wanted === 'string') response.setHeader('access-control-allow-headers', wanted);
+    response.setHeader('access-control-max-age', '600');
+    response.writeHead(204).end();
+    return true;
+  }
+}
+
+function refuseRepeated(rawHeaders: readonly string[]): void {
+  let seen = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    if (!singleLengths.has(name.length)) continue;
+    const bit = singleBits.get(name.toLowerCase()) ?? 0;
+    if ((seen & bit) !== 0) {
+      throw new SwitchboardError('repeated_header', `The header "${name}" is there more than once.`);
+    }
+    seen |= bit;
+  }
+}
+
+function forbidden(who: string): SwitchboardError {
+  return new SwitchboardError(
+    'forbidden_origin',
+    `${who} is not allowed. Where it is to be, name it in the setting allowedOrigins.`,
+  );
 }

@@ -6,7 +6,7 @@ import { sseMessage } from '../../protocol/sse.ts';
 import type { Incoming, Outlet } from '../caller.ts';
 import type { Gateway } from '../gateway.ts';
 import type { ClientStream, Session } from '../session.ts';
-import { readBody } from './body.ts';
+import { checkMediaType, readBody } from './body.ts';
 import { openEventStream, writeEvent, writeKeepAlive } from './event-stream.ts';
 import { writeFailure } from './failure.ts';
 import { preferOf } from './prefer.ts';
@@ -42,6 +42,7 @@ export class LegacySseEndpoint {
     const client = this.clients.get(key);
     if (client === undefined)
       throw new SwitchboardError('unknown_session', 'That stream is closed: open /sse again.');
+    checkMediaType(request);
     readBody(request, this.maxBytes, (error, body) => {
       try {
         if (error !== undefined) throw error;

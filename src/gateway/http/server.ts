@@ -1,9 +1,10 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Access } from '../../access/access.ts';
 import { SwitchboardError } from '../../errors.ts';
 import type { Gateway } from '../gateway.ts';
 import { writeFailure } from './failure.ts';
-import { checkOrigin } from './guard.ts';
+import { Guard } from './guard.ts';
 import { LegacySseEndpoint } from './legacy-sse.ts';
 import { writeJson } from './post-outlet.ts';
 import { StreamableEndpoint, type StreamableSettings } from './streamable.ts';
@@ -11,12 +12,24 @@ import { StreamableEndpoint, type StreamableSettings } from './streamable.ts';
 // An `import` of it would also load what it has only for the sake of browsers' APIs: 16 MB.
 const { createServer } = process.getBuiltinModule('node:http');
 
-/** Answers the paths below /api/. */
-export type ApiHandler = (request: IncomingMessage, response: ServerResponse) => void;
+/** Answers the paths below /api/, and refuses what is not let through to it. */
+interface Api {
+  handle(request: IncomingMessage, response: ServerResponse): void;
+  refuse(
+    request: IncomingMessage,
+    response: ServerResponse,
+    error: unknown,
+    headers?: Record<string, string>,
+  ): void;
+}
 
 export interface HttpSettings extends StreamableSettings {
   host: string;
   port: number;
+  /** Whether MCP is for our own user, or for everyone on this machine. */
+  localAccess: 'user' | 'everyone';
+  /** Other origins than our own whose pages may use us. */
+  allowedOrigins: readonly string[];
 }
 
 /** Clients of the modern era repeat the URI of a resource in a header, and URIs can be long. */
@@ -29,21 +42,25 @@ export class HttpFront {
   private readonly server: Server;
   private readonly streamable: StreamableEndpoint;
   private readonly legacy: LegacySseEndpoint;
-  private readonly api: ApiHandler;
+  private readonly api: Api;
+  private readonly access: Access;
+  private readonly guard: Guard;
   private readonly settings: HttpSettings;
 
-  constructor(gateway: Gateway, api: ApiHandler, settings: HttpSettings) {
+  constructor(gateway: Gateway, api: Api, access: Access, settings: HttpSettings) {
     this.settings = settings;
     this.api = api;
+    this.access = access;
+    this.guard = new Guard(settings.allowedOrigins);
     this.streamable = new StreamableEndpoint(gateway, settings);
     this.legacy = new LegacySseEndpoint(gateway, settings.maxMessageBytes);
     this.server = createServer(
       { keepAliveTimeout: 65_000, requestTimeout: 0, maxHeaderSize: MAX_HEAD_BYTES },
       (request, response) => {
         try {
-          this.route(request, response);
+          this.receive(request, response);
         } catch (error) {
-          writeFailure(response, error);
+          this.refuse(request, response, error);
         }
       },
     );
@@ -58,7 +75,9 @@ export class HttpFront {
       );
       this.server.listen(port, host, resolve);
     });
-    return (this.server.address() as AddressInfo).port;
+    const { port: actual } = this.server.address() as AddressInfo;
+    this.guard.listensOn(actual);
+    return actual;
   }
 
   async close(): Promise<void> {
@@ -67,8 +86,39 @@ export class HttpFront {
     await closed;
   }
 
+  /** Whoever is known is let through at once; of others the system is asked who they are. */
+  private receive(request: IncomingMessage, response: ServerResponse): void {
+    this.guard.check(request);
+    if (this.guard.answerBrowser(request, response)) return;
+    if (this.access.isGranted(request) || this.isOpen(request)) {
+      this.route(request, response);
+      return;
+    }
+    void this.admit(request, response).catch((error: unknown) => this.refuse(request, response, error));
+  }
+
+  private async admit(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const isAdmitted = await this.access.ask(request);
+    if (request.socket.destroyed) return;
+    if (!isAdmitted) throw unauthorized(isForApi(request));
+    this.route(request, response);
+  }
+
+  /** What does nothing is for everyone, so that supervisors need no token. */
+  private isOpen({ url = '/' }: IncomingMessage): boolean {
+    if (url.startsWith('/api/')) return false;
+    if (this.settings.localAccess === 'everyone') return true;
+    return !/^\/(mcp|sse|messages)(?![^/?])/.test(url);
+  }
+
+  private refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+    const isUnauthorized = error instanceof SwitchboardError && error.code === 'unauthorized';
+    const headers = isUnauthorized ? { 'www-authenticate': 'Bearer' } : {};
+    if (isForApi(request)) this.api.refuse(request, response, error, headers);
+    else writeFailure(response, error, headers);
+  }
+
   private route(request: IncomingMessage, response: ServerResponse): void {
-    checkOrigin(request);
     const url = request.url ?? '/';
     const query = url.indexOf('?');
     const path = query === -1 ? url : url.slice(0, query);
@@ -88,7 +138,7 @@ export class HttpFront {
         if (takes(request, response, 'GET', 'HEAD')) writeJson(response, [alive], {});
         return;
       default:
-        if (path.startsWith('/api/')) this.api(request, response);
+        if (path.startsWith('/api/')) this.api.handle(request, response);
         else if (path.startsWith('/mcp/')) this.streamable.handle(request, response, projectIn(path));
         else
           throw new SwitchboardError(
@@ -97,6 +147,20 @@ export class HttpFront {
           );
     }
   }
+}
+
+function isForApi({ url = '/' }: IncomingMessage): boolean {
+  return url.startsWith('/api/');
+}
+
+function unauthorized(isForApi: boolean): SwitchboardError {
+  const who = 'Only processes of the user that runs Switchboard are let in without a token.';
+  const token =
+    'Send "Authorization: Bearer <token>" with the token that "switchboard token" prints to that user';
+  const setting = isForApi
+    ? ''
+    : ', or open MCP to all users of this machine with the setting "localAccess": "everyone"';
+  return new SwitchboardError('unauthorized', `${who} ${token}${setting}.`);
 }
 
 /** The project of /mcp/<project>; many write a slash behind an address and mean nothing by it. */

@@ -12,7 +12,7 @@ import type { Incoming } from '../caller.ts';
 import { nowhere } from '../eras/nowhere.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Session } from '../session.ts';
-import { readBody } from './body.ts';
+import { checkMediaType, readBody } from './body.ts';
 import { writeFailure } from './failure.ts';
 import { PostOutlet, type PostTerms, writeJson } from './post-outlet.ts';
 import { preferOf } from './prefer.ts';
@@ -75,6 +75,7 @@ export class StreamableEndpoint {
   }
 
   private post(request: IncomingMessage, response: ServerResponse, projects: Projects): void {
+    checkMediaType(request);
     const terms = readTerms(request);
     readBody(request, this.maxBytes, (error, body) => {
       try {
@@ -203,10 +204,6 @@ function refuseMethod(response: ServerResponse, allow: string): void {
 const noHeaders = {};
 
 function readTerms({ headers }: IncomingMessage): PostTerms {
-  const type = headers['content-type'];
-  if (type === undefined || !/^application\/json\s*(;|$)/i.test(type)) {
-    throw new SwitchboardError('unsupported_media_type', 'The Content-Type must be application/json.');
-  }
   const { acceptsJson, acceptsEvents } = readAccept(headers.accept);
   if (!acceptsJson && !acceptsEvents) {
     throw new SwitchboardError('not_acceptable', 'Accept application/json and text/event-stream.');

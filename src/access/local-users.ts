@@ -1,0 +1,83 @@
+import type { Socket } from 'node:net';
+import { type Ends, type Owners, readOwners, type Table, tablesOf } from './sockets.ts';
+
+/** In a namespace of users, everybody who has no number there is shown with this one. */
+const NOBODY = 65_534;
+
+/** Tells connections of our own user from those of others on this machine. */
+export class LocalUsers {
+  private readonly user = process.geteuid?.();
+  private readonly verdicts = new WeakMap<Socket, boolean | Promise<boolean>>();
+  private reading: Promise<unknown> = Promise.resolve();
+  private readonly next = new Map<string, Promise<Owners>>();
+  private readonly readTable: typeof readOwners;
+
+  constructor(readTable = readOwners) {
+    this.readTable = readTable;
+  }
+
+  /** Whether it is known already that our own user is at the other end. */
+  isOwn(socket: Socket): boolean {
+    return this.verdicts.get(socket) === true;
+  }
+
+  /** Finds out, once for each connection. */
+  ask(socket: Socket): boolean | Promise<boolean> {
+    const known = this.verdicts.get(socket);
+    if (known !== undefined) return known;
+    const asked = this.lookUp(socket).then(
+      (isOwn) => {
+        this.verdicts.set(socket, isOwn);
+        return isOwn;
+      },
+      () => {
+        this.verdicts.delete(socket);
+        return false;
+      },
+    );
+    this.verdicts.set(socket, asked);
+    return asked;
+  }
+
+  private async lookUp(socket: Socket): Promise<boolean> {
+    const ends = endsOf(socket);
+    if (ends === undefined || this.user === undefined || this.user === NOBODY) return false;
+    for (const table of tablesOf(ends.ours.address)) {
+      const owners = await this.read(table, ends.ours.port);
+      // One that was reset is nobody's: its port may belong to somebody else by now.
+      if (!hasPeer(socket)) return false;
+      const owner = owners(ends);
+      if (owner !== undefined) return owner === this.user;
+    }
+    return false;
+  }
+
+  /** A read that begins after now. There is one at a time, for all who wait: many connections cost no more than a few. */
+  private read(table: Table, port: number): Promise<Owners> {
+    const key = `${table} ${port}`;
+    const waiting = this.next.get(key);
+    if (waiting !== undefined) return waiting;
+    const next = this.reading.then(() => {
+      this.next.delete(key);
+      return this.readTable(table, port);
+    });
+    this.next.set(key, next);
+    this.reading = next.catch(() => {});
+    return next;
+  }
+}
+
+function endsOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): Ends | undefined {
+  if (remoteAddress === undefined || remotePort === undefined) return undefined;
+  if (localAddress === undefined || localPort === undefined) return undefined;
+  return {
+    theirs: { address: remoteAddress, port: remotePort },
+    ours: { address: localAddress, port: localPort },
+  };
+}
+
+/** Asks the system: `remoteAddress` goes on to say what it said at first, and a socket that is not read tells no end. */
+function hasPeer(socket: Socket): boolean {
+  const { _handle: handle } = socket as unknown as { _handle?: { getpeername?(out: object): number } | null };
+  return handle?.getpeername?.({}) === 0;
+}

@@ -1,0 +1,197 @@
+import { execFile } from 'node:child_process';
+import { open } from 'node:fs/promises';
+import { isIPv4 } from 'node:net';
+import { endianness } from 'node:os';
+import { promisify } from 'node:util';
+
+interface End {
+  address: string;
+  port: number;
+}
+
+/** A connection of somebody on this machine to us. */
+export interface Ends {
+  theirs: End;
+  ours: End;
+}
+
+/** The user of the process that holds the other end; undefined where nobody can tell. */
+export type Owners = (ends: Ends) => number | undefined;
+
+/** What the system tells of its connections. */
+export type Table = '/proc/net/tcp' | '/proc/net/tcp6' | 'lsof';
+
+/**
+ * Where the other end of a connection to this address of ours stands, the likeliest first: some programs reach IPv4
+ * addresses through IPv6 sockets. Rows move while a table is read, so one that is there can be missed: twice, then.
+ */
+export function tablesOf(address: string, platform = process.platform): Table[] {
+  if (platform !== 'linux') return ['lsof', 'lsof'];
+  const usual = isIPv4(withoutMapping(address)) ? '/proc/net/tcp' : '/proc/net/tcp6';
+  return [usual, '/proc/net/tcp6', usual];
+}
+
+/** Who is connected to a port of ours just now. Fails where the system does not tell. */
+export function readOwners(table: Table, port: number): Promise<Owners> {
+  return table === 'lsof' ? ownersFromLsof(port) : ownersIn(table, port);
+}
+
+/** The users that listen at an address, or at all addresses; none where nobody does. */
+export async function readListeners(end: End, platform = process.platform): Promise<number[]> {
+  if (platform !== 'linux') return listenersFromLsof(end);
+  for (const table of tablesOf(end.address, platform)) {
+    const users = await listenersIn(table, end);
+    if (users.length > 0) return users;
+  }
+  return [];
+}
+
+const LISTENING = '0A';
+/** Open at their end, also where they have said all that they have to say. */
+const connected = new Set(['01', '04', '05']);
+
+async function ownersIn(table: string, port: number): Promise<Owners> {
+  const owners = new Map<string, number>();
+  const suffix = `:${hexPort(port)}`;
+  await eachSocket(table, port, ({ local, remote, state, uid, inode }) => {
+    // A socket that its process has closed has no inode, and is shown as if it were root's.
+    if (!connected.has(state) || inode === '0' || !remote.endsWith(suffix)) return;
+    owners.set(`${local} ${remote}`, uid);
+  });
+  return ({ theirs, ours }) => owners.get(`${hexEnd(theirs)} ${hexEnd(ours)}`);
+}
+
+async function listenersIn(table: string, end: End): Promise<number[]> {
+  const users: number[] = [];
+  const suffix = `:${hexPort(end.port)}`;
+  await eachSocket(table, end.port, ({ local, state, uid }) => {
+    if (state !== LISTENING || !local.endsWith(suffix)) return;
+    if (local === hexEnd(end) || /^0+:/.test(local)) users.push(uid);
+  });
+  return users;
+}
+
+interface SocketRow {
+  local: string;
+  remote: string;
+  state: string;
+  uid: number;
+  inode: string;
+}
+
+/** The sockets that have to do with a port, read piece by piece: somebody may have opened many. */
+async function eachSocket(table: string, port: number, take: (row: SocketRow) => void): Promise<void> {
+  const mark = `:${hexPort(port)} `;
+  await eachLine(table, (line) => line.includes(mark) && take(rowOf(line)));
+}
+
+function rowOf(line: string): SocketRow {
+  const [, local = '', remote = '', state = '', , , , uid, , inode = '0'] = line.trim().split(/\s+/);
+  return {
+    local: withoutHexMapping(local),
+    remote: withoutHexMapping(remote),
+    state,
+    uid: Number(uid),
+    inode,
+  };
+}
+
+async function eachLine(path: string, take: (line: string) => void): Promise<void> {
+  // Where there is no IPv6 there is no table of it.
+  const file = await open(path).catch(() => undefined);
+  if (file === undefined) return;
+  try {
+    const buffer = Buffer.allocUnsafe(64 * 1024);
+    let rest = '';
+    for (;;) {
+      const { bytesRead } = await file.read(buffer, 0, buffer.length, null);
+      if (bytesRead === 0) return;
+      const lines = (rest + buffer.toString('latin1', 0, bytesRead)).split('\n');
+      rest = lines.pop()!;
+      for (const line of lines) take(line);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+function withoutHexMapping(end: string): string {
+  return end.startsWith(mappedPrefix) ? end.slice(mappedPrefix.length) : end;
+}
+
+function hexEnd({ address, port }: End): string {
+  return `${hexAddress(address)}:${hexPort(port)}`;
+}
+
+function hexPort(port: number): string {
+  return hex([port >> 8, port & 0xff]);
+}
+
+/** As /proc/net has it: words of 32 bits in the order of this machine. */
+function hexAddress(address: string): string {
+  const plain = withoutMapping(address);
+  return hexWords(isIPv4(plain) ? plain.split('.').map(Number) : ipv6Bytes(plain));
+}
+
+/** An IPv6 address may be one of IPv4 in disguise. */
+function withoutMapping(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
+}
+
+function hexWords(bytes: number[]): string {
+  let text = '';
+  for (let start = 0; start < bytes.length; start += 4) {
+    const word = bytes.slice(start, start + 4);
+    text += hex(endianness() === 'LE' ? word.reverse() : word);
+  }
+  return text;
+}
+
+const mappedPrefix = hexWords([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]);
+
+function ipv6Bytes(address: string): number[] {
+  const [head, tail] = address.split('::').map((part) => part.split(':').filter((group) => group !== ''));
+  const gap = Array.from({ length: 8 - head!.length - (tail?.length ?? 0) }, () => '0');
+  const groups = [...head!, ...gap, ...(tail ?? [])].map((group) => Number.parseInt(group, 16));
+  return groups.flatMap((group) => [group >> 8, group & 0xff]);
+}
+
+function hex(bytes: number[]): string {
+  return bytes.map((byte) => byte.toString(16).padStart(2, '0').toUpperCase()).join('');
+}
+
+const LSOF_MS = 5_000;
+const run = promisify(execFile);
+
+/** Only root is told of sockets of other users: to everybody else those have no owner. */
+async function ownersFromLsof(port: number): Promise<Owners> {
+  const owners = socketsIn(await lsof(port, 'ESTABLISHED'));
+  return ({ theirs, ours }) => owners.get(`${textOf(theirs)}->${textOf(ours)}`);
+}
+
+async function listenersFromLsof(end: End): Promise<number[]> {
+  const sockets = socketsIn(await lsof(end.port, 'LISTEN').catch(() => ''));
+  return [textOf(end), `*:${end.port}`].flatMap((name) => sockets.get(name) ?? []);
+}
+
+async function lsof(port: number, state: string): Promise<string> {
+  const words = ['-nP', `-iTCP:${port}`, `-sTCP:${state}`, '-Fun'];
+  const path = `${process.env.PATH ?? ''}:/usr/sbin`;
+  return (await run('lsof', words, { timeout: LSOF_MS, env: { PATH: path } })).stdout;
+}
+
+/** Sockets and their users: a line `u` with the user of a process, then a line `n` for each of its sockets. */
+export function socketsIn(output: string): Map<string, number> {
+  const sockets = new Map<string, number>();
+  let user = Number.NaN;
+  for (const line of output.split('\n')) {
+    if (line.startsWith('u')) user = Number(line.slice(1));
+    else if (line.startsWith('n')) sockets.set(line.slice(1), user);
+  }
+  return sockets;
+}
+
+function textOf({ address, port }: End): string {
+  const plain = withoutMapping(address);
+  return plain.includes(':') ? `[${plain}]:${port}` : `${plain}:${port}`;
+}

@@ -1,0 +1,160 @@
+import { once } from 'node:events';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { bridgeProgram, startBridge } from '../helpers/bridge.ts';
+import { runCli } from '../helpers/cli.ts';
+import { requireOtherUser, startAsOther } from '../helpers/other-user.ts';
+import { initialize } from '../helpers/raw-session.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+
+const modernList = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/list',
+  params: {
+    _meta: {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    },
+  },
+};
+
+let home: string;
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'switchboard-token-'));
+});
+
+afterEach(() => rm(home, { recursive: true }));
+
+function run(...words: string[]) {
+  return runCli(words, { env: { SWITCHBOARD_HOME: home } });
+}
+
+describe('`switchboard token`', () => {
+  it('makes one that only its user can read, once, however many ask', async () => {
+    const made = await Promise.all([run('token'), run('token'), run('token')]);
+    const tokens = new Set(made.map(({ stdout }) => stdout));
+    expect(tokens.size).toBe(1);
+    const [token = ''] = tokens;
+    expect(token).toMatch(/^[\w-]{43}\n$/);
+    expect(await readFile(join(home, 'token'), 'utf8')).toBe(token);
+    expect((await stat(join(home, 'token'))).mode & 0o777).toBe(0o600);
+    expect(await readdir(home)).toEqual(['token']);
+  });
+
+  it('makes one private that others can read, and says so', async () => {
+    const before = await run('token');
+    await chmod(join(home, 'token'), 0o644);
+    const after = await run('token');
+    expect(after.stdout).toBe(before.stdout);
+    expect(after.stderr).toContain('could be read by other users');
+    expect((await stat(join(home, 'token'))).mode & 0o777).toBe(0o600);
+  });
+
+  it('takes nothing else for one', async () => {
+    await writeFile(join(home, 'token'), 'secret\n', { mode: 0o600 });
+    const { code, stdout, stderr } = await run('token');
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain('remove it');
+    expect(stderr).not.toContain('secret');
+  });
+});
+
+describe('a Switchboard', () => {
+  it('starts where it cannot have a token, and says so', async () => {
+    await writeFile(join(home, 'token'), '', { mode: 0o600 });
+    await using switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'none', home });
+    await switchboard.event(({ message }) => String(message).startsWith('There is no token'));
+    const { code } = await run('ls', '--url', switchboard.baseUrl);
+    expect(code).toBe(0);
+  });
+
+  it('makes the token, and shows it to no process that it starts', async () => {
+    await using switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'none', home });
+    const token = (await readFile(join(home, 'token'), 'utf8')).trim();
+    const { pid } = switchboard.process;
+    const seen = await Promise.all(
+      ['cmdline', 'environ'].map((name) => readFile(`/proc/${pid}/${name}`, 'utf8')),
+    );
+    expect(seen.join()).not.toContain(token);
+    expect((await run('token')).stdout.trim()).toBe(token);
+  });
+});
+
+/** Something at an address of this user that takes requests, and has no answers. */
+async function listen() {
+  const requests: IncomingMessage[] = [];
+  const server = createServer((request, response) => {
+    requests.push(request);
+    response.writeHead(request.url === '/healthz' ? 200 : 418).end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { server, requests, port: (server.address() as AddressInfo).port };
+}
+
+describe('commands', () => {
+  const commands = [
+    ['ls'],
+    ['ls', 'tools'],
+    ['watch'],
+    ['logs', 'box'],
+    ['chat', 'default', 'hello'],
+    ['secret', 'rotate'],
+  ];
+
+  it.each(commands)('send the token to a Switchboard of the same user: %s', async (...words) => {
+    const token = (await run('token')).stdout.trim();
+    const { server, requests, port } = await listen();
+    const { stdout, stderr } = await run(...words, '--url', `http://127.0.0.1:${port}`);
+    const asked = requests.filter(({ url }) => url !== '/healthz');
+    expect(asked.length).toBeGreaterThan(0);
+    for (const { headers } of asked) expect(headers.authorization).toBe(`Bearer ${token}`);
+    for (const { headers } of requests.filter(({ method }) => method === 'POST')) {
+      expect(headers['content-type']).toBe('application/json');
+    }
+    expect(stdout + stderr).not.toContain(token);
+    requests.length = 0;
+    await run(...words, '--url', `http://localhost:${port}`);
+    for (const { headers } of requests) expect(headers).not.toHaveProperty('authorization');
+    server.close();
+  });
+
+  it.each([initialize('2025-11-25', 1), modernList])('send it from stdio too: %o', async (message) => {
+    const token = (await run('token')).stdout.trim();
+    const { server, requests, port } = await listen();
+    await using bridge = startBridge(bridgeProgram(`http://127.0.0.1:${port}`, home));
+    bridge.say(message);
+    await bridge.answerTo(1);
+    const asked = requests.filter(({ url }) => url !== '/healthz');
+    expect(asked.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${token}`]);
+    server.close();
+  });
+
+  it('do not send it to another user who waits at the address', async (test) => {
+    requireOtherUser(test);
+    await run('token');
+    const child = startAsOther(
+      `const server = require('node:http').createServer((request, response) => {
+        console.log(JSON.stringify(request.headers));
+        response.writeHead(200).end();
+      });
+      server.listen(0, '127.0.0.1', () => console.log(server.address().port));`,
+    );
+    const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
+    const port = (await lines.next()).value as string;
+    await run('ls', '--url', `http://127.0.0.1:${port}`);
+    const headers = JSON.parse((await lines.next()).value as string) as object;
+    expect(headers).toHaveProperty('host', `127.0.0.1:${port}`);
+    expect(headers).not.toHaveProperty('authorization');
+    child.kill();
+    await once(child, 'exit');
+  });
+});
