@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { JsonSyntaxError, parseJson } from '../config/json.ts';
 import { SwitchboardError } from '../errors.ts';
+import { Gathered } from '../protocol/gathered.ts';
+import { join } from '../protocol/jsonrpc.ts';
 import { checkStorable } from './storable.ts';
 
 const MAX_BYTES = 4 * 1024 * 1024;
@@ -54,7 +56,7 @@ export function checkMediaType({ method, headers }: IncomingMessage): void {
 
 function readBytes(request: IncomingMessage): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    const body = new Gathered();
     let length = 0;
     const refuse = () => {
       request.off('data', take);
@@ -62,8 +64,8 @@ function readBytes(request: IncomingMessage): Promise<Buffer | undefined> {
     };
     const take = (chunk: Buffer) => {
       length += chunk.length;
-      if (length <= MAX_BYTES) chunks.push(chunk);
-      else chunks.length = 0;
+      if (length <= MAX_BYTES) body.add(chunk);
+      else body.clear();
       if (length > MAX_BYTES + DISCARD_BYTES) refuse();
     };
     if (Number(request.headers['content-length'] ?? 0) > MAX_BYTES + DISCARD_BYTES) {
@@ -71,7 +73,7 @@ function readBytes(request: IncomingMessage): Promise<Buffer | undefined> {
       return;
     }
     request.on('data', take);
-    request.on('end', () => (length > MAX_BYTES ? refuse() : resolve(Buffer.concat(chunks))));
+    request.on('end', () => (length > MAX_BYTES ? refuse() : resolve(join(body.take()))));
     request.on('error', () => resolve(undefined));
     request.on('close', () => resolve(undefined));
   });

@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { HttpPeer, openEvents, type PeerExchange, writeEvent } from '../../test/helpers/http-peer.ts';
 import type { Receiver } from './channel.ts';
 import { HttpChannel } from './http.ts';
@@ -78,5 +79,20 @@ describe('a server that wants its streams asked for again at once', () => {
     });
     opened.channel.send(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/call"}'), 1);
     for (const pause of await opened.pausesOf(5)) expect(pause).toBeGreaterThanOrEqual(100);
+  });
+});
+
+describe('a message that is no request', () => {
+  it('does not keep its connection where the server never answers it', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    await using peer = await HttpPeer.start({ silent: () => true });
+    const channel = new HttpChannel({ url: `${peer.origin}/silent`, headers: {} }, 1_000_000, deaf);
+    channel.send(Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled"}'));
+    const { response } = await peer.sees('silent', () => true);
+    const closed = once(response, 'close');
+    vi.advanceTimersByTime(30 * SECOND);
+    await closed;
+    await channel.close();
   });
 });

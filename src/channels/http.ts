@@ -1,5 +1,6 @@
 import type { SwitchboardError } from '../errors.ts';
 import { findAnswerId } from '../protocol/answer.ts';
+import { Gathered } from '../protocol/gathered.ts';
 import { requestMessage } from '../protocol/jsonrpc.ts';
 import { namesModernEra } from '../protocol/versions.ts';
 import { backoffMs } from './backoff.ts';
@@ -20,7 +21,10 @@ const GOODBYE_MS = 2_000;
 const PING_MS = 5_000;
 /** The ids of other requests begin with 1. */
 const PING_ID = 0;
-const MAX_INQUIRY_CHUNKS = 16;
+/** Of the answer to a ping. */
+const MAX_INQUIRY_BYTES = 64 * 1024;
+/** What is no request is taken by a server, and not worked on while we wait. */
+const NOTICE_MS = 30_000;
 
 /** Streamable HTTP: every message is a POST of its own; what the server says by itself comes on a GET stream. */
 export class HttpChannel implements Channel {
@@ -62,6 +66,7 @@ export class HttpChannel implements Channel {
     // Only the legacy era has sessions.
     exchange.takesSession = lines === undefined;
     if (request !== undefined) this.exchanges.set(request, exchange);
+    else this.limit(exchange);
     this.pool.send(exchange, lines === undefined ? this.postHead : this.postHead + lines, message);
   }
 
@@ -190,13 +195,26 @@ export class HttpChannel implements Channel {
     this.pool.send(exchange, this.buildHead('GET', { accept: 'text/event-stream', ...resumption }));
   }
 
-  private later(milliseconds: number, action: () => void): void {
+  /** A request has a deadline of its own. Anything else must not keep a connection for ever: there are only so many. */
+  private limit(exchange: MessageExchange): void {
+    const timer = this.later(NOTICE_MS, () => {
+      exchange.abandon();
+      this.receiver.log(`${this.url.origin} took no notice of a message within ${NOTICE_MS / 1_000} s`);
+    });
+    exchange.whenOver = () => {
+      clearTimeout(timer);
+      this.timers.delete(timer);
+    };
+  }
+
+  private later(milliseconds: number, action: () => void): NodeJS.Timeout {
     const timer = setTimeout(() => {
       this.timers.delete(timer);
       if (!this.closed) action();
     }, milliseconds);
     timer.unref();
     this.timers.add(timer);
+    return timer;
   }
 
   private reportIfBroken(): void {
@@ -239,7 +257,7 @@ export class HttpChannel implements Channel {
 class Inquiry extends HttpExchange {
   private readonly settled: (status: number | undefined, body: Buffer[]) => void;
   private status: number | undefined;
-  private body: Buffer[] = [];
+  private readonly body = new Gathered();
 
   constructor(settled: (status: number | undefined, body: Buffer[]) => void) {
     super();
@@ -251,11 +269,11 @@ class Inquiry extends HttpExchange {
   }
 
   onData(chunk: Buffer): void {
-    if (this.body.length < MAX_INQUIRY_CHUNKS) this.body.push(chunk);
+    if (this.body.length < MAX_INQUIRY_BYTES) this.body.add(chunk);
   }
 
   onEnd(): void {
-    this.settled(this.status, this.body);
+    this.settled(this.status, this.body.take());
   }
 
   onError(): void {

@@ -1,14 +1,13 @@
 import type { Readable, Writable } from 'node:stream';
 import { SwitchboardError } from '../errors.ts';
 import { findAnswerId } from '../protocol/answer.ts';
+import { Gathered } from '../protocol/gathered.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { LineSplitter } from '../protocol/lines.ts';
 import { withoutLineBreaks } from '../protocol/sse.ts';
 import { type Receiver, tooLarge } from './channel.ts';
 
 const NEWLINE = Buffer.from('\n');
-/** Writes up to this size are copied together into one; larger ones go out as they are. */
-const GATHER_BYTES = 64 * 1024;
 /** Of a longer line nothing is told: secrets are masked later, and the half of one would not be known. */
 export const MAX_LOG_LINE = 32 * 1024;
 
@@ -19,8 +18,7 @@ export class LinePipe {
   private readonly maxBytes: number;
   private readonly receiver: Pick<Receiver, 'message' | 'failed' | 'log'>;
   private readonly lines: LineSplitter;
-  private queue: Buffer[] = [];
-  private queuedBytes = 0;
+  private readonly queue = new Gathered();
   private flushing = false;
 
   constructor(
@@ -45,17 +43,17 @@ export class LinePipe {
   }
 
   send(message: Buffer, request?: number): void {
-    if (this.queuedBytes + this.input.writableLength > this.maxBytes) {
+    if (this.queue.length + this.input.writableLength > this.maxBytes) {
       const error = new SwitchboardError('server_unavailable', 'The server does not read its input.');
       if (request !== undefined) this.receiver.failed(request, error, false);
       return;
     }
-    this.queue.push(withoutLineBreaks(message), NEWLINE);
-    this.queuedBytes += message.length;
+    this.queue.add(withoutLineBreaks(message));
+    this.queue.add(NEWLINE);
     if (this.flushing) return;
     this.flushing = true;
     // Calls that arrive together leave together: one write instead of many.
-    setImmediate(() => this.flush());
+    setImmediate(() => this.flushWhenTaken());
   }
 
   /** What is left is a line too. */
@@ -70,20 +68,23 @@ export class LinePipe {
 
   private readonly receive = (chunk: Buffer): void => this.lines.push(chunk);
 
+  /** Where the server is slow to read, what it has not taken is gathered here: writes that wait one by one cost more. */
+  private flushWhenTaken(): void {
+    if (this.input.writableNeedDrain) this.input.once('drain', () => this.flush());
+    else this.flush();
+  }
+
   /** Writes what waits to be written together with others. */
   flush(): void {
-    const { queue, queuedBytes } = this;
-    if (queue.length === 0) return;
     this.flushing = false;
-    this.queue = [];
-    this.queuedBytes = 0;
-    if (this.input.destroyed) return;
-    if (queuedBytes <= GATHER_BYTES) {
-      this.input.write(Buffer.concat(queue));
+    const parts = this.queue.take();
+    if (parts.length === 0 || this.input.destroyed) return;
+    if (parts.length === 1) {
+      this.input.write(parts[0]!);
       return;
     }
     this.input.cork();
-    for (const part of queue) this.input.write(part);
+    for (const part of parts) this.input.write(part);
     this.input.uncork();
   }
 

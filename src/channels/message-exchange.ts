@@ -1,5 +1,6 @@
 import { SwitchboardError } from '../errors.ts';
 import { findAnswerId } from '../protocol/answer.ts';
+import { Gathered } from '../protocol/gathered.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { SseParser } from '../protocol/sse.ts';
 import { tooLarge } from './channel.ts';
@@ -26,8 +27,7 @@ export class MessageExchange extends HttpExchange {
   private status = 0;
   private location: string | undefined;
   private events: SseParser | undefined;
-  private body: Buffer[] = [];
-  private bodyBytes = 0;
+  private readonly body = new Gathered();
   private retryMs: number | undefined;
   private heard = false;
   private abandoned = false;
@@ -35,6 +35,8 @@ export class MessageExchange extends HttpExchange {
   private settled = false;
   /** Whether a session that the answer names is ours. */
   takesSession = true;
+  /** Told when its answer is complete, or cannot come. */
+  whenOver: (() => void) | undefined;
 
   constructor(
     channel: HttpChannel,
@@ -89,17 +91,16 @@ export class MessageExchange extends HttpExchange {
       this.events.push(chunk);
       return;
     }
-    this.bodyBytes += chunk.length;
-    if (this.bodyBytes > this.channel.maxBytes) {
-      this.abort();
-      this.onError(tooLarge(this.channel.maxBytes), false);
-    } else {
-      this.body.push(chunk);
-    }
+    this.body.add(chunk);
+    if (this.body.length <= this.channel.maxBytes) return;
+    this.body.clear();
+    this.abort();
+    this.onError(tooLarge(this.channel.maxBytes), false);
   }
 
   onEnd(): void {
     this.ended = true;
+    this.whenOver?.();
     if (this.abandoned) return;
     if (this.standing) this.standingEnded();
     else if (this.status < 200 || this.status > 299) this.refused();
@@ -109,6 +110,7 @@ export class MessageExchange extends HttpExchange {
 
   onError(error: Error, unsent: boolean): void {
     this.ended = true;
+    this.whenOver?.();
     if (this.abandoned || this.settled) return;
     if (this.standing) {
       this.standingBroke(error, unsent);
@@ -141,7 +143,7 @@ export class MessageExchange extends HttpExchange {
       this.channel.failed(this.request, noAnswer(this.channel.url), true);
       return;
     }
-    this.channel.receiver.message(this.body, this.request);
+    this.channel.receiver.message(this.body.take(), this.request);
     if (!this.settled) this.channel.failed(this.request, noAnswer(this.channel.url), true);
   }
 
@@ -156,16 +158,18 @@ export class MessageExchange extends HttpExchange {
       this.forgotten();
       return;
     }
-    if (this.speaksAnotherEra()) {
-      this.meetAnew(statusError(this.status, url, join(this.body).toString(), this.location));
+    const body = this.body.take();
+    const reason = join(body);
+    const error = statusError(this.status, url, reason.toString(), this.location);
+    if (this.speaksAnotherEra(reason)) {
+      this.meetAnew(error);
       return;
     }
     // A server may say with the status too that its answer is an error.
-    if (this.request !== undefined && this.body.length > 0 && findAnswerId(this.body)?.id === this.request) {
-      this.channel.receiver.message(this.body, this.request);
+    if (this.request !== undefined && body.length > 0 && findAnswerId(body)?.id === this.request) {
+      this.channel.receiver.message(body, this.request);
       if (this.settled) return;
     }
-    const error = statusError(this.status, url, join(this.body).toString(), this.location);
     // It took requests like this one before: something else answers there now, and has to be met anew.
     if (this.channel.isModern && notThisEra.has(this.status)) {
       this.meetAnew(error);
@@ -183,9 +187,9 @@ export class MessageExchange extends HttpExchange {
   }
 
   /** Whether a server that was spoken with in the words of the legacy era says that it knows only those of the modern era. */
-  private speaksAnotherEra(): boolean {
+  private speaksAnotherEra(reason: Buffer): boolean {
     if (this.status !== 400 || !this.channel.isGreeted || this.request === undefined) return false;
-    return modernRefusal.test(join(this.body).toString('latin1', 0, SHOWN_BYTES));
+    return modernRefusal.test(reason.toString('latin1', 0, SHOWN_BYTES));
   }
 
   /** Something else answers there now. It has not taken the request. */

@@ -1,4 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
+import { Gathered } from '../protocol/gathered.ts';
 import { join } from '../protocol/jsonrpc.ts';
 import { type SseEvent, SseParser } from '../protocol/sse.ts';
 import { type Channel, type Receiver, tooLarge } from './channel.ts';
@@ -8,8 +9,11 @@ import { requestHead } from './http-client/request-head.ts';
 import type { ResponseHead } from './http-client/response-head.ts';
 import { type HttpTarget, networkError, statusError } from './http-target.ts';
 
-/** How much of a refusal's reason is kept, in characters. */
-const MAX_REFUSAL = 8 * 1024;
+/** How much of a refusal's reason is kept. */
+const MAX_REFUSAL_BYTES = 8 * 1024;
+
+/** The answer to a POST only says that it was taken: one that does not come by then keeps no connection. */
+const TAKEN_MS = 30_000;
 
 interface Waiting {
   message: Buffer;
@@ -118,15 +122,24 @@ export class SseChannel implements Channel {
       this.settled(request);
     };
     const head = requestHead('POST', this.url, path, this.headers, { 'content-type': 'application/json' });
-    this.pool.send(
-      new Post({
-        ended: () => {},
-        refused: (status, body) => this.refused(statusError(status, this.url, body), status, fail),
-        failed: (error, neverSent) => fail(networkError(error, this.url), !neverSent),
-      }),
-      head,
-      message,
-    );
+    const post = new Post({
+      ended: () => clearTimeout(patience),
+      refused: (status, body) => {
+        clearTimeout(patience);
+        this.refused(statusError(status, this.url, body), status, fail);
+      },
+      failed: (error, neverSent) => {
+        clearTimeout(patience);
+        fail(networkError(error, this.url), !neverSent);
+      },
+    });
+    // Some answer it when they have done what it asks for, so a request has for it as long as it is awaited.
+    const giveUp = () => {
+      if (!this.ended && request !== undefined && this.awaited.has(request)) patience.refresh();
+      else post.abort();
+    };
+    const patience = setTimeout(giveUp, TAKEN_MS).unref();
+    this.pool.send(post, head, message);
   }
 
   private refused(
@@ -171,7 +184,7 @@ interface Outcome {
 class Post extends HttpExchange {
   private readonly outcome: Outcome;
   protected status = 0;
-  private refusal = '';
+  private readonly refusal = new Gathered();
 
   constructor(outcome: Outcome) {
     super();
@@ -183,12 +196,12 @@ class Post extends HttpExchange {
   }
 
   onData(chunk: Buffer): void {
-    if (this.refusal.length < MAX_REFUSAL) this.refusal += chunk.toString();
+    if (this.refusal.length < MAX_REFUSAL_BYTES) this.refusal.add(chunk);
   }
 
   onEnd(): void {
     if (this.status >= 200 && this.status <= 299) this.outcome.ended();
-    else this.outcome.refused(this.status, this.refusal);
+    else this.outcome.refused(this.status, join(this.refusal.take()).toString());
   }
 
   onError(error: Error, neverSent: boolean): void {

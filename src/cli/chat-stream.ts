@@ -2,6 +2,7 @@ import { HttpExchange } from '../channels/http-client/exchange.ts';
 import { ConnectionPool } from '../channels/http-client/pool.ts';
 import { requestHead } from '../channels/http-client/request-head.ts';
 import type { ResponseHead } from '../channels/http-client/response-head.ts';
+import { Gathered } from '../protocol/gathered.ts';
 import { join } from '../protocol/jsonrpc.ts';
 import { SseParser } from '../protocol/sse.ts';
 import { credentialsFor } from './access.ts';
@@ -40,7 +41,7 @@ class PostedEvents extends HttpExchange {
   private readonly reject: (error: unknown) => void;
   private head: ResponseHead | undefined;
   /** Of an answer that is no stream. */
-  private readonly chunks: Buffer[] = [];
+  private readonly body = new Gathered();
 
   constructor(
     base: string,
@@ -64,7 +65,10 @@ class PostedEvents extends HttpExchange {
 
   onData(chunk: Buffer): void {
     if (!this.isStream) {
-      this.chunks.push(chunk);
+      this.body.add(chunk);
+      if (this.body.length > MAX_EVENT_BYTES) {
+        this.fail(new Error(`the answer is larger than ${MAX_EVENT_BYTES} bytes`));
+      }
       return;
     }
     try {
@@ -92,7 +96,7 @@ class PostedEvents extends HttpExchange {
   private refusal(): unknown {
     const { status, contentType } = this.head!;
     try {
-      return refusalOf(this.base, { status, contentType, body: Buffer.concat(this.chunks) });
+      return refusalOf(this.base, { status, contentType, body: join(this.body.take()) });
     } catch (error) {
       return error;
     }

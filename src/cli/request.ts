@@ -2,6 +2,11 @@ import { HttpExchange } from '../channels/http-client/exchange.ts';
 import { ConnectionPool } from '../channels/http-client/pool.ts';
 import { requestHead } from '../channels/http-client/request-head.ts';
 import type { ResponseHead } from '../channels/http-client/response-head.ts';
+import { Gathered } from '../protocol/gathered.ts';
+import { join } from '../protocol/jsonrpc.ts';
+
+/** More than any answer of the API. */
+const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 
 export interface Answer {
   status: number;
@@ -47,7 +52,7 @@ export async function request(method: string, address: string, options: RequestO
 class WholeAnswer extends HttpExchange {
   private readonly resolve: (answer: Answer) => void;
   private readonly reject: (error: Error) => void;
-  private readonly chunks: Buffer[] = [];
+  private readonly body = new Gathered();
   private head: ResponseHead | undefined;
 
   constructor(resolve: (answer: Answer) => void, reject: (error: Error) => void) {
@@ -61,12 +66,15 @@ class WholeAnswer extends HttpExchange {
   }
 
   onData(chunk: Buffer): void {
-    this.chunks.push(chunk);
+    this.body.add(chunk);
+    if (this.body.length <= MAX_ANSWER_BYTES) return;
+    this.abort();
+    this.reject(new Error(`the answer is larger than ${MAX_ANSWER_BYTES} bytes`));
   }
 
   onEnd(): void {
     const { status, contentType } = this.head!;
-    this.resolve({ status, contentType, body: Buffer.concat(this.chunks) });
+    this.resolve({ status, contentType, body: join(this.body.take()) });
   }
 
   onError(error: Error, neverSent: boolean): void {

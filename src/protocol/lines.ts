@@ -1,8 +1,8 @@
+import { Gathered } from './gathered.ts';
 import type { Chunks } from './jsonrpc.ts';
 
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
-const NOTHING = Buffer.alloc(0);
 
 export interface LineHandlers {
   /** One line without its line break. Never empty. */
@@ -16,14 +16,13 @@ export interface LineHandlers {
 /** How much of a line's beginning and end is kept of one that is thrown away. */
 const EDGE_BYTES = 256;
 
-/** Cuts a stream of bytes into lines, without joining the chunks of a long one. */
+/** Cuts a stream of bytes into lines, without joining the large chunks of a long one. */
 export class LineSplitter {
   private readonly handlers: LineHandlers;
   private readonly maxBytes: number;
-  private pending: Buffer[] = [];
-  private pendingBytes = 0;
+  private readonly pending = new Gathered();
   /** The edges of a line that is being thrown away. */
-  private discarded: { head: Buffer; tail: Buffer } | undefined;
+  private discarded: { head: Buffer; tail: LastBytes } | undefined;
 
   constructor(maxBytes: number, handlers: LineHandlers) {
     this.maxBytes = maxBytes;
@@ -35,7 +34,7 @@ export class LineSplitter {
     for (;;) {
       const newline = chunk.indexOf(NEWLINE, start);
       if (newline === -1) break;
-      this.add(chunk.subarray(start, newline));
+      if (newline > start) this.add(chunk.subarray(start, newline));
       this.finish();
       start = newline + 1;
     }
@@ -48,32 +47,28 @@ export class LineSplitter {
   }
 
   private add(part: Buffer): void {
-    if (part.length === 0) return;
     if (this.discarded !== undefined) {
-      this.discarded.tail = lastBytes(this.discarded.tail, part);
+      this.discarded.tail.add(part);
       return;
     }
-    this.pending.push(part);
-    this.pendingBytes += part.length;
-    if (this.pendingBytes <= this.maxBytes) return;
-    const head = firstBytes(this.pending);
-    this.discarded = { head, tail: this.pending.reduce(lastBytes, NOTHING) };
-    this.pending = [];
-    this.pendingBytes = 0;
-    this.handlers.tooLong(head);
+    this.pending.add(part);
+    if (this.pending.length <= this.maxBytes) return;
+    const parts = this.pending.take();
+    const tail = new LastBytes();
+    for (const each of parts) tail.add(each);
+    this.discarded = { head: firstBytes(parts), tail };
+    this.handlers.tooLong(this.discarded.head);
   }
 
   private finish(): void {
-    const line = this.pending;
-    this.pendingBytes = 0;
     const { discarded } = this;
     if (discarded !== undefined) {
       this.discarded = undefined;
-      this.handlers.skipped?.(discarded.head, discarded.tail);
+      this.handlers.skipped?.(discarded.head, discarded.tail.bytes());
       return;
     }
-    if (line.length === 0) return;
-    this.pending = [];
+    if (this.pending.length === 0) return;
+    const line = this.pending.take();
     const last = line.length - 1;
     const tail = line[last]!;
     if (tail[tail.length - 1] === CARRIAGE_RETURN) {
@@ -95,7 +90,21 @@ function firstBytes(parts: Buffer[]): Buffer {
   return Buffer.concat(enough, Math.min(length, EDGE_BYTES));
 }
 
-function lastBytes(before: Buffer, part: Buffer): Buffer {
-  const bytes = part.length >= EDGE_BYTES ? part : Buffer.concat([before.subarray(-EDGE_BYTES), part]);
-  return bytes.subarray(-EDGE_BYTES);
+/** The end of what is thrown away. Each byte is moved at most twice, however small the parts are. */
+class LastBytes {
+  private readonly kept = Buffer.allocUnsafe(2 * EDGE_BYTES);
+  private filled = 0;
+
+  add(part: Buffer): void {
+    const end = part.subarray(-EDGE_BYTES);
+    if (this.filled + end.length > this.kept.length) {
+      this.kept.copyWithin(0, this.filled - EDGE_BYTES, this.filled);
+      this.filled = EDGE_BYTES;
+    }
+    this.filled += end.copy(this.kept, this.filled);
+  }
+
+  bytes(): Buffer {
+    return this.kept.subarray(Math.max(0, this.filled - EDGE_BYTES), this.filled);
+  }
 }

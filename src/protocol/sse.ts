@@ -1,8 +1,12 @@
-import type { Chunks } from './jsonrpc.ts';
+import { Gathered } from './gathered.ts';
+import { type Chunks, join } from './jsonrpc.ts';
 
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
+const COLON = 0x3a;
+const BLANK = 0x20;
 const lineFeed = Buffer.from('\n');
+const byteOrderMark = Buffer.from('\uFEFF');
 
 /** One event of a text/event-stream. */
 export interface SseEvent {
@@ -16,21 +20,35 @@ export interface SseEvent {
 export interface SseHandlers {
   event(event: SseEvent): void;
   retry?(milliseconds: number): void;
-  /** An event grew past the limit and is thrown away; `head` is how its data began. */
-  tooLarge(head: Buffer): void;
+  /** An event grew past the limit and is thrown away. */
+  tooLarge(): void;
 }
+
+/** The fields that are asked for. */
+const fieldNames = ['data', 'event', 'id', 'retry'] as const;
+type Field = (typeof fieldNames)[number] | 'ignored';
+/** More than a byte order mark and the longest of these names. */
+const MAX_NAME_BYTES = 16;
 
 /** Reads a text/event-stream from bytes split anywhere. */
 export class SseParser {
   private readonly handlers: SseHandlers;
   private readonly maxBytes: number;
-  private line: Buffer[] = [];
+  /** How the line begins, as long as that does not tell which field it is. */
+  private readonly name = Buffer.alloc(MAX_NAME_BYTES);
+  private nameBytes = 0;
+  private field: Field | undefined;
+  /** A blank between the colon and the value is not of the value. */
+  private skipBlank = false;
   private lineBytes = 0;
+  /** Of the lines before this one. */
+  private dataBytes = 0;
   private skipNewline = false;
   private atStart = true;
   private type = '';
-  private data: Buffer[] = [];
-  private dataBytes = 0;
+  private readonly data = new Gathered();
+  /** Of the fields but the data. */
+  private readonly value = new Gathered();
   private hasData = false;
   private discarding = false;
   /** The id of the last event that was complete: where to resume. */
@@ -56,10 +74,10 @@ export class SseParser {
       const stop =
         carriageReturn === -1 ? newline : newline === -1 ? carriageReturn : Math.min(newline, carriageReturn);
       if (stop === -1) {
-        this.add(chunk.subarray(start));
+        this.add(chunk, start, chunk.length);
         return;
       }
-      if (stop > start) this.add(chunk.subarray(start, stop));
+      if (stop > start) this.add(chunk, start, stop);
       this.endLine();
       start = stop + 1;
       if (chunk[stop] === CARRIAGE_RETURN) {
@@ -69,79 +87,83 @@ export class SseParser {
     }
   }
 
-  private add(part: Buffer): void {
-    this.lineBytes += part.length;
+  /** More of a line. What is data goes there at once, and is not kept as a line before. */
+  private add(chunk: Buffer, start: number, end: number): void {
+    this.lineBytes += end - start;
+    if (this.discarding) return;
     if (this.dataBytes + this.lineBytes > this.maxBytes) {
-      if (!this.discarding) {
-        this.discarding = true;
-        this.handlers.tooLarge(this.data[0] ?? this.line[0] ?? part);
-      }
-      this.line = [];
-      this.data = [];
+      this.discarding = true;
+      this.data.clear();
+      this.value.clear();
+      this.handlers.tooLarge();
       return;
     }
-    this.line.push(part);
+    let at = this.field === undefined ? this.readName(chunk, start, end) : start;
+    if (this.skipBlank && at < end) {
+      if (chunk[at] === BLANK) at++;
+      this.skipBlank = false;
+    }
+    if (at === end || this.field === 'ignored') return;
+    (this.field === 'data' ? this.data : this.value).add(chunk.subarray(at, end));
+  }
+
+  /** Gives the place behind the name and its colon, or the end where they are not complete. */
+  private readName(chunk: Buffer, start: number, end: number): number {
+    for (let at = start; at < end; at++) {
+      const byte = chunk[at]!;
+      if (byte === COLON) {
+        this.beginField();
+        this.skipBlank = true;
+        return at + 1;
+      }
+      if (this.nameBytes === MAX_NAME_BYTES) {
+        this.field = 'ignored';
+        return at;
+      }
+      this.name[this.nameBytes++] = byte;
+    }
+    return end;
+  }
+
+  private beginField(): void {
+    const { name, nameBytes } = this;
+    const hasMark = this.atStart && nameBytes >= 3 && byteOrderMark.compare(name, 0, 3) === 0;
+    const text = name.toString('latin1', hasMark ? 3 : 0, nameBytes);
+    this.field = fieldNames.find((known) => known === text) ?? 'ignored';
+    if (this.field !== 'data') return;
+    if (this.hasData) this.data.add(lineFeed);
+    this.hasData = true;
   }
 
   private endLine(): void {
-    let line = this.line;
-    const length = this.lineBytes;
-    const isFirst = this.atStart;
-    this.line = [];
-    this.lineBytes = 0;
-    this.atStart = false;
-    if (length === 0) {
-      this.endEvent();
-      return;
+    const isBlank = this.lineBytes === 0;
+    if (!isBlank && !this.discarding) {
+      // A name may stand alone, without a colon.
+      if (this.field === undefined) this.beginField();
+      this.endField();
     }
-    if (this.discarding) return;
-    if (isFirst) line = withoutByteOrderMark(line);
-    this.field(line);
+    this.lineBytes = 0;
+    this.nameBytes = 0;
+    this.field = undefined;
+    this.skipBlank = false;
+    this.atStart = false;
+    this.dataBytes = this.data.length;
+    if (isBlank) this.endEvent();
   }
 
-  private field(line: Buffer[]): void {
-    // The name of a field may be split over chunks only where a line is; joining a short head is cheap.
-    const head = line[0]!.length >= 7 || line.length === 1 ? line[0]! : Buffer.concat(line);
-    const rest = head === line[0] ? line.slice(1) : [];
-    const colon = head.subarray(0, 16).indexOf(0x3a);
-    if (colon === 0) return;
-    const name = head.toString('latin1', 0, colon === -1 ? head.length : colon);
-    let valueStart = colon === -1 ? head.length : colon + 1;
-    if (colon !== -1 && head[valueStart] === 0x20) valueStart++;
-    const value = head.subarray(valueStart);
-    switch (name) {
-      case 'data':
-        if (this.hasData) {
-          this.data.push(lineFeed);
-          this.dataBytes += lineFeed.length;
-        }
-        this.hasData = true;
-        for (const part of [value, ...rest]) {
-          if (part.length > 0) this.data.push(part);
-          this.dataBytes += part.length;
-        }
-        return;
-      case 'event':
-        this.type = Buffer.concat([value, ...rest]).toString();
-        return;
-      case 'id': {
-        const id = Buffer.concat([value, ...rest]).toString();
-        if (!id.includes('\0')) this.nextId = id;
-        return;
-      }
-      case 'retry': {
-        const text = Buffer.concat([value, ...rest]).toString();
-        if (/^\d{1,9}$/.test(text)) this.handlers.retry?.(Number(text));
-        return;
-      }
-    }
+  private endField(): void {
+    if (this.field === 'data' || this.field === 'ignored') return;
+    const text = join(this.value.take()).toString();
+    if (this.field === 'event') this.type = text;
+    else if (this.field === 'id' && !text.includes('\0')) this.nextId = text;
+    else if (this.field === 'retry' && /^\d{1,9}$/.test(text)) this.handlers.retry?.(Number(text));
   }
 
   private endEvent(): void {
-    const { data, hasData, discarding } = this;
+    const { hasData, discarding } = this;
     const type = this.type || 'message';
+    const data = this.data.take();
     this.type = '';
-    this.data = [];
     this.dataBytes = 0;
     this.hasData = false;
     this.discarding = false;
@@ -177,11 +199,4 @@ export function withoutLineBreaks(chunk: Buffer): Buffer {
     if (copy[at] === NEWLINE || copy[at] === CARRIAGE_RETURN) copy[at] = 0x20;
   }
   return copy;
-}
-
-function withoutByteOrderMark(line: Buffer[]): Buffer[] {
-  const whole = line[0]!.length >= 3 ? line[0]! : Buffer.concat(line);
-  if (whole[0] !== 0xef || whole[1] !== 0xbb || whole[2] !== 0xbf) return line;
-  const rest = whole === line[0] ? line.slice(1) : [];
-  return [whole.subarray(3), ...rest];
 }

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { SwitchboardError } from '../../errors.ts';
+import { Gathered } from '../../protocol/gathered.ts';
+import { join } from '../../protocol/jsonrpc.ts';
 
 /** Many clients read an answer only when they have sent everything: so much too much is read and thrown away. */
 const DISCARD_BYTES = 64 * 1024 * 1024;
@@ -25,23 +27,19 @@ export function readBody(
     refuse();
     return;
   }
-  let first: Buffer | undefined;
-  let more: Buffer[] | undefined;
+  const body = new Gathered();
   let length = 0;
   request.on('data', (chunk: Buffer) => {
     length += chunk.length;
-    if (length > maxBytes) {
-      first = more = undefined;
-      if (length > maxBytes + DISCARD_BYTES) refuse();
-    } else if (first === undefined) {
-      first = chunk;
+    if (length <= maxBytes) {
+      body.add(chunk);
     } else {
-      more ??= [first];
-      more.push(chunk);
+      body.clear();
+      if (length > maxBytes + DISCARD_BYTES) refuse();
     }
   });
   request.on('end', () => {
     if (length > maxBytes) refuse();
-    else done(undefined, more === undefined ? (first ?? Buffer.alloc(0)) : Buffer.concat(more));
+    else done(undefined, join(body.take()));
   });
 }

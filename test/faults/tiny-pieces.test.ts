@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { expect, it } from 'vitest';
+import { HttpPeer, type PeerExchange } from '../helpers/http-peer.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+
+const TEXT_BYTES = 256 * 1024;
+/** Far more than three such messages need, and far less than their pieces would take one by one. */
+const MAX_GROWTH_KB = 100 * 1024;
+
+/** Each byte as a chunk of its own. */
+function chunked(text: string): string {
+  return Array.from(text, (character) => `1\r\n${character}\r\n`).join('');
+}
+
+const manyBytes = chunked('x'.repeat(1024)).repeat(TEXT_BYTES / 1024);
+const manyLines = chunked('data:\n'.repeat(1024)).repeat(TEXT_BYTES / 1024);
+
+/** Answers calls byte by byte. */
+function answers(type: string, body: (open: string, close: string) => string) {
+  return ({ message, response }: PeerExchange): boolean => {
+    if (message?.method !== 'tools/call') return false;
+    const open = `{"jsonrpc":"2.0","id":${message.id},"result":{"content":[{"type":"text","text":"`;
+    const socket = response.socket!;
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ntransfer-encoding: chunked\r\n\r\n`);
+    socket.write(`${body(open, '"}]}}')}0\r\n\r\n`);
+    return true;
+  };
+}
+
+/** A call with a body byte by byte; gives the text of the answer. */
+async function postBytes(session: RawSession): Promise<string> {
+  const { hostname, port, host, pathname } = new URL(session.url);
+  const socket = connect(Number(port), hostname);
+  const headers = Object.entries(session.headers()).map(([name, value]) => `${name}: ${value}\r\n`);
+  const call =
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sink__greet","arguments":{"a":"';
+  socket.write(`POST ${pathname} HTTP/1.1\r\nhost: ${host}\r\n${headers.join('')}`);
+  socket.write(`transfer-encoding: chunked\r\n\r\n${chunked(call)}${manyBytes}${chunked('"}}}')}0\r\n\r\n`);
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  socket.destroy();
+  return answer.toString();
+}
+
+async function peakKb(pid: number): Promise<number> {
+  return Number(/VmHWM:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))![1]);
+}
+
+it.skipIf(process.platform !== 'linux')(
+  'messages in pieces of one byte take up little more than their size',
+  async () => {
+    await using peer = await HttpPeer.start({
+      json: answers('application/json', (open, close) => chunked(open) + manyBytes + chunked(close)),
+      events: answers(
+        'text/event-stream',
+        (open, close) =>
+          chunked(`data: ${open}${close.slice(0, 2)}\n`) + manyLines + chunked(`data: ${close.slice(2)}\n\n`),
+      ),
+      sink: () => false,
+    });
+    await using switchboard = await startSwitchboard(
+      { mcpServers: peer.configuration(), switchboard: { naming: 'always' } },
+      { database: 'none' },
+    );
+    const session = await RawSession.open(switchboard.url);
+    await session.call('sink__greet', {});
+    const before = await peakKb(switchboard.process.pid!);
+    const [json, events, sent] = await Promise.all([
+      session.call('json__greet', {}),
+      session.call('events__greet', {}),
+      postBytes(session),
+    ]);
+    expect(json.result).toMatchObject({ content: [{ text: 'x'.repeat(TEXT_BYTES) }] });
+    expect(events.result).toMatchObject({ content: [{ text: '' }] });
+    expect(sent).toContain('hello');
+    expect((await peakKb(switchboard.process.pid!)) - before).toBeLessThan(MAX_GROWTH_KB);
+  },
+);
