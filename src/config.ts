@@ -1,4 +1,5 @@
 /** What users configure: the servers behind the endpoint, and how it behaves. */
+export { MASK, maskCredentials, moveCredentials, unmaskCredentials } from './config/credentials.ts';
 export { type ImportedServers, importFile, importText } from './config/import.ts';
 export { loadConfiguration } from './config/load.ts';
 export type { ServerEntry } from './config/schema.ts';
@@ -12,5 +13,5 @@ export type {
   ServerTransport,
   Settings,
 } from './config/types.ts';
-export { resolveVariables, variablesIn, variablesOf } from './config/variables.ts';
+export { fillKnown, resolveVariables, variablesIn, variablesOf } from './config/variables.ts';
 export { watchConfiguration } from './config/watch.ts';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { movedSecrets } from './views.ts';
 
 /** Hosted servers as the API shows them. Values of their environment are shown to nobody. */
 
@@ -80,6 +81,7 @@ export const hostedView = z.object({
   version: z.int().min(1).describe('Changes with every change; it is also the ETag'),
   created_at: time,
   updated_at: time,
+  moved_secrets: movedSecrets,
 });
 
 export const hostedList = z.object({ servers: z.array(hostedView) });

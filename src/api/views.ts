@@ -67,6 +67,13 @@ const remoteConfigView = z.object({
 
 const hostedConfigView = z.object({ hosted: id.describe('The id of the hosted server') });
 
+/** Only in the answer to a change. */
+export const movedSecrets = names
+  .optional()
+  .describe(
+    'Credentials of what was sent that are secrets of the project now; references stand in their place',
+  );
+
 export const serverView = z.object({
   id: id.nullable().describe('null for a server of the configuration file'),
   project: z.string().describe("The project's name"),
@@ -97,6 +104,7 @@ export const serverView = z.object({
   version: version.nullable().describe('null for a server of the configuration file'),
   created_at: time.nullable(),
   updated_at: time.nullable(),
+  moved_secrets: movedSecrets,
 });
 
 export const serverList = z.object({ servers: z.array(serverView) });
@@ -169,6 +177,7 @@ export const installation = z.object({
   changed: names,
   removed: names,
   unchanged: names,
+  moved_secrets: movedSecrets,
 });
 
 const callStatus = z.enum(['ok', 'tool_error', 'error', 'timeout', 'cancelled']);

@@ -1,6 +1,7 @@
 import { readStored } from '../api/hosted-stored.ts';
 import { parseLimits } from '../config/limits.ts';
 import {
+  fillKnown,
   type HostingSettings,
   resolveVariables,
   type ServerConfig,
@@ -59,7 +60,7 @@ export function hostedServerOf(
 ): HostedServer {
   const { id, name, enabled, mcp_config, resource_limits, metadata } = row;
   const { provider, restart_policy, ...made } = mcp_config;
-  const secrets = project.vault.versions(variablesIn(Object.values(made.environment)));
+  const secrets = project.vault.versions(variablesIn([...Object.values(made.environment), ...made.args]));
   return {
     ...{ id, name, project: project.id, enabled, provider: provider ?? formerProvider(row, allow) },
     restartPolicy: restart_policy,
@@ -98,7 +99,9 @@ function specOf(
     );
   }
   return {
-    ...{ id, name, project: project.id, image: image ?? undefined, command: command ?? undefined, args },
+    ...{ id, name, project: project.id, image: image ?? undefined, command: command ?? undefined },
+    // What is no secret is for the shell that may be in it.
+    args: args.map((argument) => fillKnown(argument, (secret) => project.vault.value(secret))),
     environment: resolved(name, environment, project),
     limits: parsed.limits,
     hasStdio: stdio_bridge,

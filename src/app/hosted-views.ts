@@ -1,4 +1,5 @@
 import type { HostedView } from '../api/hosted-views.ts';
+import { maskCredentials } from '../config/credentials.ts';
 import { parseLimits } from '../config/limits.ts';
 import type { Usage } from '../hosting/driver.ts';
 import type { Condition } from '../hosting/supervisor.ts';
@@ -16,7 +17,13 @@ export function hostedViewOf({ row, project }: HostedPlace, hosting: Hosting, us
   const now = conditionOf(row, hosting.condition(row.id));
   const { status, memory } = now;
   return {
-    ...{ id: row.id, project: project.name, project_id: project.id, name: row.name, ...config },
+    ...{
+      id: row.id,
+      project: project.name,
+      project_id: project.id,
+      name: row.name,
+      ...maskCredentials(config),
+    },
     environment: Object.keys(environment),
     resource_limits,
     provider: now.provider,

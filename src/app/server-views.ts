@@ -1,5 +1,5 @@
 import type { ServerEvent, ServerState, ServerView } from '../api/views.ts';
-import type { ServerTransport } from '../config.ts';
+import { MASK, maskCredentials, type ServerTransport } from '../config.ts';
 import type { Condition } from '../upstreams/condition.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
@@ -18,7 +18,10 @@ export function viewOf(project: LiveProject, listed: ListedServer): ServerView {
     name: config.name,
     description: row?.description || null,
     transport: config.transport.type,
-    config: (row?.config as ServerView['config'] | undefined) ?? fileConfigView(config.transport),
+    config:
+      row === undefined
+        ? fileConfigView(config.transport)
+        : maskCredentials(row.config as ServerView['config']),
     enabled: isEnabled,
     group: config.group ?? null,
     replica_count: config.replicas,
@@ -117,8 +120,6 @@ function sourceOf({ row, hosted }: ListedServer): ServerView['source'] {
   return row.product_id === null ? 'api' : 'product';
 }
 
-const MASK = '***';
-
 /**
  * People write secrets into such files, and whoever may look at the API need not see them: of values only those are shown
  * that refer to a variable.
@@ -130,10 +131,10 @@ function fileConfigView(transport: ServerTransport): ServerView['config'] {
     );
   if (transport.type === 'stdio') {
     const { command, args, env, cwd } = transport;
-    return { command, args, env: masked(env), cwd };
+    return { ...maskCredentials({ command, args }), env: masked(env), cwd };
   }
   if (transport.type === 'hosted') return { hosted: transport.id };
-  return { url: transport.url, headers: masked(transport.headers) };
+  return { ...maskCredentials({ url: transport.url }), headers: masked(transport.headers) };
 }
 
 function replicaView(replica: Replica, now: number): ServerView['replicas'][number] {

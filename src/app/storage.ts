@@ -1,6 +1,7 @@
 import querystring from 'node:querystring';
 import type { StatusView } from '../api/views.ts';
 import type { AppEvents, AppOptions } from '../app.ts';
+import { moveCredentials } from '../config.ts';
 import type { SealedSecret, Store } from '../store/types.ts';
 import type { Stored } from './backend/parts.ts';
 import type { Projects } from './projects.ts';
@@ -31,6 +32,7 @@ export class Storage {
       url: database.mode === 'server' ? database.url : undefined,
       home,
       secretKey: database.secretKey,
+      moveCredentials,
       ...(signal === undefined ? {} : { signal }),
       ...(killSignal === undefined ? {} : { killSignal }),
       events: {

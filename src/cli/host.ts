@@ -5,7 +5,7 @@ import { follow } from './follow.ts';
 import { type HostFlags, newHosted } from './host-flags.ts';
 import { hostedPath } from './hosted-place.ts';
 import { hostedNotes, statusText } from './hosted-text.ts';
-import { complain, counted, oneLine, print, printJson } from './output.ts';
+import { complain, counted, oneLine, print, printJson, tellMoved } from './output.ts';
 import type { HostedView } from './views.ts';
 
 interface Flags extends HostFlags {
@@ -23,6 +23,7 @@ export async function host(image: string | undefined, command: string[], flags: 
   const body = newHosted(image, command, flags);
   const server = await callApi<HostedView>(flags.url, 'POST', '/mcp/servers', { body });
   if (!flags.json) complain(`added hosted server ${server.name} to project ${server.project}`);
+  tellMoved(server);
   const settled = flags.detach ? server : await waitFor(server, flags);
   if (flags.json) printJson(settled);
   if (flags.detach) return exitCodes.ok;

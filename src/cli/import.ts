@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { type ImportedServers, importFile, importText, loadConfiguration } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
+import { replacePrivateFile } from '../private-files.ts';
 import { callApi, projectPath } from './api.ts';
 import { usageError } from './exit.ts';
 import { inputName, readInput } from './input.ts';
@@ -46,9 +47,7 @@ async function intoFile(imported: ImportedServers, target: string, flags: Import
     );
   }
   const merged = { ...present, [key]: { ...known, ...mcpServers } };
-  await mkdir(dirname(target), { recursive: true });
-  await writeFile(`${target}.new`, `${JSON.stringify(merged, null, 2)}\n`, { mode: 0o600 });
-  await rename(`${target}.new`, target);
+  replacePrivateFile(target, `${JSON.stringify(merged, null, 2)}\n`);
   const names = Object.keys(mcpServers);
   if (flags.json) {
     printJson({ config: target, imported: names, notes });

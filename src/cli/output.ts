@@ -36,6 +36,13 @@ export function table(cells: string[][], widths: number[] = []): string {
     .join('\n');
 }
 
+/** What Switchboard did beside what it was asked for. */
+export function tellMoved({ moved_secrets = [] }: { moved_secrets?: string[] | undefined }): void {
+  if (moved_secrets.length > 0) {
+    complain(`note: credentials were moved into secrets of the project: ${moved_secrets.join(', ')}`);
+  }
+}
+
 export function printJson(value: unknown): void {
   process.stdout.write(`${jsonText(value, 2)}\n`);
 }

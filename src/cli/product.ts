@@ -1,7 +1,7 @@
 import { callApi, projectPath } from './api.ts';
 import { exitCodes, usageError } from './exit.ts';
 import { inputName, readInput } from './input.ts';
-import { complain, counted, localTime, print, printJson, table } from './output.ts';
+import { complain, counted, localTime, print, printJson, table, tellMoved } from './output.ts';
 import { isConfirmed } from './prompt.ts';
 import type { Installation, ProductView } from './views.ts';
 
@@ -26,6 +26,7 @@ export async function listProducts({ url, project, json }: Flags): Promise<void>
 export async function installProduct(path: string, { url, project, json }: Flags): Promise<void> {
   const body = parseManifest(await readInput(path), inputName(path));
   const done = await callApi<Installation>(url, 'POST', projectPath(project, 'products'), { body });
+  tellMoved(done);
   if (json) printJson(done);
   else print(installationText(done));
 }

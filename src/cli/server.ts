@@ -1,6 +1,6 @@
 import { callApi, projectPath } from './api.ts';
 import { exitCodes } from './exit.ts';
-import { complain, oneLine, print, printJson, table } from './output.ts';
+import { complain, oneLine, print, printJson, table, tellMoved } from './output.ts';
 import { isConfirmed } from './prompt.ts';
 import { newServer, type ServerChangeFlags, type ServerFlags, serverChanges } from './server-flags.ts';
 import { serverNotes, stateText } from './server-text.ts';
@@ -39,6 +39,7 @@ export async function addServer(
   const server = await callApi<ServerDetails>(flags.url, 'POST', projectPath(flags.project, 'servers'), {
     body,
   });
+  tellMoved(server);
   if (flags.json) printJson(server);
   else
     print(`added server ${server.name} to project ${server.project}${server.enabled ? '' : ' (disabled)'}`);
@@ -53,6 +54,7 @@ export async function changeServer(
   const present = await callApi<ServerDetails>(flags.url, 'GET', path);
   const body = serverChanges(present, command, flags);
   const server = await callApi<ServerDetails>(flags.url, 'PATCH', path, { body, version: present.version });
+  tellMoved(server);
   if (flags.json) printJson(server);
   else print(serverText(server));
 }

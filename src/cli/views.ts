@@ -59,6 +59,7 @@ export interface ProductView {
 }
 
 export interface Installation {
+  moved_secrets?: string[] | undefined;
   product: ProductView;
   added: string[];
   changed: string[];
@@ -67,6 +68,7 @@ export interface Installation {
 }
 
 export interface HostedView {
+  moved_secrets?: string[] | undefined;
   id: string;
   project: string;
   name: string;

@@ -54,6 +54,13 @@ export function resolveVariables(
   return resolved;
 }
 
+/** Puts values where a text refers to variables that are known, and leaves all else in it as it is. */
+export function fillKnown(text: string, lookup: (name: string) => string | undefined): string {
+  return text.replace(reference, (whole, variable?: string) =>
+    variable === undefined ? whole : (lookup(variable) ?? whole),
+  );
+}
+
 /** The names of the variables that a text refers to, and whether they are an editor's inputs. */
 export function referencesIn(text: string): { name: string; isInput: boolean }[] {
   return [...text.matchAll(reference)].map(([, variable, input = '']) => ({

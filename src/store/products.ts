@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Credentials } from './credentials.ts';
 import type { Changes, Database } from './database.ts';
 import { checkPlaces, hostedAmong } from './places.ts';
 import { notFound, requireProject } from './projects.ts';
@@ -7,9 +8,11 @@ import type { InstalledProduct, NewProduct, NewServer, ProductRow, ServerRow } f
 
 export class Products {
   private readonly database: Database;
+  private readonly credentials: Credentials;
 
-  constructor(database: Database) {
+  constructor(database: Database, credentials: Credentials) {
     this.database = database;
+    this.credentials = credentials;
   }
 
   list(projectId: string): Promise<ProductRow[]> {
@@ -38,8 +41,9 @@ export class Products {
       ]);
       const taken = names.filter((name) => others.has(name));
       if (taken.length > 0) throw namesTaken(taken, project);
-      const product = await writeProduct(changes, projectId, input);
-      const servers = await changeServers(changes, product, input.servers);
+      const written = await this.credentials.movedProduct(changes, projectId, input);
+      const product = await writeProduct(changes, projectId, written);
+      const servers = await changeServers(changes, product, written.servers);
       await checkPlaces(changes, projectId, [...servers.added, ...servers.changed]);
       return { product, isNew: installed === undefined, ...servers };
     });

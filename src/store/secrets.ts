@@ -16,6 +16,12 @@ const MAX_NAMED = 10;
 
 type Placed = Pick<SealedSecret, 'project_id' | 'name'>;
 
+/** Takes secrets in, and gives the name that each has; they are written at the end. */
+interface Chest {
+  keep(wanted: string, value: string, isDefault: boolean): string;
+  write(): Promise<void>;
+}
+
 export class Secrets {
   private readonly database: Database;
   private readonly keyring: Keyring;
@@ -29,12 +35,7 @@ export class Secrets {
     checkSecret(name, value);
     return this.database.write(async (changes) => {
       await requireProject(changes, projectId);
-      if (this.keyring.isEmpty()) {
-        await sql`SELECT pg_advisory_xact_lock(${KEYS_LOCK})`.execute(changes);
-        await this.requireNoOtherKeys(changes);
-      } else {
-        await sql`SELECT pg_advisory_xact_lock_shared(${KEYS_LOCK})`.execute(changes);
-      }
+      await this.lockKeys(changes);
       if (await this.isKept(changes, projectId, name, value)) return { created: false };
       const sealed = seal(value, this.keyring.current(), placeOf({ project_id: projectId, name }));
       const row = await changes
@@ -50,6 +51,40 @@ export class Secrets {
         .executeTakeFirstOrThrow();
       return { created: row.created };
     });
+  }
+
+  /** For secrets that are named as they come. Whoever calls holds the project's row, so that no others come meanwhile. */
+  async chest(changes: Changes, projectId: string): Promise<Chest> {
+    await this.lockKeys(changes);
+    const rows = await changes
+      .selectFrom('secrets')
+      .selectAll()
+      .where('project_id', '=', projectId)
+      .execute();
+    const known = new Map<string, string | undefined>(rows.map((row) => [row.name, this.openOrNothing(row)]));
+    const added: { name: string; value: string }[] = [];
+    return {
+      keep: (wanted, value, isDefault) => {
+        if (isDefault && known.has(wanted)) return wanted;
+        let name = wanted;
+        for (let count = 2; known.has(name) && known.get(name) !== value; count++)
+          name = `${wanted}_${count}`;
+        if (known.has(name)) return name;
+        checkSecret(name, value);
+        known.set(name, value);
+        added.push({ name, value });
+        return name;
+      },
+      write: async () => {
+        for (const { name, value } of added) {
+          const sealed = seal(value, this.keyring.current(), placeOf({ project_id: projectId, name }));
+          await changes
+            .insertInto('secrets')
+            .values({ project_id: projectId, name, ...sealed })
+            .execute();
+        }
+      },
+    };
   }
 
   delete(projectId: string, name: string): Promise<void> {
@@ -103,6 +138,23 @@ export class Secrets {
     return done;
   }
 
+  private async lockKeys(changes: Changes): Promise<void> {
+    if (this.keyring.isEmpty()) {
+      await sql`SELECT pg_advisory_xact_lock(${KEYS_LOCK})`.execute(changes);
+      await this.requireNoOtherKeys(changes);
+    } else {
+      await sql`SELECT pg_advisory_xact_lock_shared(${KEYS_LOCK})`.execute(changes);
+    }
+  }
+
+  private openOrNothing(row: SealedSecret): string | undefined {
+    try {
+      return this.open(row);
+    } catch {
+      return undefined;
+    }
+  }
+
   /** Whoever makes a first key beside those of others has most likely lost theirs, or not been given them. */
   private async requireNoOtherKeys(changes: Changes): Promise<void> {
     const missing = await this.findMissing(changes);
@@ -142,11 +194,7 @@ export class Secrets {
       .where('name', '=', name)
       .forUpdate()
       .executeTakeFirst();
-    try {
-      return row !== undefined && this.open(row) === value;
-    } catch {
-      return false;
-    }
+    return row !== undefined && this.openOrNothing(row) === value;
   }
 
   /** Old keys go only when nothing is left that they open, also nothing of before a restored backup. */

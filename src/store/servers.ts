@@ -1,4 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
+import type { Credentials } from './credentials.ts';
 import type { Changes, Database } from './database.ts';
 import { violates } from './failure.ts';
 import { checkPlaces, hostedAmong } from './places.ts';
@@ -11,9 +12,11 @@ const columns = ['name', 'description', 'transport', 'config', 'settings', 'enab
 
 export class ServerRows {
   private readonly database: Database;
+  private readonly credentials: Credentials;
 
-  constructor(database: Database) {
+  constructor(database: Database, credentials: Credentials) {
     this.database = database;
+    this.credentials = credentials;
   }
 
   create(projectId: string, servers: readonly NewServer[], replace: boolean): Promise<ServerRow[]> {
@@ -26,8 +29,10 @@ export class ServerRows {
         ...(await hostedAmong(changes, projectId, servers.map(nameOf))),
       ];
       if (taken.length > 0) throw namesTaken(taken.toSorted(), project);
+      const configs = await this.credentials.moved(changes, projectId, servers);
       const rows: ServerRow[] = [];
-      for (const server of servers) {
+      for (const [index, given] of servers.entries()) {
+        const server = { ...given, config: configs[index]! };
         const before = present.find(({ name }) => name === server.name);
         rows.push(
           before === undefined
@@ -42,16 +47,23 @@ export class ServerRows {
 
   async change(
     projectId: string,
-    name: string,
+    present: string,
     input: Partial<NewServer>,
     expectedVersion: number | undefined,
   ): Promise<ServerRow> {
     return this.database.write(async (changes) => {
       const project = await requireProject(changes, projectId);
-      const server = await requireServer(changes, project, name, expectedVersion);
+      const server = await requireServer(changes, project, present, expectedVersion);
       const taken = input.name === undefined ? [] : await hostedAmong(changes, projectId, [input.name]);
       if (taken.length > 0) throw namesTaken(taken, project);
-      const changed = await updateServer(changes, server, input).catch((error: unknown) => {
+      const { config: given } = input;
+      const name = input.name ?? server.name;
+      const [config] =
+        given === undefined
+          ? []
+          : await this.credentials.moved(changes, projectId, [{ name, config: given }]);
+      const written = config === undefined ? input : { ...input, config };
+      const changed = await updateServer(changes, server, written).catch((error: unknown) => {
         if (violates(error, NAMES) && input.name !== undefined) throw namesTaken([input.name], project);
         throw error;
       });

@@ -3,6 +3,7 @@ import { SwitchboardError } from '../errors.ts';
 import { type Address, addressOf } from './address.ts';
 import { Calls } from './calls.ts';
 import { endClient, newClient } from './client.ts';
+import { Credentials } from './credentials.ts';
 import { Database } from './database.ts';
 import { type EmbeddedPostgres, startEmbedded } from './embedded.ts';
 import { isUnavailable, reasonOf } from './failure.ts';
@@ -44,7 +45,7 @@ async function connect(
   address: Address,
   keyring: ReturnType<typeof openKeyring>,
   embedded: EmbeddedPostgres | undefined,
-  { events }: StoreOptions,
+  { events, moveCredentials }: StoreOptions,
 ): Promise<Store> {
   const followers = new Set<(projectId: string | undefined) => void>();
   const listener = new Listener(address, {
@@ -60,15 +61,17 @@ async function connect(
   });
   await listener.start();
   const projects = new Projects(database);
-  const servers = new ServerRows(database);
-  const workspaces = new Workspaces(database);
-  const locks = new Set<HostLock>();
-  const products = new Products(database);
   const secrets = new Secrets(database, keyring);
+  const credentials = new Credentials(secrets, moveCredentials);
+  const servers = new ServerRows(database, credentials);
+  const workspaces = new Workspaces(database, credentials);
+  const locks = new Set<HostLock>();
+  const products = new Products(database, credentials);
   const calls = new Calls(database);
   const runs = new Runs(database);
   try {
     await secrets.warnOfMissingKeys(events.warned);
+    await credentials.moveStored(database, events.warned);
   } catch (error) {
     await Promise.all([listener.close(), database.close()]);
     throw error;

@@ -7,12 +7,24 @@ export interface StoreOptions {
   home: string;
   /** The keys of secrets (SWITCHBOARD_SECRET_KEY); undefined: the key file in `home`. */
   secretKey: string | undefined;
+  /** Finds credentials in what is written of servers; undefined: they stay where they are. */
+  moveCredentials?: MoveCredentials;
   /** Ends an opening that is under way. */
   signal?: AbortSignal;
   /** Ends a PostgreSQL of our own at once. For when there is no time to stop. */
   killSignal?: AbortSignal;
   events: StoreEvents;
 }
+
+/**
+ * Gives a server's configuration with references in place of credentials. `keep` makes a secret of each, and gives its
+ * name: the wanted one, unless that has another value. Of a default it keeps only what no secret stands for yet.
+ */
+export type MoveCredentials = <Config extends object>(
+  server: string,
+  config: Config,
+  keep: (wanted: string, value: string, isDefault: boolean) => string,
+) => Config;
 
 interface StoreEvents {
   progress(message: string): void;

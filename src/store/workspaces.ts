@@ -1,4 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
+import type { Credentials } from './credentials.ts';
 import type { Changes, Database } from './database.ts';
 import { checkPlaces, hostedAmong } from './places.ts';
 import { requireProject, requireVersion } from './projects.ts';
@@ -12,20 +13,23 @@ const findings = ['status', 'provider', 'provider_workspace_id', 'metadata'] as 
 /** The rows of hosted servers. */
 export class Workspaces {
   private readonly database: Database;
+  private readonly credentials: Credentials;
 
-  constructor(database: Database) {
+  constructor(database: Database, credentials: Credentials) {
     this.database = database;
+    this.credentials = credentials;
   }
 
   create(projectId: string, input: NewWorkspace): Promise<WorkspaceRow> {
     return this.database.write(async (changes) => {
       const project = await requireProject(changes, projectId);
-      const { name, enabled, resource_limits, mcp_config } = input;
+      const { name, enabled, resource_limits, mcp_config: given } = input;
       const taken = [
         ...(await findServers(changes, projectId, [{ name }])),
         ...(await hostedAmong(changes, projectId, [name])),
       ];
       if (taken.length > 0) throw namesTaken([name], project);
+      const mcp_config = await this.moved(changes, projectId, name, given);
       const row = await changes
         .insertInto('agent_workspaces')
         .values({
@@ -44,7 +48,10 @@ export class Workspaces {
   change(id: string, input: WorkspaceChanges, expectedVersion: number | undefined): Promise<WorkspaceRow> {
     return this.database.write(async (changes) => {
       const row = await requireWorkspace(changes, id, expectedVersion);
-      const values = chosen(settings, input);
+      const { mcp_config: given } = input;
+      if (given !== undefined) await requireProject(changes, row.project_id);
+      const moved = given && { mcp_config: await this.moved(changes, row.project_id, row.name, given) };
+      const values = chosen(settings, { ...input, ...moved });
       if (Object.keys(values).length === 0) return row;
       const changed = await changes
         .updateTable('agent_workspaces')
@@ -55,6 +62,15 @@ export class Workspaces {
       // One that is as it was before is not written.
       return (changed as unknown as WorkspaceRow | undefined) ?? row;
     });
+  }
+
+  private async moved<Config extends object>(
+    changes: Changes,
+    projectId: string,
+    name: string,
+    config: Config,
+  ): Promise<Config> {
+    return (await this.credentials.moved(changes, projectId, [{ name, config }]))[0]!;
   }
 
   delete(id: string, expectedVersion: number | undefined): Promise<void> {

@@ -1,10 +1,12 @@
 import type { Backend, HostedAnswer } from '../../api/backend.ts';
 import type { HostedSettings } from '../../api/hosted-input.ts';
 import { mergeHosted } from '../../api/merge-hosted.ts';
+import { unmaskCredentials } from '../../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import type { WorkspaceRow } from '../../store/types.ts';
 import { hostedViewOf } from '../hosted-views.ts';
 import type { HostedPlace, Hosting } from '../hosting.ts';
+import { movedSecrets } from './moved-secrets.ts';
 import { change, needStored, type Parts } from './parts.ts';
 import { checkPlaces } from './places.ts';
 
@@ -33,13 +35,16 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
         store.createHosted(live.id, { name, ...stored(input) }),
       );
       await hosting.settled();
-      return hostedViewOf(find(hosting, row.id), hosting);
+      const place = find(hosting, row.id);
+      return { ...hostedViewOf(place, hosting), ...movedSecrets(input.config, place.row.mcp_config) };
     },
     async change(id, changes, ifVersion) {
       const hosting = needHosting(parts);
       for (let attempt = 1; ; attempt++) {
         const { row, project } = find(hosting, id);
-        const merged = mergeHosted(settingsOf(row), changes);
+        const { args } = changes.config;
+        const config = args && { ...changes.config, ...unmaskCredentials({ args }, row.mcp_config) };
+        const merged = mergeHosted(settingsOf(row), config ? { ...changes, config } : changes);
         try {
           await change(parts, project, (store) =>
             // What was merged is right for that version only.
@@ -47,7 +52,8 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
           );
           await hosting.settled();
           if (changes.enabled === true) hosting.startEnded(row.id);
-          return hostedViewOf(find(hosting, row.id), hosting);
+          const place = find(hosting, row.id);
+          return { ...hostedViewOf(place, hosting), ...movedSecrets(merged.config, place.row.mcp_config) };
         } catch (error) {
           // Somebody else was faster: the change is made to what is there now.
           const isOutdated = asSwitchboardError(error).code === 'version_conflict';

@@ -4,6 +4,7 @@ import type { NewServer } from '../../api/server-input.ts';
 import { importText, isEnabled, type ServerEntry, variablesOf } from '../../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import type { LiveProject } from '../live-project.ts';
+import { movedSecrets } from './moved-secrets.ts';
 import { change, needStored, type Parts } from './parts.ts';
 import { checkPlaces } from './places.ts';
 import { stored } from './servers.ts';
@@ -32,10 +33,18 @@ export function importsBackend(parts: Parts): Backend['imports'] {
       await change(parts, live, (store) => store.createServers(live.id, servers.map(stored), replace));
       return {
         imported: servers.map(({ name }) => name),
-        notes: [...notes, ...missingSecrets(live, servers, notes)],
+        notes: [...notes, ...movedNotes(live, servers), ...missingSecrets(live, servers, notes)],
       };
     },
   };
+}
+
+function movedNotes(live: LiveProject, servers: readonly NewServer[]): string[] {
+  return servers.flatMap(({ name, config }) => {
+    const written = live.listed.find((server) => server.name === name)?.row?.config;
+    const { moved_secrets = [] } = movedSecrets(config, written);
+    return moved_secrets.map((secret) => `${name}: a credential was moved into the secret ${secret}`);
+  });
 }
 
 /** What still has to be set, where no other note has said so. */

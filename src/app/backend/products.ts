@@ -2,6 +2,7 @@ import type { Backend } from '../../api/backend.ts';
 import type { ProductView } from '../../api/views.ts';
 import type { ProductRow } from '../../store/types.ts';
 import type { LiveProject } from '../live-project.ts';
+import { movedSecrets } from './moved-secrets.ts';
 import { change, needStored, type Parts } from './parts.ts';
 import { checkPlaces } from './places.ts';
 import { stored } from './servers.ts';
@@ -25,7 +26,12 @@ export function productsBackend(parts: Parts): Backend['products'] {
         store.installProduct(live.id, { ...product, servers: servers.map(stored) }, reserved),
       );
       const { product: row, isNew, added, changed, removed, unchanged } = installed;
-      return { isNew, view: { product: viewOf(live, row), added, changed, removed, unchanged } };
+      const written = live.listed.filter((listed) => listed.row?.product_id === row.id);
+      const moved = movedSecrets(
+        servers,
+        written.map((listed) => listed.row!.config),
+      );
+      return { isNew, view: { product: viewOf(live, row), added, changed, removed, unchanged, ...moved } };
     },
     async remove(project, name) {
       const live = projects.get(project);

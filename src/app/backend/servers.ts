@@ -2,10 +2,12 @@ import type { Backend } from '../../api/backend.ts';
 import { mergeServer } from '../../api/merge-server.ts';
 import type { NewServer, ServerChanges } from '../../api/server-input.ts';
 import type { ServerView } from '../../api/views.ts';
+import { unmaskCredentials } from '../../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import type { ServerRow, NewServer as StoredServer } from '../../store/types.ts';
 import type { ListedServer, LiveProject } from '../live-project.ts';
 import { viewOf, viewsOf } from '../server-views.ts';
+import { movedSecrets } from './moved-secrets.ts';
 import { change, needStored, type Parts } from './parts.ts';
 import { checkPlaces, type Placed } from './places.ts';
 import { tryOut } from './try-out.ts';
@@ -22,7 +24,7 @@ export function serversBackend(parts: Parts): Backend['servers'] {
       const live = projects.get(project);
       checkPlaces(live, [placeOf(input)]);
       await change(parts, live, (store) => store.createServers(live.id, [stored(input)], false));
-      return shown(live, input.name);
+      return { ...shown(live, input.name), ...movedSecrets(input.config, rowOf(live, input.name)?.config) };
     },
     async change(project, name, changes, ifVersion) {
       const live = projects.get(project);
@@ -74,13 +76,16 @@ async function changeStored(
 ): Promise<ServerView> {
   const isBrought = row.product_id !== null;
   if (isBrought && !isSwitch(changes)) throw brought(live, row);
-  const merged = mergeServer({ ...row, config: row.config as NewServer['config'] }, changes);
+  const { config } = changes;
+  const meant =
+    config === undefined ? changes : { ...changes, config: unmaskCredentials(config, row.config) };
+  const merged = mergeServer({ ...row, config: row.config as NewServer['config'] }, meant);
   if (!isBrought) checkPlaces(live, [placeOf(merged)]);
   const written = isSwitch(changes) ? { enabled: merged.enabled } : stored(merged);
   // What was merged is right for that version only.
   const version = ifVersion ?? (isSwitch(changes) ? undefined : row.version);
   await change(parts, live, (store) => store.changeServer(live.id, row.name, written, version));
-  return shown(live, merged.name);
+  return { ...shown(live, merged.name), ...movedSecrets(merged.config, rowOf(live, merged.name)?.config) };
 }
 
 /** A server of the configuration file can only be switched on and off: the rest stands in the file. */
@@ -118,6 +123,10 @@ function find(live: LiveProject, name: string): ListedServer {
     'not_found',
     `There is no server ${JSON.stringify(name)} in project "${live.name}".`,
   );
+}
+
+function rowOf(live: LiveProject, name: string): ServerRow | undefined {
+  return live.listed.find((server) => server.name === name)?.row;
 }
 
 function shown(live: LiveProject, name: string): ServerView {

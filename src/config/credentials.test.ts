@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import { maskCredentials, moveCredentials, unmaskCredentials } from './credentials.ts';
+
+const jwt = `eyJhbGciOiJIUzI1NiJ9.${'eyJzdWIiOiIxIn0'}.c2lnbmF0dXJl`;
+const ghp = `ghp_${'a1'.repeat(18)}`;
+
+function moved(config: object, server = 'github') {
+  const secrets: Record<string, string> = {};
+  const written = moveCredentials(server, config, (wanted, value) => {
+    secrets[wanted] = value;
+    return wanted;
+  });
+  return { written, secrets };
+}
+
+const ref = (name: string) => `\${${name}}`;
+
+describe('credentials in', () => {
+  it.each([
+    [{ TOKEN: 'abc' }, 'GITHUB_TOKEN', 'abc'],
+    [{ GITHUB_TOKEN: 'abc' }, 'GITHUB_TOKEN', 'abc'],
+    [{ apiKey: 'abc' }, 'GITHUB_API_KEY', 'abc'],
+    [{ DB_PASSWORD: '1234' }, 'GITHUB_DB_PASSWORD', '1234'],
+    [{ OTHER: ghp }, 'GITHUB_OTHER', ghp],
+    [{ OTHER: jwt }, 'GITHUB_OTHER', jwt],
+    [{ AWS_ACCESS_KEY_ID: 'AKIAABCDEFGHIJKLMNOP' }, 'GITHUB_AWS_ACCESS_KEY_ID', 'AKIAABCDEFGHIJKLMNOP'],
+  ])('variables: %j', (env, name, value) => {
+    const [key] = Object.keys(env);
+    expect(moved({ env })).toEqual({ written: { env: { [key!]: ref(name) } }, secrets: { [name]: value } });
+    expect(JSON.stringify(maskCredentials({ env }))).not.toContain(value);
+  });
+
+  it('headers, with how they are used left in place', () => {
+    const headers = {
+      authorization: 'Bearer abc',
+      'X-Api-Key': 'def',
+      Cookie: 'a=b; c=d',
+      Accept: 'text/html',
+    };
+    expect(moved({ headers })).toEqual({
+      written: {
+        headers: {
+          authorization: `Bearer ${ref('GITHUB_AUTHORIZATION')}`,
+          'X-Api-Key': ref('GITHUB_X_API_KEY'),
+          Cookie: ref('GITHUB_COOKIE'),
+          Accept: 'text/html',
+        },
+      },
+      secrets: { GITHUB_AUTHORIZATION: 'abc', GITHUB_X_API_KEY: 'def', GITHUB_COOKIE: 'a=b; c=d' },
+    });
+  });
+
+  it.each([
+    ['https://user:pass@host/mcp', `https://user:${ref('GITHUB_PASSWORD')}@host/mcp`],
+    [
+      'https://host/mcp?access_token=abc&page=2',
+      `https://host/mcp?access_token=${ref('GITHUB_ACCESS_TOKEN')}&page=2`,
+    ],
+    ['https://host/mcp?a=1&key=abc#x', `https://host/mcp?a=1&key=${ref('GITHUB_KEY')}#x`],
+    ['https://host/mcp?api%5Fkey=abc', `https://host/mcp?api%5Fkey=${ref('GITHUB_API_KEY')}`],
+    [`https://host/${ghp}/mcp`, `https://host/${ref('GITHUB_TOKEN')}/mcp`],
+  ])('URLs: %s', (url, written) => {
+    expect(moved({ url }).written).toEqual({ url: written });
+    expect(moved({ args: ['--connect', url] }).written).toEqual({ args: ['--connect', written] });
+    expect(moved({ env: { DATABASE_URL: url } }).secrets).not.toEqual({});
+  });
+
+  it.each([
+    [['--api-key=abc'], [`--api-key=${ref('GITHUB_API_KEY')}`]],
+    [
+      ['--api-key', 'abc', 'more'],
+      ['--api-key', ref('GITHUB_API_KEY'), 'more'],
+    ],
+    [
+      ['-e', 'TOKEN=abc'],
+      ['-e', `TOKEN=${ref('GITHUB_TOKEN')}`],
+    ],
+    [
+      ['--header', 'Authorization: Bearer abc'],
+      ['--header', `Authorization: Bearer ${ref('GITHUB_AUTHORIZATION')}`],
+    ],
+    [['{"token": "abc", "a": 1}'], [`{"token": "${ref('GITHUB_TOKEN')}", "a": 1}`]],
+  ])('arguments: %j', (args, written) => {
+    expect(moved({ command: 'npx', args }).written).toEqual({ command: 'npx', args: written });
+    expect(JSON.stringify(maskCredentials({ args }))).not.toContain('abc');
+  });
+
+  it('defaults of references, which are kept under the name that is referred to', () => {
+    expect(moved({ env: { TOKEN: `\${MY_TOKEN:-abc}`, A: `\${B:-plain}` } })).toEqual({
+      written: { env: { TOKEN: ref('MY_TOKEN'), A: `\${B:-plain}` } },
+      secrets: { MY_TOKEN: 'abc' },
+    });
+    expect(JSON.stringify(maskCredentials({ env: { TOKEN: `\${T:-abc}` } }))).not.toContain('abc');
+  });
+
+  it.each([
+    {
+      env: {
+        TOKEN: ref('TOKEN'),
+        MAX_TOKENS: '100',
+        KEYBOARD: 'de',
+        AUTH_TYPE: 'oauth',
+        TOKEN_FILE: '/x',
+        AUTH: 'true',
+      },
+    },
+    { headers: { Authorization: `Bearer ${ref('T')}`, 'Content-Type': 'application/json' } },
+    { url: 'https://user@host:80/mcp?page=1&token=' },
+    { url: `https://user:${ref('P')}@host/mcp?key=${ref('K')}` },
+    {
+      command: 'npx',
+      args: ['-y', '@scope/server-key', '--token', ref('T'), '--verbose', '--token', '--x', 'http://a:80/'],
+    },
+  ])('nothing that is none: %j', (config) => {
+    expect(moved(config)).toEqual({ written: config, secrets: {} });
+    expect(maskCredentials(config)).toEqual(config);
+  });
+});
+
+it('names secrets as secrets can be named', () => {
+  expect(moved({ env: { KEY: 'x' } }, '1-é server').secrets).toEqual({ _1_SERVER_KEY: 'x' });
+  expect(Object.keys(moved({ env: { KEY: 'x' } }, 'x'.repeat(200)).secrets)[0]).toHaveLength(100);
+});
+
+it('what was masked comes back as it was, and what was changed as it is', () => {
+  const stored = { command: 'x', args: ['--token=abc', 'b'], env: { KEY: 'k', OTHER: 'o' } };
+  const shown = maskCredentials(stored);
+  expect(shown).toEqual({ command: 'x', args: ['--token=***', 'b'], env: { KEY: '***', OTHER: 'o' } });
+  const given = { ...shown, env: { ...shown.env, OTHER: 'new' } };
+  expect(unmaskCredentials(given, stored)).toEqual({ ...stored, env: { KEY: 'k', OTHER: 'new' } });
+  expect(unmaskCredentials({ command: 'y', env: { KEY: '***', NEW: '***' } }, { command: 'y' })).toEqual({
+    command: 'y',
+    env: { KEY: '***', NEW: '***' },
+  });
+});
+
+it.each(['eyJ-', 'sk-', 'a://', '"a":', '?a=', '${A:-', '-----BEGIN '])(
+  'reads a long text of %j in no time',
+  (text) => {
+    const config = { args: [text.repeat(30_000)], env: { KEY: text.repeat(30_000) } };
+    expect(maskCredentials(config)).toBeDefined();
+  },
+);

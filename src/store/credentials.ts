@@ -1,0 +1,143 @@
+import type { Changes, Database } from './database.ts';
+import { reasonOf } from './failure.ts';
+import { requireProject } from './projects.ts';
+import type { Secrets } from './secrets.ts';
+import type { MoveCredentials, NewProduct } from './types.ts';
+
+interface Named {
+  name: string;
+}
+
+/** Keeps credentials out of the rows of servers: they become secrets, in the transaction that writes the row. */
+export class Credentials {
+  private readonly secrets: Secrets;
+  private readonly move: MoveCredentials;
+
+  constructor(secrets: Secrets, move: MoveCredentials | undefined) {
+    this.secrets = secrets;
+    this.move = move ?? ((_server, config) => config);
+  }
+
+  /** These with references in place of credentials. Whoever calls holds the project's row. */
+  async moved<Config extends object>(
+    changes: Changes,
+    projectId: string,
+    servers: readonly (Named & { config: Config })[],
+  ): Promise<Config[]> {
+    if (!servers.some((server) => this.hasAny(server))) return servers.map(({ config }) => config);
+    const chest = await this.secrets.chest(changes, projectId);
+    const configs = servers.map(({ name, config }) => this.move(name, config, chest.keep));
+    await chest.write();
+    return configs;
+  }
+
+  /** The servers of a product, and its manifest, which has them too. */
+  async movedProduct(changes: Changes, projectId: string, product: NewProduct): Promise<NewProduct> {
+    const entries = entriesOf(product.manifest);
+    const own = product.servers.map(({ name, config }) => ({ name, config }));
+    const configs = await this.moved(changes, projectId, [
+      ...own,
+      ...entries.map((entry) => ({ name: entry.name, config: entry })),
+    ]);
+    const servers = product.servers.map((server, index) => ({ ...server, config: configs[index]! }));
+    return { ...product, servers, manifest: withEntries(product.manifest, configs.slice(own.length)) };
+  }
+
+  /**
+   * Moves what stands in the database from before. Each project is done or not; what cannot be moved now stays, and is
+   * tried again at the next start. Of two processes that do this at once, the second finds nothing left.
+   */
+  async moveStored(database: Database, warn: (message: string) => void): Promise<void> {
+    const found = await database.run((queries) => this.findStored(queries as Changes));
+    const projects = [...new Set(found.map(({ project_id }) => project_id))].toSorted();
+    for (const id of projects) {
+      try {
+        const done = await database.write((changes) => this.moveOf(changes, id));
+        if (done.servers.length === 0) continue;
+        warn(
+          `Credentials that stood in the database as they are were moved into secrets of project "${done.project}": those of ${done.servers.join(', ')}.`,
+        );
+      } catch (error) {
+        warn(
+          `Credentials of servers stand in the database as they are, and cannot be made secrets: ${reasonOf(error)}`,
+        );
+      }
+    }
+  }
+
+  private async moveOf(changes: Changes, id: string): Promise<{ project: string; servers: string[] }> {
+    const project = await requireProject(changes, id);
+    const found = await this.findStored(changes, id);
+    const configs = await this.moved(changes, id, found);
+    for (const [index, { table, id: row }] of found.entries()) {
+      const config = configs[index]!;
+      if (table === 'products') {
+        const { manifest } = await changes
+          .selectFrom(table)
+          .select('manifest')
+          .where('id', '=', row)
+          .executeTakeFirstOrThrow();
+        const entries = entriesOf(manifest).map((entry) => (entry.name === config.name ? config : entry));
+        await changes
+          .updateTable(table)
+          .set({ manifest: withEntries(manifest, entries) })
+          .where('id', '=', row)
+          .execute();
+      } else if (table === 'agent_workspaces') {
+        await changes.updateTable(table).set({ mcp_config: config }).where('id', '=', row).execute();
+      } else {
+        await changes.updateTable(table).set({ config }).where('id', '=', row).execute();
+      }
+    }
+    return { project: project.name, servers: [...new Set(found.map(({ name }) => name))] };
+  }
+
+  private async findStored(changes: Changes, projectId?: string) {
+    const isOf = <Row extends { project_id: string | null }>({ project_id }: Row) =>
+      project_id !== null && (projectId === undefined || project_id === projectId);
+    const servers = await changes
+      .selectFrom('project_mcp_servers')
+      .select(['id', 'project_id', 'name', 'config'])
+      .orderBy('name')
+      .execute();
+    const hosted = await changes
+      .selectFrom('agent_workspaces')
+      .select(['id', 'project_id', 'name', 'mcp_config as config'])
+      .where('container_type', '=', 'mcp_server')
+      .orderBy('name')
+      .execute();
+    const products = await changes.selectFrom('products').select(['id', 'project_id', 'manifest']).execute();
+    const entries = products.flatMap(({ id, project_id, manifest }) =>
+      entriesOf(manifest).map((entry) => ({ id, project_id, name: entry.name, config: entry })),
+    );
+    const all = [
+      ...servers.map((row) => ({ ...row, table: 'project_mcp_servers' as const })),
+      ...hosted.map((row) => ({ ...row, table: 'agent_workspaces' as const })),
+      ...entries.map((row) => ({ ...row, table: 'products' as const })),
+    ];
+    return all.filter(isOf).flatMap((row) => {
+      const config = row.config as Record<string, unknown>;
+      return this.hasAny({ name: row.name, config }) ? [{ ...row, config }] : [];
+    });
+  }
+
+  private hasAny({ name, config }: Named & { config: object }): boolean {
+    let isFound = false;
+    this.move(name, config, (wanted) => {
+      isFound = true;
+      return wanted;
+    });
+    return isFound;
+  }
+}
+
+/** Rows may have been written by anybody. */
+function entriesOf(manifest: unknown): (Record<string, unknown> & Named)[] {
+  const servers = (manifest as { mcp?: { servers?: unknown } } | null)?.mcp?.servers;
+  return Array.isArray(servers) ? servers.filter((entry) => typeof entry?.name === 'string') : [];
+}
+
+function withEntries(manifest: Record<string, unknown>, servers: object[]): Record<string, unknown> {
+  if (servers.length === 0) return manifest;
+  return { ...manifest, mcp: { ...(manifest.mcp as object), servers } };
+}
