@@ -1,5 +1,5 @@
 /** What a credential was found as. */
-export interface Found {
+interface Found {
   value: string;
   /** The variable, header, parameter or option that it stands in. */
   label: string;
@@ -160,7 +160,7 @@ function inMap(values: object, replace: Replace): Record<string, unknown> {
  * How a server is reached or run, with everything replaced that looks like a credential: in a configuration, a manifest's
  * entry, or a hosted server's. What else is in it stays.
  */
-export function replaceCredentials<Config extends object>(config: Config, replace: Replace): Config {
+function replaceCredentials<Config extends object>(config: Config, replace: Replace): Config {
   const entries = Object.entries(config).map(([key, value]: [string, unknown]) => {
     if (['env', 'headers', 'environment'].includes(key) && typeof value === 'object' && value !== null) {
       return [key, inMap(value, replace)];
