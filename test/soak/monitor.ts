@@ -11,10 +11,12 @@ export interface Holdings {
   listeners: Record<string, number>;
   /** What is left in use after a garbage collection. */
   liveMegabytes: number;
+  /** The longest that it has computed without a turn of the event loop since it was looked at last. */
+  longestTurnMs: number;
   warnings: string[];
 }
 
-type Probed = Pick<Holdings, 'resources' | 'listeners' | 'liveMegabytes' | 'warnings'>;
+type Probed = Pick<Holdings, 'resources' | 'listeners' | 'liveMegabytes' | 'longestTurnMs' | 'warnings'>;
 
 const PROBE_MS = 30_000;
 const LOOK_EVERY_MS = 500;

@@ -25,6 +25,22 @@ createHook({
 const warnings: string[] = [];
 process.on('warning', ({ name, message }) => warnings.push(`${name}: ${message}`));
 
+// The longest time of computing between two ticks of a timer, which comes with every turn of the event loop: how busy the
+// machine is does not matter.
+const TICK_MS = 10;
+let longestTurn = 0;
+let lastTick = computed();
+setInterval(() => {
+  const now = computed();
+  longestTurn = Math.max(longestTurn, now - lastTick);
+  lastTick = now;
+}, TICK_MS).unref();
+
+function computed(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
@@ -44,10 +60,14 @@ process.on('SIGUSR2', async () => {
       'busiest handle': Math.max(0, ...handles().map(listenersOf)),
     },
     liveMegabytes: (heapUsed + external) / 2 ** 20,
+    longestTurnMs: longestTurn,
     warnings,
   };
   writeFileSync(`${SOAK_PROBE}.new`, JSON.stringify(report));
   renameSync(`${SOAK_PROBE}.new`, SOAK_PROBE);
+  // To look is no doing of the program's.
+  lastTick = computed();
+  longestTurn = 0;
 });
 
 function handles(): EventEmitter[] {

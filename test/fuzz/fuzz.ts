@@ -1,0 +1,110 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Cases, type TargetName } from './cases.ts';
+import { Findings } from './findings.ts';
+import { fuzzApi, prepareApi } from './targets/api.ts';
+import { fuzzFront } from './targets/front.ts';
+import type { Ground } from './targets/target.ts';
+import { fuzzUpstream, HostileServers } from './targets/upstream.ts';
+import { type Figures, Watch } from './watch.ts';
+
+export interface FuzzOptions {
+  seed: number;
+  /** The first case, and the one behind the last. */
+  first: number;
+  end: number;
+  target: TargetName | 'all';
+  /** Told of how far it is, by hundreds. */
+  progress?: (done: number) => void;
+  /** Told of all that a case sends and gets. */
+  tell?: (what: string) => void;
+}
+
+export interface FuzzReport {
+  seconds: number;
+  done: Record<TargetName, number>;
+  figures: Figures | undefined;
+  findings: string[];
+  total: number;
+}
+
+const settings = {
+  naming: 'always',
+  discoveryWaitMs: 500,
+  keepAliveMs: 1_000,
+  // So many come and never leave that they have to be forgotten soon.
+  maxSessions: 5_000,
+  sessionIdleMs: 20_000,
+  // A server that is lost is back at once.
+  backoffFirstMs: 1,
+  backoffMaxMs: 10,
+  breakerFailures: 1_000,
+  breakerOpenMs: 1,
+  ejectAfter: 0,
+  connectTimeoutMs: 60_000,
+  // Nothing is ever asked of anybody outside.
+  chat: { baseUrl: 'http://127.0.0.1:9' },
+  hosting: { engine: '/nowhere/docker.sock' },
+};
+
+/** Runs the cases against a Switchboard of its own. */
+export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
+  const { seed, first, end, target } = options;
+  const only = target === 'all' ? undefined : target;
+  const findings = new Findings(
+    (index) => `npm run fuzz -- --seed ${seed} --target ${target} --replay ${index}`,
+  );
+  const done = { front: 0, upstream: 0, api: 0 };
+  const cases = new Cases(seed, first, end, only);
+  const folder = await mkdtemp(join(tmpdir(), 'switchboard-fuzz-'));
+  const probePath = join(folder, 'probe.json');
+  try {
+    await using hostile = await HostileServers.start(seed, options.tell);
+    await using switchboard = await startSwitchboard(
+      {
+        mcpServers: {
+          control: fixtureServer('workhorse', { FIXTURE_NAME: 'control' }),
+          echo: fixtureServer('workhorse', { FIXTURE_NAME: 'echo' }),
+          ...hostile.entries(),
+        },
+        switchboard: settings,
+      },
+      {
+        env: {
+          SOAK_PROBE: probePath,
+          NODE_OPTIONS: `--import=${new URL('../soak/probe.ts', import.meta.url)}`,
+        },
+      },
+    );
+    await using watch = new Watch(switchboard, probePath, findings);
+    const ground: Ground = {
+      port: Number(new URL(switchboard.baseUrl).port),
+      ...{ cases, findings, tell: options.tell, underWay: new Map() },
+      done: (index) => {
+        done[cases.targetOf(index)]++;
+        const sum = done.front + done.upstream + done.api;
+        if (sum % 100 === 0) options.progress?.(sum);
+      },
+    };
+    let figures: Figures | undefined;
+    const started = performance.now();
+    try {
+      await hostile.warmUp(ground);
+      const api = await prepareApi(ground);
+      await watch.start();
+      const work = Promise.all([fuzzFront(ground), fuzzUpstream(ground, hostile), fuzzApi(ground, api)]);
+      await Promise.race([work, watch.stuck(ground.underWay)]);
+      await api.cleanUp();
+      figures = await watch.finish();
+    } catch (error) {
+      findings.add((error as Error).stack ?? String(error));
+    }
+    const seconds = (performance.now() - started) / 1_000;
+    return { seconds, done, figures, findings: findings.lines(), total: findings.total };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

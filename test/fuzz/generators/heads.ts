@@ -1,0 +1,406 @@
+import type { Random } from '../../soak/random.ts';
+import { brokenChunks, chunkedBody } from './chunkings.ts';
+import { type Body, generateBody } from './messages.ts';
+import { canaryOf, someBytes, weighted } from './random.ts';
+
+/** Whom a request is from, and to where. */
+export interface Sender {
+  host: string;
+  /** Its session, where it has one. */
+  session: string | undefined;
+}
+
+/** One or several requests as bytes. */
+export interface HttpCase {
+  bytes: Buffer;
+  what: string;
+  /** How the answers are told apart: each request has exactly one, in order. Undefined: nobody can tell where they end. */
+  requests: { isHead: boolean; ids: string[] | undefined }[] | undefined;
+  /** Whether an answer may be a stream that does not end. */
+  isEndless: boolean;
+  /** Whether the client goes away without waiting for an answer. */
+  leaves: boolean;
+}
+
+type Header = readonly [string, string];
+
+/** A case for the front: mostly whole requests, so that what they say is read too. */
+export function generateHttp(random: Random, index: number, sender: Sender): HttpCase {
+  return weighted(random, [
+    [66, single],
+    [8, pipelined],
+    [14, odd],
+    [12, broken],
+  ])(random, index, sender);
+}
+
+function single(random: Random, index: number, sender: Sender): HttpCase {
+  const body = generateBody(random, index);
+  return {
+    ...{ bytes: post(random, sender, body, []), what: body.what, isEndless: body.isEndless, leaves: false },
+    requests: [{ isHead: false, ids: body.ids }],
+  };
+}
+
+function pipelined(random: Random, index: number, sender: Sender): HttpCase {
+  const bodies = Array.from({ length: 2 + random.below(7) }, () => generateBody(random, index)).filter(
+    ({ isEndless, bytes }) => !isEndless && !/subscriptions/.test(bytes.toString('latin1')),
+  );
+  return {
+    bytes: Buffer.concat(bodies.map((body) => post(random, sender, body, []))),
+    what: `pipelined: ${bodies.map(({ what }) => what).join(' | ')}`,
+    requests: bodies.map(() => ({ isHead: false, ids: undefined })),
+    ...{ isEndless: false, leaves: false },
+  };
+}
+
+/** A POST to the MCP endpoint with a body whose length is told rightly. */
+function post(random: Random, sender: Sender, body: Body, more: readonly Header[]): Buffer {
+  const accept = weighted(random, [
+    [8, 'application/json, text/event-stream'],
+    [1, 'text/event-stream, application/json'],
+    [1, '*/*'],
+  ]);
+  const session: Header[] = sender.session === undefined ? [] : [['Mcp-Session-Id', sender.session]];
+  const headers: Header[] = [
+    ['Host', sender.host],
+    ['Content-Type', 'application/json'],
+    ['Accept', accept],
+    ...(body.headers.length === 0 ? session : []),
+    ...body.headers,
+    ...more,
+  ];
+  return framed(random, 'POST /mcp HTTP/1.1', headers, body.bytes);
+}
+
+function framed(random: Random, line: string, headers: readonly Header[], body: Buffer): Buffer {
+  const isChunked = random.chance(0.2);
+  const framing = isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length}`;
+  const text = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  const head = Buffer.from(`${line}\r\n${text}${framing}\r\n\r\n`, 'latin1');
+  return Buffer.concat([head, isChunked ? chunkedBody(random, body) : body]);
+}
+
+const methods = [
+  'GET',
+  'POST',
+  'PUT',
+  'DELETE',
+  'PATCH',
+  'HEAD',
+  'OPTIONS',
+  'TRACE',
+  'PROPFIND',
+  'SEARCH',
+  'PURGE',
+];
+const paths = [
+  ...[
+    '/mcp',
+    '/mcp',
+    '/mcp',
+    '/mcp/',
+    '/mcp/default',
+    '/mcp/nobody',
+    '/mcp/%00',
+    '/mcp/%ff',
+    '/mcp/%',
+    '/mcp/a/b',
+  ],
+  ...[
+    '/mcp?x=1',
+    '/mcp/..%2f',
+    '//mcp',
+    '/',
+    '*',
+    '/healthz',
+    '/readyz',
+    '/sse',
+    '/messages',
+    '/messages?sessionId=',
+  ],
+  ...[
+    '/messages?sessionId=x&sessionId=y',
+    '/messages?%',
+    '/api',
+    '/api/',
+    '/api/v1',
+    '/api/v1/',
+    '/api/v2/x',
+    '/metrics',
+  ],
+  ...[
+    '/.well-known/oauth-protected-resource',
+    '/mcp#x',
+    '/MCP',
+    '/mcp;x',
+    '/mcp/../api/v1/status',
+    '/favicon.ico',
+  ],
+];
+
+/** A request that is whole, and odd in its head. */
+function odd(random: Random, index: number, sender: Sender): HttpCase {
+  const method = random.pick(methods);
+  const path = random.chance(0.02) ? `/mcp/${'p'.repeat(random.below(20_000))}` : random.pick(paths);
+  const target = random.chance(0.05) ? `http://${sender.host}${path}` : path;
+  const version = random.chance(0.1) ? 'HTTP/1.0' : 'HTTP/1.1';
+  const body = generateBody(random, index);
+  const usual: Header[] = [
+    ['Host', sender.host],
+    ['Content-Type', 'application/json'],
+    ['Accept', 'application/json, text/event-stream'],
+    ...(sender.session === undefined ? [] : ([['Mcp-Session-Id', sender.session]] as const)),
+    ...body.headers,
+  ];
+  const headers = usual.filter(() => !random.chance(0.1));
+  for (let count = 1 + random.below(3); count > 0; count--) {
+    const header = oddHeader(random, index);
+    // It replaces what is usual, or stands beside it.
+    if (random.chance(0.5)) {
+      const at = headers.findIndex(([name]) => name.toLowerCase() === header[0].toLowerCase());
+      if (at !== -1) headers.splice(at, 1);
+    }
+    headers.splice(random.below(headers.length + 1), 0, header);
+  }
+  const lacksBody = method !== 'POST' && random.chance(0.7);
+  return {
+    bytes: framed(
+      random,
+      `${method} ${target} ${version}`,
+      headers,
+      lacksBody ? Buffer.alloc(0) : body.bytes,
+    ),
+    what: `${method} ${path.slice(0, 60)} with odd headers, ${body.what}`,
+    requests: [{ isHead: method === 'HEAD', ids: undefined }],
+    ...{ isEndless: true, leaves: false },
+  };
+}
+
+function oddHeader(random: Random, index: number): Header {
+  const canary = canaryOf(index);
+  return random.pick<() => Header>([
+    () => [
+      'Content-Type',
+      random.pick([
+        '',
+        'text/plain',
+        'application/json;charset=utf-16',
+        'application/jsonx',
+        'APPLICATION/JSON ; a=b',
+        'multipart/form-data; boundary=x',
+        '*/*',
+        ',',
+      ]),
+    ],
+    () => [
+      'Accept',
+      random.pick([
+        '',
+        'text/html',
+        'application/json;q=0',
+        'text/event-stream',
+        '*/*;q=0.1, x',
+        ','.repeat(500),
+      ]),
+    ],
+    () => [
+      'MCP-Protocol-Version',
+      random.pick([
+        '',
+        '2025-11-25',
+        '2024-11-05',
+        '2026-07-28',
+        '9999-99-99',
+        '2025-13-45',
+        'x',
+        '2025-11-25, 2025-06-18',
+      ]),
+    ],
+    () => [
+      'Mcp-Session-Id',
+      random.pick([
+        '',
+        canary,
+        '00000000-0000-0000-0000-000000000000',
+        '__proto__',
+        'x'.repeat(5_000),
+        '\xe4\xff',
+      ]),
+    ],
+    () => [
+      'Last-Event-ID',
+      random.pick([
+        '',
+        '0_0',
+        '0_999999999999999',
+        '1_1',
+        '99_1',
+        '-1_0',
+        '0_',
+        '_',
+        '0_1e3',
+        '0_0\x00',
+        '9'.repeat(400),
+        canary,
+      ]),
+    ],
+    () => [
+      'Host',
+      random.pick([
+        '',
+        'evil.example',
+        'localhost',
+        '127.0.0.1:1',
+        '[::1]',
+        'localhost:x',
+        'localhost@evil.example',
+        'LOCALHOST',
+      ]),
+    ],
+    () => [
+      'Origin',
+      random.pick([
+        '',
+        'null',
+        'http://localhost:3000',
+        'https://evil.example',
+        'http://localhost.evil.example',
+        'file://',
+        'http://127.0.0.1:x',
+      ]),
+    ],
+    () => [
+      'X-Project-Id',
+      random.pick(['', 'default', 'nobody', canary, '__proto__', '%00', 'a'.repeat(3_000)]),
+    ],
+    () => [
+      'X-Switchboard-Prefer',
+      random.pick(['region=eu', '=', ',,,', 'a=b,'.repeat(300), '=?base64?eA==?=', 'x', '  a = b ']),
+    ],
+    () => ['X-Switchboard-Session', random.pick(['', canary, 'x'.repeat(3_000)])],
+    () => [
+      'Mcp-Name',
+      random.pick([
+        '=?base64?ZWNobw==?=',
+        '=?base64?%%%?=',
+        '=?base64?',
+        `=?${' '.repeat(3_000)}`,
+        'x',
+        '\xff',
+      ]),
+    ],
+    () => ['Mcp-Method', random.pick(['tools/call', 'x', '', '=?base64?dG9vbHMvY2FsbA==?='])],
+    () => [
+      'Authorization',
+      random.pick(['', 'Bearer', `Bearer ${canary}`, `Basic ${'A'.repeat(2_000)}`, 'Negotiate ==']),
+    ],
+    () => ['Cookie', `a=${canary}; ${'b=c; '.repeat(random.below(100))}`],
+    () => ['Expect', random.pick(['100-continue', '100-Continue', 'x'])],
+    () => ['Connection', random.pick(['close', 'keep-alive', 'upgrade', 'x, close', ''])],
+    () => ['Upgrade', random.pick(['websocket', 'h2c'])],
+    () => ['If-Match', random.pick(['*', '"1"', 'W/"1"', 'x'])],
+    () => ['Accept-Encoding', random.pick(['gzip', 'identity;q=0', '*'])],
+    () => ['X-Forwarded-For', '127.0.0.1'],
+    () => [`X-${'N'.repeat(1 + random.below(200))}`, `${'v'.repeat(random.below(50) === 0 ? 100_000 : 50)}`],
+    () => ['X-High', '\xe4\xf6\xfc\xff'],
+    () => ['Sec-Fetch-Site', random.pick(['cross-site', 'same-origin', 'none', 'x'])],
+  ])();
+}
+
+/** Bytes of which nobody can say where a request ends, or that end too early. */
+function broken(random: Random, index: number, sender: Sender): HttpCase {
+  const body = generateBody(random, index);
+  const whole = post(random, sender, body, []);
+  const head = (framing: string) =>
+    Buffer.concat([
+      Buffer.from(
+        `POST /mcp HTTP/1.1\r\nHost: ${sender.host}\r\nContent-Type: application/json\r\n${framing}\r\n\r\n`,
+      ),
+      body.bytes,
+    ]);
+  const [what, bytes] = random.pick<() => [string, Buffer]>([
+    () => ['cut off', whole.subarray(0, random.below(whole.length))],
+    () => ['a byte changed', changed(random, whole)],
+    () => ['a longer Content-Length', head(`Content-Length: ${body.bytes.length + 1 + random.below(100)}`)],
+    () => ['a shorter Content-Length', head(`Content-Length: ${random.below(body.bytes.length + 1)}`)],
+    () => [
+      'an odd Content-Length',
+      head(
+        `Content-Length: ${random.pick(['-1', '1e3', '0x10', '', '+5', '99999999999999999999', '1, 1', ' 7 7'])}`,
+      ),
+    ],
+    () => [
+      'two lengths',
+      head(`Content-Length: ${body.bytes.length}\r\nContent-Length: ${random.below(50)}`),
+    ],
+    () => ['two framings', head(`Content-Length: ${body.bytes.length}\r\nTransfer-Encoding: chunked`)],
+    () => [
+      'an odd Transfer-Encoding',
+      head(
+        `Transfer-Encoding: ${random.pick(['gzip', 'identity', 'chunked, chunked', 'xchunked', ' chunked', 'chunked\x0b'])}`,
+      ),
+    ],
+    () => [
+      'broken chunks',
+      Buffer.concat([
+        head('Transfer-Encoding: chunked').subarray(0, -body.bytes.length || undefined),
+        brokenChunks(random, body.bytes),
+      ]),
+    ],
+    () => ['bare line feeds', Buffer.from(whole.toString('latin1').replaceAll('\r\n', '\n'), 'latin1')],
+    () => ['bare returns', Buffer.from(whole.toString('latin1').replaceAll('\r\n', '\r'), 'latin1')],
+    () => ['folded headers', head(`X-Folded: a\r\n b\r\n\tc\r\nContent-Length: ${body.bytes.length}`)],
+    () => ['a space before the colon', head(`Content-Length : ${body.bytes.length}`)],
+    () => ['a NUL in a header', head(`X-Nul: a\0b\r\nContent-Length: ${body.bytes.length}`)],
+    () => ['many headers', head(`${'A: b\r\n'.repeat(3_000)}Content-Length: ${body.bytes.length}`)],
+    () => [
+      'a head without end',
+      Buffer.from(`POST /mcp HTTP/1.1\r\n${'X: y\r\n'.repeat(random.below(500))}`),
+    ],
+    () => [
+      'an odd first line',
+      Buffer.from(
+        random.pick([
+          'GET\r\n\r\n',
+          'GET /mcp\r\n\r\n',
+          ' GET / HTTP/1.1\r\n\r\n',
+          'FOO /mcp HTTP/1.1\r\n\r\n',
+          'get / HTTP/1.1\r\n\r\n',
+          'GET / HTTP/9.9\r\n\r\n',
+          'GET / HTP/1.1\r\n\r\n',
+          'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n',
+          '\r\n\r\n\r\n',
+          'GET /\0 HTTP/1.1\r\n\r\n',
+        ]),
+      ),
+    ],
+    () => [
+      'another protocol',
+      Buffer.from(
+        random.pick([
+          'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+          '\x16\x03\x01\x02\x00\x01\x00\x01\xfc',
+          'SSH-2.0-x\r\n',
+          '\0\0\0\x08\x04\xd2\x16\x2f',
+          'EHLO x\r\n',
+        ]),
+        'latin1',
+      ),
+    ],
+    () => ['noise', someBytes(random, 1 + random.below(200))],
+  ])();
+  return {
+    bytes,
+    what: `${what}, ${body.what}`,
+    requests: undefined,
+    isEndless: true,
+    leaves: random.chance(0.3),
+  };
+}
+
+function changed(random: Random, whole: Buffer): Buffer {
+  const copy = Buffer.from(whole);
+  copy[random.below(copy.length)] = random.below(256);
+  return copy;
+}

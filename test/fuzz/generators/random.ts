@@ -1,0 +1,42 @@
+import { Random } from '../../soak/random.ts';
+
+/** The numbers that one case is made of: the same for the same seed and index, whatever ran before. */
+export function caseRandom(seed: number, index: number, salt = 0): Random {
+  let mixed = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(index + 1, 0xc2b2ae35);
+  mixed = Math.imul(mixed ^ (mixed >>> 15) ^ Math.imul(salt, 0x27d4eb2f), 0x2c1b3c6d);
+  return new Random(mixed ^ (mixed >>> 13));
+}
+
+type Weighted<Item> = readonly (readonly [weight: number, item: Item])[];
+
+/** One of the items; one of twice the weight comes twice as often. */
+export function weighted<Item>(random: Random, items: Weighted<Item>): Item {
+  let left = random.fraction() * items.reduce((sum, [weight]) => sum + weight, 0);
+  for (const [weight, item] of items) {
+    left -= weight;
+    if (left < 0) return item;
+  }
+  return items[0]![1];
+}
+
+/** Mostly small; large in one of so many. */
+export function sizeUpTo(random: Random, largest: number, rarity = 500): number {
+  if (random.below(rarity) === 0) return 1 + random.below(largest);
+  return random.below(Math.min(largest, 16));
+}
+
+export function someBytes(random: Random, length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  for (let at = 0; at < length; at++) bytes[at] = random.below(256);
+  return bytes;
+}
+
+/** What other clients must never see; the index says whose it is. */
+export function canaryOf(index: number): string {
+  return `canary-${index}.`;
+}
+
+/** The indexes of all canaries in a text. */
+export function canariesIn(text: string): number[] {
+  return [...text.matchAll(/canary-(\d+)\./g)].map(([, index]) => Number(index));
+}

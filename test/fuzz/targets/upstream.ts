@@ -1,0 +1,201 @@
+import { join } from 'node:path';
+import { initialize } from '../../helpers/raw-session.ts';
+import { messagesIn, shown, wrongIn } from '../answers.ts';
+import { canaryOf, caseRandom, weighted } from '../generators/random.ts';
+import { HOSTILE_MARK, type Mood } from '../generators/sse.ts';
+import { HostileHttp } from '../servers/hostile-http.ts';
+import { Wire, type WireAnswer } from '../wire.ts';
+import { type Ground, inLanes } from './target.ts';
+
+const LANES = 48;
+const LIST_SERVERS = 4;
+/** Hostile servers often answer nothing, and there are many cases: calls to them end soon. */
+const HOSTILE_TIMEOUT_MS = 250;
+
+const shares = [
+  [25, 'odd-http'],
+  [20, 'odd-sse'],
+  [15, 'odd-stdio'],
+  [20, 'hostile-http'],
+  [8, 'hostile-sse'],
+  [8, 'hostile-stdio'],
+  [4, 'lists'],
+] as const;
+
+/** The servers behind Switchboard that do what they should not. */
+export class HostileServers implements AsyncDisposable {
+  readonly lists: readonly HostileHttp[];
+  private readonly callable: Readonly<Record<string, HostileHttp>>;
+  private readonly seed: number;
+
+  private constructor(seed: number, callable: Record<string, HostileHttp>, lists: HostileHttp[]) {
+    this.seed = seed;
+    this.callable = callable;
+    this.lists = lists;
+  }
+
+  static async start(seed: number, tell: ((what: string) => void) | undefined): Promise<HostileServers> {
+    const callable: Record<string, HostileHttp> = {};
+    for (const mood of ['odd', 'hostile'] as const) {
+      for (const transport of ['http', 'sse'] as const) {
+        callable[`${mood}-${transport}`] = await HostileHttp.start({ seed, mood, transport, tell });
+      }
+    }
+    const spare = await HostileHttp.start({ seed, mood: 'odd', transport: 'http', tell });
+    const lists = await Promise.all(
+      Array.from({ length: LIST_SERVERS }, () =>
+        HostileHttp.start({ seed, mood: 'odd', transport: 'http', tell }),
+      ),
+    );
+    return new HostileServers(seed, { ...callable, spare }, lists);
+  }
+
+  /** As they stand in the configuration. */
+  entries(): Record<string, object> {
+    const stdio = (mood: Mood) => ({
+      command: process.execPath,
+      args: [join(import.meta.dirname, '../servers/hostile-stdio.ts'), String(this.seed), mood],
+      ...termsOf(mood),
+    });
+    return {
+      ...Object.fromEntries(
+        Object.entries(this.callable).map(([name, { url }]) => [
+          name,
+          {
+            url,
+            type: name.endsWith('sse') ? 'sse' : 'http',
+            ...termsOf(name.startsWith('hostile') ? 'hostile' : 'odd'),
+          },
+        ]),
+      ),
+      'odd-stdio': stdio('odd'),
+      'hostile-stdio': stdio('hostile'),
+      ...Object.fromEntries(this.lists.map(({ url }, number) => [`lists-${number}`, { url, type: 'http' }])),
+    };
+  }
+
+  /** Has every server called once by a client of this target: what they say is for nobody else then. */
+  async warmUp(ground: Ground): Promise<void> {
+    const lane = new Lane(ground, 0);
+    await lane.open();
+    for (const [, name] of shares) if (name !== 'lists') await lane.call(name, 0);
+    lane.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const all = [...Object.values(this.callable), ...this.lists];
+    await Promise.all(all.map((server) => server[Symbol.asyncDispose]()));
+  }
+}
+
+function termsOf(mood: Mood): object {
+  const slots = { concurrency: 1_000 };
+  return mood === 'odd'
+    ? slots
+    : { ...slots, timeoutMs: HOSTILE_TIMEOUT_MS, maxTimeoutMs: HOSTILE_TIMEOUT_MS };
+}
+
+/** Calls servers that answer as each case says, and has lists read that are as a case says. */
+export async function fuzzUpstream(ground: Ground, servers: HostileServers): Promise<void> {
+  const lanes = Array.from({ length: LANES }, (_, number) => new Lane(ground, number));
+  const idle = [...servers.lists];
+  await inLanes(LANES, ground.cases.of('upstream'), async (number, index) => {
+    const lane = lanes[number]!;
+    const name = weighted(caseRandom(ground.cases.seed, index, 2), shares);
+    ground.underWay.set(`upstream ${number}`, index);
+    const server = name === 'lists' ? idle.pop() : undefined;
+    if (name !== 'lists') await lane.run(name, index);
+    else if (server === undefined) await lane.run('odd-http', index);
+    else {
+      await lane.runLists(server, servers.lists.indexOf(server), index);
+      idle.push(server);
+    }
+    ground.underWay.delete(`upstream ${number}`);
+    ground.done(index);
+  });
+  for (const lane of lanes) lane.close();
+}
+
+class Lane {
+  private readonly ground: Ground;
+  private readonly number: number;
+  private readonly wire: Wire;
+  private readonly accept: string;
+  private session: string | undefined;
+
+  constructor(ground: Ground, number: number) {
+    this.ground = ground;
+    this.number = number;
+    this.wire = new Wire(ground.port);
+    // Whoever names events first gets events.
+    const types = ['application/json', 'text/event-stream'];
+    this.accept = (number % 4 < 2 ? types : types.reverse()).join(', ');
+  }
+
+  async open(): Promise<void> {
+    const message = initialize(this.number % 2 === 0 ? '2025-11-25' : '2025-06-18');
+    const [answer] = (await this.post('/mcp', message)).answers;
+    this.session = answer?.headers['mcp-session-id'];
+  }
+
+  async call(server: string, index: number) {
+    const params = { name: `${server}__t`, arguments: { case: index } };
+    return this.post('/mcp', { jsonrpc: '2.0', id: index, method: 'tools/call', params });
+  }
+
+  async run(server: string, index: number): Promise<void> {
+    const { findings, tell } = this.ground;
+    if (this.session === undefined) await this.open();
+    const exchange = await this.call(server, index);
+    const [answer] = exchange.answers;
+    tell?.(`${server} → HTTP ${answer?.status} ${shown(answer?.body ?? Buffer.alloc(0), 2_000)}`);
+    if (answer?.status === 404) this.session = undefined;
+    const wrong =
+      wrongIn(exchange, index, [[String(index)]], server.startsWith('hostile') ? 'relayed' : 'rpc') ??
+      (answer === undefined ? 'no answer' : wrongResult(answer, index, server.startsWith('odd')));
+    if (wrong !== undefined) findings.add(`${server}: ${wrong}`, index);
+  }
+
+  /** Has a server tried out while its lists are those of the case. */
+  async runLists(server: HostileHttp, number: number, index: number): Promise<void> {
+    const { findings, tell } = this.ground;
+    server.listCase = index;
+    const exchange = await this.post(`/api/v1/projects/default/servers/lists-${number}/test`, {});
+    server.listCase = undefined;
+    const [answer] = exchange.answers;
+    tell?.(`→ HTTP ${answer?.status} ${shown(answer?.body ?? Buffer.alloc(0), 2_000)}`);
+    const wrong =
+      wrongIn(exchange, index, [undefined], 'api') ??
+      (answer?.status === 200 ? undefined : 'a server that cannot be tried out');
+    if (wrong !== undefined)
+      findings.add(`lists: ${wrong}; ${shown(answer?.body ?? Buffer.alloc(0))}`, index);
+  }
+
+  close(): void {
+    this.wire.drop();
+  }
+
+  private post(path: string, message: object) {
+    const body = Buffer.from(JSON.stringify(message));
+    const session = this.session === undefined ? '' : `Mcp-Session-Id: ${this.session}\r\n`;
+    const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${this.ground.port}\r\nContent-Type: application/json\r\nAccept: ${this.accept}\r\n${session}Content-Length: ${body.length}\r\n\r\n`;
+    return this.wire.exchange({
+      pieces: [Buffer.concat([Buffer.from(head), body])],
+      isHead: [false],
+      ...{ isEndless: false, leaves: false },
+    });
+  }
+}
+
+/** What was right has to arrive, however odd it looked; errors have to say whose they are. */
+function wrongResult(answer: WireAnswer, index: number, mustSucceed: boolean): string | undefined {
+  const text = answer.body.toString();
+  if (answer.status === 404) return undefined;
+  if (answer.status !== 200) return `HTTP ${answer.status}; ${text.slice(0, 300)}`;
+  if (!mustSucceed) return undefined;
+  const final = messagesIn(answer).find(({ method }) => method === undefined);
+  if (text.includes(HOSTILE_MARK)) return `what a hostile server said; ${text.slice(0, 300)}`;
+  if (!JSON.stringify(final?.result ?? {}).includes(canaryOf(index)))
+    return `a right answer did not arrive; ${text.slice(0, 300)}`;
+  return undefined;
+}

@@ -1,0 +1,178 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { RunningSwitchboard } from '../helpers/switchboard.ts';
+import { Connections, SoakClient } from '../soak/client.ts';
+import { type Holdings, Monitor } from '../soak/monitor.ts';
+import type { Findings } from './findings.ts';
+
+/** An answer that takes longer does not count: nothing that is done here takes that long on any machine. */
+const DEADLINE_MS = 10 * 60_000;
+const SETTLE_MS = 90_000;
+const PAUSE_MS = 5;
+/** What may stay open: connections that were used just now. */
+const MORE_FILES = 24;
+/** What a cache or two may hold. */
+const MORE_LIVE_MEGABYTES = 48;
+const MORE_RESIDENT_MEGABYTES = 256;
+const MOST_RESIDENT_MEGABYTES = 1_024;
+/** A single turn of the event loop that computes for so long is no delay of the machine: it is computing time. */
+const LONGEST_TURN_MS = 1_500;
+/** A case that is not over when the well-behaved client has had so many answers will never be. */
+const STUCK_AFTER_ANSWERS = 2_000;
+const STUCK_AFTER_MS = 60_000;
+
+export interface Figures {
+  calls: number;
+  before: Holdings & { residentMegabytes: number };
+  after: Holdings & { residentMegabytes: number };
+  peakMegabytes: number;
+  longestTurnMs: number;
+}
+
+/** Looks at Switchboard from all sides while cases run: as a client that behaves, from inside, and from outside. */
+export class Watch implements AsyncDisposable {
+  private readonly switchboard: RunningSwitchboard;
+  private readonly monitor: Monitor;
+  private readonly findings: Findings;
+  private readonly connections: Connections;
+  private client: SoakClient | undefined;
+  private before: Figures['before'] | undefined;
+  private calling: Promise<void> | undefined;
+  private isOver = false;
+  private calls = 0;
+  private longestTurnMs = 0;
+
+  constructor(switchboard: RunningSwitchboard, probePath: string, findings: Findings) {
+    this.switchboard = switchboard;
+    this.findings = findings;
+    this.monitor = new Monitor(switchboard.process.pid!, probePath);
+    this.connections = new Connections(switchboard.url);
+    switchboard.process.stderr!.on('data', (chunk: Buffer) => findings.add(`stderr; ${chunk.toString()}`));
+  }
+
+  /** Begins to call, and notes what is held before the cases. */
+  async start(): Promise<void> {
+    this.client = await SoakClient.open(0, this.connections, (what) => this.findings.add(what));
+    for (let count = 0; count < 50; count++) await this.call();
+    this.before = await this.look();
+    this.longestTurnMs = 0;
+    this.calling = this.callOnAndOn();
+  }
+
+  /** Rejects when a case does not end although the client that behaves is answered on and on, or Switchboard has ended. */
+  async stuck(underWay: ReadonlyMap<string, number>): Promise<never> {
+    const since = new Map<string, { index: number; calls: number; time: number }>();
+    for (;;) {
+      const { exitCode, signalCode } = this.switchboard.process;
+      if (exitCode !== null || signalCode !== null) {
+        throw new Error(`Switchboard ended with ${exitCode ?? signalCode}; under way: ${listed(underWay)}`);
+      }
+      for (const [lane, index] of underWay) {
+        const known = since.get(lane);
+        if (known?.index !== index) since.set(lane, { index, calls: this.calls, time: Date.now() });
+        else if (this.calls - known.calls > STUCK_AFTER_ANSWERS && Date.now() - known.time > STUCK_AFTER_MS) {
+          this.findings.add('a case that is never answered', index);
+          throw new Error(`case ${index} of ${lane} is never answered`);
+        }
+      }
+      await delay(500);
+      if (this.isOver) return new Promise<never>(() => {});
+    }
+  }
+
+  /** To be asked once all cases are over. */
+  async finish(): Promise<Figures> {
+    this.isOver = true;
+    await this.calling;
+    const before = this.before!;
+    const deadline = Date.now() + SETTLE_MS;
+    let after = await this.look();
+    while (this.excess(before, after).length > 0 && Date.now() < deadline) {
+      await delay(1_000);
+      after = await this.look();
+    }
+    for (const excess of this.excess(before, after)) this.findings.add(excess);
+    for (const warning of after.warnings) this.findings.add(`Node warned; ${warning}`);
+    for (const { event, message } of this.switchboard.events) {
+      if (event === 'warning' && String(message).includes('internal error'))
+        this.findings.add(String(message));
+    }
+    if (this.longestTurnMs > LONGEST_TURN_MS) {
+      this.findings.add(`the event loop was held for ${this.longestTurnMs.toFixed()} ms of computing`);
+    }
+    const peakMegabytes = memoryOf(this.switchboard.process.pid!, 'VmHWM');
+    if (peakMegabytes > MOST_RESIDENT_MEGABYTES)
+      this.findings.add(`memory; ${peakMegabytes.toFixed()} MB at its peak`);
+    await this.client!.end();
+    const { calls, longestTurnMs } = this;
+    return { calls, before, after, peakMegabytes, longestTurnMs };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.isOver = true;
+    await this.connections[Symbol.asyncDispose]();
+  }
+
+  private async look(): Promise<Figures['before']> {
+    const holdings = await this.monitor.holdings();
+    this.longestTurnMs = Math.max(this.longestTurnMs, holdings.longestTurnMs);
+    return { ...holdings, residentMegabytes: memoryOf(this.switchboard.process.pid!, 'VmRSS') };
+  }
+
+  private excess(before: Figures['before'], after: Figures['before']): string[] {
+    const found: string[] = [];
+    const compare = (what: string, was: number, is: number, more: number) => {
+      if (is > was + more) found.push(`${what} left behind; ${was.toFixed()} before, ${is.toFixed()} after`);
+    };
+    compare('open files', before.openFiles, after.openFiles, MORE_FILES);
+    compare('children', before.children, after.children, 0);
+    compare('zombies', 0, after.zombies, 0);
+    compare('timers', before.resources.Timeout ?? 0, after.resources.Timeout ?? 0, 64);
+    compare('memory in use', before.liveMegabytes, after.liveMegabytes, MORE_LIVE_MEGABYTES);
+    compare('resident memory', before.residentMegabytes, after.residentMegabytes, MORE_RESIDENT_MEGABYTES);
+    return found;
+  }
+
+  private async callOnAndOn(): Promise<void> {
+    while (!this.isOver) {
+      await this.call();
+      if (this.calls % 100 === 0) await this.list();
+      await delay(PAUSE_MS);
+    }
+  }
+
+  private async call(): Promise<void> {
+    const client = this.client!;
+    const text = client.uniqueText();
+    const answers = await this.request('tools/call', { name: 'control__echo', arguments: { text } });
+    const said = JSON.stringify(answers);
+    if (answers.length !== 1 || !said.includes(`\\"text\\":\\"${text}\\"`)) {
+      this.findings.add(`the client that behaves got another answer; ${said}`);
+    }
+    this.calls++;
+  }
+
+  private async list(): Promise<void> {
+    const said = JSON.stringify(await this.request('tools/list', {}));
+    if (!said.includes('"control__echo"')) this.findings.add(`a list lacks tools; ${said.slice(0, 500)}`);
+  }
+
+  private async request(method: string, params: object): Promise<unknown[]> {
+    try {
+      return await this.client!.request(method, params, { deadlineMs: DEADLINE_MS });
+    } catch (error) {
+      this.findings.add(`the client that behaves was not answered; ${(error as Error).message}`);
+      return [];
+    }
+  }
+}
+
+function memoryOf(pid: number, field: 'VmRSS' | 'VmHWM'): number {
+  const [, kilobytes = '0'] =
+    new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kilobytes) / 1024;
+}
+
+function listed(underWay: ReadonlyMap<string, number>): string {
+  return [...underWay].map(([lane, index]) => `${lane}: case ${index}`).join(', ');
+}
