@@ -36,7 +36,7 @@ function callOnceDiscovered(scope: Scope, incoming: Incoming, desk: CallDesk): v
   };
   const discovered = scope.discovered();
   if (discovered === undefined) forwardOrRefuse();
-  else hold(incoming, discovered, forwardOrRefuse);
+  else hold(incoming, () => discovered, forwardOrRefuse);
 }
 
 function forward(scope: Scope, incoming: Incoming, { route, kind, edits }: Target, desk: CallDesk): void {

@@ -20,7 +20,12 @@ export function follow(scope: Scope, incoming: Incoming<Session>): void {
   required(incoming.message.uri, 'uri');
   const discovered = scope.discovered();
   if (discovered === undefined) followKnown(scope, incoming);
-  else hold(incoming, discovered, () => followKnown(scope, incoming));
+  else
+    hold(
+      incoming,
+      () => discovered,
+      () => followKnown(scope, incoming),
+    );
 }
 
 function followKnown(scope: Scope, incoming: Incoming<Session>): void {
@@ -35,8 +40,10 @@ function followKnown(scope: Scope, incoming: Incoming<Session>): void {
     refuse(incoming, unknownTarget(message, scope));
     return;
   }
-  const done = followed === undefined ? Promise.resolve() : (begins ? begin : end)(session, key, followed);
-  hold(incoming, done, () => outlet.answer(resultMessage(idBytes(message), emptyResult)));
+  const change = async () => {
+    if (followed !== undefined) await (begins ? begin : end)(session, key, followed);
+  };
+  hold(incoming, change, () => outlet.answer(resultMessage(idBytes(message), emptyResult)));
 }
 
 /** The replica that tells of a resource's updates: the one that does so already, or whose turn it is. */

@@ -2,14 +2,17 @@ import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Incoming, InFlight, Outlet } from './caller.ts';
 import { refuse, refuseSecondUse } from './refuse.ts';
 
-/** Holds a request until something has happened. The client may cancel it meanwhile. */
-export function hold(incoming: Incoming, until: Promise<void>, goOn: () => void): void {
+/**
+ * Holds a request until something has happened, which nothing is done for where the request is refused. The client may cancel it
+ * meanwhile.
+ */
+export function hold(incoming: Incoming, until: () => Promise<void>, goOn: () => void): void {
   const held = new HeldRequest(incoming);
   if (!incoming.caller.begin(held)) {
     refuseSecondUse(incoming);
     return;
   }
-  until
+  until()
     .then(
       () => {
         if (incoming.caller.finish(held)) goOn();

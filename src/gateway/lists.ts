@@ -23,7 +23,7 @@ export function list(scope: Scope, incoming: Incoming, instance: string): void {
   const discovered = scope.listable();
   const goOn = () => answer(scope, incoming, wanted, instance);
   if (discovered === undefined) goOn();
-  else hold(incoming, discovered, goOn);
+  else hold(incoming, () => discovered, goOn);
 }
 
 function answer(scope: Scope, incoming: Incoming, { cursor, asksInstances }: Wanted, instance: string): void {

@@ -122,4 +122,19 @@ describe.concurrent('an updated resource', () => {
     );
     expect(notes.toldTo('subscribe')).toEqual([]);
   });
+
+  it('is not followed for a request that is refused because its id is under way', async () => {
+    await using notes = await startNotes();
+    const session = await RawSession.open(notes.url, '2025-03-26');
+    await session.request('resources/list');
+    const subscribe = (uri: string) => ({
+      ...{ jsonrpc: '2.0', id: 'same', method: 'resources/subscribe', params: { uri } },
+    });
+    const { json } = await session.post([subscribe(todo), subscribe(done)]);
+    expect(json).toMatchObject([{ error: { code: -32600 } }, { result: {} }]);
+    // The server is told in order: what it was told before this is seen by then.
+    await session.request('resources/unsubscribe', { uri: todo });
+    expect(await notes.firstToldTo('unsubscribe', 1)).toEqual(['note://todo']);
+    expect(notes.toldTo('subscribe')).toEqual(['note://todo']);
+  });
 });

@@ -34,5 +34,5 @@ export function discover(
   };
   const discovered = scope.listable();
   if (discovered === undefined) answer();
-  else hold(incoming, discovered, answer);
+  else hold(incoming, () => discovered, answer);
 }

@@ -132,7 +132,7 @@ export class StatelessGateway {
     const level = incoming.caller.wantedLogLevel;
     const told = level === undefined ? undefined : this.events.louder(scope, level);
     if (told === undefined) goOn();
-    else hold(incoming, told, goOn);
+    else hold(incoming, () => told, goOn);
   }
 
   private listen(scope: Scope, incoming: Incoming<StatelessCaller>): void {
@@ -152,7 +152,7 @@ export class StatelessGateway {
       listener.begin().catch(() => listener.end());
     };
     if (discovered === undefined) begin();
-    else hold(incoming, discovered, begin);
+    else hold(incoming, () => discovered, begin);
   }
 
   private checkRoom(): void {

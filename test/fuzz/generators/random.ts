@@ -19,12 +19,6 @@ export function weighted<Item>(random: Random, items: Weighted<Item>): Item {
   return items[0]![1];
 }
 
-/** Mostly small; large in one of so many. */
-export function sizeUpTo(random: Random, largest: number, rarity = 500): number {
-  if (random.below(rarity) === 0) return 1 + random.below(largest);
-  return random.below(Math.min(largest, 16));
-}
-
 export function someBytes(random: Random, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   for (let at = 0; at < length; at++) bytes[at] = random.below(256);

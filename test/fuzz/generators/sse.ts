@@ -21,7 +21,7 @@ export function answerText(random: Random, index: number, id: string, mood: Mood
 }
 
 /** Something else that a server may say before it answers. */
-export function asideText(random: Random, mood: Mood): string {
+function asideText(random: Random, mood: Mood): string {
   const mark = mood === 'odd' ? '' : HOSTILE_MARK;
   return random.pick([
     `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"${mark}"}}`,
@@ -66,7 +66,7 @@ export function falseText(random: Random, id: string): string {
 }
 
 /** One event with this data, with fields in any order and any kind of line end. */
-export function eventText(random: Random, data: string, mood: Mood): string {
+function eventText(random: Random, data: string, mood: Mood): string {
   const ends = random.pick([['\n'], ['\r\n'], ['\r'], ['\n', '\r\n']]);
   const end = () => random.pick(ends);
   const parts = splitData(random, data).map((part) => `data:${random.pick(['', ' '])}${part}`);
