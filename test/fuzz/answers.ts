@@ -23,17 +23,19 @@ const internals =
  */
 type Form = 'rpc' | 'relayed' | 'api';
 
+/** The cases whose data the client may see. */
+type Own = ReadonlySet<number>;
+
 /** What is wrong with the answers to a case; undefined where nothing is. */
 export function wrongIn(
   { answers, malformed, isClosed }: Exchange,
-  index: number,
+  own: Own,
   ids: readonly (string[] | undefined)[],
   form: Form = 'rpc',
 ): string | undefined {
   if (malformed !== undefined) return `malformed HTTP: ${malformed}`;
   for (const [number, answer] of answers.entries()) {
-    const wrong =
-      wrongWith(answer, form === 'api' ? undefined : index) ?? wrongForm(answer, form, ids[number]);
+    const wrong = wrongWith(answer, form === 'api' ? undefined : own) ?? wrongForm(answer, form, ids[number]);
     if (wrong !== undefined) return `${wrong}; HTTP ${answer.status} ${shown(answer.body)}`;
   }
   if (!isClosed && answers.length < ids.length) return `${answers.length} answers to ${ids.length} requests`;
@@ -41,13 +43,13 @@ export function wrongIn(
 }
 
 /** What must hold for every answer, whatever was asked. */
-function wrongWith({ status, body }: WireAnswer, index: number | undefined): string | undefined {
+function wrongWith({ status, body }: WireAnswer, own: Own | undefined): string | undefined {
   if (status >= 500 && !statuses.has(status)) return 'an internal error';
   if (!statuses.has(status)) return 'a status that is not documented';
   const text = body.toString();
   if (text.includes(SECRET)) return 'a secret';
-  if (index !== undefined) {
-    const stranger = canariesIn(text).find((canary) => canary !== index);
+  if (own !== undefined) {
+    const stranger = canariesIn(text).find((canary) => !own.has(canary));
     if (stranger !== undefined) return `data of case ${stranger}`;
   }
   if (status >= 400 && internals.test(text)) return 'internals';

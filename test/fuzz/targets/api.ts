@@ -69,7 +69,7 @@ export async function fuzzApi(ground: Ground, { generator }: PreparedApi): Promi
     const [answer] = exchange.answers;
     tell?.(`→ HTTP ${answer?.status} ${shown(answer?.body ?? Buffer.alloc(0), 2_000)}`);
     const wrong =
-      wrongIn(exchange, index, [undefined], 'api') ?? (answer && wrongForm(answer, made.statuses));
+      wrongIn(exchange, new Set(), [undefined], 'api') ?? (answer && wrongForm(answer, made.statuses));
     if (wrong !== undefined) findings.add(`api, ${made.operationId}: ${wrong}; ${shown(made.bytes)}`, index);
     done(index);
   });

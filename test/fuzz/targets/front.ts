@@ -21,6 +21,8 @@ class Lane {
   private readonly wire: Wire;
   private readonly number: number;
   private session: string | undefined;
+  /** The cases of its session: what came of them may come again. */
+  private own = new Set<number>();
 
   constructor(ground: Ground, number: number) {
     this.ground = ground;
@@ -30,7 +32,11 @@ class Lane {
 
   async run(index: number): Promise<void> {
     const { cases, findings, tell, underWay, done } = this.ground;
-    this.session ??= await this.open();
+    if (this.session === undefined) {
+      this.session = await this.open();
+      this.own = new Set();
+    }
+    this.own.add(index);
     const random = caseRandom(cases.seed, index);
     const host = `127.0.0.1:${this.ground.port}`;
     const made = generateHttp(random, index, { host, session: this.session });
@@ -50,7 +56,7 @@ class Lane {
       // It was ended, by itself or by this case.
       if (status === 404 || made.bytes.indexOf('DELETE') !== -1) this.session = undefined;
     }
-    const wrong = wrongIn(exchange, index, ids);
+    const wrong = wrongIn(exchange, this.own, ids);
     if (wrong !== undefined) findings.add(`${wrong}; for ${made.what}: ${shown(made.bytes)}`, index);
     done(index);
   }

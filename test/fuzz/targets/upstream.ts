@@ -151,8 +151,12 @@ class Lane {
     tell?.(`${server} → HTTP ${answer?.status} ${shown(answer?.body ?? Buffer.alloc(0), 2_000)}`);
     if (answer?.status === 404) this.session = undefined;
     const wrong =
-      wrongIn(exchange, index, [[String(index)]], server.startsWith('hostile') ? 'relayed' : 'rpc') ??
-      (answer === undefined ? 'no answer' : wrongResult(answer, index, server.startsWith('odd')));
+      wrongIn(
+        exchange,
+        new Set([index]),
+        [[String(index)]],
+        server.startsWith('hostile') ? 'relayed' : 'rpc',
+      ) ?? (answer === undefined ? 'no answer' : wrongResult(answer, index, server.startsWith('odd')));
     if (wrong !== undefined) findings.add(`${server}: ${wrong}`, index);
   }
 
@@ -165,7 +169,7 @@ class Lane {
     const [answer] = exchange.answers;
     tell?.(`→ HTTP ${answer?.status} ${shown(answer?.body ?? Buffer.alloc(0), 2_000)}`);
     const wrong =
-      wrongIn(exchange, index, [undefined], 'api') ??
+      wrongIn(exchange, new Set([index]), [undefined], 'api') ??
       (answer?.status === 200 ? undefined : 'a server that cannot be tried out');
     if (wrong !== undefined)
       findings.add(`lists: ${wrong}; ${shown(answer?.body ?? Buffer.alloc(0))}`, index);
