@@ -184,7 +184,7 @@ export class Catalog {
         return;
       }
       routes.set(name, route);
-      listed.push({ group, key, bytes: itemBytes(items[0]!, contribution, { name }) });
+      listed.push(new LazyItem(group, key, items[0]!, contribution, { name }));
     });
     return listed;
   }
@@ -196,8 +196,7 @@ export class Catalog {
         const owners = this.resourceOwners.get(uri);
         if (owners === undefined) this.resourceOwners.set(uri, new Set([group]));
         else owners.add(group);
-        const bytes = itemBytes(items[0]!, contribution, { uri: publicUri(group, uri) });
-        return { group, key: uri, bytes };
+        return new LazyItem(group, uri, items[0]!, contribution, { uri: publicUri(group, uri) });
       }),
     );
   }
@@ -209,7 +208,7 @@ export class Catalog {
         const servers = items.map(({ server }) => server);
         this.templates.push({ group, servers, matches: templateMatcher(template) });
         const uriTemplate = publicUri(group, template);
-        return { group, key: template, bytes: itemBytes(items[0]!, contribution, { uriTemplate }) };
+        return new LazyItem(group, template, items[0]!, contribution, { uriTemplate });
       }),
     );
   }
@@ -260,6 +259,27 @@ function aliases(contribution: Contribution, kind: 'tools' | 'prompts') {
 function isHarmless({ annotations }: Item): boolean {
   const { readOnlyHint, idempotentHint } = (annotations ?? {}) as Item;
   return readOnlyHint === true || idempotentHint === true;
+}
+
+/** Most catalogs are replaced before anybody asks for all of their lists. */
+class LazyItem implements ListedItem {
+  readonly group: string;
+  readonly key: string;
+  private readonly source: SourcedItem;
+  private readonly contribution: Contribution;
+  private readonly changed: Item;
+
+  constructor(group: string, key: string, source: SourcedItem, contribution: Contribution, changed: Item) {
+    this.group = group;
+    this.key = key;
+    this.source = source;
+    this.contribution = contribution;
+    this.changed = changed;
+  }
+
+  get bytes(): Buffer {
+    return itemBytes(this.source, this.contribution, this.changed);
+  }
 }
 
 function itemBytes(

@@ -1,11 +1,13 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { decodeCursor, encodeCursor } from './cursor.ts';
 
-/** One item of a list, as bytes that are ready to be sent. */
+/** One item of a list. */
 export interface ListedItem {
   group: string;
   /** The servers' own name or URI for it. */
   key: string;
-  bytes: Buffer;
+  /** As it is sent. It is asked for when a page is built. */
+  readonly bytes: Buffer;
 }
 
 /** One list (tools, resources, …) of a catalog. The bytes of each page are built once and then only sent. */
@@ -14,6 +16,7 @@ export class Listing {
   private readonly items: readonly ListedItem[];
   private readonly pageSize: number;
   private readonly pages = new Map<number, Buffer>();
+  private readonly underWay = new Map<number, Promise<void>>();
   private places: Map<string, number> | undefined;
 
   /** `pageSize` 0 puts everything into one page. */
@@ -34,10 +37,44 @@ export class Listing {
     let page = this.pages.get(start);
     if (page === undefined) {
       page = this.build(start);
-      // Cursors may lead anywhere, and a page for every place would be too much to keep.
-      if (start % this.pageSize === 0) this.pages.set(start, page);
+      if (this.isKept(start)) this.pages.set(start, page);
     }
     return page;
+  }
+
+  /** Builds a long page, with turns for others in between. Undefined where there is nothing to wait for. */
+  prepare(cursor: string | undefined): Promise<void> | undefined {
+    const start = cursor === undefined ? 0 : this.after(cursor);
+    if (start === undefined || this.pages.has(start) || !this.isKept(start)) return undefined;
+    if (Math.min(this.pageSize, this.items.length - start) <= SLICE) return undefined;
+    let building = this.underWay.get(start);
+    if (building === undefined) {
+      building = this.buildSlowly(start).finally(() => this.underWay.delete(start));
+      this.underWay.set(start, building);
+    }
+    return building;
+  }
+
+  /** Cursors may lead anywhere, and a page for every place would be too much to keep. */
+  private isKept(start: number): boolean {
+    return start === 0 || start % this.pageSize === 0;
+  }
+
+  private async buildSlowly(start: number): Promise<void> {
+    const steps = this.steps(start);
+    let step = steps.next();
+    while (!step.done) {
+      await nextTurn();
+      step = steps.next();
+    }
+    this.pages.set(start, step.value);
+  }
+
+  private build(start: number): Buffer {
+    const steps = this.steps(start);
+    let step = steps.next();
+    while (!step.done) step = steps.next();
+    return step.value;
   }
 
   private after(cursor: string): number | undefined {
@@ -53,12 +90,13 @@ export class Listing {
     return last === -1 ? this.items.length : last + 1;
   }
 
-  private build(start: number): Buffer {
+  private *steps(start: number): Generator<undefined, Buffer> {
     const end = Math.min(start + this.pageSize, this.items.length);
     const parts: Buffer[] = [Buffer.from(`{${JSON.stringify(this.resultKey)}:[`)];
     for (let index = start; index < end; index++) {
       if (index > start) parts.push(COMMA);
       parts.push(this.items[index]!.bytes);
+      if ((index - start) % SLICE === SLICE - 1) yield;
     }
     const last = this.items[end - 1];
     const next = end < this.items.length && last !== undefined ? `,"nextCursor":"${encodeCursor(last)}"` : '';
@@ -68,3 +106,5 @@ export class Listing {
 }
 
 const COMMA = Buffer.from(',');
+/** So many items are done in a few milliseconds. */
+const SLICE = 500;

@@ -128,6 +128,8 @@ export const settingsSchema = z.object(
         error: (issue) => `must be a list of origins, not ${kindOf(issue.input)}`,
       })
       .default([]),
+    maxListItems: integer(1, 1_000_000).default(20_000),
+    maxListBytes: integer(1_024, 2 ** 30).default(16 * 2 ** 20),
     maxSessions: integer(1, 1_000_000).default(10_000),
     sessionIdleMs: integer(1, maxTimerMs).default(30 * 60_000),
     maxHeldCalls: integer(0, 1_000_000).default(1_000),

@@ -60,6 +60,9 @@ export interface Settings {
   localAccess: 'user' | 'everyone';
   /** Other origins than our own whose pages may use us. */
   allowedOrigins: string[];
+  /** How much of one list of a server is taken: tools, resources, templates, prompts. */
+  maxListItems: number;
+  maxListBytes: number;
   maxSessions: number;
   sessionIdleMs: number;
   /** How many calls may wait for clients that were asked for something, and how long those may take. */

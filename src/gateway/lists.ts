@@ -1,4 +1,5 @@
 import type { ListName } from '../catalog/catalog.ts';
+import type { Listing } from '../catalog/listing.ts';
 import { SwitchboardError } from '../errors.ts';
 import { bytesAt, idBytes, type Message } from '../protocol/envelope.ts';
 import { INSTANCES_KEY } from '../protocol/instances.ts';
@@ -26,10 +27,24 @@ export function list(scope: Scope, incoming: Incoming, instance: string): void {
   else hold(incoming, () => discovered, goOn);
 }
 
-function answer(scope: Scope, incoming: Incoming, { cursor, asksInstances }: Wanted, instance: string): void {
+function answer(scope: Scope, incoming: Incoming, wanted: Wanted, instance: string): void {
+  const listing = scope.catalog.lists[listOfMethod[incoming.message.method]!];
+  const goOn = () => answerFrom(listing, scope, incoming, wanted, instance);
+  const prepared = listing.prepare(wanted.cursor);
+  if (prepared === undefined) goOn();
+  else hold(incoming, prepared, goOn);
+}
+
+function answerFrom(
+  listing: Listing,
+  scope: Scope,
+  incoming: Incoming,
+  { cursor, asksInstances }: Wanted,
+  instance: string,
+): void {
   const { caller, message, outlet } = incoming;
   const name = listOfMethod[message.method]!;
-  const page = scope.catalog.lists[name].page(cursor);
+  const page = listing.page(cursor);
   if (page === undefined) {
     refuse(
       incoming,

@@ -34,7 +34,8 @@ export function membersAt(bytes: Buffer, at: number, names: ReadonlySet<string>)
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-function keyAt(bytes: Buffer, start: number, end: number): string {
+/** The name that stands between these quotes. */
+export function keyAt(bytes: Buffer, start: number, end: number): string {
   const raw = bytes.toString('utf8', start + 1, end - 1);
   return raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
 }
@@ -64,7 +65,7 @@ function endOfValue(bytes: Buffer, start: number): number {
 }
 
 /** Behind the string that begins there. Most are short, or full of escapes, and a search is slow to begin. */
-function endOfString(bytes: Buffer, start: number): number {
+export function endOfString(bytes: Buffer, start: number): number {
   let at = start + 1;
   while (at < bytes.length) {
     const near = Math.min(at + NEAR_BYTES, bytes.length);

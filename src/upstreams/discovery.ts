@@ -1,8 +1,10 @@
 import { asksInstances, instancesIn } from '../protocol/instances.ts';
+import { join, type RpcError } from '../protocol/jsonrpc.ts';
+import { readList } from '../protocol/list-reader.ts';
 import { parameterHeaders } from '../protocol/parameter-headers.ts';
 import { MAX_ID_BYTES, MAX_OWN_URI_BYTES } from '../protocol/scalar-limits.ts';
 import { type Self, type ServerFacts, ttlOf } from './handshake.ts';
-import type { Upstream } from './upstream.ts';
+import { notJson, ServerAnsweredError, type Upstream } from './upstream.ts';
 
 /** A tool, resource, template or prompt exactly as its server describes it. */
 export type Item = Record<string, unknown>;
@@ -32,8 +34,11 @@ const listMethods: Record<OfferKind, ListMethod> = {
 
 export const offerKinds = Object.keys(listMethods) as OfferKind[];
 
-/** A server that pages for ever must not fill our memory. */
-const MAX_ITEMS = 100_000;
+/** One item: its description, and its schemas. */
+const MAX_ITEM_BYTES = 1024 * 1024;
+/** A server may page for ever. */
+const MAX_PAGES = 10_000;
+const MAX_PROBLEMS = 20;
 /** Where the next page begins is sent back as the server wrote it. */
 const MAX_CURSOR_LENGTH = 64 * 1024;
 
@@ -51,45 +56,85 @@ interface Listed extends Freshness {
   problems: string[];
 }
 
+/** How much of one list of a server is taken. */
+export interface ListSettings {
+  listItems: number;
+  listBytes: number;
+}
+
+interface DiscoverySettings {
+  timeoutMs: number;
+  instance: Self['instance'];
+  limits: ListSettings;
+}
+
 /** Reads the whole list of one kind, page by page, within the time. A kind that the server does not offer is empty. */
 export async function discover(
   { upstream, facts }: { upstream: Upstream; facts: ServerFacts },
   kind: OfferKind,
-  { timeoutMs, instance }: { timeoutMs: number; instance: Self['instance'] },
+  { timeoutMs, instance, limits }: DiscoverySettings,
 ): Promise<Listed> {
   const { method, key, capability } = listMethods[kind];
   if (facts.capabilities[capability] === undefined) {
     return { items: [], ttlMs: Number.POSITIVE_INFINITY, isPublic: true, problems: [] };
   }
   const items: Item[] = [];
-  const problems: string[] = [];
+  const problems = new Problems();
   let [ttlMs, isPublic] = [Number.POSITIVE_INFINITY, true];
   let cursor: unknown;
+  let bytesLeft = limits.listBytes;
   const asked = facts.instances.length === 0 ? {} : { _meta: asksInstances };
   const deadline = performance.now() + timeoutMs;
-  for (;;) {
+  for (let pages = 1; ; pages++) {
     const left = Math.max(1, Math.ceil(deadline - performance.now()));
-    const result = (await upstream.request(
-      method,
-      cursor === undefined ? asked : { ...asked, cursor },
-      left,
-    )) as Item | undefined;
-    if (facts.instances.length > 0) facts.instances = instancesIn(result ?? {}, instance);
-    const listed = result?.[key];
-    for (const item of Array.isArray(listed) ? listed.filter(isItem) : []) {
+    const params = cursor === undefined ? asked : { ...asked, cursor };
+    const answer = join(await upstream.ask(method, params, left));
+    const page = await readList(answer, key, {
+      items: limits.listItems - items.length,
+      bytes: bytesLeft,
+      itemBytes: MAX_ITEM_BYTES,
+    }).catch((error: unknown) => Promise.reject(notJson(method, error)));
+    const { result, error } = page;
+    if (error !== undefined) throw new ServerAnsweredError(method, error as RpcError);
+    if (facts.instances.length > 0) facts.instances = instancesIn(result, instance);
+    for (const item of page.items.filter(isItem)) {
       const problem =
         lengthProblem(item) ?? (upstream.takesLines && kind === 'tools' ? headerProblem(item) : undefined);
       if (problem === undefined) items.push(item);
-      else problems.push(problem);
+      else problems.add(problem);
     }
-    ttlMs = Math.min(ttlMs, ttlOf(result ?? {}));
-    isPublic &&= result?.cacheScope === 'public';
-    const next = result?.nextCursor;
-    if (typeof next !== 'string' || next === cursor) return { items, ttlMs, isPublic, problems };
+    bytesLeft -= page.bytes;
+    if (page.tooLarge > 0)
+      problems.add(`${page.tooLarge} of its ${kind} are left out: larger than ${MAX_ITEM_BYTES} bytes`);
+    ttlMs = Math.min(ttlMs, ttlOf(result));
+    isPublic &&= result.cacheScope === 'public';
+    const next = result.nextCursor;
+    const isOver = typeof next !== 'string' || next === cursor;
+    const isFull = page.beyond > 0 || items.length >= limits.listItems || pages >= MAX_PAGES;
+    if (page.beyond > 0 || (!isOver && isFull)) {
+      problems.add(
+        `its ${kind} are cut at ${items.length}: the rest is over the limits (settings maxListItems, maxListBytes)`,
+      );
+    }
+    if (isOver || isFull) return { items, ttlMs, isPublic, problems: problems.all() };
     if (next.length > MAX_CURSOR_LENGTH)
       throw new Error(`the cursor of its next page is longer than ${MAX_CURSOR_LENGTH} characters`);
-    if (items.length > MAX_ITEMS) throw new Error(`the list of ${kind} has more than ${MAX_ITEMS} items`);
     cursor = next;
+  }
+}
+
+/** What is wrong with a list. There may be as much as there are items. */
+class Problems {
+  private readonly first: string[] = [];
+  private more = 0;
+
+  add(problem: string): void {
+    if (this.first.length < MAX_PROBLEMS) this.first.push(problem);
+    else this.more++;
+  }
+
+  all(): string[] {
+    return this.more === 0 ? this.first : [...this.first, `and ${this.more} more problems of this list`];
   }
 }
 

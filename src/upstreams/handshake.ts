@@ -230,8 +230,8 @@ function modernFacts(result: Record<string, unknown>, instance: Self['instance']
     version: modernVersion,
     era: 'modern',
     capabilities: asObject(capabilities),
-    instructions: typeof instructions === 'string' ? instructions : undefined,
-    serverInfo: typeof info === 'object' && info !== null ? asObject(info) : undefined,
+    instructions: keptText(instructions),
+    serverInfo: keptInfo(info),
     instances: instancesIn(result, instance),
   };
 }
@@ -257,10 +257,27 @@ async function initialize(
     version: protocolVersion,
     era: 'legacy',
     capabilities: asObject(offered),
-    instructions: typeof instructions === 'string' ? instructions : undefined,
-    serverInfo: typeof serverInfo === 'object' && serverInfo !== null ? asObject(serverInfo) : undefined,
+    instructions: keptText(instructions),
+    serverInfo: keptInfo(serverInfo),
     instances: instancesIn(result, instance),
   };
+}
+
+/** Every client is told all of them, and every model reads them. */
+const LONGEST_INSTRUCTIONS = 64 * 1024;
+/** There may be pictures in it. */
+const LARGEST_INFO = 64 * 1024;
+
+function keptText(instructions: unknown): string | undefined {
+  if (typeof instructions !== 'string') return undefined;
+  return instructions.length <= LONGEST_INSTRUCTIONS
+    ? instructions
+    : `${Buffer.from(instructions.slice(0, LONGEST_INSTRUCTIONS)).toString()} …`;
+}
+
+function keptInfo(info: unknown): Record<string, unknown> | undefined {
+  if (typeof info !== 'object' || info === null) return undefined;
+  return JSON.stringify(info).length <= LARGEST_INFO ? asObject(info) : undefined;
 }
 
 function unspoken(versions: string): SwitchboardError {

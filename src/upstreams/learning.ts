@@ -1,8 +1,17 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type BackoffRule, backoffMs } from '../channels/backoff.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { LiveUpstream } from './connection.ts';
-import { discover, type Freshness, type Item, type Offer, type OfferKind, offerKinds } from './discovery.ts';
+import {
+  discover,
+  type Freshness,
+  type Item,
+  type ListSettings,
+  type Offer,
+  type OfferKind,
+  offerKinds,
+} from './discovery.ts';
 import type { Self } from './handshake.ts';
 import { KnownOffer } from './offers.ts';
 
@@ -11,6 +20,7 @@ interface LearningSettings {
   timeoutMs: number;
   backoff: BackoffRule;
   instance: Self['instance'];
+  limits: ListSettings;
 }
 
 interface LearningEvents {
@@ -159,7 +169,7 @@ export class Learning {
           if (this.live() !== live) return;
           this.held.set(kind, { until: Date.now() + ttlMs, isPublic });
           for (const problem of problems) this.events.log(problem);
-          this.take(kind, items, isNews);
+          await this.take(kind, items, isNews, live);
         } catch (error) {
           if (this.live() !== live) return;
           if (error instanceof SwitchboardError && error.code === 'server_loop') {
@@ -178,9 +188,25 @@ export class Learning {
   }
 
   /** What a server announced is passed on even where the list is the same: only the server knows what it meant. */
-  private take(kind: OfferKind, items: Item[], isNews: boolean): void {
+  private async take(kind: OfferKind, items: Item[], isNews: boolean, live: LiveUpstream): Promise<void> {
+    const isSame = await areSame(this.known?.offer[kind] ?? [], items);
+    if (this.live() !== live) return;
     const before = this.known?.offer ?? { tools: [], resources: [], templates: [], prompts: [] };
-    this.known = new KnownOffer({ ...before, [kind]: items });
-    if (isNews || !isDeepStrictEqual(before[kind], items)) this.events.learned(kind, isNews);
+    // Who has the old ones need not compare them again.
+    if (!isSame || this.known === undefined) this.known = new KnownOffer({ ...before, [kind]: items });
+    if (isNews || !isSame) this.events.learned(kind, isNews);
   }
+}
+
+const SLICE = 200;
+
+/** Compares two lists, and lets others have their turn in between. */
+async function areSame(before: readonly Item[], after: readonly Item[]): Promise<boolean> {
+  if (before.length !== after.length) return false;
+  for (let start = 0; start < after.length; start += SLICE) {
+    if (start > 0) await nextTurn();
+    const end = start + SLICE;
+    if (!isDeepStrictEqual(before.slice(start, end), after.slice(start, end))) return false;
+  }
+  return true;
 }

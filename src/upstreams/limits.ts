@@ -3,7 +3,7 @@ import type { ReplicaSettings } from './replica.ts';
 
 type Limits = Pick<
   ReplicaSettings,
-  'connectTimeoutMs' | 'maxMessageBytes' | 'queueLimit' | 'recovery' | 'ejectAfter' | 'ejectMs'
+  'connectTimeoutMs' | 'maxMessageBytes' | 'queueLimit' | 'recovery' | 'ejectAfter' | 'ejectMs' | 'lists'
 >;
 
 /** What the settings say of servers, wherever they run. */
@@ -12,6 +12,7 @@ export function limitsOf(settings: Settings): Limits {
   const { backoffFirstMs: firstMs, backoffMaxMs: maxMs, breakerFailures, breakerOpenMs } = settings;
   return {
     ...{ connectTimeoutMs, maxMessageBytes, queueLimit, ejectAfter, ejectMs },
+    lists: { listItems: settings.maxListItems, listBytes: settings.maxListBytes },
     recovery: { backoff: { firstMs, maxMs }, breakerFailures, breakerOpenMs },
   };
 }

@@ -3,7 +3,7 @@ import { SwitchboardError } from '../errors.ts';
 import type { Candidate } from './balance.ts';
 import { type Condition, overall, type State } from './condition.ts';
 import { Connection, type ConnectionSettings, type LiveUpstream, type Word } from './connection.ts';
-import type { Freshness, Offer, OfferKind } from './discovery.ts';
+import type { Freshness, ListSettings, Offer, OfferKind } from './discovery.ts';
 import { type KnownEra, rediscover, relayedCapabilities, type ServerFacts } from './handshake.ts';
 import { Health } from './health.ts';
 import { Learning } from './learning.ts';
@@ -26,6 +26,8 @@ export interface ReplicaSettings extends ConnectionSettings {
   /** So many failed calls in a row, and the replica is left out for a while; 0: never. */
   ejectAfter: number;
   ejectMs: number;
+  /** How much of each of its lists is taken. */
+  lists: ListSettings;
 }
 
 export interface ReplicaEvents {
@@ -98,6 +100,7 @@ export class Replica implements Candidate {
         timeoutMs: settings.connectTimeoutMs,
         backoff: settings.recovery.backoff,
         instance: settings.instance,
+        limits: settings.lists,
       },
       () => this.shared.current,
       inherited,

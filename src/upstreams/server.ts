@@ -165,8 +165,10 @@ export class Server {
   private offerChanged(kind: OfferKind, announced: boolean): void {
     const before = this.union?.[kind] ?? [];
     this.union = undefined;
-    if (announced || !isDeepStrictEqual(before, this.offer?.[kind] ?? []))
-      this.events.offerChanged(this, [kind]);
+    const after = this.offer?.[kind] ?? [];
+    // Replicas keep the items that they had where nothing has changed.
+    const isSame = before.length === after.length && before.every((item, index) => item === after[index]);
+    if (announced || !isSame) this.events.offerChanged(this, [kind]);
   }
 }
 

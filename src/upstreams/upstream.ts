@@ -3,6 +3,7 @@ import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import { type AnswerId, answerIdOf, findAnswerId } from '../protocol/answer.ts';
 import { idBytes, idValue, type Message, readMessage, splitBatch } from '../protocol/envelope.ts';
 import {
+  byteLength,
   type Chunks,
   emptyResult,
   errorMessage,
@@ -132,7 +133,12 @@ export class Upstream implements Receiver {
   }
 
   /** A request of our own. Where a time is given, it is given up after that. `isAside`: it keeps no other from being sent. */
-  request(method: string, params?: unknown, timeoutMs?: number, isAside = false): Promise<unknown> {
+  async request(method: string, params?: unknown, timeoutMs?: number, isAside = false): Promise<unknown> {
+    return resultOf(method, await this.ask(method, params, timeoutMs, isAside));
+  }
+
+  /** The same for what may be large: the answer as it came. */
+  ask(method: string, params?: unknown, timeoutMs?: number, isAside = false): Promise<Chunks> {
     return new Promise((resolve, reject) => {
       if (this.gone !== undefined) {
         reject(this.gone);
@@ -152,7 +158,7 @@ export class Upstream implements Receiver {
         },
         answered: (chunks) => {
           clearTimeout(patience);
-          settle(method, chunks, resolve, reject);
+          resolve(chunks);
         },
       });
       const message = this.ownRequest(id, method, params);
@@ -353,19 +359,24 @@ export class Upstream implements Receiver {
   }
 }
 
-function settle(
-  method: string,
-  chunks: Chunks,
-  resolve: (result: unknown) => void,
-  reject: (error: Error) => void,
-): void {
-  try {
-    const answer = parseLossless(join(chunks).toString()) as { result?: unknown; error?: RpcError };
-    if (answer.error !== undefined) reject(new ServerAnsweredError(method, answer.error));
-    else resolve(answer.result);
-  } catch (error) {
-    reject(
-      new SwitchboardError('server_protocol_error', `The answer to ${method} is not JSON.`, { cause: error }),
-    );
+/** What a server says to us is short, but for lists. */
+const LARGEST_ANSWER = 4 * 1024 * 1024;
+
+function resultOf(method: string, chunks: Chunks): unknown {
+  if (byteLength(chunks) > LARGEST_ANSWER) {
+    const why = `The answer to ${method} is larger than ${LARGEST_ANSWER} bytes.`;
+    throw new SwitchboardError('answer_too_large', why);
   }
+  let answer: { result?: unknown; error?: RpcError };
+  try {
+    answer = parseLossless(join(chunks).toString()) as typeof answer;
+  } catch (error) {
+    throw notJson(method, error);
+  }
+  if (answer.error !== undefined) throw new ServerAnsweredError(method, answer.error);
+  return answer.result;
+}
+
+export function notJson(method: string, cause: unknown): SwitchboardError {
+  return new SwitchboardError('server_protocol_error', `The answer to ${method} is not JSON.`, { cause });
 }

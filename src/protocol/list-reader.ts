@@ -1,0 +1,130 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { parseLossless } from './lossless.ts';
+import { endOfString, keyAt } from './members.ts';
+import { skipSpace } from './white-space.ts';
+
+export interface ListLimits {
+  items: number;
+  bytes: number;
+  /** Of one item. */
+  itemBytes: number;
+}
+
+/** One page of a list. */
+export interface ListPage {
+  /** The members of the result that are no items; those that nobody needs are left out where they are large. */
+  result: Record<string, unknown>;
+  error: unknown;
+  items: unknown[];
+  bytes: number;
+  /** Items that were too large by themselves, and those that came after the limits. */
+  tooLarge: number;
+  beyond: number;
+}
+
+/** Nothing else of a list is as large. */
+const LARGEST_MEMBER = 64 * 1024;
+/** So much is passed over before others get their turn, and so long is worked. */
+const SLICE_BYTES = 1024 * 1024;
+const SLICE_MS = 10;
+
+/**
+ * Reads an answer to a list request item by item: nothing is built of what is over the limits, and others get their turn in
+ * between, however long the list is. Fails where it is not JSON.
+ */
+export async function readList(bytes: Buffer, key: string, limits: ListLimits): Promise<ListPage> {
+  const page: ListPage = { result: {}, error: undefined, items: [], bytes: 0, tooLarge: 0, beyond: 0 };
+  const pace = new Pace();
+  const parse = (start: number, end: number) => parseLossless(bytes.toString('utf8', start, end));
+  const readItems = async (start: number): Promise<number> => {
+    // Of a key that is there twice, the last one counts.
+    Object.assign(page, { items: [], bytes: 0, tooLarge: 0, beyond: 0 });
+    let at = skipSpace(bytes, start + 1);
+    while (at < bytes.length && bytes[at] !== CLOSE_LIST) {
+      const end = await pace.pass(bytes, at);
+      const size = end - at;
+      if (size > limits.itemBytes) page.tooLarge++;
+      else if (page.items.length >= limits.items || page.bytes + size > limits.bytes) page.beyond++;
+      else {
+        page.items.push(parse(at, end));
+        page.bytes += size;
+      }
+      at = skipSpace(bytes, end);
+      if (bytes[at] === COMMA) at = skipSpace(bytes, at + 1);
+      else if (bytes[at] !== CLOSE_LIST) throw new SyntaxError(`unexpected text at byte ${at}`);
+    }
+    return at + 1;
+  };
+  const readMembers = async (
+    start: number,
+    read: (name: string, at: number) => Promise<number>,
+  ): Promise<number> => {
+    let at = skipSpace(bytes, start + 1);
+    while (bytes[at] === QUOTE) {
+      const keyEnd = endOfString(bytes, at);
+      const name = keyAt(bytes, at, keyEnd);
+      at = skipSpace(bytes, await read(name, skipSpace(bytes, skipSpace(bytes, keyEnd) + 1)));
+      if (bytes[at] === COMMA) at = skipSpace(bytes, at + 1);
+    }
+    if (bytes[at] !== CLOSE_OBJECT) throw new SyntaxError(`unexpected text at byte ${at}`);
+    return at + 1;
+  };
+  const readMember = async (name: string, at: number): Promise<number> => {
+    if (name === key && bytes[at] === OPEN_LIST) return readItems(at);
+    const end = await pace.pass(bytes, at);
+    if (end - at <= LARGEST_MEMBER) page.result[name] = parse(at, end);
+    return end;
+  };
+  await readMembers(skipSpace(bytes, 0), async (name, at) => {
+    if (name === 'result' && bytes[at] === OPEN_OBJECT) return readMembers(at, readMember);
+    const end = await pace.pass(bytes, at);
+    if (name === 'error') page.error = end - at <= LARGEST_MEMBER ? parse(at, end) : {};
+    return end;
+  });
+  return page;
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** Passes over values, and lets others have their turn when it has worked for long enough. */
+class Pace {
+  private since = performance.now();
+
+  /** Behind the value that begins there. What stands there is believed to be JSON. */
+  async pass(bytes: Buffer, start: number): Promise<number> {
+    await this.rest();
+    let depth = 0;
+    let at = start;
+    let sliceEnd = start + SLICE_BYTES;
+    while (at < bytes.length) {
+      const byte = bytes[at]!;
+      if (byte === QUOTE) {
+        at = endOfString(bytes, at);
+        if (depth === 0) return at;
+      } else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
+        if (depth === 0) return at;
+        at++;
+        if (--depth === 0) return at;
+      } else {
+        if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth++;
+        else if (depth === 0 && (byte === COMMA || byte <= 0x20)) return at;
+        at++;
+      }
+      if (at < sliceEnd) continue;
+      await this.rest();
+      sliceEnd = at + SLICE_BYTES;
+    }
+    throw new SyntaxError('unexpected end');
+  }
+
+  private async rest(): Promise<void> {
+    if (performance.now() - this.since < SLICE_MS) return;
+    await nextTurn();
+    this.since = performance.now();
+  }
+}

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { exchange } from '../helpers/raw-http.ts';
+import { bothTypes, initialize, RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+
+let switchboard: RunningSwitchboard;
+const excessive = (EXCESS: string, COUNT = '0') => fixtureServer('excessive', { EXCESS, COUNT });
+
+beforeAll(async () => {
+  switchboard = await startSwitchboard(
+    {
+      mcpServers: {
+        many: excessive('many', '25000'),
+        large: excessive('large'),
+        endless: excessive('endless'),
+        asking: excessive(''),
+        notes: fixtureServer('notes'),
+      },
+      switchboard: { naming: 'always', maxListItems: 500, discoveryWaitMs: 600_000 },
+    },
+    { database: 'none' },
+  );
+});
+afterAll(() => switchboard?.stop());
+
+describe('a list of a server', () => {
+  let names: string[];
+  const namesOf = (server: string) => names.filter((name) => name.startsWith(`${server}__`));
+  const logOf = async (server: string) => {
+    const url = `${switchboard.baseUrl}/api/v1/projects/default/servers/${server}/logs`;
+    return (await exchange(url, { method: 'GET', headers: {} })).text;
+  };
+  beforeAll(async () => {
+    names = await (await RawSession.open(switchboard.url)).toolNames();
+  });
+
+  it('is cut where it has too many items, and the log says so', async () => {
+    expect(namesOf('many')).toHaveLength(500);
+    expect(await logOf('many')).toContain('its tools are cut at 500');
+  });
+
+  it('is cut where its pages have no end', async () => {
+    expect(namesOf('endless')).toHaveLength(500);
+    expect(await logOf('endless')).toContain('its tools are cut at 500');
+  });
+
+  it('lacks an item that is too large, and only that one', async () => {
+    expect(namesOf('large')).toEqual(['large__tool-0', 'large__tool-2']);
+    expect(await logOf('large')).toContain('1 of its tools are left out');
+  });
+});
+
+describe('a client that never answers', () => {
+  it('is asked a hundred questions by a server, and no more', async () => {
+    const session = await RawSession.open(switchboard.url, '2025-11-25', { elicitation: {} });
+    const [declined, why] = JSON.parse(await session.callText('asking__pester', { count: 150 }));
+    expect(declined).toBe(50);
+    expect(why).toContain('Too many questions wait for an answer of this client');
+  });
+});
+
+describe('what is kept of a client', () => {
+  const headers = { 'content-type': 'application/json', accept: bothTypes };
+  const open = (info: object, capabilities: object = {}) => {
+    const body = initialize('2025-11-25', 0, capabilities) as { params: object };
+    return exchange(switchboard.url, {
+      headers,
+      body: { ...body, params: { ...body.params, clientInfo: { version: '1', ...info } } },
+    });
+  };
+
+  it('is not what nobody can need: the client is refused', async () => {
+    expect((await open({ name: 'x'.repeat(2 ** 20) })).json?.error?.message).toContain(
+      'initialize is larger',
+    );
+    const capabilities = { experimental: { x: 'x'.repeat(2 ** 16) } };
+    expect((await open({ name: 'x' }, capabilities)).json?.error?.message).toContain('params.capabilities');
+    expect((await open({ name: 'x'.repeat(2 ** 17) })).status).toBe(200);
+  });
+
+  it('has no long names of those without sessions', async () => {
+    const more = { 'x-switchboard-session': 'x'.repeat(201) };
+    const answer = await exchange(switchboard.url, { method: 'DELETE', headers: { ...headers, ...more } });
+    expect(answer.status).toBe(400);
+    expect(answer.text).toContain('X-Switchboard-Session is longer than 200 characters');
+  });
+
+  it('has no long URIs of what it follows', async () => {
+    const session = await RawSession.open(switchboard.url);
+    const uri = `resource://notes/note://todo/${'x'.repeat(9_000)}`;
+    const { error } = await session.request('resources/subscribe', { uri });
+    expect(error?.message).toContain('params.uri is longer than');
+  });
+});
