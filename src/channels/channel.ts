@@ -45,6 +45,9 @@ export interface Receiver {
   log(line: string): void;
 }
 
+/** A server that asks and never reads what it is told is told no more than so much: what it asked for is its own loss. */
+export const MAX_UNREAD_WORDS = 10_000;
+
 /** Why a request has no answer when the server sent more than we take. */
 export function tooLarge(maxBytes: number): SwitchboardError {
   return new SwitchboardError(

@@ -4,7 +4,7 @@ import { Gathered } from '../protocol/gathered.ts';
 import { requestMessage } from '../protocol/jsonrpc.ts';
 import { namesModernEra } from '../protocol/versions.ts';
 import { backoffMs } from './backoff.ts';
-import type { Channel, Receiver } from './channel.ts';
+import { type Channel, MAX_UNREAD_WORDS, type Receiver } from './channel.ts';
 import { HttpExchange } from './http-client/exchange.ts';
 import { ConnectionPool } from './http-client/pool.ts';
 import { requestHead } from './http-client/request-head.ts';
@@ -61,7 +61,7 @@ export class HttpChannel implements Channel {
   }
 
   send(message: Buffer, request?: number, lines?: string): void {
-    if (this.closed) return;
+    if (this.closed || (request === undefined && this.pool.queued >= MAX_UNREAD_WORDS)) return;
     const exchange = new MessageExchange(this, request);
     // Only the legacy era has sessions.
     exchange.takesSession = lines === undefined;

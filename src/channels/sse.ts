@@ -2,7 +2,7 @@ import { SwitchboardError } from '../errors.ts';
 import { Gathered } from '../protocol/gathered.ts';
 import { join } from '../protocol/jsonrpc.ts';
 import { type SseEvent, SseParser } from '../protocol/sse.ts';
-import { type Channel, type Receiver, tooLarge } from './channel.ts';
+import { type Channel, MAX_UNREAD_WORDS, type Receiver, tooLarge } from './channel.ts';
 import { HttpExchange } from './http-client/exchange.ts';
 import { ConnectionPool } from './http-client/pool.ts';
 import { requestHead } from './http-client/request-head.ts';
@@ -47,7 +47,8 @@ export class SseChannel implements Channel {
   }
 
   send(message: Buffer, request?: number): void {
-    if (this.ended) return;
+    const unread = this.waiting.length + this.pool.queued;
+    if (this.ended || (request === undefined && unread >= MAX_UNREAD_WORDS)) return;
     if (request !== undefined) this.awaited.add(request);
     if (this.endpoint === undefined) this.waiting.push({ message, request });
     else this.post(this.endpoint, message, request);

@@ -1,4 +1,4 @@
-import { SwitchboardError } from '../errors.ts';
+import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import { bytesAt, idBytes, idValue, type Message } from '../protocol/envelope.ts';
 import { errorMessage, notificationMessage, toRpcError } from '../protocol/jsonrpc.ts';
 import { type Edit, splice } from '../protocol/splice.ts';
@@ -35,9 +35,16 @@ export function declineUnclear(message: Message, upstream: Upstream, server: str
 /** A server asks the client: passed on under an id of ours, or declined with the reason. */
 export function ask(message: Message, upstream: Upstream, { session, outlet }: Addressee): void {
   if (!mayAsk(message, upstream, session.facts.capabilities)) return;
-  const serverId = idBytes(message);
+  // A few bytes of a large read would keep all of it.
+  const serverId = Buffer.from(idBytes(message));
+  try {
+    session.checkRoomFor(upstream);
+  } catch (error) {
+    decline(upstream, serverId, asSwitchboardError(error));
+    return;
+  }
   const wanted = message.wantedProgress;
-  const progressToken = wanted && bytesAt(message.bytes, wanted);
+  const progressToken = wanted && Buffer.from(bytesAt(message.bytes, wanted));
   const place = outlet ?? { event: (question) => session.stream.send(question) };
   const id = Buffer.from(
     String(

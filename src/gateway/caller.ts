@@ -51,6 +51,8 @@ export interface Caller {
   readonly sender: (() => Buffer) | undefined;
   /** The tasks of the legacy era that servers do for it. */
   tasks: Tasks | undefined;
+  /** Whether it has as many requests under way as it may have. */
+  readonly isFull: boolean;
   /** False when a request with that id is under way already, or the client has gone. */
   begin(request: InFlight): boolean;
   /** False when it is over already. */

@@ -17,7 +17,7 @@ import type { Group } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Call, Upstream } from '../upstreams/upstream.ts';
 import { type AnsweredCall, mapAnswer } from './answer-mapping.ts';
-import { clientGone, mayAsk } from './ask.ts';
+import { clientGone, decline, mayAsk } from './ask.ts';
 import type { Caller, Incoming, InFlight, Outlet } from './caller.ts';
 import { ClientRound } from './eras/client-round.ts';
 import type { HeldCalls, Holdable } from './eras/held-calls.ts';
@@ -171,7 +171,12 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
     }
     if (!mayAsk(message, upstream, this.caller.facts.capabilities)) return;
     this.questions ??= new Questions();
-    this.questions.add(message, upstream);
+    try {
+      this.questions.add(message, upstream);
+    } catch (error) {
+      decline(upstream, bytesAt(message.bytes, message.idSpan!), asSwitchboardError(error));
+      return;
+    }
     this.desk.held.asks(this);
     // What is asked at the same time is asked in one answer.
     setImmediate(() => this.orFail(() => this.askBack()));

@@ -33,6 +33,7 @@ function followKnown(scope: Scope, incoming: Incoming<Session>): void {
   const uri = message.uri!.value;
   const key = followedKey(scope, session, uri);
   const begins = message.method === 'resources/subscribe';
+  if (begins) checkFollowable(session, key, uri);
   const followed =
     session.followed.get(key) ??
     (begins ? choose(scope, session, uri, readWishes(message, prefer).labels) : undefined);
@@ -44,6 +45,19 @@ function followKnown(scope: Scope, incoming: Incoming<Session>): void {
     if (followed !== undefined) await (begins ? begin : end)(session, key, followed);
   };
   hold(incoming, change, () => outlet.answer(resultMessage(idBytes(message), emptyResult)));
+}
+
+/** What is followed is kept for as long as the session is. */
+const MAX_FOLLOWED = 1_000;
+const LONGEST_URI = 8 * 1024;
+
+function checkFollowable({ followed }: Session, key: string, uri: string): void {
+  if (uri.length > LONGEST_URI)
+    throw new SwitchboardError('invalid_params', `params.uri is longer than ${LONGEST_URI} characters.`);
+  if (followed.size >= MAX_FOLLOWED && !followed.has(key)) {
+    const why = `A session follows ${MAX_FOLLOWED} resources at the most: unsubscribe from some.`;
+    throw new SwitchboardError('invalid_params', why);
+  }
 }
 
 /** The replica that tells of a resource's updates: the one that does so already, or whose turn it is. */

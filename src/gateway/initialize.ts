@@ -20,6 +20,9 @@ const legacyTasks = { tasks: { cancel: {}, requests: { tools: { call: {} } } } }
 
 /** What the client says of itself. A version that we do not speak is answered with the newest one that we do. */
 export function readInitialize(message: Message): SessionFacts {
+  if (message.bytes.length > LARGEST_INITIALIZE) {
+    throw new SwitchboardError('invalid_params', `initialize is larger than ${LARGEST_INITIALIZE} bytes.`);
+  }
   const { params } = JSON.parse(message.bytes.toString()) as { params?: Record<string, unknown> };
   if (params === undefined || typeof params.protocolVersion !== 'string') {
     throw new SwitchboardError('invalid_params', 'initialize needs params.protocolVersion, a string.');
@@ -27,13 +30,17 @@ export function readInitialize(message: Message): SessionFacts {
   const { protocolVersion, capabilities: offered } = params;
   return {
     version: isProtocolVersion(protocolVersion) ? protocolVersion : newestVersion,
-    capabilities: typeof offered === 'object' && offered !== null ? (offered as Record<string, unknown>) : {},
+    capabilities: keptCapabilities(offered),
     name: nameOf(params.clientInfo),
-    clientInfo:
-      typeof params.clientInfo === 'object' && params.clientInfo !== null ? params.clientInfo : unnamed,
+    clientInfo: keptInfo(params.clientInfo),
   };
 }
 
+/** Both are kept for as long as the session is: no real client comes near. */
+const LARGEST_INITIALIZE = 256 * 1024;
+const LARGEST_CAPABILITIES = 8 * 1024;
+/** What a client shows of itself may have pictures in it. Where it is larger, only its words are kept. */
+const LARGEST_INFO = 4 * 1024;
 const LONGEST_NAME = 200;
 /** Servers of the modern era want to be told of some name. */
 const unnamed = { name: 'unknown', version: '0' };
@@ -42,7 +49,31 @@ const unnamed = { name: 'unknown', version: '0' };
 export function nameOf(clientInfo: unknown): string {
   const { name, version } = (clientInfo ?? {}) as { name?: unknown; version?: unknown };
   const words = [name, version].filter((word) => typeof word === 'string' && word !== '');
-  return words.join(' ').slice(0, LONGEST_NAME);
+  return cut(words.join(' '));
+}
+
+/** A copy: a part of a text keeps the whole of it in memory. */
+function cut(text: string): string {
+  return text.length <= LONGEST_NAME ? text : Buffer.from(text.slice(0, LONGEST_NAME)).toString();
+}
+
+function keptCapabilities(offered: unknown): Record<string, unknown> {
+  if (typeof offered !== 'object' || offered === null) return {};
+  if (JSON.stringify(offered).length > LARGEST_CAPABILITIES) {
+    const why = `params.capabilities is larger than ${LARGEST_CAPABILITIES} bytes.`;
+    throw new SwitchboardError('invalid_params', why);
+  }
+  return offered as Record<string, unknown>;
+}
+
+function keptInfo(info: unknown): object {
+  if (typeof info !== 'object' || info === null) return unnamed;
+  if (JSON.stringify(info).length <= LARGEST_INFO) return info;
+  const words = ['name', 'title', 'version'].flatMap((key) => {
+    const word = (info as Record<string, unknown>)[key];
+    return typeof word === 'string' ? [[key, cut(word)]] : [];
+  });
+  return { ...unnamed, ...Object.fromEntries(words) };
 }
 
 export function initializeResult(

@@ -11,6 +11,11 @@ export function refuse({ caller, message, outlet }: Incoming, thrown: unknown): 
   outlet.answer([errorMessage(idBytes(message), error)], error.code);
 }
 
+/** A request that its client could not begin. */
 export function refuseSecondUse(incoming: Incoming): void {
+  if (incoming.caller.isFull) {
+    refuse(incoming, new SwitchboardError('server_busy', 'Too many requests of this session are under way.'));
+    return;
+  }
   refuse(incoming, new SwitchboardError('invalid_request', 'A request with this id is under way already.'));
 }

@@ -1,3 +1,4 @@
+import { SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks, RequestId } from '../protocol/jsonrpc.ts';
 import { describedMembers, subscribedAs } from '../protocol/self-description.ts';
@@ -30,6 +31,19 @@ export interface Ask {
   answered(message: Message): void;
   /** The client went away without one. */
   declined(): void;
+}
+
+/** More than all servers together work on at a time. */
+const MAX_IN_FLIGHT = 10_000;
+
+/** No client answers so many at a time: whoever asks more of one has gone wrong. */
+const MAX_ASKS_OF_SERVER = 100;
+const MAX_ASKS = 200;
+
+export function tooManyQuestions(): SwitchboardError {
+  const why =
+    'Too many questions wait for an answer of this client already: ask again when some are answered.';
+  return new SwitchboardError('client_unavailable', why);
 }
 
 /** What a client of the legacy era says of itself when it opens a session. */
@@ -104,10 +118,14 @@ export class Session implements Caller, Follower {
   }
 
   begin(request: InFlight): boolean {
-    if (this.isClosed || this.inFlight.has(request.id)) return false;
+    if (this.isClosed || this.isFull || this.inFlight.has(request.id)) return false;
     this.inFlight.set(request.id, request);
     this.awaited.set(request.group, (this.awaited.get(request.group) ?? 0) + 1);
     return true;
+  }
+
+  get isFull(): boolean {
+    return this.inFlight.size >= MAX_IN_FLIGHT;
   }
 
   finish(request: InFlight): boolean {
@@ -142,6 +160,14 @@ export class Session implements Caller, Follower {
 
   get isBusy(): boolean {
     return this.inFlight.size > 0;
+  }
+
+  /** Fails where one question more would be too many, of this server or of all. */
+  checkRoomFor(upstream: Upstream | undefined, count = 1): void {
+    const isTooMuch =
+      (this.asks?.size ?? 0) + count > MAX_ASKS ||
+      (upstream !== undefined && this.asksOf(upstream).length >= MAX_ASKS_OF_SERVER);
+    if (isTooMuch) throw tooManyQuestions();
   }
 
   /** Remembers a question of a server, and gives the id under which the client is asked. */

@@ -38,6 +38,11 @@ export class ConnectionPool implements ConnectionOwner {
     else this.enqueue(exchange);
   }
 
+  /** How many exchanges wait for a connection. */
+  get queued(): number {
+    return this.waiting.size;
+  }
+
   /** Takes a waiting exchange out of the line. */
   drop(exchange: HttpExchange): void {
     this.waiting.delete(exchange);

@@ -33,6 +33,7 @@ export class ClientRound {
   ) {
     this.session = session;
     this.events = events;
+    session.checkRoomFor(undefined, Object.keys(requests).length);
     const questions = Object.entries(requests).map(([key, request]) => {
       const { method, params } = asObject(request);
       const lacked = lackedCapability(session.facts.capabilities, String(method), params);

@@ -22,6 +22,8 @@ const listKeys: Record<string, string> = {
 /** A client need not wait longer to hear which of its resources are followed: the others are not. */
 const FOLLOW_MS = 10_000;
 const MAX_RESOURCES = 1_000;
+/** The request is kept for as long as the subscription is. */
+const LARGEST_REQUEST = 256 * 1024;
 
 /** A subscription of the modern era: a request that is answered when it ends, and tells of changes until then. */
 export class Listener implements Follower, InFlight {
@@ -134,6 +136,9 @@ interface ListenFilter {
 }
 
 function readFilter({ bytes, params }: Message): ListenFilter {
+  if (bytes.length > LARGEST_REQUEST) {
+    throw new SwitchboardError('invalid_params', `A subscription has ${LARGEST_REQUEST} bytes at the most.`);
+  }
   const { notifications } = (params === undefined ? {} : JSON.parse(bytesAt(bytes, params).toString())) as {
     notifications?: unknown;
   };

@@ -5,6 +5,7 @@ import { parseLossless } from '../../protocol/lossless.ts';
 import { isObject } from '../../protocol/objects.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import { decline } from '../ask.ts';
+import { tooManyQuestions } from '../session.ts';
 
 interface Question {
   upstream: Upstream;
@@ -13,9 +14,15 @@ interface Question {
   params: unknown;
 }
 
+/** They go into one answer. */
+const MAX_OPEN = 100;
+/** One may be as large as any message. */
+const MAX_OPEN_BYTES = 64 * 1024 * 1024;
+
 /** What servers of the legacy era have asked during one call, and a client of the modern era is asked for by its answer. */
 export class Questions {
   private readonly open = new Map<string, Question>();
+  private openBytes = 0;
   private asked = 0;
   private settledAt = 0;
 
@@ -28,8 +35,12 @@ export class Questions {
     return this.isEmpty ? this.settledAt : now;
   }
 
+  /** Fails where it would be too many. */
   add(message: Message, upstream: Upstream): void {
     const { bytes, method, params } = message;
+    const isFull = this.open.size >= MAX_OPEN || this.openBytes + bytes.length > MAX_OPEN_BYTES;
+    if (isFull) throw tooManyQuestions();
+    this.openBytes += bytes.length;
     const asked = params && withoutProgress(parseLossless(bytesAt(bytes, params).toString()));
     const serverId = Buffer.from(idBytes(message));
     this.open.set(`question-${++this.asked}`, { upstream, serverId, method, params: asked });
@@ -55,6 +66,7 @@ export class Questions {
       this.settledAt = performance.now();
       upstream.answer(serverId, bytesOf(answer));
     }
+    if (this.isEmpty) this.openBytes = 0;
   }
 
   withdraw(upstream: Upstream, serverId: Buffer): void {
@@ -68,6 +80,7 @@ export class Questions {
   declineAll(why: SwitchboardError): void {
     for (const { upstream, serverId } of this.open.values()) decline(upstream, serverId, why);
     this.open.clear();
+    this.openBytes = 0;
   }
 }
 

@@ -15,6 +15,7 @@ export class StatelessCaller implements Caller {
   readonly facts: ClientFacts;
   readonly sender = undefined;
   readonly tasks = undefined;
+  readonly isFull = false;
   private readonly logLevel: string | undefined;
   private readonly known: KnownClient | undefined;
   private request: InFlight | undefined;

@@ -88,8 +88,14 @@ export function forgetsClient(
   return true;
 }
 
+/** It is kept for as long as the client may come again. */
+const LONGEST_SESSION = 200;
+
 /** As whom the client says that it comes again. */
 function sessionOf({ headers }: IncomingMessage): string | undefined {
   const session = headers['x-switchboard-session'];
-  return session === undefined ? undefined : String(session);
+  if (session === undefined) return undefined;
+  if (session.length <= LONGEST_SESSION) return String(session);
+  const why = `X-Switchboard-Session is longer than ${LONGEST_SESSION} characters.`;
+  throw new SwitchboardError('invalid_request', why);
 }
