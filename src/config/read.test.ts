@@ -138,6 +138,8 @@ describe('the settings of a configuration', () => {
       replayMs: 60_000,
       localAccess: 'user',
       allowedOrigins: [],
+      maxListItems: 20_000,
+      maxListBytes: 16 * 2 ** 20,
       maxSessions: 10_000,
       sessionIdleMs: 1_800_000,
       maxHeldCalls: 1_000,
