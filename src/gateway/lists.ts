@@ -32,7 +32,7 @@ function answer(scope: Scope, incoming: Incoming, wanted: Wanted, instance: stri
   const goOn = () => answerFrom(listing, scope, incoming, wanted, instance);
   const prepared = listing.prepare(wanted.cursor);
   if (prepared === undefined) goOn();
-  else hold(incoming, prepared, goOn);
+  else hold(incoming, () => prepared, goOn);
 }
 
 function answerFrom(
