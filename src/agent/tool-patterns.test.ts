@@ -9,6 +9,15 @@ describe('the tools that may be used', () => {
     [['g*t*'], ['get', 'get_recipe', 'getter']],
     [['*'], ['get', 'get_recipe', 'add_recipe', 'getter']],
     [['.*', 'g.t', '[a-z]+'], []],
+    [
+      ['get*get', 'g*e*t*t*t*er', '*get_recipe*r', '**'],
+      ['get', 'get_recipe', 'add_recipe', 'getter'],
+    ],
+    [['get*get', 'g*e*t*t*t*er', '*get_recipe*r'], []],
+    [
+      ['*e*e*e*', 'g**t'],
+      ['get', 'get_recipe'],
+    ],
     [[], []],
   ])('are by %j: %j', (names, expected) => {
     const tools = ['get', 'get_recipe', 'add_recipe', 'getter'];

@@ -76,7 +76,7 @@ async function intoProject(imported: ImportedServers, project: string, flags: Im
     },
   ).catch(withAdvice);
   // What the file said of a secret tells more than that it is not set.
-  const isNews = (note: string) => !notes.some((known) => known.startsWith(note.replace(/, unless .*$/, '')));
+  const isNews = (note: string) => !notes.some((known) => known.startsWith(note.split(', unless ', 1)[0]!));
   const allNotes = [...notes, ...done.notes.filter(isNews)];
   if (flags.json) {
     printJson({ project, imported: done.imported, notes: allNotes });

@@ -73,7 +73,7 @@ export function pairs(option: string): (text: string, before?: Pairs) => Pairs {
 
 /** A header as people write it: NAME=value, or NAME: value as it is sent. */
 export function header(text: string, before: Pairs = {}): Pairs {
-  return { ...before, ...pair('--header', text, /^([^=:\s]+)(?:=|:\s*)(.*)$/s) };
+  return { ...before, ...pair('--header', text.replace(/^([^=:\s]+):\s*/, '$1='), /^([^=:\s]+)=(.*)$/s) };
 }
 
 /** What was typed is not repeated, as Commander would: it may be a secret. */

@@ -6,7 +6,7 @@ import { findServers, readDocument } from './read.ts';
 import { findRegistryServer, readRegistryServer } from './registry.ts';
 import { isObject, type ServerEntry } from './schema.ts';
 import { absolutePath, checkServer, isEnabled } from './server.ts';
-import { referencesIn, variableForInput } from './variables.ts';
+import { referencesIn, replaceReferences, variableForInput } from './variables.ts';
 
 export interface ImportedServers {
   /** As they stand in a file of ours. */
@@ -153,7 +153,8 @@ function withoutInputs(entry: ServerEntry): ServerEntry {
 }
 
 function inputsAsSecrets(text: string): string {
-  return text.replace(
+  return replaceReferences(
+    text,
     /\$\{input:([^}:]+)(:-[^}]*)?\}/g,
     (_whole, id: string, fallback = '') => `\${${secretForInput(id)}${fallback}}`,
   );

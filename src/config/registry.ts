@@ -51,7 +51,7 @@ export function readRegistryServer(
 
 function serverName(fullName: string): string {
   const own = fullName.slice(fullName.lastIndexOf('/') + 1);
-  const fit = own.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|-+$/g, '');
+  const fit = own.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^-+|(?<!-)-+$/g, '');
   return fit === '' ? 'server' : fit.slice(0, 64);
 }
 

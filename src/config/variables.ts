@@ -5,6 +5,23 @@ import type { ServerTransport } from './types.ts';
 /** `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${input:id}`. Anything else in braces is left as it is. */
 const reference = /\$\{(?:(?:env:)?([A-Za-z_]\w*)|input:([^}:]+))(?::-([^}]*))?\}/g;
 
+/**
+ * Replaces references in a text. Behind its last brace none can end: looking for the end there once for each that begins
+ * would take long.
+ */
+export function replaceReferences(
+  text: string,
+  pattern: RegExp,
+  by: (whole: string, ...groups: string[]) => string,
+): string {
+  const closed = untilLastBrace(text);
+  return closed.replace(pattern, by) + text.slice(closed.length);
+}
+
+function untilLastBrace(text: string): string {
+  return text.slice(0, text.lastIndexOf('}') + 1);
+}
+
 interface MissingVariable {
   name: string;
   /** Where it is used, as in `env.TOKEN`. */
@@ -26,7 +43,7 @@ export function resolveVariables(
   if (transport.type === 'hosted') return transport;
   const missing: MissingVariable[] = [];
   const fill = (text: string, place: string): string =>
-    text.replace(reference, (whole, variable?: string, input?: string, fallback?: string) => {
+    replaceReferences(text, reference, (whole, variable?: string, input?: string, fallback?: string) => {
       const name = variable ?? input ?? '';
       const value = lookup(name) ?? lookup(variableForInput(name));
       if (fallback !== undefined) return value === undefined || value === '' ? fallback : value;
@@ -63,7 +80,7 @@ export function fillKnown(text: string, lookup: (name: string) => string | undef
 
 /** The names of the variables that a text refers to, and whether they are an editor's inputs. */
 export function referencesIn(text: string): { name: string; isInput: boolean }[] {
-  return [...text.matchAll(reference)].map(([, variable, input = '']) => ({
+  return [...untilLastBrace(text).matchAll(reference)].map(([, variable, input = '']) => ({
     name: variable ?? input,
     isInput: variable === undefined,
   }));

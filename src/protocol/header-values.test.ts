@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { headerValueOf, textOfHeader } from './header-values.ts';
+import { headerProblem, headerValueOf, isTooLongForHeader, textOfHeader } from './header-values.ts';
 
 const texts = fc.oneof(
   fc.string({ unit: 'binary' }).map((text) => text.toWellFormed()),
@@ -68,4 +68,22 @@ describe('the text of a header', () => {
     ['that is not UTF-8', '=?base64?/w==?='],
     ['of a lone surrogate', '=?base64?7aCA?='],
   ])('is none where it is base64 %s', (_what, value) => expect(textOfHeader(value)).toBeUndefined());
+
+  it('is read up to the length of the longest URI as base64, and no further', () => {
+    const longest = 'ä'.repeat(32 * 1024);
+    expect(isTooLongForHeader(longest)).toBe(false);
+    expect(textOfHeader(headerValueOf(longest))).toBe(longest);
+    const tooLong = 'x'.repeat(88 * 1024 + 1);
+    expect(textOfHeader(tooLong)).toBeUndefined();
+    expect(headerProblem(tooLong)).toBe('is longer than 90112 characters');
+    expect(isTooLongForHeader(tooLong)).toBe(true);
+    expect(isTooLongForHeader('ä'.repeat(40 * 1024))).toBe(true);
+  });
+
+  it('may have blanks inside', () => {
+    const blanks = ' \t'.repeat(20_000);
+    expect(textOfHeader(`${blanks}a${blanks}b${blanks}`)).toBeUndefined();
+    expect(textOfHeader(` a${blanks}b\t`)).toBe(`a${blanks}b`);
+    expect(textOfHeader(blanks)).toBe('');
+  });
 });

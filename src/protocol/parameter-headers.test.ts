@@ -139,4 +139,13 @@ describe('headers that repeat arguments', () => {
       'differs',
     );
   });
+
+  it('are not written where the argument is too long for one', () => {
+    expect(parameterHeaderLines(declared, { text: 'x'.repeat(60_000) })).toHaveLength(
+      60_000 + 'mcp-param-text: \r\n'.length,
+    );
+    expect(() => parameterHeaderLines(declared, { text: 'x'.repeat(100_000) })).toThrow(
+      'The argument text is too long: the tool wants it repeated in the header mcp-param-text.',
+    );
+  });
 });

@@ -1,4 +1,5 @@
-import { headerValueOf, textOfHeader } from './header-values.ts';
+import { SwitchboardError } from '../errors.ts';
+import { headerProblem, headerValueOf, isTooLongForHeader, textOfHeader } from './header-values.ts';
 import { isObject } from './objects.ts';
 
 /** An argument of a tool that travels as a header too: its schema says so with `x-mcp-header`. */
@@ -67,11 +68,16 @@ function collect(
   return undefined;
 }
 
-/** The lines of a request's head that repeat arguments. */
+/** The lines of a request's head that repeat arguments. Refuses arguments that are too long for that. */
 export function parameterHeaderLines(declared: readonly ParameterHeader[], args: unknown): string {
   let lines = '';
   for (const { path, header } of declared) {
     const text = textOf(valueAt(args, path));
+    if (text !== undefined && isTooLongForHeader(text))
+      throw new SwitchboardError(
+        'invalid_params',
+        `The argument ${path.join('.')} is too long: the tool wants it repeated in the header ${header}.`,
+      );
     if (text !== undefined) lines += `${header}: ${headerValueOf(text)}\r\n`;
   }
   return lines;
@@ -93,7 +99,7 @@ export function parameterHeaderProblem(
     if (sent === undefined)
       return `the argument ${path.join('.')} has to be repeated in the header ${header}`;
     const said = textOfHeader(String(sent));
-    if (said === undefined) return `the header ${header} is not valid base64`;
+    if (said === undefined) return `the header ${header} ${headerProblem(String(sent))}`;
     if (said !== text && !isSameNumber(type, value, said))
       return `the header ${header} differs from the argument ${path.join('.')}`;
   }

@@ -1,4 +1,4 @@
-import { SwitchboardError } from '../errors.ts';
+import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { AnswerId } from '../protocol/answer.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
@@ -214,10 +214,16 @@ export class Delivery implements Call, Waiting {
   }
 
   private send(upstream: Upstream): void {
+    let lines = '';
+    try {
+      if (upstream.takesLines) lines = this.replica!.offer?.parameterLines(this.parcel) ?? '';
+    } catch (error) {
+      this.fail(asSwitchboardError(error));
+      return;
+    }
     const send = ++this.sends;
     this.upstream = upstream;
     this.replica!.used();
-    const lines = upstream.takesLines ? (this.replica!.offer?.parameterLines(this.parcel) ?? '') : '';
     const id = upstream.relay(this.parcel, this, lines);
     // It may have failed, and been sent elsewhere, before the call above came back.
     if (send === this.sends) this.upstreamId = id;

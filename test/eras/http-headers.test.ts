@@ -41,6 +41,9 @@ describe('the headers of a modern request', () => {
     ['base64 of what is no UTF-8', 'echo', { 'mcp-name': '=?base64?/w==?=' }],
     ['base64 with the wrong padding', 'echo', { 'mcp-name': '=?base64?ZWNobw?=' }],
     ['the start of base64 alone', 'echo', { 'mcp-name': '=?base64?ZWNobw==' }],
+    ['a method with a long run of blanks in it', 'echo', { 'mcp-method': `a${' '.repeat(80_000)}b` }],
+    ['a method that is too long', 'echo', { 'mcp-method': `a${' '.repeat(100_000)}b` }],
+    ['a name that is too long', 'echo', { 'mcp-name': 'x'.repeat(100_000) }],
   ])('are refused with %s', async (_what, name, headers) => {
     const { status, json } = await call(name, {}, headers);
     expect(status).toBe(400);

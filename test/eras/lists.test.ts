@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../helpers/cli.ts';
 import { exchange } from '../helpers/raw-http.ts';
+import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 import { Site } from '../projects/site.ts';
@@ -140,6 +141,24 @@ it('a tool whose arguments cannot be headers is left out over HTTP, and the log 
   expect(text).toContain('\\"bad\\" is left out');
   const { stdout } = await runCli(['logs', 'one', '--url', switchboard.baseUrl]);
   expect(stdout).toContain('its tool "bad" is left out: a has a header and is of type number');
+});
+
+it('an argument that is too long for its header is refused, and the server takes the next call', async () => {
+  const schema = { type: 'object', properties: { a: { type: 'string', 'x-mcp-header': 'A' } } };
+  await using peer = await ModernPeer.start({
+    one: { lists: { 'tools/list': () => ({ tools: [tool('good', { inputSchema: schema })] }) } },
+  });
+  const { one } = peer.configuration();
+  await using switchboard = await startSwitchboard({ mcpServers: { one: { ...one, concurrency: 1 } } });
+  const session = await RawSession.open(switchboard.url);
+  await session.toolNames();
+  expect((await session.call('good', { a: 'x'.repeat(100_000) })).error).toMatchObject({
+    code: -32602,
+    message: 'The argument a is too long: the tool wants it repeated in the header mcp-param-a.',
+  });
+  // What the peer says to every call.
+  expect((await session.call('good', { a: 'x' })).error?.message).toBe('Unknown method: tools/call');
+  expect(peer.seen('tools/call')).toHaveLength(1);
 });
 
 it('a tool whose arguments cannot be headers is there over stdio, where there are none', async () => {

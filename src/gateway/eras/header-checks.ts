@@ -1,6 +1,6 @@
 import { SwitchboardError } from '../../errors.ts';
 import { bytesAt, type Message } from '../../protocol/envelope.ts';
-import { textOfHeader } from '../../protocol/header-values.ts';
+import { headerProblem, textOfHeader } from '../../protocol/header-values.ts';
 import { parameterHeaderProblem } from '../../protocol/parameter-headers.ts';
 import { nameKeyOf } from '../../protocol/request-lines.ts';
 import type { Group } from '../../upstreams/group.ts';
@@ -38,8 +38,14 @@ function expect(headers: Headers, name: string, wanted: string): void {
   if (sent === wanted && !wanted.startsWith('=?')) return;
   if (sent === undefined) throw mismatch(`the header ${name} is missing`);
   const said = textOfHeader(String(sent));
-  if (said === undefined) throw mismatch(`the header ${name} is not valid base64`);
-  if (said !== wanted) throw mismatch(`the header ${name} says "${said}", the message "${wanted}"`);
+  if (said === undefined) throw mismatch(`the header ${name} ${headerProblem(String(sent))}`);
+  if (said !== wanted)
+    throw mismatch(`the header ${name} says "${start(said)}", the message "${start(wanted)}"`);
+}
+
+/** Enough of it to recognise it by. */
+function start(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }
 
 export function mismatch(what: string): SwitchboardError {

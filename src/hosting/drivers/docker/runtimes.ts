@@ -14,7 +14,6 @@ export interface EngineInfo {
 
 /** These share the kernel of the machine. */
 const WITHOUT_SANDBOX = /^(runc|crun|youki|io\.containerd\.(runc|crun)\..*)$/;
-const FIRECRACKER = /firecracker|kata.*\bfc\b/i;
 
 /** What a server is run by, or why it cannot be. */
 export type Choice = { runtime: string | undefined } | { problem: string };
@@ -45,7 +44,7 @@ export function chooseRuntime(
 
 /** Kata Containers with another hypervisor is something else. */
 function isFirecracker(name: string, { path = '', runtimeType = '' }: Runtime): boolean {
-  return [name, baseName(path), runtimeType].some((text) => FIRECRACKER.test(text));
+  return [name, baseName(path), runtimeType].some((text) => namesFirecracker(text));
 }
 
 function baseName(path: string): string {
@@ -62,4 +61,9 @@ function howToInstall(provider: Provider): string {
   return provider === 'gvisor'
     ? 'Install gVisor (https://gvisor.dev/docs/user_guide/install/), run `sudo runsc install`, then restart Docker: sudo systemctl restart docker.'
     : 'Install Kata Containers with Firecracker (https://github.com/kata-containers/kata-containers), add its runtime to /etc/docker/daemon.json, restart Docker (sudo systemctl restart docker), and name it in the setting `hosting.runtimes.firecracker` where it is not called "kata-fc".';
+}
+
+/** Kata runs on several hypervisors, and its runtimes say which. */
+function namesFirecracker(text: string): boolean {
+  return /firecracker/i.test(text) || (/kata/i.test(text) && /\bfc\b/i.test(text));
 }

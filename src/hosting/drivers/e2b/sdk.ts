@@ -69,5 +69,5 @@ function textOf(error: unknown): string {
   // A connection that fails says only "fetch failed"; what failed is one below.
   const text =
     cause instanceof Error && message === 'fetch failed' ? `${message}: ${cause.message}` : message;
-  return text.replace(/\.+$/, '');
+  return text.replace(/(?<!\.)\.+$/, '');
 }

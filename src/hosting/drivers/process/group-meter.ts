@@ -78,7 +78,7 @@ async function askPs(group: number): Promise<Sum> {
 export function sumOfPs(text: string, group: number): Sum {
   const sum = { cpuMs: 0, memoryBytes: 0 };
   for (const [, of, kilobytes, days, clock] of text.matchAll(
-    /^\s*(\d+)\s+(\d+)\s+(?:(\d+)-)?([\d:.]+)\s*$/gm,
+    /^[ \t]*(\d+)[ \t]+(\d+)[ \t]+(?:(\d+)-)?([\d:.]+)[ \t]*$/gm,
   )) {
     if (Number(of) !== group) continue;
     const seconds = clock!.split(':').reduce((total, part) => total * 60 + Number(part), 0);

@@ -1,0 +1,63 @@
+import { describe, expect, it } from 'vitest';
+import { sourceFiles } from './helpers/source.ts';
+import { regularExpressionsIn, slowParts } from './helpers/super-linear.ts';
+
+/** Judged by hand: they look slow, and are not. */
+const linearAnyway: Record<string, string> = {
+  '/\\$\\{input:([^}:]+)(:-[^}]*)?\\}/g':
+    'used up to the last brace of a text only, so that all that begin end',
+  '/\\$\\{(?:(?:env:)?([A-Za-z_]\\w*)|input:([^}:]+))(?::-([^}]*))?\\}/g': 'the same',
+  '/^-+|(?<!-)-+$/g': 'begins once in a run of hyphens',
+  '/(?<!\\.)\\.+$/': 'begins once in a run of dots',
+  '/(?:^|[[:,])\\s*(?:-0(?![\\d.])|-?\\d+\\.\\d*0(?!\\d)|-?0\\.0{6})/':
+    'begins at the start of the text, and behind characters that it does not run over',
+};
+
+/** Patterns that are made while the program runs, and why they take no long. */
+const constructed: Record<string, string> = {
+  'src/api/hosted-fields.ts': 'one constant, for texts of 512 characters at the most',
+  'src/app/mask.ts': 'alternatives of four characters each',
+};
+
+const files = sourceFiles('src').filter(({ path }) => !path.endsWith('.test.ts'));
+const found = files.map(({ path, text }) => ({ path, ...regularExpressionsIn(text) }));
+
+describe('regular expressions, which see what others wrote', () => {
+  it('take time in proportion to the text', () => {
+    const slow = found.flatMap(({ path, literals }) =>
+      literals
+        .map((literal) => ({ ...literal, written: `/${literal.source}/${literal.flags}` }))
+        .filter(({ written }) => !Object.hasOwn(linearAnyway, written))
+        .map((literal) => ({ ...literal, parts: slowParts(literal) }))
+        .filter(({ parts }) => parts.length > 0)
+        .map(({ written, line, parts }) => `${path}:${line} ${written}: ${parts.join(', ')}`),
+    );
+    expect(slow).toEqual([]);
+  });
+
+  it('are all found', () => {
+    expect(found.flatMap(({ literals }) => literals).length).toBeGreaterThan(100);
+    const written = new Set(
+      found.flatMap(({ literals }) => literals.map(({ source, flags }) => `/${source}/${flags}`)),
+    );
+    expect(Object.keys(linearAnyway).filter((each) => !written.has(each))).toEqual([]);
+    const makers = found.filter((file) => file.constructed.length > 0).map(({ path }) => path);
+    expect(makers).toEqual(Object.keys(constructed));
+  });
+
+  it.each([
+    ['that looks for blanks before the end', /^[\t ]+|[\t ]+$/g],
+    ['in which two parts can share a text', /^\d*\d*x$/],
+    ['with a repetition in a repetition', /^(?:a+)+$/],
+    ['that can begin inside of what it runs over', /, unless .*$/],
+    ['that can begin so, in longer words', /\$\{input:([^}:]+)(:-[^}]*)?\}/g],
+    ['that begins on every line and runs over lines', /^\s*(\d+)\s+x$/gm],
+  ])('are found to be slow: one %s', (_what, { source, flags }) => {
+    expect(slowParts({ source, flags })).not.toEqual([]);
+  });
+
+  it.each([/^[\t ]*x$/, /"code"\s*:\s*-320(20|22)\b/, /:\/\/[^/]*@/, /^initdb: removing.*\n?/gm, /\s+/g])(
+    'are not where they are not: %s',
+    ({ source, flags }) => expect(slowParts({ source, flags })).toEqual([]),
+  );
+});
