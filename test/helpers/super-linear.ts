@@ -83,5 +83,9 @@ function isBarrier(
   if (element.type === 'Assertion' && element.kind === 'start')
     return flags.multiline !== true || !chars.has('\n'.charCodeAt(0));
   if (element.type === 'Assertion' || getLengthRange(element, flags).min === 0) return false;
+  if (element.type === 'Group' || element.type === 'CapturingGroup')
+    return element.alternatives.every(({ elements }) =>
+      elements.some((each) => isBarrier(each, chars, flags)),
+    );
   return getConsumedChars(element, flags).chars.isDisjointWith(chars);
 }
