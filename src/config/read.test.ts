@@ -223,6 +223,32 @@ describe('the settings of a configuration', () => {
   });
 });
 
+describe('an origin that is allowed', () => {
+  it.each([
+    '*',
+    'null',
+    'localhost:6274',
+    'http://localhost:6274/',
+    'http://LOCALHOST:6274',
+    'http://localhost:80',
+    'http://*.example.com',
+    'file:///x',
+  ])('is not %s', (origin) => {
+    const { message } = failureOf({ mcpServers: {}, switchboard: { allowedOrigins: [origin] } });
+    expect(message).toContain('switchboard.allowedOrigins[0]: must be an origin');
+  });
+
+  it('is that of a page, or of an extension of a browser', () => {
+    const allowedOrigins = [
+      'http://localhost:6274',
+      'https://inspector.example',
+      'chrome-extension://abcdef',
+    ];
+    const { settings } = read({ mcpServers: {}, switchboard: { allowedOrigins } }).configuration;
+    expect(settings).toMatchObject({ allowedOrigins });
+  });
+});
+
 describe('a wrong configuration', () => {
   it('is refused with all its problems, each with its place', () => {
     const failure = failureOf({

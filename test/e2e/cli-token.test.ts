@@ -95,6 +95,8 @@ async function listen() {
     requests.push(request);
     response.writeHead(request.url === '/healthz' ? 200 : 418).end();
   });
+  // A connection stays open until the command closes it.
+  server.keepAliveTimeout = 3_600_000;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return { server, requests, port: (server.address() as AddressInfo).port };
@@ -143,7 +145,7 @@ describe('commands', () => {
     await run('token');
     const child = startAsOther(
       `const server = require('node:http').createServer((request, response) => {
-        console.log(JSON.stringify(request.headers));
+        if (request.url !== '/healthz') console.log(JSON.stringify(request.headers));
         response.writeHead(200).end();
       });
       server.listen(0, '127.0.0.1', () => console.log(server.address().port));`,

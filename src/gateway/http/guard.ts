@@ -26,7 +26,11 @@ export class Guard {
     const origins = [...ownNames.map((name) => new URL(`http://${name}:${port}`).origin), ...this.configured];
     this.origins = new Set(origins);
     const explicit = port === 80 ? ownNames.map((name) => `${name}:80`) : [];
-    this.hosts = new Set([...origins.map((origin) => new URL(origin).host), ...explicit]);
+    // An extension of a browser has an origin, but is no address.
+    const addresses = origins
+      .filter((origin) => origin.startsWith('http'))
+      .map((origin) => new URL(origin).host);
+    this.hosts = new Set([...addresses, ...explicit]);
   }
 
   check({ headers, rawHeaders }: IncomingMessage): void {

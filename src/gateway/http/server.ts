@@ -35,6 +35,10 @@ export interface HttpSettings extends StreamableSettings {
 /** Clients of the modern era repeat the URI of a resource in a header, and URIs can be long. */
 const MAX_HEAD_BYTES = 256 * 1024;
 
+/** They do nothing, so supervisors need no token; and clients that look for a way to log in are told that there is none. */
+const openPaths = ['/healthz', '/readyz', '/.well-known/'];
+const mcpPaths = ['/mcp', '/sse', '/messages'];
+
 const alive = Buffer.from('{"status":"ok"}');
 
 /** The one HTTP listener: MCP for clients, the API for programs, health for supervisors. */
@@ -104,11 +108,9 @@ export class HttpFront {
     this.route(request, response);
   }
 
-  /** What does nothing is for everyone, so that supervisors need no token. */
   private isOpen({ url = '/' }: IncomingMessage): boolean {
-    if (url.startsWith('/api/')) return false;
-    if (this.settings.localAccess === 'everyone') return true;
-    return !/^\/(mcp|sse|messages)(?![^/?])/.test(url);
+    if (openPaths.some((path) => url.startsWith(path))) return true;
+    return this.settings.localAccess === 'everyone' && mcpPaths.some((path) => url.startsWith(path));
   }
 
   private refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
