@@ -128,3 +128,12 @@ export function shown(bytes: Buffer, most = 300): string {
   const text = JSON.stringify(bytes.toString('latin1', 0, most));
   return bytes.length > most ? `${text} … (${bytes.length} bytes)` : text;
 }
+
+/** What came of a case in a word or two, so that it can be counted how far cases come. */
+export function outcomeOf({ answers, isClosed }: Exchange): string {
+  const [answer] = answers;
+  if (answer === undefined) return isClosed ? 'closed' : 'left';
+  const final = messagesIn(answer).find(({ method }) => method === undefined);
+  if (answer.status !== 200 || final === undefined) return String(answer.status);
+  return final.error === undefined ? 'result' : `error ${final.error?.data?.code ?? final.error?.code}`;
+}

@@ -14,5 +14,14 @@ it.runIf(process.platform === 'linux')(
     console.info(formatReport(report));
     expect(report.findings).toEqual([]);
     expect(report.done.front + report.done.upstream + report.done.api).toBe(CASES);
+    // What is made here proves little unless enough of it comes through.
+    for (const kind of [
+      'front result',
+      'upstream odd-http result',
+      'upstream hostile-http result',
+      'api 200',
+    ]) {
+      expect(report.outcomes.get(kind), kind).toBeGreaterThan(50);
+    }
   },
 );

@@ -26,6 +26,8 @@ export interface FuzzOptions {
 export interface FuzzReport {
   seconds: number;
   done: Record<TargetName, number>;
+  /** What came of the cases: how often each. */
+  outcomes: ReadonlyMap<string, number>;
   figures: Figures | undefined;
   findings: string[];
   total: number;
@@ -57,6 +59,7 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
   const findings = new Findings(
     (index) => `npm run fuzz -- --seed ${seed} --target ${target} --replay ${index}`,
   );
+  const outcomes = new Map<string, number>();
   const done = { front: 0, upstream: 0, api: 0 };
   const cases = new Cases(seed, first, end, only);
   const folder = await mkdtemp(join(tmpdir(), 'switchboard-fuzz-'));
@@ -83,8 +86,11 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
     const ground: Ground = {
       port: Number(new URL(switchboard.baseUrl).port),
       ...{ cases, findings, tell: options.tell, underWay: new Map() },
-      done: (index) => {
-        done[cases.targetOf(index)]++;
+      done: (index, outcome) => {
+        const name = cases.targetOf(index);
+        done[name]++;
+        const kind = `${name} ${outcome}`;
+        outcomes.set(kind, (outcomes.get(kind) ?? 0) + 1);
         const sum = done.front + done.upstream + done.api;
         if (sum % 100 === 0) options.progress?.(sum);
       },
@@ -103,7 +109,7 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
       findings.add((error as Error).stack ?? String(error));
     }
     const seconds = (performance.now() - started) / 1_000;
-    return { seconds, done, figures, findings: findings.lines(), total: findings.total };
+    return { seconds, done, outcomes, figures, findings: findings.lines(), total: findings.total };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

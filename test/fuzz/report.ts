@@ -1,7 +1,7 @@
 import type { FuzzReport } from './fuzz.ts';
 
 /** The counts of a run as a small table, and what was found. */
-export function formatReport({ seconds, done, figures, findings, total }: FuzzReport): string {
+export function formatReport({ seconds, done, outcomes, figures, findings, total }: FuzzReport): string {
   const sum = done.front + done.upstream + done.api;
   const rows: [string, string][] = [
     ['cases', `${sum} in ${seconds.toFixed(1)} s (${(sum / seconds).toFixed()} a second)`],
@@ -21,6 +21,13 @@ export function formatReport({ seconds, done, figures, findings, total }: FuzzRe
       ['timers', `${before.resources.Timeout ?? 0} → ${after.resources.Timeout ?? 0}`],
       ['longest turn', `${longestTurnMs.toFixed()} ms of computing`],
     );
+  }
+  for (const name of ['front', 'upstream', 'api'] as const) {
+    const kinds = [...outcomes]
+      .filter(([kind]) => kind.startsWith(name))
+      .sort((one, other) => other[1] - one[1]);
+    if (kinds.length === 0) continue;
+    rows.push([name, kinds.map(([kind, count]) => `${kind.slice(name.length + 1)}: ${count}`).join(', ')]);
   }
   rows.push(['found', String(total)]);
   const table = rows.map(([title, text]) => `${title.padEnd(12)}  ${text}`);

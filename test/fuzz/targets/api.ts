@@ -71,7 +71,7 @@ export async function fuzzApi(ground: Ground, { generator }: PreparedApi): Promi
     const wrong =
       wrongIn(exchange, new Set(), [undefined], 'api') ?? (answer && wrongForm(answer, made.statuses));
     if (wrong !== undefined) findings.add(`api, ${made.operationId}: ${wrong}; ${shown(made.bytes)}`, index);
-    done(index);
+    done(index, String(answer?.status ?? 'closed'));
   });
   for (const wire of wires) wire.drop();
 }

@@ -1,5 +1,5 @@
 import { initialize } from '../../helpers/raw-session.ts';
-import { messagesIn, shown, wrongIn } from '../answers.ts';
+import { messagesIn, outcomeOf, shown, wrongIn } from '../answers.ts';
 import { cut } from '../generators/chunkings.ts';
 import { generateHttp } from '../generators/heads.ts';
 import { caseRandom } from '../generators/random.ts';
@@ -58,7 +58,7 @@ class Lane {
     }
     const wrong = wrongIn(exchange, this.own, ids);
     if (wrong !== undefined) findings.add(`${wrong}; for ${made.what}: ${shown(made.bytes)}`, index);
-    done(index);
+    done(index, outcomeOf(exchange));
   }
 
   close(): void {

@@ -6,11 +6,11 @@ export interface Ground {
   port: number;
   cases: Cases;
   findings: Findings;
-  /** Tells of a case that is over. */
-  done(index: number): void;
+  /** Tells of a case that is over, and what came of it. */
+  done(index: number, outcome: string): void;
   /** Prints what a case sends and gets; only where one is run again. */
   tell: ((what: string) => void) | undefined;
-  /** Guards against cases that never end: ends the run where others go on and this one does not. */
+  /** The case that each lane is at. */
   underWay: Map<string, number>;
 }
 

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { initialize } from '../../helpers/raw-session.ts';
-import { messagesIn, shown, wrongIn } from '../answers.ts';
+import { messagesIn, outcomeOf, shown, wrongIn } from '../answers.ts';
 import { canaryOf, caseRandom, weighted } from '../generators/random.ts';
 import { HOSTILE_MARK, type Mood } from '../generators/sse.ts';
 import { HostileHttp } from '../servers/hostile-http.ts';
-import { Wire, type WireAnswer } from '../wire.ts';
+import { type Exchange, Wire, type WireAnswer } from '../wire.ts';
 import { type Ground, inLanes } from './target.ts';
 
 const LANES = 48;
@@ -104,14 +104,15 @@ export async function fuzzUpstream(ground: Ground, servers: HostileServers): Pro
     const name = weighted(caseRandom(ground.cases.seed, index, 2), shares);
     ground.underWay.set(`upstream ${number}`, index);
     const server = name === 'lists' ? idle.pop() : undefined;
-    if (name !== 'lists') await lane.run(name, index);
-    else if (server === undefined) await lane.run('odd-http', index);
+    let exchange: Exchange;
+    if (name !== 'lists') exchange = await lane.run(name, index);
+    else if (server === undefined) exchange = await lane.run('odd-http', index);
     else {
-      await lane.runLists(server, servers.lists.indexOf(server), index);
+      exchange = await lane.runLists(server, servers.lists.indexOf(server), index);
       idle.push(server);
     }
     ground.underWay.delete(`upstream ${number}`);
-    ground.done(index);
+    ground.done(index, `${name} ${server === undefined ? outcomeOf(exchange) : exchange.answers[0]?.status}`);
   });
   for (const lane of lanes) lane.close();
 }
@@ -143,7 +144,7 @@ class Lane {
     return this.post('/mcp', { jsonrpc: '2.0', id: index, method: 'tools/call', params });
   }
 
-  async run(server: string, index: number): Promise<void> {
+  async run(server: string, index: number): Promise<Exchange> {
     const { findings, tell } = this.ground;
     if (this.session === undefined) await this.open();
     const exchange = await this.call(server, index);
@@ -158,10 +159,11 @@ class Lane {
         server.startsWith('hostile') ? 'relayed' : 'rpc',
       ) ?? (answer === undefined ? 'no answer' : wrongResult(answer, index, server.startsWith('odd')));
     if (wrong !== undefined) findings.add(`${server}: ${wrong}`, index);
+    return exchange;
   }
 
   /** Has a server tried out while its lists are those of the case. */
-  async runLists(server: HostileHttp, number: number, index: number): Promise<void> {
+  async runLists(server: HostileHttp, number: number, index: number): Promise<Exchange> {
     const { findings, tell } = this.ground;
     server.listCase = index;
     const exchange = await this.post(`/api/v1/projects/default/servers/lists-${number}/test`, {});
@@ -173,6 +175,7 @@ class Lane {
       (answer?.status === 200 ? undefined : 'a server that cannot be tried out');
     if (wrong !== undefined)
       findings.add(`lists: ${wrong}; ${shown(answer?.body ?? Buffer.alloc(0))}`, index);
+    return exchange;
   }
 
   close(): void {
