@@ -4,8 +4,11 @@ import { SwitchboardError } from '../../errors.ts';
 const ownNames = ['127.0.0.1', 'localhost', '[::1]'];
 /** Of two of the same, others in between may go by another one than we do. */
 const singleHeaders = ['authorization', 'content-type', 'host', 'mcp-session-id', 'origin', 'sec-fetch-site'];
-const singleBits = new Map(singleHeaders.map((name, index) => [name, 1 << index]));
-const singleLengths = new Set(singleHeaders.map((name) => name.length));
+/** By their lengths, because this is asked for every header of every request. */
+const singlesByLength: { name: string; bit: number }[][] = [];
+for (const [index, name] of singleHeaders.entries()) {
+  singlesByLength[name.length] = [...(singlesByLength[name.length] ?? []), { name, bit: 1 << index }];
+}
 
 /**
  * A web page must not reach us through the user's browser: neither directly (Origin, Sec-Fetch-Site) nor by making its
@@ -66,14 +69,26 @@ export class Guard {
 function refuseRepeated(rawHeaders: readonly string[]): void {
   let seen = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]!;
-    if (!singleLengths.has(name.length)) continue;
-    const bit = singleBits.get(name.toLowerCase()) ?? 0;
+    const bit = singleBit(rawHeaders[index]!);
     if ((seen & bit) !== 0) {
-      throw new SwitchboardError('repeated_header', `The header "${name}" is there more than once.`);
+      throw new SwitchboardError(
+        'repeated_header',
+        `The header "${rawHeaders[index]}" is there more than once.`,
+      );
     }
     seen |= bit;
   }
+}
+
+function singleBit(header: string): number {
+  const candidates = singlesByLength[header.length];
+  if (candidates === undefined) return 0;
+  for (const { name, bit } of candidates) {
+    if (header === name) return bit;
+    const isAlike = (header.charCodeAt(0) | 0x20) === name.charCodeAt(0);
+    if (isAlike && header.toLowerCase() === name) return bit;
+  }
+  return 0;
 }
 
 function forbidden(who: string): SwitchboardError {
