@@ -89,6 +89,8 @@ export const errorTable = {
     'The Content-Type is not application/json; every POST, PUT and PATCH needs it.',
   ),
   too_large: row(413, -32600, 'client', false, 'The message is larger than the limit.'),
+  request_timeout: row(408, -32600, 'client', true, 'The request came too slowly.'),
+  too_many_connections: row(503, -32603, 'client', true, 'The limit of open connections is reached.'),
   invalid_config: row(
     400,
     -32603,

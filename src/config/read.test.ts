@@ -140,6 +140,8 @@ describe('the settings of a configuration', () => {
       allowedOrigins: [],
       maxListItems: 20_000,
       maxListBytes: 16 * 2 ** 20,
+      maxConnections: 10_000,
+      slowClientMs: 30_000,
       maxSessions: 10_000,
       sessionIdleMs: 1_800_000,
       maxHeldCalls: 1_000,

@@ -130,6 +130,8 @@ export const settingsSchema = z.object(
       .default([]),
     maxListItems: integer(1, 1_000_000).default(20_000),
     maxListBytes: integer(1_024, 2 ** 30).default(16 * 2 ** 20),
+    maxConnections: integer(1, 1_000_000).default(10_000),
+    slowClientMs: integer(10, maxTimerMs).default(30_000),
     maxSessions: integer(1, 1_000_000).default(10_000),
     sessionIdleMs: integer(1, maxTimerMs).default(30 * 60_000),
     maxHeldCalls: integer(0, 1_000_000).default(1_000),

@@ -63,6 +63,9 @@ export interface Settings {
   /** How much of one list of a server is taken: tools, resources, templates, prompts. */
   maxListItems: number;
   maxListBytes: number;
+  /** How many connections clients may have, and how long one may send or take next to nothing while more is awaited. */
+  maxConnections: number;
+  slowClientMs: number;
   maxSessions: number;
   sessionIdleMs: number;
   /** How many calls may wait for clients that were asked for something, and how long those may take. */

@@ -3,6 +3,9 @@ import { asSwitchboardError } from '../../errors.ts';
 import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import { writeJson } from './post-outlet.ts';
 
+/** Where the rest of a request's body may still come. */
+const isLeft: ReadonlySet<string> = new Set(['too_large', 'request_timeout']);
+
 /** An HTTP request that cannot be answered otherwise: the status of the error, and the error as JSON-RPC. */
 export function writeFailure(
   response: ServerResponse,
@@ -15,7 +18,7 @@ export function writeFailure(
   }
   const error = asSwitchboardError(thrown);
   // What is left of a body that nobody reads must not be taken for the next request.
-  const closing = error.code === 'too_large' ? { connection: 'close' } : {};
+  const closing = isLeft.has(error.code) ? { connection: 'close' } : {};
   writeJson(
     response,
     [errorMessage(undefined, toRpcError(error))],

@@ -5,8 +5,6 @@ import type { SessionStreams } from './streams.ts';
 
 /** Answers up to this size are sent in one piece. */
 const GATHER_BYTES = 64 * 1024;
-/** A client that does not take its answer for this long is cut off. */
-const UNREAD_MS = 60_000;
 
 /** What a POST was accepted with. */
 export interface PostTerms {
@@ -124,10 +122,6 @@ export function writeJson(
   for (const part of message) response.write(part);
   response.end();
   response.uncork();
-  if (response.writableFinished) return;
-  const patience = setTimeout(() => response.destroy(), UNREAD_MS);
-  patience.unref();
-  response.on('close', () => clearTimeout(patience));
 }
 
 function asArray(messages: readonly Chunks[]): Buffer[] {

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Access } from '../../access/access.ts';
 import { SwitchboardError } from '../../errors.ts';
 import type { Gateway } from '../gateway.ts';
+import { type ConnectionLimits, Connections, LEAST_BYTES_PER_SECOND } from './connections.ts';
 import { writeFailure } from './failure.ts';
 import { Guard } from './guard.ts';
 import { LegacySseEndpoint } from './legacy-sse.ts';
@@ -23,7 +24,7 @@ interface Api {
   ): void;
 }
 
-export interface HttpSettings extends StreamableSettings {
+export interface HttpSettings extends StreamableSettings, ConnectionLimits {
   host: string;
   port: number;
   /** Whether MCP is for our own user, or for everyone on this machine. */
@@ -44,6 +45,7 @@ const alive = Buffer.from('{"status":"ok"}');
 /** The one HTTP listener: MCP for clients, the API for programs, health for supervisors. */
 export class HttpFront {
   private readonly server: Server;
+  private readonly connections: Connections;
   private readonly streamable: StreamableEndpoint;
   private readonly legacy: LegacySseEndpoint;
   private readonly api: Api;
@@ -59,8 +61,9 @@ export class HttpFront {
     this.streamable = new StreamableEndpoint(gateway, settings);
     this.legacy = new LegacySseEndpoint(gateway, settings.maxMessageBytes);
     this.server = createServer(
-      { keepAliveTimeout: 65_000, requestTimeout: 0, maxHeaderSize: MAX_HEAD_BYTES },
+      { keepAliveTimeout: 65_000, ...timeLimits(settings), maxHeaderSize: MAX_HEAD_BYTES },
       (request, response) => {
+        this.connections.began(response);
         try {
           this.receive(request, response);
         } catch (error) {
@@ -68,6 +71,7 @@ export class HttpFront {
         }
       },
     );
+    this.connections = new Connections(this.server, settings);
   }
 
   /** Gives the port, which matters where the configured one is 0. */
@@ -85,6 +89,7 @@ export class HttpFront {
   }
 
   async close(): Promise<void> {
+    this.connections.close();
     const closed = new Promise((resolve) => this.server.close(resolve));
     this.server.closeAllConnections();
     await closed;
@@ -163,6 +168,17 @@ function unauthorized(isForApi: boolean): SwitchboardError {
     ? ''
     : ', or open MCP to all users of this machine with the setting "localAccess": "everyone"';
   return new SwitchboardError('unauthorized', `${who} ${token}${setting}.`);
+}
+
+/** Of a request, until all of it has come: how long its answer takes, or stays open, does not count. */
+function timeLimits({ slowClientMs, maxMessageBytes }: HttpSettings) {
+  // One that is too large is read too, up to a point.
+  const bodyMs = (2 * maxMessageBytes * 1_000) / LEAST_BYTES_PER_SECOND;
+  return {
+    headersTimeout: slowClientMs,
+    requestTimeout: slowClientMs + Math.ceil(bodyMs),
+    connectionsCheckingInterval: Math.ceil(slowClientMs / 2),
+  };
 }
 
 /** The project of /mcp/<project>; many write a slash behind an address and mean nothing by it. */

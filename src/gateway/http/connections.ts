@@ -1,0 +1,134 @@
+import type { Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { SwitchboardError } from '../../errors.ts';
+import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
+import { writeFailure } from './failure.ts';
+
+export interface ConnectionLimits {
+  maxConnections: number;
+  /** So long a client may take for the head of a request, and be slower than it has to be. */
+  slowClientMs: number;
+}
+
+/** How fast a client has to send a body, and to take what it is sent. */
+export const LEAST_BYTES_PER_SECOND = 16 * 1024;
+/** Connections over the limit are kept for so long, and so many of them, that they can read why they are closed. */
+const REFUSED_MS = 1_000;
+const MAX_REFUSED = 100;
+
+interface Client {
+  /** To its latest request, as long as the body of that may be missing. */
+  response: ServerResponse | undefined;
+  /** How many bytes had come when it was looked at last. */
+  read: number | undefined;
+  /** What it has to take, and by when. */
+  unread: { until: number; deadline: number } | undefined;
+}
+
+/**
+ * The connections of clients: so many, and none that is held by a client that sends or reads next to nothing. A connection
+ * on which nothing is awaited, such as that of an event stream, may be idle for as long as it likes.
+ */
+export class Connections {
+  private readonly limits: ConnectionLimits;
+  private readonly bytesPerMs: number;
+  private readonly clients = new Map<Socket, Client>();
+  private readonly timer: NodeJS.Timeout;
+
+  constructor(server: Server, limits: ConnectionLimits, leastBytesPerSecond = LEAST_BYTES_PER_SECOND) {
+    this.limits = limits;
+    this.bytesPerMs = leastBytesPerSecond / 1_000;
+    server.maxConnections = limits.maxConnections + MAX_REFUSED;
+    const accept = server.listeners('connection');
+    server.removeAllListeners('connection');
+    server.on('connection', (socket) => {
+      if (this.clients.size >= limits.maxConnections) {
+        refuse(socket, limits.maxConnections);
+        return;
+      }
+      this.clients.set(socket, { response: undefined, read: undefined, unread: undefined });
+      socket.once('close', () => this.clients.delete(socket));
+      for (const listener of accept) listener.call(server, socket);
+    });
+    this.timer = setInterval(() => this.look(), limits.slowClientMs).unref();
+  }
+
+  /** A request has begun: its head is there, its body may follow. */
+  began(response: ServerResponse): void {
+    const client = this.clients.get(response.req.socket);
+    if (client === undefined) return;
+    client.response = response;
+    client.read = undefined;
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+  }
+
+  private look(): void {
+    const now = performance.now();
+    for (const [socket, client] of this.clients) {
+      this.lookAtBody(socket, client);
+      this.lookAtUnread(socket, client, now);
+    }
+  }
+
+  private lookAtBody({ bytesRead }: Socket, client: Client): void {
+    const { response, read } = client;
+    if (response === undefined) return;
+    const isSlow = read !== undefined && bytesRead - read < this.limits.slowClientMs * this.bytesPerMs;
+    client.read = bytesRead;
+    if (!response.req.complete && !isSlow) return;
+    client.response = undefined;
+    if (!response.req.complete) giveUp(response);
+  }
+
+  private lookAtUnread(socket: Socket, client: Client, now: number): void {
+    const { writableLength } = socket;
+    if (writableLength === 0) {
+      client.unread = undefined;
+      return;
+    }
+    const taken = socket.bytesWritten - writableLength;
+    if (client.unread === undefined || taken >= client.unread.until) {
+      const deadline = now + this.limits.slowClientMs + writableLength / this.bytesPerMs;
+      client.unread = { until: taken + writableLength, deadline };
+    } else if (now >= client.unread.deadline) {
+      socket.destroy();
+    }
+  }
+}
+
+function giveUp(response: ServerResponse): void {
+  // Where it was answered before all of it came, there is no more to say.
+  if (response.headersSent) {
+    response.req.socket.destroy();
+    return;
+  }
+  response.req.removeAllListeners('data');
+  response.req.removeAllListeners('end');
+  writeFailure(
+    response,
+    new SwitchboardError('request_timeout', 'The body of the request came too slowly, and was not awaited.'),
+  );
+}
+
+function refuse(socket: Socket, most: number): void {
+  const error = new SwitchboardError(
+    'too_many_connections',
+    `There are ${most} connections already (setting maxConnections).`,
+  );
+  const body = errorMessage(undefined, toRpcError(error));
+  const head = [
+    `HTTP/1.1 ${error.kind.http} Service Unavailable`,
+    'content-type: application/json',
+    `content-length: ${body.length}`,
+    'connection: close',
+  ];
+  socket.on('error', () => {});
+  socket.end(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]));
+  // What it has sent is read, or the refusal could be lost with it.
+  socket.resume();
+  const patience = setTimeout(() => socket.destroy(), REFUSED_MS).unref();
+  socket.once('close', () => clearTimeout(patience));
+}

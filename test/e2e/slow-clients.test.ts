@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { exchange } from '../helpers/raw-http.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+
+const SLOW_MS = 100;
+
+let switchboard: RunningSwitchboard;
+
+beforeAll(async () => {
+  switchboard = await startSwitchboard(
+    { mcpServers: {}, switchboard: { slowClientMs: SLOW_MS } },
+    { database: 'none' },
+  );
+});
+
+afterAll(() => switchboard.stop());
+
+function open({ baseUrl }: RunningSwitchboard): Socket {
+  const { port, hostname } = new URL(baseUrl);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => {});
+  return socket;
+}
+
+function headOf(path: string, length: string): string {
+  const { host } = new URL(switchboard.baseUrl);
+  return `POST ${path} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\n${length}\r\n\r\n`;
+}
+
+/** Sends a byte every few milliseconds, until the connection is closed; gives what was answered. */
+async function trickle(first: string, next: string): Promise<string> {
+  const socket = open(switchboard);
+  const answer = text(socket).catch(() => 'closed');
+  socket.write(first);
+  const timer = setInterval(() => socket.write(next), SLOW_MS / 4);
+  try {
+    return await answer;
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+describe('a client that is slow on purpose', () => {
+  it('is cut off in the head of a request, also where it sends nothing at all', async () => {
+    expect(await trickle('POST /mcp HTTP/1.1\r\nhost: x\r\n', 'x: y\r\n')).toMatch(/^HTTP\/1.1 408 /);
+    expect(await trickle('', '')).toMatch(/^HTTP\/1.1 408 /);
+  });
+
+  it.each([
+    ['/mcp', 'content-length: 1000000', ' '],
+    ['/mcp', 'transfer-encoding: chunked', '1\r\n \r\n'],
+    ['/api/v1/projects', 'content-length: 1000000', ' '],
+    ['/nothing', 'content-length: 1000000', ' '],
+  ])('is cut off in the body of a request for %s with %s', async (path, length, next) => {
+    const answer = await trickle(headOf(path, length), next);
+    expect(answer).toMatch(path === '/nothing' ? /^HTTP\/1.1 404 / : /^HTTP\/1.1 408 .*request_timeout/s);
+  });
+
+  it('does not disturb streams that have nothing to tell', async () => {
+    const session = await RawSession.open(switchboard.url);
+    const stream = await session.listen();
+    let isOpen = true;
+    void stream.ended.then(() => {
+      isOpen = false;
+    });
+    for (let count = 0; count < 5; count++) await trickle(headOf('/mcp', 'content-length: 1000000'), ' ');
+    expect(isOpen).toBe(true);
+    await session.end();
+    await stream.ended;
+  });
+});
+
+it('connections over the limit are told so, and room is made when others end', async () => {
+  await using small = await startSwitchboard(
+    { mcpServers: {}, switchboard: { maxConnections: 2 } },
+    { database: 'none' },
+  );
+  const health = () => exchange(`${small.baseUrl}/healthz`, { method: 'GET' });
+  const [first, second] = [open(small), open(small)];
+  await Promise.all([once(first, 'connect'), once(second, 'connect')]);
+  expect(await health()).toMatchObject({
+    status: 503,
+    json: {
+      error: { message: expect.stringContaining('maxConnections'), data: { code: 'too_many_connections' } },
+    },
+  });
+  first.destroy();
+  for (let status = 503; status !== 200; ) ({ status } = await health());
+  second.destroy();
+});
