@@ -6,9 +6,10 @@ import type pg from 'pg';
 import { SwitchboardError } from '../errors.ts';
 import type { Address } from './address.ts';
 import { endClient, newClient } from './client.ts';
+import { close, isOpen, passwordFor, ROLE, reopen } from './embedded/access.ts';
 import { type Account, findAccount } from './embedded/account.ts';
 import { type Binaries, findBinaries } from './embedded/binaries.ts';
-import { prepareCluster, USER } from './embedded/cluster.ts';
+import { prepareCluster, SUPERUSER } from './embedded/cluster.ts';
 import { PostgresLog } from './embedded/log.ts';
 import { findPostmaster, removeStalePidFiles, SOCKET } from './embedded/pid-file.ts';
 import { hasExited, sendSignal, spawnPostmaster, stopPostmaster } from './embedded/postmaster.ts';
@@ -24,6 +25,8 @@ const PAUSE_MS = 20;
 /** Of a Switchboard that was killed, PostgreSQL has noticed by then. */
 const RELEASE_MS = 2_000;
 const LAST_RETRY_MS = 5_000;
+/** Also where there is no such role. */
+const WRONG_PASSWORD = '28P01';
 /** Others who use the folder go away by themselves. */
 const passingTrouble = /lock file|shared memory block/;
 
@@ -79,10 +82,7 @@ export class EmbeddedPostgres {
     this.account = account;
     this.warn = warn;
     this.log = new PostgresLog(join(data, '..', 'postgres.log'));
-    this.address = {
-      config: { host: data, port: 5432, user: USER, database: 'postgres', ssl: false },
-      label: data,
-    };
+    this.address = addressIn(data, { user: ROLE, password: passwordFor(data) });
   }
 
   /** Settles when it is ours and takes connections. */
@@ -94,6 +94,7 @@ export class EmbeddedPostgres {
       if (this.isStopping) throw stoppedError();
       const found = await this.takeLock();
       if (found === 'taken') return;
+      if (found === 'closed') continue;
       if (found !== 'away') {
         heldSince ??= Date.now();
         if (Date.now() - heldSince > RELEASE_MS) throw inUse(this.data, found.holder);
@@ -130,7 +131,7 @@ export class EmbeddedPostgres {
     const { child } = this;
     if (child?.pid === undefined || hasExited(child)) return;
     const holder = await this.takeLock();
-    if (holder === 'taken' || holder === 'away') await stopPostmaster(child.pid, child, this.data);
+    if (typeof holder === 'string') await stopPostmaster(child.pid, child, this.data);
     else child.unref();
     if (this.owning !== undefined) await endClient(this.owning);
   }
@@ -139,8 +140,10 @@ export class EmbeddedPostgres {
     return this.child?.pid === this.pid ? this.child : undefined;
   }
 
-  private async takeLock(): Promise<'taken' | 'away' | { holder: string | undefined }> {
-    const client = newClient(this.address);
+  /** One that lets everybody in is closed for all but us; then it is to be asked again. */
+  private async takeLock(): Promise<'taken' | 'closed' | 'away' | { holder: string | undefined }> {
+    const wasOpen = isOpen(this.data);
+    const client = newClient(wasOpen ? addressIn(this.data, { user: SUPERUSER }) : this.address);
     try {
       await client.connect();
       const { rows } = await client.query<{ taken: boolean }>('SELECT pg_try_advisory_lock($1) AS taken', [
@@ -151,9 +154,16 @@ export class EmbeddedPostgres {
         await endClient(client);
         return { holder };
       }
+      if (wasOpen) {
+        await close(client, this.data).catch((error) => Promise.reject(this.startFailure(reasonOf(error))));
+        await endClient(client);
+        return 'closed';
+      }
     } catch (error) {
       await endClient(client);
+      if (error instanceof SwitchboardError) throw error;
       if (codeOf(error) === 'EACCES') throw this.startFailure(reasonOf(error));
+      if (codeOf(error) === WRONG_PASSWORD) this.reopen();
       return 'away';
     }
     this.owning = client;
@@ -161,6 +171,13 @@ export class EmbeddedPostgres {
     this.pid = findPostmaster(this.data);
     client.once('end', () => this.lost(client));
     return 'taken';
+  }
+
+  /** The file with the password was lost, or is another one. */
+  private reopen(): void {
+    reopen(this.data);
+    const pid = findPostmaster(this.data);
+    if (pid !== undefined) sendSignal(pid, 'SIGHUP');
   }
 
   private startUnlessRunning(): void {
@@ -209,6 +226,10 @@ export class EmbeddedPostgres {
       }
     }
   }
+}
+
+function addressIn(data: string, who: { user: string; password?: string }): Address {
+  return { config: { host: data, port: 5432, ...who, database: 'postgres', ssl: false }, label: data };
 }
 
 async function findHolder(client: pg.Client): Promise<string | undefined> {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -20,4 +21,9 @@ export async function endPostgresIn(home: string): Promise<void> {
 export async function removeHome(home: string): Promise<void> {
   await endPostgresIn(home);
   await rm(home, { recursive: true, force: true });
+}
+
+/** As whom Switchboard uses the PostgreSQL in its home. */
+export function ownLogin(home: string): { user: string; password: string } {
+  return { user: 'switchboard_app', password: readFileSync(join(home, 'postgres.password'), 'utf8').trim() };
 }

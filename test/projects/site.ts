@@ -4,6 +4,7 @@ import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
 import type { ProjectView, ServerView } from '../../src/api/views.ts';
 import { freshDatabase, type TestDatabase } from '../helpers/database.ts';
+import { ownLogin } from '../helpers/postgres.ts';
 import { EventStream, exchange, openExchange } from '../helpers/raw-http.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
@@ -140,7 +141,7 @@ export class Site implements AsyncDisposable {
     const { variable } = this.database;
     const client = new pg.Client(
       variable === 'embedded'
-        ? { host: join(this.home, 'postgres'), user: 'switchboard', database: 'postgres' }
+        ? { host: join(this.home, 'postgres'), database: 'postgres', ...ownLogin(this.home) }
         : { connectionString: this.database.fresh?.url ?? variable.url },
     );
     // A database that is stopped ends it.

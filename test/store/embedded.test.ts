@@ -21,7 +21,7 @@ describe('a PostgreSQL of our own', () => {
     expect(isAlive(pid)).toBe(true);
     await first.close();
     expect(isAlive(pid)).toBe(false);
-    expect(await readdir(home.path)).toEqual(['postgres', 'postgres.log']);
+    expect(await readdir(home.path)).toEqual(['postgres', 'postgres.log', 'postgres.password']);
 
     await using second = await openTestStore({ home: home.path });
     expect(second.told).toEqual([]);
@@ -71,7 +71,7 @@ describe('a PostgreSQL of our own', () => {
     const owners = await Promise.all([1, 2, 3, 4].map(() => startStoreOwner(home.path)));
     expect(owners.filter(({ said }) => said === 'open')).toHaveLength(1);
     for (const { said } of owners) expect(said).toMatch(/^open$|^Another Switchboard \(process \d+\) runs/);
-    expect(await readdir(home.path)).toEqual(['postgres', 'postgres.log']);
+    expect(await readdir(home.path)).toEqual(['postgres', 'postgres.log', 'postgres.password']);
     await Promise.all(owners.map((owner) => owner.stop()));
     expect(postgresIn(home.path)).toBe(undefined);
   });
@@ -165,7 +165,7 @@ describe('a PostgreSQL of our own', () => {
     await using home = await temporaryHome();
     await mkdir(join(home.path, 'postgres.new-999999999-x'));
     await using store = await openTestStore({ home: home.path });
-    expect(await readdir(home.path)).toEqual(['postgres', 'postgres.log']);
+    expect(await readdir(home.path)).toEqual(['postgres', 'postgres.log', 'postgres.password']);
     expect(await namesIn(store)).toEqual(['default']);
   });
 });

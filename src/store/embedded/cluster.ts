@@ -19,7 +19,8 @@ import type { Account } from './account.ts';
 import type { Binaries } from './binaries.ts';
 import { cleanEnvironment, isRunning } from './processes.ts';
 
-export const USER = 'switchboard';
+/** Owns the cluster, and cannot log in once that is closed. */
+export const SUPERUSER = 'switchboard';
 
 /** Makes the data folder if there is none. Whoever has half of one after a crash begins anew. */
 export async function prepareCluster(
@@ -49,7 +50,7 @@ async function create(
   const [command, ...args] = [
     ...account.prefix,
     initdb,
-    ...[`--pgdata=${draft}`, `--username=${USER}`, '--auth-local=trust', '--auth-host=reject'],
+    ...[`--pgdata=${draft}`, `--username=${SUPERUSER}`, '--auth-local=trust', '--auth-host=reject'],
     ...['--encoding=UTF8', '--locale=C', '--data-checksums', '--no-instructions'],
   ];
   try {

@@ -1,0 +1,83 @@
+import { randomBytes } from 'node:crypto';
+import { chownSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type pg from 'pg';
+import { createPrivateFile, replacePrivateFile } from '../../private-files.ts';
+import { SUPERUSER } from './cluster.ts';
+
+/** Whom Switchboard is at its own PostgreSQL: it owns its schema, and may do nothing else. */
+export const ROLE = 'switchboard_app';
+
+const closed = `# Written by Switchboard: nobody else is let in, not even the superuser, for whom there is postgres --single.
+local all ${ROLE} scram-sha-256
+`;
+const open = `# Written by Switchboard, which is about to set its password.
+local all ${SUPERUSER} trust
+`;
+
+/** The password of that role, which is made when it is first asked for. */
+export function passwordFor(data: string): string {
+  const path = join(dirname(data), 'postgres.password');
+  createPrivateFile(path, `${randomBytes(32).toString('base64url')}\n`);
+  return readFileSync(path, 'utf8').trim();
+}
+
+/** Whether everybody who reaches the socket is let in: a new cluster, or one of an older Switchboard. */
+export function isOpen(data: string): boolean {
+  return /^[^#\n]*\btrust\b/m.test(readFileSync(rulesOf(data), 'utf8'));
+}
+
+/** For a password that is not known any more. Whoever owns the files can always do that. */
+export function reopen(data: string): void {
+  writeRules(data, open);
+}
+
+/** Makes the role, gives it what is there, and closes the cluster for all others. PostgreSQL has to be told to look. */
+export async function close(client: pg.Client, data: string): Promise<void> {
+  await client.query('BEGIN');
+  // The password is random: guessing it takes for ever without making every connection slow.
+  await client.query("SET LOCAL scram_iterations = 1; SET LOCAL password_encryption = 'scram-sha-256'");
+  const { rowCount } = await client.query('SELECT FROM pg_roles WHERE rolname = $1', [ROLE]);
+  if (rowCount === 0) await client.query(`CREATE ROLE ${ROLE}`);
+  await client.query(
+    `ALTER ROLE ${ROLE} LOGIN NOSUPERUSER NOCREATEROLE NOCREATEDB NOREPLICATION NOBYPASSRLS PASSWORD ${client.escapeLiteral(passwordFor(data))}`,
+  );
+  await client.query(`GRANT CONNECT, CREATE, TEMPORARY ON DATABASE postgres TO ${ROLE}`);
+  await client.query(giveSchema);
+  await client.query('COMMIT');
+  writeRules(data, closed);
+  await client.query('SELECT pg_reload_conf()');
+  // Whoever was let in before.
+  await client.query(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'",
+  );
+}
+
+/** REASSIGN OWNED does not take what belongs to the first superuser. Sequences of columns go with their tables. */
+const giveSchema = `DO $$
+DECLARE command text;
+BEGIN
+  FOR command IN
+    SELECT format('ALTER SCHEMA %I OWNER TO ${ROLE}', nspname) FROM pg_namespace WHERE nspname = 'kb'
+    UNION ALL
+    SELECT format('ALTER %s %s OWNER TO ${ROLE}', CASE relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END, oid::regclass)
+    FROM pg_class WHERE relnamespace = to_regnamespace('kb') AND relkind IN ('r', 'p', 'v', 'm', 'S')
+      AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype IN ('a', 'i') AND relkind = 'S')
+    UNION ALL
+    SELECT format('ALTER ROUTINE %s OWNER TO ${ROLE}', oid::regprocedure) FROM pg_proc WHERE pronamespace = to_regnamespace('kb')
+    UNION ALL
+    SELECT format('ALTER TYPE %s OWNER TO ${ROLE}', oid::regtype) FROM pg_type WHERE typnamespace = to_regnamespace('kb') AND typtype IN ('e', 'd')
+  LOOP
+    EXECUTE command;
+  END LOOP;
+END $$`;
+
+function rulesOf(data: string): string {
+  return join(data, 'pg_hba.conf');
+}
+
+function writeRules(data: string, rules: string): void {
+  const { uid, gid } = statSync(data);
+  replacePrivateFile(rulesOf(data), rules);
+  if (uid !== process.getuid?.()) chownSync(rulesOf(data), uid, gid);
+}
