@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest';
+import { readList } from './list-reader.ts';
+
+const limits = { items: 3, bytes: 100, itemBytes: 20 };
+const read = (text: string) => readList(Buffer.from(text), 'tools', limits);
+
+it('reads the items and the rest of a result, whatever the spelling', async () => {
+  const text =
+    ' { "id" : 1 , "result" : { "nextCursor" : "a" , "t\\u006fols" : [ {"a":"]}\\""} , 9007199254740993 ] } } ';
+  const { items, result } = await read(text);
+  expect(JSON.stringify(items)).toBe('[{"a":"]}\\""},9007199254740993]');
+  expect(result).toEqual({ nextCursor: 'a' });
+});
+
+it('builds nothing of what is over the limits, and counts it', async () => {
+  const large = JSON.stringify('x'.repeat(30));
+  const page = await read(`{"result":{"tools":[1,${large},2,3,4,5],"nextCursor":"n"}}`);
+  expect(page).toMatchObject({ items: [1, 2, 3], tooLarge: 1, beyond: 2, result: { nextCursor: 'n' } });
+});
+
+it('takes the last of two lists, and tells of an error', async () => {
+  expect((await read('{"result":{"tools":[1],"tools":[2]}}')).items).toEqual([2]);
+  expect((await read('{"error":{"code":-1,"message":"no"}}')).error).toEqual({ code: -1, message: 'no' });
+});
+
+it.each(['', '{', '{"result":{"tools":[1', '{"result":{"tools":[{]}}', '{"result":{"tools":[1 2]}}', '[]'])(
+  'refuses what is not JSON: %s',
+  async (text) => {
+    await expect(read(text)).rejects.toThrow(SyntaxError);
+  },
+);
+
+it('gives others a turn while it reads a long list', async () => {
+  const text = `{"result":{"tools":[${'[1],'.repeat(400_000)}1]}}`;
+  let isOver = false;
+  let turns = 0;
+  const count = () => {
+    turns++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  expect((await read(text)).beyond).toBe(399_998);
+  isOver = true;
+  expect(turns).toBeGreaterThan(0);
+});
