@@ -194,8 +194,11 @@ class EnvelopeReader {
   read(): Message | undefined {
     const { scanner } = this;
     if (scanner.peek() !== 0x7b) {
-      scanner.skip(0);
-      scanner.expectEnd();
+      // A batch where none is taken need not be read to be refused, however long it is.
+      if (scanner.peek() !== 0x5b) {
+        scanner.skip(0);
+        scanner.expectEnd();
+      }
       throw new SwitchboardError('invalid_request', 'A JSON-RPC message is an object.');
     }
     scanner.object((start, end, escaped) => this.topMember(start, end, escaped));

@@ -54,6 +54,10 @@ describe('a message is refused', () => {
 });
 
 describe('a batch', () => {
+  it('is refused unread where none is taken', () => {
+    expect(() => read('[ this is not JSON')).toThrow('A JSON-RPC message is an object.');
+  });
+
   it('has a thousand messages at the most, and what comes behind them is not looked at', () => {
     const messages = Array.from({ length: 1_000 }, () => '{}').join();
     expect(splitBatch(Buffer.from(`[${messages}]`))).toHaveLength(1_000);

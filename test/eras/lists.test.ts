@@ -131,7 +131,11 @@ it('a tool whose arguments cannot be headers is left out over HTTP, and the log 
     inputSchema: { type: 'object', properties: { a: { type: 'string', 'x-mcp-header': 'A' } } },
   };
   await using peer = await ModernPeer.start({
-    one: { lists: { 'tools/list': () => ({ tools: [tool('bad', bad), tool('good', good)] }) } },
+    one: {
+      lists: {
+        'tools/list': () => ({ tools: [tool('bad', bad), tool('n'.repeat(1_025)), tool('good', good)] }),
+      },
+    },
   });
   await using switchboard = await startSwitchboard({ mcpServers: peer.configuration() });
   expect(await new RawModern(switchboard.url).toolNames()).toEqual(['good']);
@@ -139,6 +143,7 @@ it('a tool whose arguments cannot be headers is left out over HTTP, and the log 
     method: 'GET',
   });
   expect(text).toContain('\\"bad\\" is left out');
+  expect(text).toContain('is left out: its name is longer than 1024 bytes');
   const { stdout } = await runCli(['logs', 'one', '--url', switchboard.baseUrl]);
   expect(stdout).toContain('its tool "bad" is left out: a has a header and is of type number');
 });
