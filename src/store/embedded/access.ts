@@ -24,7 +24,8 @@ export function passwordFor(data: string): string {
 
 /** Whether everybody who reaches the socket is let in: a new cluster, or one of an older Switchboard. */
 export function isOpen(data: string): boolean {
-  return /^[^#\n]*\btrust\b/m.test(readFileSync(rulesOf(data), 'utf8'));
+  const rules = readFileSync(rulesOf(data), 'utf8').split('\n');
+  return rules.some((rule) => !rule.trimStart().startsWith('#') && /\btrust\b/.test(rule));
 }
 
 /** For a password that is not known any more. Whoever owns the files can always do that. */
