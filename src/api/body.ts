@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import { JsonSyntaxError, parseJson } from '../config/json.ts';
 import { SwitchboardError } from '../errors.ts';
 import { Gathered } from '../protocol/gathered.ts';
-import { join } from '../protocol/jsonrpc.ts';
 import { checkStorable } from './storable.ts';
 
 const MAX_BYTES = 4 * 1024 * 1024;
@@ -73,7 +72,7 @@ function readBytes(request: IncomingMessage): Promise<Buffer | undefined> {
       return;
     }
     request.on('data', take);
-    request.on('end', () => (length > MAX_BYTES ? refuse() : resolve(join(body.take()))));
+    request.on('end', () => (length > MAX_BYTES ? refuse() : resolve(body.join())));
     request.on('error', () => resolve(undefined));
     request.on('close', () => resolve(undefined));
   });

@@ -45,6 +45,9 @@ describe('bytes that are gathered', () => {
         expect(Buffer.concat(gathered.take())).toEqual(Buffer.from(bytes));
         expect(gathered.take()).toEqual([]);
         for (const piece of pieces) gathered.add(piece);
+        expect(gathered.join()).toEqual(Buffer.from(bytes));
+        expect(gathered.join()).toEqual(Buffer.alloc(0));
+        for (const piece of pieces) gathered.add(piece);
         gathered.clear();
         gathered.add(Buffer.from('new'));
         expect(Buffer.concat(gathered.take()).toString()).toBe('new');
@@ -63,6 +66,17 @@ describe('bytes that are gathered', () => {
   it('take up a small multiple of their length in pieces of one byte', () => {
     const byte = Buffer.from('x');
     expectFew(gather(Array.from({ length: MESSAGE_BYTES }, () => byte)), MESSAGE_BYTES);
+  });
+
+  it('can be joined, also where blocks and large pieces take turns, which stay whole', () => {
+    const gathered = new Gathered();
+    const large = Buffer.alloc(2 * 1024 * 1024, 'l');
+    const bytes: Buffer[] = [];
+    for (let count = 0; count < 20_000; count++) bytes.push(Buffer.from(String(count).padStart(20, '.')));
+    bytes.splice(15_000, 0, large);
+    for (const piece of bytes) gathered.add(piece);
+    expect(gathered.join().equals(Buffer.concat(bytes))).toBe(true);
+    expect(large).toHaveLength(2 * 1024 * 1024);
   });
 
   it.each([1, 100, 4_096, 20_000])('do not keep reads of which they are %i bytes each', (pieceBytes) => {

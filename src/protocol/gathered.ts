@@ -2,6 +2,8 @@
 const KEPT_BYTES = 16 * 1024;
 const FIRST_BLOCK_BYTES = 1024;
 const MAX_BLOCK_BYTES = 1024 * 1024;
+/** Blocks from here on are worth giving back by hand. */
+const LARGE_BLOCK_BYTES = 128 * 1024;
 
 /**
  * Bytes that arrive piece by piece. However they are cut, they take up a small multiple of their length: large pieces are
@@ -15,6 +17,8 @@ export class Gathered {
   /** Stands behind the parts, and is full up to `filled`. */
   private block: Buffer | undefined;
   private filled = 0;
+  /** The memory of large blocks, which nobody else has. */
+  private large: Set<ArrayBufferLike> | undefined;
 
   add(piece: Buffer): void {
     if (piece.length === 0) return;
@@ -34,6 +38,7 @@ export class Gathered {
 
   /** Everything so far, in order; what comes next is gathered anew. */
   take(): Buffer[] {
+    this.large = undefined;
     const { only, parts } = this;
     if (only !== undefined) {
       this.only = undefined;
@@ -46,7 +51,22 @@ export class Gathered {
     return parts;
   }
 
+  /** The same as one. What it was gathered in is given back at once: the message does not lie there twice. */
+  join(): Buffer {
+    const { length, large } = this;
+    const parts = this.take();
+    if (parts.length === 1) return parts[0]!;
+    const whole = Buffer.allocUnsafe(length);
+    let at = 0;
+    for (const part of parts) {
+      at += part.copy(whole, at);
+      if (large?.has(part.buffer)) (part.buffer as ArrayBuffer).transfer(0);
+    }
+    return whole;
+  }
+
   clear(): void {
+    this.large = undefined;
     this.length = 0;
     this.only = undefined;
     this.parts = [];
@@ -75,7 +95,14 @@ export class Gathered {
     if (rest === 0) return;
     this.seal();
     const grown = Math.min(Math.max(this.length, FIRST_BLOCK_BYTES), MAX_BLOCK_BYTES);
-    this.block = Buffer.allocUnsafe(Math.max(grown, rest));
+    const size = Math.max(grown, rest);
+    if (size < LARGE_BLOCK_BYTES) {
+      this.block = Buffer.allocUnsafe(size);
+    } else {
+      this.block = Buffer.allocUnsafeSlow(size);
+      this.large ??= new Set();
+      this.large.add(this.block.buffer);
+    }
     this.filled = piece.copy(this.block, 0, fitting);
   }
 

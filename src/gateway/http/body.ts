@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { SwitchboardError } from '../../errors.ts';
 import { Gathered } from '../../protocol/gathered.ts';
-import { join } from '../../protocol/jsonrpc.ts';
 
 /** Many clients read an answer only when they have sent everything: so much too much is read and thrown away. */
 const DISCARD_BYTES = 64 * 1024 * 1024;
@@ -40,6 +39,6 @@ export function readBody(
   });
   request.on('end', () => {
     if (length > maxBytes) refuse();
-    else done(undefined, join(body.take()));
+    else done(undefined, body.join());
   });
 }
