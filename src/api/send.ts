@@ -47,7 +47,7 @@ export function sendRefusal(
   const headers: Record<string, string> = { ...more };
   if (error instanceof MethodRefusal) headers.allow = error.allow;
   // What is left of a body that nobody reads must not be taken for the next request.
-  if (code === 'too_large') headers.connection = 'close';
+  if (code === 'too_large' || code === 'request_timeout') headers.connection = 'close';
   const status = error instanceof ServerRefusal ? error.status : kind.http;
   send(response, { status, body: { error: { code, message, details: data } }, headers }, isHead);
 }

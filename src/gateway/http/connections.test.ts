@@ -12,7 +12,7 @@ it.each([
   ['a stream', (response: ServerResponse) => void response.write(Buffer.alloc(ANSWER_BYTES))],
 ])('a client that does not read %s is cut off', async (_what, answer) => {
   const server = createServer();
-  const connections = new Connections(server, { maxConnections: 10, slowClientMs: 20 }, 1e12);
+  const connections = new Connections(server, { maxConnections: 10, slowClientMs: 20 }, () => {}, 1e12);
   onTestFinished(async () => {
     connections.close();
     server.closeAllConnections();

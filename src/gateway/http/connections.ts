@@ -2,7 +2,6 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { SwitchboardError } from '../../errors.ts';
 import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
-import { writeFailure } from './failure.ts';
 
 export interface ConnectionLimits {
   maxConnections: number;
@@ -15,6 +14,9 @@ export const LEAST_BYTES_PER_SECOND = 16 * 1024;
 /** Connections over the limit are kept for so long, and so many of them, that they can read why they are closed. */
 const REFUSED_MS = 1_000;
 const MAX_REFUSED = 100;
+
+/** Answers a request that is given up. */
+type Refuse = (response: ServerResponse, error: SwitchboardError) => void;
 
 interface Client {
   /** To its latest request, as long as the body of that may be missing. */
@@ -31,19 +33,26 @@ interface Client {
  */
 export class Connections {
   private readonly limits: ConnectionLimits;
+  private readonly refuse: Refuse;
   private readonly bytesPerMs: number;
   private readonly clients = new Map<Socket, Client>();
   private readonly timer: NodeJS.Timeout;
 
-  constructor(server: Server, limits: ConnectionLimits, leastBytesPerSecond = LEAST_BYTES_PER_SECOND) {
+  constructor(
+    server: Server,
+    limits: ConnectionLimits,
+    refuse: Refuse,
+    leastBytesPerSecond = LEAST_BYTES_PER_SECOND,
+  ) {
     this.limits = limits;
+    this.refuse = refuse;
     this.bytesPerMs = leastBytesPerSecond / 1_000;
     server.maxConnections = limits.maxConnections + MAX_REFUSED;
     const accept = server.listeners('connection');
     server.removeAllListeners('connection');
     server.on('connection', (socket) => {
       if (this.clients.size >= limits.maxConnections) {
-        refuse(socket, limits.maxConnections);
+        turnAway(socket, limits.maxConnections);
         return;
       }
       this.clients.set(socket, { response: undefined, read: undefined, unread: undefined });
@@ -80,7 +89,24 @@ export class Connections {
     client.read = bytesRead;
     if (!response.req.complete && !isSlow) return;
     client.response = undefined;
-    if (!response.req.complete) giveUp(response);
+    if (!response.req.complete) this.giveUp(response);
+  }
+
+  private giveUp(response: ServerResponse): void {
+    // Where it was answered before all of it came, there is no more to say.
+    if (response.headersSent) {
+      response.req.socket.destroy();
+      return;
+    }
+    response.req.removeAllListeners('data');
+    response.req.removeAllListeners('end');
+    this.refuse(
+      response,
+      new SwitchboardError(
+        'request_timeout',
+        'The body of the request came too slowly, and was not awaited.',
+      ),
+    );
   }
 
   private lookAtUnread(socket: Socket, client: Client, now: number): void {
@@ -99,21 +125,7 @@ export class Connections {
   }
 }
 
-function giveUp(response: ServerResponse): void {
-  // Where it was answered before all of it came, there is no more to say.
-  if (response.headersSent) {
-    response.req.socket.destroy();
-    return;
-  }
-  response.req.removeAllListeners('data');
-  response.req.removeAllListeners('end');
-  writeFailure(
-    response,
-    new SwitchboardError('request_timeout', 'The body of the request came too slowly, and was not awaited.'),
-  );
-}
-
-function refuse(socket: Socket, most: number): void {
+function turnAway(socket: Socket, most: number): void {
   const error = new SwitchboardError(
     'too_many_connections',
     `There are ${most} connections already (setting maxConnections).`,

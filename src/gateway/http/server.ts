@@ -71,7 +71,9 @@ export class HttpFront {
         }
       },
     );
-    this.connections = new Connections(this.server, settings);
+    this.connections = new Connections(this.server, settings, (response, error) =>
+      this.refuse(response.req, response, error),
+    );
   }
 
   /** Gives the port, which matters where the configured one is 0. */
