@@ -78,12 +78,13 @@ export class Envd {
     if (this.isOld && request.headers.authorization === undefined)
       return failStream(response, 'unauthenticated', 'no user specified');
     const { cmd, args = [], envs = {} } = message.process;
-    const { username, homedir } = userInfo();
+    const { username } = userInfo();
     const child = spawn(cmd, args, {
       cwd: tmpdir(),
       env: {
         PATH: process.env.PATH,
-        HOME: homedir,
+        // The SDK runs commands in login shells, and what the profile of whoever runs the tests does is slow, or worse.
+        HOME: tmpdir(),
         USER: username,
         LOGNAME: username,
         ...this.variables,
