@@ -1,3 +1,4 @@
+import { inWords } from '../protocol/objects.ts';
 import type { ResultContent } from './model.ts';
 import type { ToolOutcome } from './toolbox.ts';
 
@@ -33,9 +34,9 @@ export function failureContent(why: string): ResultContent[] {
 function contentOf(item: Item): ResultContent {
   switch (item.type) {
     case 'text':
-      return text(String(item.text ?? ''));
+      return text(inWords(item.text ?? ''));
     case 'image':
-      return image(String(item.mimeType ?? ''), String(item.data ?? ''));
+      return image(inWords(item.mimeType ?? ''), inWords(item.data ?? ''));
     case 'audio':
       return text(`[audio, ${kindAndSize(item.mimeType, item.data)}: it cannot be shown here]`);
     case 'resource':
@@ -48,8 +49,8 @@ function contentOf(item: Item): ResultContent {
 }
 
 function resource({ uri, mimeType, text: words, blob }: Item): ResultContent {
-  const type = String(mimeType ?? '');
-  const title = String(uri ?? '');
+  const type = inWords(mimeType ?? '');
+  const title = inWords(uri ?? '');
   if (typeof words === 'string') return text(`Resource ${title}:\n${words}`);
   if (typeof blob !== 'string') return text(`[resource ${title} without contents]`);
   if (type.startsWith('image/')) return image(type, blob);
@@ -81,7 +82,7 @@ function document(mediaType: string, data: string, title: string): ResultContent
 
 function link({ uri, name, title, description, mimeType }: Item): string {
   const facts = [title ?? name, description, mimeType].filter((fact) => typeof fact === 'string');
-  return `Link to resource ${String(uri ?? '')}${facts.length === 0 ? '' : ` (${facts.join('; ')})`}`;
+  return `Link to resource ${inWords(uri ?? '')}${facts.length === 0 ? '' : ` (${facts.join('; ')})`}`;
 }
 
 /** Servers that break lines in base64 mean no harm; anything else in it would be refused by the model's API. */
@@ -95,8 +96,8 @@ function isTextual(type: string): boolean {
 }
 
 function kindAndSize(mimeType: unknown, data: unknown): string {
-  const bytes = Buffer.byteLength(String(data ?? ''), 'base64');
-  return `${String(mimeType || 'of unknown type')}, ${bytes} bytes`;
+  const bytes = Buffer.byteLength(inWords(data ?? ''), 'base64');
+  return `${inWords(mimeType || 'of unknown type')}, ${bytes} bytes`;
 }
 
 /** Cuts texts at the end of what is allowed for all of them together. */

@@ -1,5 +1,6 @@
 import { SwitchboardError } from '../errors.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
+import { inWords } from '../protocol/objects.ts';
 
 /** From the most talkative to the most silent. */
 export const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
@@ -29,7 +30,7 @@ export function mostTalkative(wanted: Iterable<string | undefined>): string | un
 export function isWanted(message: Message, wanted: string | undefined): boolean {
   if (wanted === undefined) return true;
   const { level } = paramsOf(message);
-  return levels.indexOf(String(level)) >= levels.indexOf(wanted);
+  return levels.indexOf(inWords(level)) >= levels.indexOf(wanted);
 }
 
 function paramsOf({ bytes, params }: Message): Record<string, unknown> {

@@ -1,6 +1,6 @@
 import { SwitchboardError } from '../errors.ts';
 import { headerProblem, headerValueOf, isTooLongForHeader, textOfHeader } from './header-values.ts';
-import { isObject } from './objects.ts';
+import { inWords, isObject } from './objects.ts';
 
 /** An argument of a tool that travels as a header too: its schema says so with `x-mcp-header`. */
 export interface ParameterHeader {
@@ -47,7 +47,7 @@ function collect(
     if (!isReachable || path.length === 0) return `${where} cannot have a header`;
     if (typeof name !== 'string' || !token.test(name)) return `the header of ${where} is not a valid name`;
     if (!types.has(type))
-      return `${where} has a header and is of type ${String(type)}, not a string, an integer or a boolean`;
+      return `${where} has a header and is of type ${inWords(type)}, not a string, an integer or a boolean`;
     found.push({ path, header: PREFIX + name.toLowerCase(), type: String(type) });
   }
   const below: [path: readonly string[], schema: unknown, isReachable: boolean][] = [];

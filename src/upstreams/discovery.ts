@@ -25,6 +25,14 @@ interface ListMethod {
   capability: string;
 }
 
+/** By which key an item of each kind is known. Each item has it, and as a text. */
+export const keyOf: Record<OfferKind, string> = {
+  tools: 'name',
+  prompts: 'name',
+  resources: 'uri',
+  templates: 'uriTemplate',
+};
+
 const listMethods: Record<OfferKind, ListMethod> = {
   tools: { method: 'tools/list', key: 'tools', capability: 'tools' },
   resources: { method: 'resources/list', key: 'resources', capability: 'resources' },
@@ -99,7 +107,9 @@ export async function discover(
     if (facts.instances.length > 0) facts.instances = instancesIn(result, instance);
     for (const item of page.items.filter(isItem)) {
       const problem =
-        lengthProblem(item) ?? (upstream.takesLines && kind === 'tools' ? headerProblem(item) : undefined);
+        keyProblem(kind, item) ??
+        lengthProblem(item) ??
+        (upstream.takesLines && kind === 'tools' ? headerProblem(item) : undefined);
       if (problem === undefined) items.push(item);
       else problems.add(problem);
     }
@@ -136,6 +146,14 @@ class Problems {
   all(): string[] {
     return this.more === 0 ? this.first : [...this.first, `and ${this.more} more problems of this list`];
   }
+}
+
+/** What nobody could ask for, because nobody could name it. */
+function keyProblem(kind: OfferKind, item: Item): string | undefined {
+  const key = keyOf[kind];
+  return typeof item[key] === 'string'
+    ? undefined
+    : `one of its ${kind} is left out: its ${key} is not a text`;
 }
 
 /** What nobody could ask for, because the request would be refused. */

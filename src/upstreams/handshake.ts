@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../errors.ts';
 import { instancesIn } from '../protocol/instances.ts';
-import { asObject } from '../protocol/objects.ts';
+import { asObject, inWords } from '../protocol/objects.ts';
 import { describedMembers, describedMeta, SERVER_INFO_KEY } from '../protocol/self-description.ts';
 import {
   type Era,
@@ -251,7 +251,7 @@ async function initialize(
   const result = asObject(await upstream.request('initialize', params));
   const { protocolVersion, capabilities: offered, instructions, serverInfo } = result;
   if (!isProtocolVersion(protocolVersion)) {
-    throw unspoken(String(protocolVersion));
+    throw unspoken(inWords(protocolVersion));
   }
   return {
     version: protocolVersion,

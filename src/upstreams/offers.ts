@@ -4,16 +4,8 @@ import {
   parameterHeaderLines,
   parameterHeaders,
 } from '../protocol/parameter-headers.ts';
-import { type Item, type Offer, type OfferKind, offerKinds } from './discovery.ts';
+import { type Item, keyOf, type Offer, type OfferKind, offerKinds } from './discovery.ts';
 import type { Letter } from './upstream.ts';
-
-/** By which key an item of each kind is known. */
-const keyOf: Record<OfferKind, string> = {
-  tools: 'name',
-  prompts: 'name',
-  resources: 'uri',
-  templates: 'uriTemplate',
-};
 
 /** What one replica offers, and the names in it for quick questions. */
 export class KnownOffer {

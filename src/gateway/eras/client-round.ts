@@ -3,7 +3,7 @@ import { SwitchboardError } from '../../errors.ts';
 import { bytesAt, type Message } from '../../protocol/envelope.ts';
 import { requestMessage } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
-import { asObject } from '../../protocol/objects.ts';
+import { asObject, inWords } from '../../protocol/objects.ts';
 import { clientGone, withdrawAsk } from '../ask.ts';
 import type { Outlet } from '../caller.ts';
 import { lackedCapability } from '../capabilities.ts';
@@ -35,10 +35,11 @@ export class ClientRound {
     this.events = events;
     session.checkRoomFor(undefined, Object.keys(requests).length);
     const questions = Object.entries(requests).map(([key, request]) => {
-      const { method, params } = asObject(request);
-      const lacked = lackedCapability(session.facts.capabilities, String(method), params);
-      if (lacked === undefined) return { key, method: String(method), params };
-      const why = `Server "${server}" asks for ${String(method)}, and the client does not support ${lacked}.`;
+      const { method: asked, params } = asObject(request);
+      const method = inWords(asked);
+      const lacked = lackedCapability(session.facts.capabilities, method, params);
+      if (lacked === undefined) return { key, method, params };
+      const why = `Server "${server}" asks for ${method}, and the client does not support ${lacked}.`;
       throw new SwitchboardError('client_unavailable', why, { data: { server } });
     });
     this.deadline = setTimeout(() => {
@@ -70,7 +71,7 @@ export class ClientRound {
     this.missing.delete(id);
     if (kind === 'error' || result === undefined) {
       const { error } = JSON.parse(bytes.toString()) as { error?: { message?: unknown } };
-      const why = `The client could not answer what was asked of it: ${String(error?.message)}`;
+      const why = `The client could not answer what was asked of it: ${inWords(error?.message)}`;
       this.fail(new SwitchboardError('client_unavailable', why));
       return;
     }

@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+
+it('things without a name are left out, and hold up neither their server nor others', async () => {
+  await using switchboard = await startSwitchboard({
+    mcpServers: { nameless: fixtureServer('nameless'), workhorse: fixtureServer('workhorse') },
+    switchboard: { naming: 'always' },
+  });
+  const session = await RawSession.open(switchboard.url);
+  const names = async (kind: string, method: string) => {
+    const answer = await session.request(method);
+    expect(answer).toMatchObject({ result: { [kind]: expect.any(Array) } });
+    return (answer.result![kind] as { name: string }[]).map(({ name }) => name);
+  };
+  expect(await names('tools', 'tools/list')).toEqual(
+    expect.arrayContaining(['nameless__sound', 'workhorse__echo']),
+  );
+  expect(await names('resources', 'resources/list')).toEqual(['sound']);
+  expect(await names('resourceTemplates', 'resources/templates/list')).toEqual(['notes']);
+  expect(await names('prompts', 'prompts/list')).toEqual(['nameless__sound']);
+  expect(await session.callText('workhorse__echo', { text: 'x' })).toContain('"text":"x"');
+
+  // What it logs has levels that nobody can have asked for.
+  await session.request('logging/setLevel', { level: 'error' });
+  expect(await session.callText('nameless__sound')).toBe('done');
+  expect(await session.callText('nameless__sound')).toBe('done');
+
+  const { baseUrl, events } = switchboard;
+  const { lines } = (await (
+    await fetch(`${baseUrl}/api/v1/projects/default/servers/nameless/logs`)
+  ).json()) as {
+    lines: { text: string }[];
+  };
+  expect(JSON.stringify(lines)).toContain('one of its tools is left out: its name is not a text');
+  expect(events.filter(({ event }) => event === 'warning')).toEqual([]);
+});
