@@ -13,7 +13,7 @@ import {
 
 const reason = new SwitchboardError('server_unavailable', 'gone');
 const kinds = ['starts', 'connected', 'ready', 'rests', 'stops'] as const;
-const troubles = ['connect failed', 'unusable', 'lost'] as const;
+const troubles = ['connect failed', 'unusable', 'loops', 'lost'] as const;
 
 interface Step {
   happening: (now: number) => Happening;

@@ -34,8 +34,10 @@ export type Happening =
   /** It is there and can be called, but something is wrong with it, which is looked at again at that time. */
   | { kind: 'impaired'; reason: SwitchboardError; nextTry: number }
   | { kind: 'connect failed'; reason: SwitchboardError }
-  /** It cannot be used before a configuration changes. */
+  /** It cannot be used before its configuration changes. */
   | { kind: 'unusable'; reason: SwitchboardError }
+  /** It leads back to us. That may be mended elsewhere, where nobody tells us of it. */
+  | { kind: 'loops'; reason: SwitchboardError }
   /** `isThere`: the server is still there, it only knows us no more. */
   | { kind: 'lost'; reason: SwitchboardError; isThere: boolean }
   /** Nobody has used it for long. */
@@ -58,9 +60,9 @@ const FREE_RETURNS = 3;
 /** What means something in which state. Everything else comes too late and changes nothing. */
 const heard: Record<State, readonly Happening['kind'][]> = {
   idle: ['starts', 'stops'],
-  starting: ['connected', 'ready', 'impaired', 'connect failed', 'unusable', 'lost', 'stops'],
-  ready: ['impaired', 'unusable', 'lost', 'rests', 'stops'],
-  degraded: ['ready', 'impaired', 'unusable', 'lost', 'rests', 'stops'],
+  starting: ['connected', 'ready', 'impaired', 'connect failed', 'unusable', 'loops', 'lost', 'stops'],
+  ready: ['impaired', 'loops', 'lost', 'rests', 'stops'],
+  degraded: ['ready', 'impaired', 'loops', 'lost', 'rests', 'stops'],
   backing_off: ['starts', 'stops'],
   breaker_open: ['starts', 'stops'],
   failed: ['stops'],
@@ -117,6 +119,10 @@ export function next(
     }
     case 'unusable':
       return enter('failed', { reason: happening.reason });
+    case 'loops': {
+      const longest = backoffMs(Number.POSITIVE_INFINITY, policy.backoff, random);
+      return enter('backing_off', { reason: happening.reason, nextTry: now + longest });
+    }
     case 'lost': {
       const { reason } = happening;
       const losses = now - before.connectedAt >= STABLE_MS ? 1 : before.losses + 1;

@@ -61,8 +61,11 @@ export interface ConnectionEvents {
   disconnected(upstream: Upstream): void;
 }
 
-/** What no other try can help with: somebody has to change a configuration. */
-const hopeless: ReadonlySet<ErrorCode> = new Set(['invalid_config', 'server_loop']);
+/** What some errors mean for the next try. */
+const happeningOf: { readonly [code in ErrorCode]?: 'unusable' | 'loops' } = {
+  invalid_config: 'unusable',
+  server_loop: 'loops',
+};
 
 /** A server that does not answer a subscription in this time gets no more of the client's. */
 const SUBSCRIBE_MS = 60_000;
@@ -165,7 +168,7 @@ export class Connection {
     );
   }
 
-  /** Ends what is open, for good: no try can help. */
+  /** Ends what is open, because it leads back to us. */
   refuse(why: SwitchboardError): void {
     const { live } = this;
     if (live === undefined) return;
@@ -175,7 +178,7 @@ export class Connection {
     const reason = this.failure(why);
     this.events.log(reason.message);
     this.end(live.upstream);
-    this.lifecycle.happens({ kind: 'unusable', reason });
+    this.lifecycle.happens({ kind: 'loops', reason });
   }
 
   /** Ends what is open; the next use opens it again. */
@@ -270,7 +273,7 @@ export class Connection {
     } catch (error) {
       const reason = this.failure(error);
       this.events.log(reason.message);
-      lifecycle.happens({ kind: hopeless.has(reason.code) ? 'unusable' : 'connect failed', reason });
+      lifecycle.happens({ kind: happeningOf[reason.code] ?? 'connect failed', reason });
       throw reason;
     }
   }

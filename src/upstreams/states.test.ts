@@ -13,6 +13,7 @@ const happenings: Record<Happening['kind'], Happening> = {
   impaired: { kind: 'impaired', reason, nextTry: 7 },
   'connect failed': { kind: 'connect failed', reason },
   unusable: { kind: 'unusable', reason },
+  loops: { kind: 'loops', reason },
   lost: { kind: 'lost', reason, isThere: false },
   rests: { kind: 'rests' },
   stops: { kind: 'stops' },

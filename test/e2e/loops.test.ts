@@ -15,7 +15,7 @@ const notes = fixtureServer('notes');
 const start = (mcpServers: object, settings: object = {}) =>
   startSwitchboard({ mcpServers, switchboard: { ...parallel, ...settings } }, { database: 'none' });
 const failed = (switchboard: RunningSwitchboard, server: string) =>
-  switchboard.event(({ name, state }) => name === server && state === 'failed');
+  switchboard.event(({ name, state }) => name === server && state === 'backing_off');
 
 /** Something in between that knows the legacy era only. */
 async function legacyOnly(target: string) {
@@ -55,7 +55,7 @@ describe.concurrent('a server that is this Switchboard', () => {
     ['http', ({ url }) => ({ url })],
     ['sse', ({ baseUrl }) => ({ type: 'sse', url: `${baseUrl}/sse` })],
     ['the stdio bridge', ({ url }) => bridgeProgram(url)],
-  ])('fails over %s, once and for good, and nothing of it is listed', async (_, entry) => {
+  ])('fails over %s, is not tried again soon, and nothing of it is listed', async (_, entry) => {
     await using switchboard = await start({ notes });
     await switchboard.configure({
       mcpServers: { notes, me: entry(switchboard) },
@@ -107,5 +107,18 @@ describe.concurrent('Switchboards behind Switchboards', () => {
     for (const refusal of refusals) refusal.catch(() => {});
     const { error } = await Promise.race(refusals);
     expect(error).toContain('leads back to this Switchboard');
+  });
+
+  it('are used again once the loop is mended on the other side', async () => {
+    await using first = await start({ notes }, { backoffMaxMs: 100 });
+    await using second = await start({ back: { url: first.url }, notes });
+    await second.event(({ name, state }) => name === 'back' && state === 'ready');
+    const settings = { ...parallel, backoffMaxMs: 100 };
+    await first.configure({ mcpServers: { notes, second: { url: second.url } }, switchboard: settings });
+    await failed(first, 'second');
+    await second.configure({ mcpServers: { notes }, switchboard: parallel });
+    await first.event(({ name, state }) => name === 'second' && state === 'ready');
+    const session = await RawSession.open(first.url);
+    expect(await session.toolNames()).toContain('second__touch');
   });
 });
