@@ -18,6 +18,7 @@ export async function channelOpener(
   switch (transport.type) {
     case 'stdio': {
       const { StdioChannel } = await import('./stdio.ts');
+      await children.turn();
       return (receiver) => new StdioChannel(transport, maxMessageBytes, children, receiver);
     }
     case 'http': {

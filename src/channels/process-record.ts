@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { signalGroup } from './process-group.ts';
 import { type PidSpace, type ProcessFacts, pidSpace, readProcess } from './process-table.ts';
@@ -53,6 +54,7 @@ export class ProcessRecord implements ChildRecord {
   private readonly owner: { pid: number; startTime: string };
   /** By their leaders. */
   private readonly groups = new Map<number, ProcessFacts | undefined>();
+  private lastTurn: Promise<void> = Promise.resolve();
   private hasWarned = false;
   private isClosed = false;
 
@@ -68,6 +70,13 @@ export class ProcessRecord implements ChildRecord {
     const record = new ProcessRecord(folder, warn);
     record.write();
     return record;
+  }
+
+  /** A start takes tens of milliseconds, and nobody else gets a turn meanwhile. */
+  turn(): Promise<void> {
+    const mine = this.lastTurn;
+    this.lastTurn = mine.then(() => nextTurn());
+    return mine;
   }
 
   /** A child that leads its own process group was started. */

@@ -21,6 +21,8 @@ export interface StdioTarget {
 export interface ChildRecord {
   /** What every child has in its environment. */
   readonly environment: Record<string, string>;
+  /** Settles when a child may be started: one in each turn of the event loop, first come, first served. */
+  turn(): Promise<void>;
   /** A child was started; it leads a process group of its own. */
   started(pid: number): void;
   /** Everything in that child's group is gone. */

@@ -82,13 +82,13 @@ export class Connector {
 
   private async reach(transport: ServerTransport): Promise<LiveUpstream> {
     const { maxMessageBytes, children, hosts } = this.settings;
+    const opener = channelOpener(transport, maxMessageBytes, children, hosts);
+    // The time until it is its turn to be started is not held against a server.
+    if (transport.type === 'stdio') await opener;
     const patience = new AbortController();
     const tooLate = this.tooLate(patience.signal);
     try {
-      const openChannel = await Promise.race([
-        channelOpener(transport, maxMessageBytes, children, hosts),
-        tooLate,
-      ]);
+      const openChannel = await Promise.race([opener, tooLate]);
       if (this.events.isStopped()) throw new SwitchboardError('server_unavailable', 'it was stopped');
       const upstream = this.events.opened(openChannel);
       this.current = upstream;

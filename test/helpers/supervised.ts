@@ -147,6 +147,7 @@ export class Ground implements AsyncDisposable {
       home,
       children: {
         environment,
+        turn: () => this.record.turn(),
         started: (pid) => {
           this.groups.push(pid);
           this.record.started(pid);

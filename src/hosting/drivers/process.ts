@@ -34,6 +34,7 @@ export class ProcessDriver implements Driver {
     signal.throwIfAborted();
     const command = commandOf(spec);
     const folders = await this.volumes.open(spec, spec.volumes);
+    await this.children.turn();
     signal.throwIfAborted();
     const child = spawn(command, spec.args, {
       cwd: onlyOne(Object.values(folders)),
