@@ -10,13 +10,17 @@ import {
   protocolKey,
   referenceKeys,
 } from './envelope-keys.ts';
-import { JsonScanner, JsonSyntaxError, type Span } from './json-scanner.ts';
+import { JsonScanner, JsonSyntaxError, type Passed, type Span } from './json-scanner.ts';
 import type { RequestId } from './jsonrpc.ts';
 import { parseLossless } from './lossless.ts';
 import { checkLength, MAX_ID_BYTES, MAX_TASK_ID_BYTES, MAX_URI_BYTES } from './scalar-limits.ts';
 
 /** More than any client sends at once: each entry costs far more than its bytes. */
 const MAX_BATCH = 1_000;
+/** More than any message has in itself, in its params or in their `_meta`: each one is looked at. */
+const MAX_MEMBERS = 10_000;
+/** What is rebuilt is parsed in one go. */
+const MAX_REBUILT_BYTES = 1024 * 1024;
 
 type MessageKind = 'request' | 'notification' | 'result' | 'error';
 
@@ -96,12 +100,14 @@ interface Reference {
 
 /**
  * Reads one message. Where two parsers could read two things out of the same bytes (a key twice, a key spelled
- * with escapes), the message is rebuilt so that there is only one reading left, and that one is used.
+ * with escapes), the message is rebuilt so that there is only one reading left, and that one is used. `passed` is given
+ * where all of the text was checked before.
  */
-export function readMessage(bytes: Buffer): Message {
-  if (!isUtf8(bytes)) throw new SwitchboardError('parse_error', 'The message is not valid UTF-8.');
+export function readMessage(bytes: Buffer, passed?: Passed): Message {
+  if (passed === undefined && !isUtf8(bytes))
+    throw new SwitchboardError('parse_error', 'The message is not valid UTF-8.');
   try {
-    return new EnvelopeReader(bytes).read() ?? readRebuilt(bytes);
+    return new EnvelopeReader(bytes, passed).read() ?? readRebuilt(bytes);
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;
     throw new SwitchboardError('parse_error', `The message is not valid JSON: ${error.message}.`);
@@ -151,6 +157,11 @@ export function idBytes({ bytes, idSpan }: Message): Buffer {
 }
 
 function readRebuilt(bytes: Buffer): Message {
+  if (bytes.length > MAX_REBUILT_BYTES)
+    throw new SwitchboardError(
+      'invalid_request',
+      `The message has keys that are there twice or are written with escapes, which is taken up to ${MAX_REBUILT_BYTES} bytes only.`,
+    );
   const rebuilt = Buffer.from(JSON.stringify(parseLossless(bytes.toString())));
   const message = new EnvelopeReader(rebuilt).read();
   if (message === undefined) throw new SwitchboardError('invalid_request', 'The message has ambiguous keys.');
@@ -162,6 +173,7 @@ class EnvelopeReader {
   private readonly bytes: Buffer;
   private readonly scanner: JsonScanner;
   private ambiguous = false;
+  private members = 0;
   /** Set where a key equals a known one but for its case: some servers' parsers do not tell them apart. */
   private misspelling: { written: string; meant: string } | undefined;
   private version: Span | undefined;
@@ -186,9 +198,9 @@ class EnvelopeReader {
   private hasWishes = false;
   private wishes: Span | undefined;
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, passed?: Passed) {
     this.bytes = bytes;
-    this.scanner = new JsonScanner(bytes);
+    this.scanner = new JsonScanner(bytes, 0, passed);
   }
 
   read(): Message | undefined {
@@ -330,6 +342,8 @@ class EnvelopeReader {
   /** The key where it is one of the known ones, else an empty string; long keys never become strings. */
   private key(start: number, end: number, known: KnownKeys): string {
     const length = end - start;
+    if (++this.members > MAX_MEMBERS)
+      throw new SwitchboardError('invalid_request', `The message has more than ${MAX_MEMBERS} members.`);
     if (length < 2 || length > LONGEST_KEY) return '';
     const key = this.bytes.toString('latin1', start, end);
     if (known.has(key)) return key;

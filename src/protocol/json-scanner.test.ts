@@ -131,3 +131,39 @@ describe('the JSON scanner', () => {
     expect(problem(Buffer.from('['.repeat(10_000_000)))?.message).toMatch(/^nested deeper/);
   });
 });
+
+it('finds in long strings whatever has a meaning, wherever they begin in memory', () => {
+  const special = fc.constantFrom(
+    '"',
+    '\\',
+    '\\n',
+    '\\u00e9',
+    '\n',
+    '\0',
+    '\x1f',
+    '\x7f',
+    'é',
+    '€',
+    '😀',
+    '!',
+    ' ',
+    '#',
+    '[',
+    ']',
+  );
+  fc.assert(
+    fc.property(
+      fc.nat({ max: 7 }),
+      fc.nat({ max: 80 }),
+      special,
+      fc.nat({ max: 80 }),
+      (offset, before, mark, after) => {
+        const text = `"${'é'.repeat(before % 3)}${'x'.repeat(before)}${mark}${'y'.repeat(after)}"`;
+        const whole = Buffer.from(`${' '.repeat(offset)}${text}`);
+        const bytes = whole.subarray(offset);
+        expect(problem(bytes) === undefined).toBe(parses(text));
+      },
+    ),
+    { numRuns: 3_000 },
+  );
+});

@@ -2,13 +2,18 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 const COLON = 0x3a;
-const MAX_DEPTH = 512;
+export const MAX_DEPTH = 512;
+/** Most strings are shorter, and end before a search in words would pay. */
+const NEAR_BYTES = 32;
 
 /** A stretch of a message's bytes: start inclusive, end exclusive. */
 export interface Span {
   start: number;
   end: number;
 }
+
+/** Where values end, by where they begin. */
+export type Passed = ReadonlyMap<number, number>;
 
 /** The text is not JSON; `at` is the byte where it stops being so. */
 export class JsonSyntaxError extends Error {
@@ -30,11 +35,15 @@ export class JsonScanner {
   at: number;
   /** Whether the string passed last holds an escape, so that its bytes are not its characters. */
   escaped = false;
+  /** Values that were passed before: where they end, by where they begin. */
+  private readonly passed: Passed | undefined;
+  private words: Int32Array | undefined;
 
-  constructor(bytes: Uint8Array, at = 0) {
+  constructor(bytes: Uint8Array, at = 0, passed?: Passed) {
     this.bytes = bytes;
     this.end = bytes.length;
     this.at = at;
+    this.passed = passed;
   }
 
   fail(problem: string): never {
@@ -118,6 +127,11 @@ export class JsonScanner {
   /** Passes one value of any kind. */
   skip(depth: number): void {
     const byte = this.peek();
+    const end = this.passed?.get(this.at);
+    if (end !== undefined) {
+      this.at = end;
+      return;
+    }
     switch (byte) {
       case QUOTE:
         this.string();
@@ -171,18 +185,33 @@ export class JsonScanner {
 
   /** Passes a string, standing at its opening quote. */
   string(): void {
-    const { bytes, end } = this;
-    let at = this.at + 1;
-    let escaped = false;
-    while (at < end) {
+    if (!this.beginString(this.end)) this.fail('unterminated string');
+  }
+
+  /** The same, but up to there only: whether it has come to its end. */
+  beginString(stop: number): boolean {
+    this.at++;
+    this.escaped = false;
+    return this.restOfString(stop);
+  }
+
+  restOfString(stop: number): boolean {
+    const { bytes } = this;
+    let at = this.at;
+    let near = at + NEAR_BYTES;
+    while (at < stop) {
+      if (at >= near) {
+        at = this.plain(at, stop);
+        near = at + NEAR_BYTES;
+        if (at >= stop) break;
+      }
       const byte = bytes[at]!;
       if (byte === QUOTE) {
         this.at = at + 1;
-        this.escaped = escaped;
-        return;
+        return true;
       }
       if (byte === BACKSLASH) {
-        escaped = true;
+        this.escaped = true;
         at = this.escape(at);
       } else if (byte < 0x20) {
         this.at = at;
@@ -191,8 +220,23 @@ export class JsonScanner {
         at++;
       }
     }
-    this.at = end;
-    this.fail('unterminated string');
+    this.at = at;
+    return false;
+  }
+
+  /** Passes characters of a string that mean nothing but themselves, four bytes at a time, as far as that goes. */
+  private plain(from: number, stop: number): number {
+    const { buffer, byteOffset, length } = this.bytes;
+    const first = (byteOffset + 3) & ~3;
+    this.words ??= new Int32Array(buffer, first, Math.max(0, (byteOffset + length - first) >> 2));
+    const { words } = this;
+    const count = Math.min(words.length, (byteOffset + stop - first) >> 2);
+    let index = (byteOffset + from - first + 3) >> 2;
+    // What is passed byte by byte until a word begins.
+    const start = first + index * 4 - byteOffset;
+    for (let at = from; at < start; at++) if (!isPlain(this.bytes[at])) return at;
+    while (index < count && isPlainWord(words[index]!)) index++;
+    return Math.max(start, first + index * 4 - byteOffset);
   }
 
   private escape(at: number): number {
@@ -248,6 +292,19 @@ export class JsonScanner {
     }
     this.at += word.length;
   }
+}
+
+function isPlain(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH;
+}
+
+/** Whether none of four bytes is a control character, a quote or a backslash: a borrow shows in the highest bit of a byte. */
+function isPlainWord(word: number): boolean {
+  const quotes = word ^ 0x22222222;
+  const slashes = word ^ 0x5c5c5c5c;
+  const found =
+    ((word - 0x20202020) & ~word) | ((quotes - 0x01010101) & ~quotes) | ((slashes - 0x01010101) & ~slashes);
+  return (found & 0x80808080) === 0;
 }
 
 function isDigit(byte: number | undefined): boolean {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import { bytesAt, type Message, readMessage, splitBatch } from '../../protocol/envelope.ts';
 import { type Chunks, errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
+import { LARGE_BYTES, readLargeMessage } from '../../protocol/large-message.ts';
 import { sseMessage } from '../../protocol/sse.ts';
 import type { Incoming, Outlet } from '../caller.ts';
 import type { Gateway } from '../gateway.ts';
@@ -46,9 +47,15 @@ export class LegacySseEndpoint {
     readBody(request, this.maxBytes, (error, body) => {
       try {
         if (error !== undefined) throw error;
-        const messages = (splitBatch(body) ?? [body]).map(readMessage);
-        response.writeHead(202).end('Accepted');
-        for (const message of messages) this.receive(client, message, request);
+        const accept = (messages: Message[]) => {
+          response.writeHead(202).end('Accepted');
+          for (const message of messages) this.receive(client, message, request);
+        };
+        if (body.length > LARGE_BYTES) {
+          readLargeMessage(body)
+            .then((message) => accept([message]))
+            .catch((thrown: unknown) => writeFailure(response, thrown));
+        } else accept((splitBatch(body) ?? [body]).map((bytes) => readMessage(bytes)));
       } catch (thrown) {
         writeFailure(response, thrown);
       }

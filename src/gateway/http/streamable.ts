@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import { type Message, readMessage, splitBatch } from '../../protocol/envelope.ts';
 import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
+import { LARGE_BYTES, readLargeMessage } from '../../protocol/large-message.ts';
 import {
   allowsBatches,
   isProtocolVersion,
@@ -80,7 +81,11 @@ export class StreamableEndpoint {
     readBody(request, this.maxBytes, (error, body) => {
       try {
         if (error !== undefined) throw error;
-        this.receive(request, response, body, terms, projects);
+        if (body.length > LARGE_BYTES) {
+          readLargeMessage(body)
+            .then((message) => this.receiveOne(request, response, message, terms, projects))
+            .catch((thrown: unknown) => writeFailure(response, thrown));
+        } else this.receive(request, response, body, terms, projects);
       } catch (thrown) {
         writeFailure(response, thrown);
       }
@@ -100,7 +105,16 @@ export class StreamableEndpoint {
       this.receiveBatch(this.reach(request, projects), request, response, batch, terms, projects);
       return;
     }
-    const message = readMessage(body);
+    this.receiveOne(request, response, readMessage(body), terms, projects);
+  }
+
+  private receiveOne(
+    request: IncomingMessage,
+    response: ServerResponse,
+    message: Message,
+    terms: PostTerms,
+    projects: Projects,
+  ): void {
     if (isModern(request, message)) {
       receiveModern(this.gateway.stateless, request, response, message, terms, projects);
       return;
@@ -149,7 +163,7 @@ export class StreamableEndpoint {
       throw new SwitchboardError('invalid_request', `Protocol ${session.facts.version} has no batches.`);
     }
     if (batch.length === 0) throw new SwitchboardError('invalid_request', 'The batch is empty.');
-    const messages = batch.map(readMessage);
+    const messages = batch.map((bytes) => readMessage(bytes));
     const requests = messages.filter(({ kind }) => kind === 'request').length;
     const outlet =
       requests === 0 ? nowhere : new PostOutlet(response, streams, { ...terms, requests, isBatch: true });

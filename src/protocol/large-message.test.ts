@@ -1,0 +1,88 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { jsonTexts } from '../../test/helpers/json-text.ts';
+import { readMessage } from './envelope.ts';
+import { LARGE_BYTES, readLargeMessage } from './large-message.ts';
+
+const call = (args: string, more = '') =>
+  Buffer.from(
+    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":${args},"_meta":{"progressToken":7}}${more}}`,
+  );
+
+/** What comes of reading it: the message, or what is said against it. */
+function read(bytes: Buffer): unknown {
+  try {
+    return readMessage(bytes);
+  } catch (error) {
+    return String(error);
+  }
+}
+
+const readLarge = (bytes: Buffer) => readLargeMessage(bytes).catch(String);
+
+/** How many turns of the event loop others get meanwhile. */
+async function turnsDuring(work: Promise<unknown>): Promise<number> {
+  let turns = 0;
+  const count = () => {
+    turns++;
+    counter = setImmediate(count);
+  };
+  let counter = setImmediate(count);
+  await work;
+  clearImmediate(counter);
+  return turns;
+}
+
+const MIB = 1024 * 1024;
+const long = 'x'.repeat(5_000);
+
+describe('a large message', () => {
+  it('is read as a small one is, whatever is in it', async () => {
+    await fc.assert(
+      fc.asyncProperty(jsonTexts.value, async (text) => {
+        for (const bytes of [call(text), call(`{"a":"${long}","b":[${text},"${long}"]}`)])
+          expect(await readLarge(bytes)).toEqual(read(bytes));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it.each([
+    ['a list in place of an object', '{"a":[}'],
+    ['no comma', `["${long}" 1]`],
+    ['a comma too many', `["${long}",]`],
+    ['no colon', `{"a" 1}`],
+    ['no key', `{"${long}":1,}`],
+    ['a control character', `"${long}\n"`],
+    ['an end too early', `["${long}`],
+    ['nested too deep', `${'['.repeat(600)}${']'.repeat(600)}`],
+  ])('is refused with %s', async (_, args) => {
+    expect(await readLarge(call(args))).toContain('not valid JSON');
+    expect(read(call(args))).toContain('not valid JSON');
+  });
+
+  it.each([
+    ['one string', `"${'x'.repeat(8 * MIB)}"`],
+    ['a string of escapes', `"${'\\n'.repeat(4 * MIB)}"`],
+    ['many small objects', `[${'{"a":1,"b":"xy"},'.repeat(MIB / 2)}0]`],
+    ['many numbers', `[${'1,'.repeat(4 * MIB)}0]`],
+  ])('lets others have their turn: %s', async (_, args) => {
+    const bytes = call(args);
+    expect(bytes.length).toBeGreaterThan(LARGE_BYTES);
+    const reading = readLargeMessage(bytes);
+    expect(await turnsDuring(reading)).toBeGreaterThanOrEqual(Math.floor(bytes.length / MIB) - 1);
+    // Bytes take long to compare.
+    expect({ ...(await reading), bytes: 0 }).toEqual({ ...readMessage(bytes), bytes: 0 });
+  });
+
+  it('is not rebuilt where its keys are ambiguous, nor read where it has a great many members', async () => {
+    const args = `"${'x'.repeat(LARGE_BYTES)}"`;
+    expect(await readLarge(call(args, ',"id":2'))).toContain('keys that are there twice');
+    const members = Array.from({ length: 20_000 }, (_, index) => `"k${index}":1`).join();
+    expect(await readLarge(call(args, `,${members}`))).toContain('more than 10000 members');
+  });
+
+  it('is no batch', async () => {
+    expect(await readLarge(Buffer.from(`[${call('1').toString()}]`))).toContain('A batch has');
+  });
+});
