@@ -16,6 +16,8 @@ const notThisEra: ReadonlySet<number> = new Set([400, 404, 405]);
 /** How a server of the modern era refuses what one of the legacy era would have taken: version or headers are wrong. */
 const modernRefusal = /"code"\s*:\s*-320(20|22)\b/;
 const SHOWN_BYTES = 4_096;
+/** What a server says to a message that is no request is not awaited: so much of it is looked at. */
+const UNASKED_BYTES = 64 * 1024;
 
 /** One HTTP exchange: a POST with its answer, a resumed answer, or the GET stream (`standing`). */
 export class MessageExchange extends HttpExchange {
@@ -76,7 +78,7 @@ export class MessageExchange extends HttpExchange {
     if (this.takesSession) this.channel.opened(sessionId);
     if (this.standing) this.channel.listens(this.resumedFrom !== undefined);
     if (contentType.startsWith('text/event-stream')) {
-      this.events = new SseParser(this.channel.maxBytes, {
+      this.events = new SseParser(this.maxEventBytes, {
         event: ({ data }) => this.message(data),
         retry: (milliseconds) => {
           this.retryMs = milliseconds;
@@ -91,6 +93,7 @@ export class MessageExchange extends HttpExchange {
       this.events.push(chunk);
       return;
     }
+    if (this.request === undefined && this.body.length >= UNASKED_BYTES) return;
     this.body.add(chunk);
     if (this.body.length <= this.channel.maxBytes) return;
     this.body.clear();
@@ -130,9 +133,13 @@ export class MessageExchange extends HttpExchange {
     this.channel.receiver.message(data, this.request);
   }
 
+  private get maxEventBytes(): number {
+    return this.request !== undefined || this.standing ? this.channel.maxBytes : UNASKED_BYTES;
+  }
+
   /** The answer that the stream is for cannot come any more, or it was just this. */
   private tooLarge(): void {
-    const error = tooLarge(this.channel.maxBytes);
+    const error = tooLarge(this.maxEventBytes);
     this.channel.failed(this.request, error, true);
     if (this.request !== undefined) this.abandon();
   }

@@ -1,0 +1,49 @@
+import { readFile } from 'node:fs/promises';
+import { expect, it } from 'vitest';
+import { HttpPeer, openEvents, type PeerExchange, writeEvent } from '../helpers/http-peer.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+
+const PINGS = 16;
+const megabyte = Buffer.alloc(1024 * 1024, ' ');
+const MEGABYTES = 16;
+/** Far more than what is looked at, and far less than what is sent. */
+const MAX_GROWTH_KB = 100 * 1024;
+
+async function peakKb(pid: number): Promise<number> {
+  return Number(/VmHWM:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))![1]);
+}
+
+it.skipIf(process.platform !== 'linux').each(['application/json', 'text/event-stream'])(
+  'nothing is kept of what a server answers with %s where it was asked nothing',
+  async (type) => {
+    const { promise: allSent, resolve: sentAll } = Promise.withResolvers<void>();
+    const { promise: listening, resolve: listens } = Promise.withResolvers<PeerExchange['response']>();
+    let sent = 0;
+    await using peer = await HttpPeer.start({
+      bulky({ method, message, response }) {
+        if (method === 'GET') {
+          openEvents(response);
+          listens(response);
+          return true;
+        }
+        if (message?.method !== undefined) return false;
+        // The answer to a ping is no request: nothing has to be said to it, and this never ends.
+        response.writeHead(200, { 'content-type': type });
+        response.write('data: ');
+        for (let count = 1; count < MEGABYTES; count++) response.write(megabyte);
+        response.write(megabyte, () => ++sent === PINGS && sentAll());
+        return true;
+      },
+    });
+    await using switchboard = await startSwitchboard(
+      { mcpServers: peer.configuration(), switchboard: { startup: 'parallel' } },
+      { database: 'none' },
+    );
+    const stream = await listening;
+    await switchboard.event(({ event, state }) => event === 'server' && state === 'ready');
+    const before = await peakKb(switchboard.process.pid!);
+    for (let id = 1; id <= PINGS; id++) writeEvent(stream, {}, { id, method: 'ping' });
+    await allSent;
+    expect((await peakKb(switchboard.process.pid!)) - before).toBeLessThan(MAX_GROWTH_KB);
+  },
+);
