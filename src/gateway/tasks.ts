@@ -81,5 +81,6 @@ export function passTaskProgress(upstream: Upstream, message: Message, sessions:
 /** The token under which the client wants progress on the call that began a task. */
 export function progressOf(message: Message, upstream: Upstream, token: number): Task['progress'] {
   const { bytes, wantedProgress } = message;
-  return wantedProgress && { upstream, token, given: bytesAt(bytes, wantedProgress) };
+  // A few bytes of a large request would keep all of it.
+  return wantedProgress && { upstream, token, given: Buffer.from(bytesAt(bytes, wantedProgress)) };
 }

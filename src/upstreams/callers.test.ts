@@ -1,3 +1,6 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Callers } from './callers.ts';
 import type { Call, Client } from './upstream.ts';
@@ -51,6 +54,25 @@ describe('what a server says to nobody in particular', () => {
     const call = callOf(grace);
     expect(callers.audience([call])).toEqual({ kind: 'calls', calls: [call] });
   });
+});
+
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+
+it('a cancelled call does not keep its client in memory, and stays one of somebody else', async () => {
+  const callers = new Callers();
+  const cancel = () => {
+    const client = { request: Buffer.alloc(1) };
+    callers.called(client);
+    callers.cancelled(1, client);
+    return new WeakRef(client);
+  };
+  const client = cancel();
+  await turn();
+  collectGarbage();
+  expect(client.deref()).toBeUndefined();
+  expect(callers.audience([])).toEqual({ kind: 'unclear' });
+  expect(callers.audience([callOf(ada)])).toEqual({ kind: 'unclear' });
 });
 
 describe('a cancelled call', () => {

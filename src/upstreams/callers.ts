@@ -21,8 +21,8 @@ export class Callers {
   /** Not kept alive by this: a client that is gone may have left much to be replayed. */
   private first: WeakRef<Client> | undefined;
   private several = false;
-  /** Cancelled calls that the server may still be busy with. */
-  private readonly lingering = new Map<number, { client: Client; until: number }>();
+  /** Cancelled calls that the server may still be busy with. A client of one call has all of its request in it. */
+  private readonly lingering = new Map<number, { client: WeakRef<Client>; until: number }>();
 
   called(client: Client): void {
     if (this.first === undefined) this.first = new WeakRef(client);
@@ -31,7 +31,7 @@ export class Callers {
 
   cancelled(id: number, client: Client): void {
     this.forgetOld();
-    this.lingering.set(id, { client, until: Date.now() + LINGER_MS });
+    this.lingering.set(id, { client: new WeakRef(client), until: Date.now() + LINGER_MS });
   }
 
   /** The server has answered a call although it was cancelled: it is done with it. */
@@ -48,7 +48,11 @@ export class Callers {
       clients.add(call.client);
       served.push(call);
     }
-    for (const { client } of this.lingering.values()) clients.add(client);
+    for (const cancelled of this.lingering.values()) {
+      // One that is gone is none of the others.
+      clients.add(cancelled.client.deref() ?? cancelled);
+      if (clients.size > 1) break;
+    }
     if (clients.size > 1) return { kind: 'unclear' };
     if (clients.size === 1)
       return served.length === 0 ? { kind: 'unclear' } : { kind: 'calls', calls: served };
