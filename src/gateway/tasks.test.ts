@@ -4,7 +4,11 @@ import type { Upstream } from '../upstreams/upstream.ts';
 import { progressOf } from './tasks.ts';
 
 it('a task keeps the progress token of its call, and nothing else of that', () => {
-  const params = { name: 'research', arguments: { text: 'x'.repeat(100_000) }, _meta: { progressToken: 'p' } };
+  const params = {
+    name: 'research',
+    arguments: { text: 'x'.repeat(100_000) },
+    _meta: { progressToken: 'p' },
+  };
   const message = readMessage(
     Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })),
   );
