@@ -154,6 +154,12 @@ export class Projects implements Scopes {
   }
 }
 
-function scopeSettings({ naming, separator, pageSize, discoveryWaitMs }: Settings): ScopeSettings {
-  return { mode: naming, separator, pageSize, discoveryWaitMs };
+function scopeSettings({
+  naming,
+  separator,
+  pageSize,
+  maxCatalogItems,
+  discoveryWaitMs,
+}: Settings): ScopeSettings {
+  return { mode: naming, separator, pageSize, maxItems: maxCatalogItems, discoveryWaitMs };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Catalog, type Contribution, type ServerOffer } from './catalog.ts';
 
-const rules = { mode: 'on-conflict', separator: '__', pageSize: 0 } as const;
+const rules = { mode: 'on-conflict', separator: '__', pageSize: 0, maxItems: 1_000 } as const;
 
 function offer(server: string, offered: Partial<ServerOffer>): ServerOffer {
   const nothing = { tools: [], resources: [], templates: [], prompts: [] };

@@ -1,3 +1,4 @@
+import { cut } from './cut.ts';
 import { type ListedItem, Listing } from './listing.ts';
 import { type NamingRules, publicNames } from './names.ts';
 import { parsePublicUri, publicUri, templateMatcher } from './uris.ts';
@@ -29,6 +30,8 @@ export interface Contribution {
 
 export interface CatalogRules extends NamingRules {
   pageSize: number;
+  /** How much of what all servers offer is taken. */
+  maxItems: number;
 }
 
 /** Where a public name or URI leads: the group, by its place, and what its servers call the thing themselves. */
@@ -67,8 +70,9 @@ export interface NamedTool {
 /** Everything that the servers in scope offer, as one. A snapshot: it never changes, it is replaced. */
 export class Catalog {
   readonly lists: Record<ListName, Listing>;
-  /** What a user should know about: names that hide other names. */
+  /** What a user should know about: names that hide other names, and what there was no room for. */
   readonly warnings: string[] = [];
+  readonly leftOut: readonly string[];
   readonly namedTools: NamedTool[] = [];
   private readonly tools = new Map<string, Route>();
   private readonly prompts = new Map<string, Route>();
@@ -83,7 +87,9 @@ export class Catalog {
   /** Groups of several servers. */
   private readonly shared: ReadonlySet<string>;
 
-  constructor(contributions: readonly Contribution[], rules: CatalogRules) {
+  constructor(offered: readonly Contribution[], rules: CatalogRules) {
+    const { taken: contributions, leftOut } = cut(offered, rules.maxItems);
+    this.leftOut = leftOut;
     this.shared = new Set(
       contributions.filter(({ servers }) => servers.length > 1).map(({ place }) => place),
     );

@@ -96,7 +96,7 @@ describe('public names', () => {
   it('lead to the server and to its own name for the thing, listed and qualified ones [A3]', () => {
     fc.assert(
       fc.property(servers, rules, (list, rule) => {
-        const catalog = new Catalog(list.map(contribution), { ...rule, pageSize: 0 });
+        const catalog = new Catalog(list.map(contribution), { ...rule, pageSize: 0, maxItems: 1_000 });
         const items = itemsOf(list);
         publicNames(items, rule).forEach(({ listed, qualified }, index) => {
           const { server, name: own } = items[index]!;
@@ -111,7 +111,7 @@ describe('public names', () => {
   it('of groups and of their servers are all different, and each leads to whom it names [G4]', () => {
     fc.assert(
       fc.property(groups, rules, (contributions, rule) => {
-        const catalog = new Catalog(contributions, { ...rule, pageSize: 0 });
+        const catalog = new Catalog(contributions, { ...rule, pageSize: 0, maxItems: 1_000 });
         const entries = contributions.flatMap(({ group, prefix, servers: members }) => {
           const shared = new Set(members.flatMap(({ tools }) => tools.map(({ name }) => String(name))));
           const pinned = members
@@ -209,7 +209,12 @@ describe('public names', () => {
 
   it('of one that hides others by coming last leave those their qualified names', () => {
     const list = ['one', 'two'].map((server) => ({ server, prefix: server, tools: ['search'] }));
-    const catalog = new Catalog(list.map(contribution), { mode: 'last-wins', separator: '__', pageSize: 0 });
+    const catalog = new Catalog(list.map(contribution), {
+      mode: 'last-wins',
+      separator: '__',
+      pageSize: 0,
+      maxItems: 1_000,
+    });
     expect(catalog.tool('search')).toMatchObject({ group: 'two', own: 'search' });
     expect(catalog.tool('one__search')).toMatchObject({ group: 'one', own: 'search' });
     expect(catalog.warnings).toEqual([

@@ -36,7 +36,7 @@ const HASH_LENGTH = 8;
 export function publicNames(items: readonly Named[], rules: NamingRules): PublicName[] {
   const qualified = qualifiedNames(items, rules.separator);
   const plain = items.map(({ name }) => fitted(name));
-  const owners = new Map<string, Set<number>>();
+  const owners: Owners = new Map();
   items.forEach(({ isAlias }, index) => {
     if (!isAlias) claim(owners, plain[index]!, index);
     claim(owners, qualified[index]!, index);
@@ -51,13 +51,14 @@ function listedName(
   index: number,
   plain: string[],
   qualified: string[],
-  owners: Map<string, Set<number>>,
+  owners: Owners,
   mode: NamingMode,
 ): string | undefined {
   const name = plain[index]!;
   if (mode === 'always') return qualified[index]!;
-  const others = [...owners.get(name)!].filter((other) => other !== index);
-  if (others.length === 0) return name;
+  const owner = owners.get(name)!;
+  if (owner === index) return name;
+  const others = [owner].flat().filter((other) => other !== index);
   const clashesWithQualified = others.some((other) => qualified[other] === name);
   if (mode === 'on-conflict' || clashesWithQualified) return qualified[index]!;
   return others.every((other) => other < index) ? name : undefined;
@@ -92,10 +93,14 @@ function qualifiedNames(items: readonly Named[], separator: string): string[] {
   return names;
 }
 
-function claim(owners: Map<string, Set<number>>, name: string, index: number): void {
+/** Who wants a name. Nearly every name has one owner. */
+type Owners = Map<string, number | number[]>;
+
+function claim(owners: Owners, name: string, index: number): void {
   const present = owners.get(name);
-  if (present === undefined) owners.set(name, new Set([index]));
-  else present.add(index);
+  if (present === undefined) owners.set(name, index);
+  else if (typeof present !== 'number') present.push(index);
+  else if (present !== index) owners.set(name, [present, index]);
 }
 
 /** The name with the characters that model APIs take; cut and marked with a hash of the whole where it is too long. */

@@ -138,6 +138,7 @@ describe('the settings of a configuration', () => {
       replayMs: 60_000,
       localAccess: 'user',
       allowedOrigins: [],
+      maxCatalogItems: 25_000,
       maxListItems: 20_000,
       maxListBytes: 16 * 2 ** 20,
       maxConnections: 10_000,

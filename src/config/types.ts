@@ -63,6 +63,8 @@ export interface Settings {
   /** How much of one list of a server is taken: tools, resources, templates, prompts. */
   maxListItems: number;
   maxListBytes: number;
+  /** How much is taken of what all servers offer together. */
+  maxCatalogItems: number;
   /** How many connections clients may have, and how long one may send or take next to nothing while more is awaited. */
   maxConnections: number;
   slowClientMs: number;

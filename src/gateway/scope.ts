@@ -37,6 +37,8 @@ interface Snapshot {
 
 /** Changes that come this close together are one change for clients. */
 const COALESCE_MS = 20;
+/** Thousands of names may hide others. */
+const MAX_WARNINGS = 100;
 
 /** The servers that a client sees, and the catalog of what they offer: always the newest snapshot. */
 export class Scope {
@@ -264,7 +266,14 @@ export class Scope {
     const lists = [...this.changed];
     this.changed.clear();
     // Names that hide each other are told of where they are: in their project.
-    this.announce(lists, this.project === undefined ? [] : this.catalog.warnings);
+    const { leftOut, warnings } = this.catalog;
+    const told =
+      this.project !== undefined ? [...leftOut, ...warnings] : this.sole === undefined ? leftOut : [];
+    const more = told.length - MAX_WARNINGS;
+    this.announce(lists, [
+      ...told.slice(0, MAX_WARNINGS),
+      ...(more > 0 ? [`and ${more} more of these`] : []),
+    ]);
   }
 }
 
