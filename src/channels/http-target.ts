@@ -10,6 +10,8 @@ export interface HttpTarget {
   headers: Record<string, string>;
   /** Whether we are known there by these headers, and have to say when we go. */
   isNamed?: boolean;
+  /** Looks at each connection before anything is sent on it, and fails where it must not be used. */
+  vet?: () => Promise<void>;
 }
 
 export function networkError(error: Error, url: URL): SwitchboardError {

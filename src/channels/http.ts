@@ -56,7 +56,7 @@ export class HttpChannel implements Channel {
     this.isNamed = target.isNamed ?? false;
     this.receiver = receiver;
     this.maxBytes = maxBytes;
-    this.pool = new ConnectionPool(this.url);
+    this.pool = new ConnectionPool(this.url, target.vet);
     this.postHead = this.buildPostHead();
   }
 

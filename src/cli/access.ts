@@ -1,22 +1,56 @@
 import { readListeners } from '../access/sockets.ts';
 import { readToken } from '../access/token.ts';
+import { UnreachableError } from './exit.ts';
 import { home } from './paths.ts';
 
-const loopback = new Set(['127.0.0.1', '[::1]']);
+/** What shows a Switchboard that we belong to it. */
+export interface Pass {
+  headers: Record<string, string>;
+  /** Looks at each connection before that is sent on it: at the port of one that has ended anybody can listen. */
+  vet?: () => Promise<void>;
+}
 
 /**
- * What shows the Switchboard at the address that we belong to it. The token goes to this machine only, and only where
- * this user, or root, listens: whoever else waits at the port would have it. A name may stand for two addresses, so it
- * takes a number.
+ * The token goes to this machine only, and only where this user, or root, listens: whoever else waits at the port would
+ * have it. A name may stand for two addresses, so it takes a number.
  */
-export async function credentialsFor(address: string): Promise<Record<string, string>> {
-  const { protocol, hostname, port } = new URL(address);
-  if (protocol !== 'http:' || !loopback.has(hostname)) return {};
+export async function passFor(address: string): Promise<Pass> {
+  const { protocol, hostname } = new URL(address);
+  const isNumber = hostname === '127.0.0.1' || hostname === '[::1]';
+  if (protocol !== 'http:' || !isNumber) return { headers: {} };
   const token = await readToken(home());
-  if (token === undefined) return {};
-  const host = hostname.replace(/^\[|\]$/g, '');
-  const listeners = await readListeners({ address: host, port: Number(port || '80') }).catch(() => []);
+  if (token === undefined || (await whoListensAt(address)) !== 'us') return { headers: {} };
+  const vet = async () => {
+    if ((await whoListensAt(address)) !== 'us') throw notOurs(address);
+  };
+  return { headers: { authorization: `Bearer ${token}` }, vet };
+}
+
+/** The same for the API, which lets in nobody but its own user: what other users listen with is told nothing, least of all secrets. */
+export async function apiPassFor(address: string): Promise<Pass> {
+  if ((await whoListensAt(address)) === 'others') throw notOurs(address);
+  return passFor(address);
+}
+
+/** Nobody where it is not known. */
+async function whoListensAt(address: string): Promise<'us' | 'others' | 'nobody'> {
+  const { hostname, port, protocol } = new URL(address);
+  const usualPort = protocol === 'https:' ? 443 : 80;
+  const ends = addressesOf(hostname).map((host) => ({ address: host, port: Number(port || usualPort) }));
+  const listeners = (await Promise.all(ends.map((end) => readListeners(end).catch(() => [])))).flat();
   const user = process.geteuid?.();
-  const isOurs = listeners.length > 0 && listeners.every((owner) => owner === user || owner === 0);
-  return isOurs ? { authorization: `Bearer ${token}` } : {};
+  if (listeners.length === 0) return 'nobody';
+  return listeners.every((owner) => owner === user || owner === 0) ? 'us' : 'others';
+}
+
+/** Of this machine. */
+function addressesOf(hostname: string): string[] {
+  if (hostname === 'localhost') return ['127.0.0.1', '::1'];
+  return hostname === '[::1]' ? ['::1'] : hostname.startsWith('127.') ? [hostname] : [];
+}
+
+function notOurs(address: string): UnreachableError {
+  return new UnreachableError(
+    `What listens at ${new URL(address).host} belongs to another user of this machine, and was told nothing.`,
+  );
 }

@@ -1,5 +1,5 @@
 import { type ErrorCode, errorTable, SwitchboardError } from '../errors.ts';
-import { credentialsFor } from './access.ts';
+import { apiPassFor } from './access.ts';
 import { UnreachableError } from './exit.ts';
 import { type Answer, NeverSentError, request } from './request.ts';
 
@@ -26,8 +26,12 @@ export async function callApi<View>(
     if (value !== undefined) address.searchParams.set(key, value);
   }
   const condition: Record<string, string> = typeof version === 'number' ? { 'if-match': `"${version}"` } : {};
-  const headers = { ...condition, ...(await credentialsFor(url)) };
-  const answer = await reached(url, request(method, address.href, { timeoutMs, headers, json: body }));
+  const pass = await apiPassFor(url);
+  const headers = { ...condition, ...pass.headers };
+  const answer = await reached(
+    url,
+    request(method, address.href, { ...pass, timeoutMs, headers, json: body }),
+  );
   if (answer.status === 204) return undefined as View;
   if (answer.status < 300) return contentOf(url, answer) as View;
   throw refusalOf(url, answer);

@@ -5,7 +5,7 @@ import type { ResponseHead } from '../channels/http-client/response-head.ts';
 import { Gathered } from '../protocol/gathered.ts';
 import { join } from '../protocol/jsonrpc.ts';
 import { SseParser } from '../protocol/sse.ts';
-import { credentialsFor } from './access.ts';
+import { apiPassFor } from './access.ts';
 import { noSwitchboard, refusalOf } from './api.ts';
 
 const MAX_EVENT_BYTES = 256 * 1024 * 1024;
@@ -19,14 +19,14 @@ export async function postForEvents(
   signal: AbortSignal,
 ): Promise<void> {
   const url = new URL(`${base}/api/v1${path}`);
-  const credentials = await credentialsFor(base);
-  const pool = new ConnectionPool(url);
+  const { headers, vet } = await apiPassFor(base);
+  const pool = new ConnectionPool(url, vet);
   const types = { accept: 'text/event-stream, application/json', 'content-type': 'application/json' };
   try {
     await new Promise<void>((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-      const head = requestHead('POST', url, url.pathname, credentials, types);
+      const head = requestHead('POST', url, url.pathname, headers, types);
       pool.send(new PostedEvents(base, take, resolve, reject), head, Buffer.from(JSON.stringify(json)));
     });
   } finally {

@@ -10,7 +10,7 @@ import {
   requestMessage,
 } from '../protocol/jsonrpc.ts';
 import { newestVersion } from '../protocol/versions.ts';
-import { credentialsFor } from './access.ts';
+import { type Pass, passFor } from './access.ts';
 import { callApi, noSwitchboard, projectPath } from './api.ts';
 import { RpcFailure } from './exit.ts';
 import { request } from './request.ts';
@@ -30,8 +30,8 @@ export class Client implements Receiver {
   private readonly waiting = new Map<number, Waiting>();
   private nextId = 1;
 
-  private constructor(endpoint: string, headers: Record<string, string>) {
-    this.channel = new HttpChannel({ url: endpoint, headers }, MAX_BYTES, this);
+  private constructor(endpoint: string, pass: Pass) {
+    this.channel = new HttpChannel({ url: endpoint, ...pass }, MAX_BYTES, this);
   }
 
   /** To all servers, or to those of a project. */
@@ -39,7 +39,7 @@ export class Client implements Receiver {
     if (project === undefined) await checkReachable(url);
     // The API says better than the endpoint that there is no such project.
     else await callApi(url, 'GET', projectPath(project));
-    const client = new Client(endpointOf({ url, project }), await credentialsFor(url));
+    const client = new Client(endpointOf({ url, project }), await passFor(url));
     try {
       await client.request('initialize', {
         protocolVersion: newestVersion,

@@ -4,7 +4,7 @@ import { requestHead } from '../channels/http-client/request-head.ts';
 import type { ResponseHead } from '../channels/http-client/response-head.ts';
 import { join } from '../protocol/jsonrpc.ts';
 import { SseParser } from '../protocol/sse.ts';
-import { credentialsFor } from './access.ts';
+import { apiPassFor } from './access.ts';
 
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;
 
@@ -22,8 +22,9 @@ export async function follow(
 ): Promise<StreamEnd> {
   if (signal.aborted) return { error: undefined };
   const url = new URL(address);
-  const own = { accept: 'text/event-stream', ...(await credentialsFor(address)) };
-  const pool = new ConnectionPool(url);
+  const { headers, vet } = await apiPassFor(address);
+  const own = { accept: 'text/event-stream', ...headers };
+  const pool = new ConnectionPool(url, vet);
   try {
     return await new Promise((resolve, reject) => {
       if (signal.aborted) return resolve({ error: undefined });

@@ -18,6 +18,8 @@ export interface Answer {
 interface RequestOptions {
   timeoutMs: number;
   headers?: Record<string, string>;
+  /** Looks at the connection before anything is sent. */
+  vet?: () => Promise<void>;
   /** Sent as JSON. */
   json?: unknown;
 }
@@ -27,9 +29,9 @@ export class NeverSentError extends Error {}
 
 /** One request on a connection of its own. Node's `fetch` takes longer to load than a command takes, and 8 MB. */
 export async function request(method: string, address: string, options: RequestOptions): Promise<Answer> {
-  const { timeoutMs, headers = {}, json } = options;
+  const { timeoutMs, headers = {}, vet, json } = options;
   const url = new URL(address);
-  const pool = new ConnectionPool(url);
+  const pool = new ConnectionPool(url, vet);
   const body = json === undefined ? undefined : Buffer.from(JSON.stringify(json));
   const own = {
     accept: 'application/json',

@@ -140,23 +140,86 @@ describe('commands', () => {
     server.close();
   });
 
+  /** What another user hears who listens at an address, at this port or at any. */
+  async function listenAsOther(port = 0) {
+    const child = startAsOther(
+      `const server = require('node:http').createServer((request, response) => {
+        let body = '';
+        request.on('data', (chunk) => { body += chunk; });
+        request.on('end', () => {
+          console.log(JSON.stringify({ url: request.url, headers: request.headers, body }));
+          response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+        });
+      });
+      server.on('error', () => setTimeout(listen, 10));
+      server.on('listening', () => console.log(server.address().port));
+      function listen() { server.listen(Number(process.argv[1]), '127.0.0.1'); }
+      listen();`,
+      String(port),
+    );
+    const lines = createInterface({ input: child.stdout! });
+    const heard: string[] = [];
+    const [own] = (await once(lines, 'line')) as [string];
+    lines.on('line', (line) => heard.push(line));
+    const end = async () => {
+      child.kill();
+      await once(child, 'close');
+    };
+    return { port: own, heard, end };
+  }
+
   it('do not send it to another user who waits at the address', async (test) => {
     requireOtherUser(test);
     await run('token');
-    const child = startAsOther(
-      `const server = require('node:http').createServer((request, response) => {
-        if (request.url !== '/healthz') console.log(JSON.stringify(request.headers));
-        response.writeHead(200).end();
-      });
-      server.listen(0, '127.0.0.1', () => console.log(server.address().port));`,
-    );
-    const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
-    const port = (await lines.next()).value as string;
-    await run('ls', '--url', `http://127.0.0.1:${port}`);
-    const headers = JSON.parse((await lines.next()).value as string) as object;
-    expect(headers).toHaveProperty('host', `127.0.0.1:${port}`);
-    expect(headers).not.toHaveProperty('authorization');
-    child.kill();
-    await once(child, 'exit');
+    const other = await listenAsOther();
+    await run('ls', 'tools', '--url', `http://127.0.0.1:${other.port}`);
+    await other.end();
+    expect(other.heard.length).toBeGreaterThan(0);
+    expect(other.heard.join()).not.toContain('authorization');
   });
+
+  it.for(['127.0.0.1', 'localhost'])(
+    'tell another user at %s nothing that is for the API',
+    async (host, test) => {
+      requireOtherUser(test);
+      const other = await listenAsOther();
+      const address = `http://${host}:${other.port}`;
+      const added = await run(
+        'server',
+        'add',
+        'box',
+        '--url',
+        address,
+        '-e',
+        'KEY=hunter2hunter2',
+        '--',
+        'node',
+      );
+      await other.end();
+      expect(other.heard).toEqual([]);
+      expect(added.code).toBe(3);
+      expect(added.stderr).toContain('belongs to another user');
+    },
+  );
+
+  const questions = [
+    { era: 'legacy', first: initialize('2025-11-25', 1), next: { jsonrpc: '2.0', id: 2, method: 'ping' } },
+    { era: 'modern', first: modernList, next: { ...modernList, id: 2 } },
+  ];
+  it.for(questions)(
+    'keep it from another user who takes the port over: $era',
+    async ({ first, next }, test) => {
+      requireOtherUser(test);
+      const switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'none', home });
+      await using bridge = startBridge(bridgeProgram(switchboard.baseUrl, home));
+      bridge.say(first);
+      await bridge.answerTo(1);
+      await switchboard[Symbol.asyncDispose]();
+      const other = await listenAsOther(Number(new URL(switchboard.baseUrl).port));
+      bridge.say(next);
+      await bridge.answerTo(2);
+      await other.end();
+      expect(other.heard.filter((request) => !request.includes('/healthz'))).toEqual([]);
+    },
+  );
 });

@@ -8,6 +8,7 @@ export interface Address {
   host: string;
   port: number;
   isSecure: boolean;
+  vet?: (() => Promise<void>) | undefined;
 }
 
 /** The pool, as its connections see it. */
@@ -45,7 +46,7 @@ export class Connection implements ResponseSink {
     this.exchange = first;
     first.carrier = this;
     this.socket = this.open(address);
-    this.socket.once(address.isSecure ? 'secureConnect' : 'connect', () => this.connected());
+    this.socket.once(address.isSecure ? 'secureConnect' : 'connect', () => this.connected(address.vet));
     this.socket.on('error', (error) => this.fail(error));
     this.socket.on('end', () => this.peerEnded());
     this.socket.on('close', () => this.fail(new Error('the connection was closed')));
@@ -134,7 +135,17 @@ export class Connection implements ResponseSink {
     return connectTls({ ...options, ...servername, ALPNProtocols: ['http/1.1'] });
   }
 
-  private connected(): void {
+  private connected(vet: Address['vet']): void {
+    if (vet === undefined) this.begin();
+    else
+      vet().then(
+        () => this.begin(),
+        (error: unknown) => this.fail(asError(error)),
+      );
+  }
+
+  private begin(): void {
+    if (this.isGone) return;
     clearTimeout(this.patience);
     this.isConnected = true;
     if (this.exchange !== undefined) this.write(this.exchange);

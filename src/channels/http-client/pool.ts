@@ -18,12 +18,14 @@ export class ConnectionPool implements ConnectionOwner {
   private sweep: NodeJS.Timeout | undefined;
   private isDestroyed = false;
 
-  constructor(url: URL) {
+  /** `vet` looks at each connection before anything is sent on it. */
+  constructor(url: URL, vet?: () => Promise<void>) {
     const isSecure = url.protocol === 'https:';
     this.address = {
       host: url.hostname.replace(/^\[|\]$/g, ''),
       port: Number(url.port) || (isSecure ? 443 : 80),
       isSecure,
+      vet,
     };
   }
 

@@ -125,8 +125,8 @@ export class LegacySession implements Receiver {
   }
 
   private open(): HttpChannel {
-    const { endpoint: url, credentials: headers } = this.switchboard;
-    return new HttpChannel({ url, headers }, MAX_BYTES, this);
+    const { endpoint: url, pass } = this.switchboard;
+    return new HttpChannel({ url, ...pass }, MAX_BYTES, this);
   }
 
   private send(message: Message): void {

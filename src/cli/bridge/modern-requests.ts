@@ -107,9 +107,9 @@ export class ModernRequests implements Receiver {
   }
 
   private open(): HttpChannel {
-    const { endpoint: url, credentials } = this.switchboard;
+    const { endpoint: url, pass } = this.switchboard;
     return new HttpChannel(
-      { url, headers: { ...this.headers, ...credentials }, isNamed: true },
+      { url, ...pass, headers: { ...this.headers, ...pass.headers }, isNamed: true },
       MAX_BYTES,
       this,
     );

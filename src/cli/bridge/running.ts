@@ -3,7 +3,7 @@ import { mkdirSync, openSync } from 'node:fs';
 import { join as joinPath } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../../errors.ts';
-import { credentialsFor } from '../access.ts';
+import { apiPassFor, type Pass, passFor } from '../access.ts';
 import { checkReachable } from '../client.ts';
 import { findConfig, home } from '../paths.ts';
 import { endpointOf } from '../words.ts';
@@ -18,7 +18,7 @@ export interface BridgeFlags {
 export interface Switchboard {
   endpoint: string;
   /** What lets us in there. */
-  readonly credentials: Record<string, string>;
+  readonly pass: Pass;
   /** Starts it where it does not run. */
   ensureRunning(): Promise<void>;
 }
@@ -35,17 +35,18 @@ const HEAP_FLAG = '--initial-heap-size=128';
 export function switchboardFor(flags: BridgeFlags): Switchboard {
   let starting: Promise<void> | undefined;
   let wasThere = false;
-  let credentials: Record<string, string> = {};
+  let pass: Pass = { headers: {} };
   return {
     endpoint: endpointOf(flags),
-    get credentials() {
-      return credentials;
+    get pass() {
+      return pass;
     },
     ensureRunning() {
       starting ??= ensureRunning(flags, wasThere)
         .then(async () => {
           wasThere = true;
-          credentials = await credentialsFor(flags.url);
+          // Where it was our own, one of another user is none that comes back.
+          pass = await (pass.vet === undefined ? passFor : apiPassFor)(flags.url);
         })
         .finally(() => {
           starting = undefined;
