@@ -17,6 +17,8 @@ interface Flags extends HostFlags {
 const POLL_MS = 500;
 /** It becomes ready out of these; all others last until somebody does something. */
 const passing = new Set(['starting', 'restarting']);
+/** Its tools are listed a moment after it is ready; one that does not list them is ready all the same. */
+const TOOL_POLLS = 6;
 
 /** Runs an image as a server, and waits until it is ready or cannot be. */
 export async function host(image: string | undefined, command: string[], flags: Flags): Promise<number> {
@@ -45,7 +47,12 @@ async function waitFor(server: HostedView, { url, json }: Flags): Promise<Hosted
     () => {},
   );
   let current = server;
-  while (passing.has(current.status) && !done.signal.aborted) {
+  let toolPolls = 0;
+  const lacksTools = () => current.status === 'ready' && current.tool_count === null;
+  while (
+    !done.signal.aborted &&
+    (passing.has(current.status) || (lacksTools() && toolPolls++ < TOOL_POLLS))
+  ) {
     await delay(POLL_MS, undefined, { signal: done.signal }).catch(() => {});
     if (!done.signal.aborted) current = await callApi<HostedView>(url, 'GET', hostedPath(server));
   }

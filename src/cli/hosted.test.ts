@@ -104,12 +104,13 @@ describe('switchboard host', () => {
     expect(stderr).toContain(message);
   });
 
-  it('shows the log until it is ready', async () => {
+  it('shows the log until it is ready and its tools are known', async () => {
+    const ready = { ...time, url: 'http://127.0.0.1:49153' };
     const { code, stdout, stderr } = await runWith(
       {
         'POST /mcp/servers': added,
         [`GET ${path}/logs?follow=1`]: lines(['pulling mcp/time: 40 %', 'started'], false),
-        [`GET ${path}`]: [added, { ...time, url: 'http://127.0.0.1:49153' }],
+        [`GET ${path}`]: [added, { ...ready, tool_count: null }, ready],
       },
       ...['host', 'mcp/time', '--name', 'time'],
     );
