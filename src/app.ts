@@ -86,7 +86,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
   if (!loopbackHosts.has(options.host)) {
     throw new SwitchboardError(
       'invalid_config',
-      `Listening on ${options.host} would open every server to the network without authentication. Use 127.0.0.1.`,
+      `Switchboard is not opened to the network: it does not listen on ${options.host}. Use 127.0.0.1, and from other machines a tunnel (ssh -L).`,
     );
   }
   let early: Configuration | SwitchboardError | undefined;

@@ -198,6 +198,11 @@ describe('a manifest', () => {
   });
 });
 
+it('ends the sentence of an error once', () => {
+  expect(() => check(callQuery, { stauts: 'ok' })).toThrow(/did you mean "status"\?$/);
+  expect(() => check(callQuery, { limit: '0' })).toThrow(/from 1 to 500\.$/);
+});
+
 describe('a query for calls', () => {
   it.each([
     [{ limit: '0' }, 'limit must be a whole number from 1 to 500'],

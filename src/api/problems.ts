@@ -16,7 +16,9 @@ export function invalidInput(problems: readonly Problem[]): SwitchboardError {
     .slice(0, MAX_PROBLEMS)
     .map(({ path, message }) => ({ path: describePath(path), message }));
   const sentences = shown.map(({ path, message }) => (path === '' ? message : `${path} ${message}`));
-  return new SwitchboardError('invalid_input', `${sentences.join('; ')}.`, { data: { problems: shown } });
+  const text = sentences.join('; ');
+  const message = text.endsWith('?') ? text : `${text}.`;
+  return new SwitchboardError('invalid_input', message, { data: { problems: shown } });
 }
 
 /** As it would be written in JavaScript: config.args[1]. */

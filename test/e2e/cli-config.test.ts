@@ -68,7 +68,7 @@ describe('switchboard up', () => {
     });
     expect(code).toBe(2);
     expect(JSON.parse(stdout)).toMatchObject({
-      error: { code: 'invalid_config', message: expect.stringContaining('without authentication') },
+      error: { code: 'invalid_config', message: expect.stringContaining('not opened to the network') },
     });
   });
 

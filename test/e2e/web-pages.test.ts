@@ -62,6 +62,13 @@ describe('a page of another origin', () => {
     for (const { headers } of answers) expect(headers).not.toHaveProperty('access-control-allow-origin');
   });
 
+  it('and a tunnel are told how they can be allowed', async () => {
+    for (const headers of [{ origin: 'http://localhost:5173' }, { host: 'localhost:8080' }]) {
+      const { json } = await ask(tools, 'GET', headers);
+      expect(json).toMatchObject({ error: { message: expect.stringContaining('allowedOrigins') } });
+    }
+  });
+
   it('starts no server', async () => {
     const { state } = (await ask(box, 'GET', {})).json as unknown as { state: string };
     expect(state).toBe('idle');

@@ -11,7 +11,7 @@ export function addGatewayCommands(program: Command): void {
       '-c, --config <file>',
       'configuration with mcpServers (default: mcp.json, .mcp.json, ~/.switchboard/mcp.json)',
     )
-    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('--host <address>', 'address to listen on: 127.0.0.1, ::1 or localhost', '127.0.0.1')
     .option('-p, --port <number>', 'port to listen on; 0 takes a free one', port, DEFAULT_PORT)
     .addOption(
       new Option('--startup <how>', 'how servers start, whatever the file says').choices([

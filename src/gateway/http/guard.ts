@@ -40,7 +40,10 @@ export class Guard {
     refuseRepeated(rawHeaders);
     const { host = '', origin, 'sec-fetch-site': site } = headers;
     if (!this.hosts.has(host) && !this.hosts.has(host.toLowerCase())) {
-      throw new SwitchboardError('forbidden_origin', `The Host header "${host}" is not an address of ours.`);
+      throw new SwitchboardError(
+        'forbidden_origin',
+        `The Host header "${host}" is not an address of ours. Where it is to be, as with a tunnel, name its origin, such as http://localhost:8080, in the setting allowedOrigins.`,
+      );
     }
     if (origin !== undefined && !this.origins.has(origin)) throw forbidden(`The Origin "${origin}"`);
     const isForeign = site !== undefined && site !== 'same-origin' && site !== 'none';
