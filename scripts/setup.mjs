@@ -1,4 +1,4 @@
-// Makes a clone ready to run: npm runs this before `start`, `test` and `bench`. Plain JavaScript for Node 20,
+// Makes a clone ready to run: npm runs this before `start`, `test`, `bench` and others. Plain JavaScript for Node 20,
 // because nothing is installed yet when it runs; what follows it runs on the Node that it installs.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
