@@ -25,7 +25,10 @@ describe('the document of the API, held against its answers', () => {
       body.messages.length === 1 ? calls({ name: 'echo', input: { text: 'well' } }) : says('Well.'),
     );
     const chat = { baseUrl: model.url };
-    switchboard = await startSwitchboard({ mcpServers: { box }, switchboard: { chat } });
+    switchboard = await startSwitchboard(
+      { mcpServers: { box }, switchboard: { chat } },
+      { database: 'shared' },
+    );
     contract = await Contract.read(`${switchboard.baseUrl}/api/v1`);
   });
   afterAll(async () => {

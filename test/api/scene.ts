@@ -24,7 +24,7 @@ export async function openScene(): Promise<Scene> {
   await mkdir(path);
   const switchboard = await startSwitchboard(
     { mcpServers: { box: fixtureServer('toolbox') } },
-    { env: { PATH: path } },
+    { env: { PATH: path }, database: 'shared' },
   );
   const url = `${switchboard.baseUrl}/api/v1`;
   await checkThatNothingIsFound(url);

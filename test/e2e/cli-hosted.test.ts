@@ -7,7 +7,7 @@ const { command, args } = fixtureServer('toolbox');
 
 /** Switchboard without any server, and its command line. */
 async function start() {
-  const switchboard = await startSwitchboard({ mcpServers: {} });
+  const switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'shared' });
   onTestFinished(() => switchboard.stop());
   const address = ['--url', switchboard.baseUrl];
   const cli = (words: string[], behind: string[] = []): Promise<Finished> =>

@@ -53,7 +53,10 @@ describe('an agent with servers of the modern era', () => {
 describe('with a server of the modern era', () => {
   let switchboard: RunningSwitchboard;
   beforeAll(async () => {
-    switchboard = await startSwitchboard({ mcpServers: { box: fixtureServer('eras/modern'), worker } });
+    switchboard = await startSwitchboard(
+      { mcpServers: { box: fixtureServer('eras/modern'), worker } },
+      { database: 'shared' },
+    );
   });
   afterAll(() => switchboard?.stop());
   const run = (...words: string[]) => runCli([...words, '--url', switchboard.baseUrl]);

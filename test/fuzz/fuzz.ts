@@ -76,6 +76,7 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
         switchboard: settings,
       },
       {
+        ...(process.env.VITEST && { database: 'shared' }),
         env: {
           SOAK_PROBE: probePath,
           NODE_OPTIONS: `--import=${new URL('../soak/probe.ts', import.meta.url)}`,

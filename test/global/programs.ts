@@ -4,17 +4,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
 
-/** The programs that tests run, compiled once: stripping types at every start takes longer than most tests. */
-export interface Programs {
-  /** Switchboard itself. */
-  main: string;
-  /** The folder of the compiled fixtures, with the names that they have in test/fixtures. */
-  fixtures: string;
-}
-
 declare module 'vitest' {
   interface ProvidedContext {
-    programs: Programs;
+    /** The folder of the programs that tests run, compiled once: stripping types at every start takes longer than most tests. */
+    programs: string;
   }
 }
 
@@ -27,9 +20,6 @@ export default async function setup(project: Pick<TestProject, 'provide'>): Prom
   // The program reads its version there.
   await cp(join(root, 'package.json'), join(folder, 'package.json'));
   await promisify(execFile)(process.execPath, [join(root, 'scripts/build.mjs'), folder]);
-  project.provide('programs', {
-    main: join(folder, 'dist', 'main.js'),
-    fixtures: join(folder, 'fixtures'),
-  });
+  project.provide('programs', folder);
   return () => rm(folder, { recursive: true });
 }

@@ -1,15 +1,24 @@
 import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '../..');
-/** Only a run of tests has compiled programs; what else uses these helpers runs the sources. */
-const compiled = process.env.VITEST === undefined ? undefined : (await import('vitest')).inject('programs');
+
+/**
+ * The folder of what was compiled for this run of tests; undefined elsewhere: then the sources run. A program of the tests
+ * that runs others is told with TEST_PROGRAMS.
+ */
+export const programsFolder = process.env.TEST_PROGRAMS ?? (await providedFolder());
+
+async function providedFolder(): Promise<string | undefined> {
+  return process.env.VITEST === undefined ? undefined : (await import('vitest')).inject('programs');
+}
 
 /** The program that `switchboard` is. */
-export const mainProgram = compiled?.main ?? join(root, 'src/main.ts');
+export const mainProgram =
+  programsFolder === undefined ? join(root, 'src/main.ts') : join(programsFolder, 'dist/main.js');
 
 /** A program of test/fixtures. */
 export function fixtureProgram(name: string): string {
-  return compiled === undefined
+  return programsFolder === undefined
     ? join(root, 'test/fixtures', `${name}.ts`)
-    : join(compiled.fixtures, `${name}.js`);
+    : join(programsFolder, 'fixtures', `${name}.js`);
 }

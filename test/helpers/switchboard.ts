@@ -40,8 +40,8 @@ interface SwitchboardOptions {
   /** How many files and connections it may have open at a time. */
   openFiles?: number;
   /**
-   * `shared`: a database of its own on the server that all tests share; `embedded`: a PostgreSQL of its own; `none`: it runs
-   * without. An address is used as it is, and outlives it.
+   * `none`, the default of tests: it runs without; `shared`: a database of its own on the server that all tests share;
+   * `embedded`: a PostgreSQL of its own. An address is used as it is, and outlives it.
    */
   database?: 'shared' | 'embedded' | 'none' | { url: string };
   /** A folder that outlives it, in place of one that goes with it. */
@@ -126,7 +126,7 @@ export async function startSwitchboard(
 
 /** Only a run of tests has a shared server; a program that uses this is served like a user. */
 async function openDatabase(
-  choice: SwitchboardOptions['database'] = process.env.VITEST === undefined ? 'embedded' : 'shared',
+  choice: SwitchboardOptions['database'] = process.env.VITEST === undefined ? 'embedded' : 'none',
 ): Promise<{ variable: string | undefined; fresh?: TestDatabase }> {
   if (choice === 'none') return { variable: 'none' };
   if (choice === 'embedded') return { variable: undefined };
