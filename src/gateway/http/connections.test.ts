@@ -1,16 +1,14 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { Connections } from './connections.ts';
 
 /** More than a connection takes without anybody who reads. */
 const ANSWER_BYTES = 64 * 1024 * 1024;
 
-it.each([
-  ['a whole answer', (response: ServerResponse) => void response.end(Buffer.alloc(ANSWER_BYTES))],
-  ['a stream', (response: ServerResponse) => void response.write(Buffer.alloc(ANSWER_BYTES))],
-])('a client that does not read %s is cut off', async (_what, answer) => {
+/** A server that cuts off at once whoever is slower than any client is. */
+function open() {
   const server = createServer();
   const connections = new Connections(server, { maxConnections: 10, slowClientMs: 20 }, () => {}, 1e12);
   onTestFinished(async () => {
@@ -19,6 +17,14 @@ it.each([
     server.close();
     await once(server, 'close');
   });
+  return { server, connections };
+}
+
+it.each([
+  ['a whole answer', (response: ServerResponse) => void response.end(Buffer.alloc(ANSWER_BYTES))],
+  ['a stream', (response: ServerResponse) => void response.write(Buffer.alloc(ANSWER_BYTES))],
+])('a client that does not read %s is cut off', async (_what, answer) => {
+  const { server, connections } = open();
   const closed = new Promise<ServerResponse>((resolve) => {
     server.on('request', (_request, response) => {
       connections.began(response);
@@ -33,4 +39,47 @@ it.each([
   socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
   expect((await closed).writableFinished).toBe(false);
   socket.destroy();
+});
+
+/** Asks for a stream that never ends, and behind it, on the same connection, for these. Settles when that is closed. */
+async function askBehindStream(port: number, ...paths: string[]) {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => {});
+  const closed = once(socket.resume(), 'close');
+  const requests = ['/stream', ...paths].map((path) => `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
+  await once(socket, 'connect');
+  socket.write(requests.join(''));
+  return { socket, closed };
+}
+
+describe('what is asked for behind an event stream', () => {
+  let port = 0;
+  let asked = 0;
+
+  beforeEach(async () => {
+    const { server, connections } = open();
+    asked = 0;
+    server.on('request', (request, response: ServerResponse) => {
+      if (!connections.began(response)) return;
+      asked++;
+      if (request.url === '/stream') response.write(': open');
+      if (request.url === '/large') response.end(Buffer.alloc(1024 * 1024));
+      if (request.url === '/small') response.end('small');
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    ({ port } = server.address() as AddressInfo);
+  });
+
+  it('is not kept where it is large', async () => {
+    const small = await askBehindStream(port, '/small');
+    await (await askBehindStream(port, '/large')).closed;
+    expect(small.socket.destroyed).toBe(false);
+    small.socket.destroy();
+  });
+
+  it('is a hundred requests at the most', async () => {
+    await (await askBehindStream(port, ...Array<string>(500).fill('/nothing'))).closed;
+    expect(asked).toBe(101);
+  });
 });

@@ -14,6 +14,9 @@ export const LEAST_BYTES_PER_SECOND = 16 * 1024;
 /** Connections over the limit are kept for so long, and so many of them, that they can read why they are closed. */
 const REFUSED_MS = 1_000;
 const MAX_REFUSED = 100;
+/** Requests that a client sends before those in front of them are answered: so many, and so much of their answers for any time. */
+const MAX_WAITING = 100;
+const FREE_WAITING_BYTES = 64 * 1024;
 
 /** Answers a request that is given up. */
 type Refuse = (response: ServerResponse, error: SwitchboardError) => void;
@@ -25,6 +28,8 @@ interface Client {
   read: number | undefined;
   /** What it has to take, and by when. */
   unread: { until: number; deadline: number } | undefined;
+  /** Answers that cannot leave before one in front of them is over, such as an event stream. */
+  waiting: Set<ServerResponse> | undefined;
 }
 
 /**
@@ -55,19 +60,25 @@ export class Connections {
         turnAway(socket, limits.maxConnections);
         return;
       }
-      this.clients.set(socket, { response: undefined, read: undefined, unread: undefined });
+      const client = { response: undefined, read: undefined, unread: undefined, waiting: undefined };
+      this.clients.set(socket, client);
       socket.once('close', () => this.clients.delete(socket));
       for (const listener of accept) listener.call(server, socket);
     });
     this.timer = setInterval(() => this.look(), limits.slowClientMs).unref();
   }
 
-  /** A request has begun: its head is there, its body may follow. */
-  began(response: ServerResponse): void {
-    const client = this.clients.get(response.req.socket);
-    if (client === undefined) return;
+  /** A request has begun: its head is there, its body may follow. False where nothing is to be done for it. */
+  began(response: ServerResponse): boolean {
+    const { socket } = response.req;
+    const client = this.clients.get(socket);
+    if (client === undefined) return false;
     client.response = response;
     client.read = undefined;
+    // It has none before its turn.
+    if (response.socket === null) wait(client, response);
+    // What was read together with the one too many comes all the same.
+    return !socket.destroyed;
   }
 
   close(): void {
@@ -110,18 +121,41 @@ export class Connections {
   }
 
   private lookAtUnread(socket: Socket, client: Client, now: number): void {
-    const { writableLength } = socket;
-    if (writableLength === 0) {
+    const unread = socket.writableLength + waitingBytes(client);
+    if (unread === 0) {
       client.unread = undefined;
       return;
     }
-    const taken = socket.bytesWritten - writableLength;
+    const taken = socket.bytesWritten - socket.writableLength;
     if (client.unread === undefined || taken >= client.unread.until) {
-      const deadline = now + this.limits.slowClientMs + writableLength / this.bytesPerMs;
-      client.unread = { until: taken + writableLength, deadline };
+      const deadline = now + this.limits.slowClientMs + unread / this.bytesPerMs;
+      client.unread = { until: taken + unread, deadline };
     } else if (now >= client.unread.deadline) {
       socket.destroy();
     }
+  }
+}
+
+function wait(client: Client, response: ServerResponse): void {
+  client.waiting ??= new Set();
+  client.waiting.add(response);
+  if (client.waiting.size <= MAX_WAITING) return;
+  forgetSent(client.waiting);
+  if (client.waiting.size > MAX_WAITING) response.req.socket.destroy();
+}
+
+function waitingBytes({ waiting }: Client): number {
+  if (waiting === undefined) return 0;
+  forgetSent(waiting);
+  let bytes = 0;
+  for (const { writableLength } of waiting) bytes += writableLength;
+  return bytes > FREE_WAITING_BYTES ? bytes : 0;
+}
+
+/** Those whose turn has come. */
+function forgetSent(waiting: Set<ServerResponse>): void {
+  for (const response of waiting) {
+    if (response.socket !== null || response.writableFinished) waiting.delete(response);
   }
 }
 

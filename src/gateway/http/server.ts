@@ -63,7 +63,7 @@ export class HttpFront {
     this.server = createServer(
       { keepAliveTimeout: 65_000, ...timeLimits(settings), maxHeaderSize: MAX_HEAD_BYTES },
       (request, response) => {
-        this.connections.began(response);
+        if (!this.connections.began(response)) return;
         try {
           this.receive(request, response);
         } catch (error) {
