@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { readList } from './list-reader.ts';
 
-const limits = { items: 3, bytes: 100, itemBytes: 20 };
+const limits = { items: 3, bytes: 100, itemBytes: 20, itemDepth: 4 };
 const read = (text: string) => readList(Buffer.from(text), 'tools', limits);
 
 it('reads the items and the rest of a result, whatever the spelling', async () => {
@@ -16,6 +16,11 @@ it('builds nothing of what is over the limits, and counts it', async () => {
   const large = JSON.stringify('x'.repeat(30));
   const page = await read(`{"result":{"tools":[1,${large},2,3,4,5],"nextCursor":"n"}}`);
   expect(page).toMatchObject({ items: [1, 2, 3], tooLarge: 1, beyond: 2, result: { nextCursor: 'n' } });
+});
+
+it('leaves out what is nested too deep, and nothing that comes after it', async () => {
+  const page = await read('{"result":{"tools":[[[[[1]]]],[[{"a":[["["]]}]],"[[[[[[",2]}}');
+  expect(page).toMatchObject({ items: [[[[[1]]]], '[[[[[[', 2], tooLarge: 1, beyond: 0 });
 });
 
 it('takes the last of two lists, and tells of an error', async () => {

@@ -8,6 +8,7 @@ export interface ListLimits {
   bytes: number;
   /** Of one item. */
   itemBytes: number;
+  itemDepth: number;
 }
 
 /** One page of a list. */
@@ -17,7 +18,7 @@ export interface ListPage {
   error: unknown;
   items: unknown[];
   bytes: number;
-  /** Items that were too large by themselves, and those that came after the limits. */
+  /** Items that were too large or too deep by themselves, and those that came after the limits. */
   tooLarge: number;
   beyond: number;
 }
@@ -43,7 +44,7 @@ export async function readList(bytes: Buffer, key: string, limits: ListLimits): 
     while (at < bytes.length && bytes[at] !== CLOSE_LIST) {
       const end = await pace.pass(bytes, at);
       const size = end - at;
-      if (size > limits.itemBytes) page.tooLarge++;
+      if (size > limits.itemBytes || pace.deepest > limits.itemDepth) page.tooLarge++;
       else if (page.items.length >= limits.items || page.bytes + size > limits.bytes) page.beyond++;
       else {
         page.items.push(parse(at, end));
@@ -94,10 +95,13 @@ const CLOSE_OBJECT = 0x7d;
 /** Passes over values, and lets others have their turn when it has worked for long enough. */
 class Pace {
   private since = performance.now();
+  /** How deep the value that was passed last is nested. */
+  deepest = 0;
 
   /** Behind the value that begins there. What stands there is believed to be JSON. */
   async pass(bytes: Buffer, start: number): Promise<number> {
     await this.rest();
+    this.deepest = 0;
     let depth = 0;
     let at = start;
     let sliceEnd = start + SLICE_BYTES;
@@ -111,7 +115,7 @@ class Pace {
         at++;
         if (--depth === 0) return at;
       } else {
-        if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth++;
+        if (byte === OPEN_OBJECT || byte === OPEN_LIST) this.deepest = Math.max(this.deepest, ++depth);
         else if (depth === 0 && (byte === COMMA || byte <= 0x20)) return at;
         at++;
       }

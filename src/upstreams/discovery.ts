@@ -44,6 +44,8 @@ export const offerKinds = Object.keys(listMethods) as OfferKind[];
 
 /** One item: its description, and its schemas. */
 const MAX_ITEM_BYTES = 1024 * 1024;
+/** Many clients cannot read what is nested deeper than a thousand levels, and would get no list at all. */
+const MAX_ITEM_DEPTH = 500;
 /** A server may page for ever. */
 const MAX_PAGES = 10_000;
 const MAX_PROBLEMS = 20;
@@ -101,6 +103,7 @@ export async function discover(
       items: limits.listItems - items.length,
       bytes: bytesLeft,
       itemBytes: MAX_ITEM_BYTES,
+      itemDepth: MAX_ITEM_DEPTH,
     }).catch((error: unknown) => Promise.reject(notJson(method, error)));
     const { result, error } = page;
     if (error !== undefined) throw new ServerAnsweredError(method, error as RpcError);
@@ -115,7 +118,9 @@ export async function discover(
     }
     bytesLeft -= page.bytes;
     if (page.tooLarge > 0)
-      problems.add(`${page.tooLarge} of its ${kind} are left out: larger than ${MAX_ITEM_BYTES} bytes`);
+      problems.add(
+        `${page.tooLarge} of its ${kind} are left out: larger than ${MAX_ITEM_BYTES} bytes, or nested deeper than ${MAX_ITEM_DEPTH} levels`,
+      );
     ttlMs = Math.min(ttlMs, ttlOf(result));
     isPublic &&= result.cacheScope === 'public';
     const next = result.nextCursor;
