@@ -9,7 +9,10 @@ const modes: NamingMode[] = ['on-conflict', 'always', 'last-wins'];
 const valid = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** Few letters, so that names meet: as they are, once the separator is between them, or once they are cleaned. */
-const nearNames = fc.string({ unit: fc.constantFrom('a', 'b', '_', '__', '.', ' ', 'é', '-'), maxLength: 4 });
+const nearNames = fc.string({
+  unit: fc.constantFrom('a', 'b', '_', '__', '.', ' ', 'é', '-', '\ud800', '\udfff'),
+  maxLength: 4,
+});
 const longNames = fc.constantFrom('a'.repeat(64), 'a'.repeat(65), `${'a'.repeat(64)}b`, `${'a'.repeat(64)}.`);
 const anyNames = fc.oneof({ arbitrary: nearNames, weight: 4 }, fc.string({ unit: 'binary' }), longNames);
 
@@ -231,6 +234,14 @@ describe('public names', () => {
     expect(names[1]).toMatch(/^s__a_b_[0-9a-f]{8}$/);
     expect(names[0]).not.toBe(names[1]);
   });
+});
+
+it('names that differ only in halves of characters are told apart', () => {
+  const names = publicNames(
+    ['\ud800', '\ud801', '\udfff'].map((name) => ({ server: 's', prefix: 's', name, isAlias: false })),
+    { mode: 'on-conflict', separator: '__' },
+  );
+  expect(new Set(names.map(({ listed }) => listed)).size).toBe(3);
 });
 
 describe('a name', () => {

@@ -111,6 +111,8 @@ function fitted(name: string): string {
 }
 
 function withHash(name: string, whole: string): string {
-  const hash = createHash('sha256').update(whole).digest('hex').slice(0, HASH_LENGTH);
+  // In UTF-8 all halves of characters are the same; names that differ only in those would have the same hash for ever.
+  const told = whole.isWellFormed() ? whole : JSON.stringify(whole);
+  const hash = createHash('sha256').update(told).digest('hex').slice(0, HASH_LENGTH);
   return `${name.slice(0, MAX_LENGTH - HASH_LENGTH - 1)}_${hash}`;
 }
