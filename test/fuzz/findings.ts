@@ -13,9 +13,12 @@ export class Findings {
   total = 0;
   private readonly kept = new Map<string, Finding>();
   private readonly commandFor: (index: number) => string;
+  private readonly found: (line: string) => void;
 
-  constructor(commandFor: (index: number) => string) {
+  /** `found` is told of each kind once, at once. */
+  constructor(commandFor: (index: number) => string, found: (line: string) => void = () => {}) {
     this.commandFor = commandFor;
+    this.found = found;
   }
 
   /** `what` begins with what it is; details follow a semicolon. */
@@ -24,14 +27,20 @@ export class Findings {
     const kind = what.split(';')[0]!.replaceAll(/\d+/g, '#');
     const known = this.kept.get(kind);
     if (known !== undefined) known.times++;
-    else if (this.kept.size < MAX_KEPT) this.kept.set(kind, { what, times: 1, index });
+    else if (this.kept.size < MAX_KEPT) {
+      const finding = { what, times: 1, index };
+      this.kept.set(kind, finding);
+      this.found(this.line(finding));
+    }
   }
 
   lines(): string[] {
-    return [...this.kept.values()].map(({ what, times, index }) => {
-      const often = times === 1 ? '' : ` (${times} times; the first one is shown)`;
-      const again = index === undefined ? '' : `\n    again: ${this.commandFor(index)}`;
-      return `${what}${often}${again}`;
-    });
+    return [...this.kept.values()].map((finding) => this.line(finding));
+  }
+
+  private line({ what, times, index }: Finding): string {
+    const often = times === 1 ? '' : ` (${times} times; the first one is shown)`;
+    const again = index === undefined ? '' : `\n    again: ${this.commandFor(index)}`;
+    return `${what}${often}${again}`;
   }
 }

@@ -17,8 +17,10 @@ export interface FuzzOptions {
   first: number;
   end: number;
   target: TargetName | 'all';
-  /** Told of how far it is, by hundreds. */
-  progress?: (done: number) => void;
+  /** Told of how far it is, now and then, and where each lane is. */
+  progress?: (done: number, underWay: ReadonlyMap<string, number>) => void;
+  /** Told of what is found, at once. */
+  found?: (line: string) => void;
   /** Told of all that a case sends and gets. */
   tell?: (what: string) => void;
 }
@@ -32,6 +34,8 @@ export interface FuzzReport {
   findings: string[];
   total: number;
 }
+
+const PROGRESS_MS = 10_000;
 
 const settings = {
   naming: 'always',
@@ -58,6 +62,7 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
   const only = target === 'all' ? undefined : target;
   const findings = new Findings(
     (index) => `npm run fuzz -- --seed ${seed} --target ${target} --replay ${index}`,
+    options.found,
   );
   const outcomes = new Map<string, number>();
   const done = { front: 0, upstream: 0, api: 0 };
@@ -83,6 +88,10 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
         },
       },
     );
+    // Whatever ends this process ends Switchboard.
+    const end = () => switchboard.process.kill();
+    process.once('exit', end);
+    switchboard.process.once('exit', () => process.off('exit', end));
     await using watch = new Watch(switchboard, probePath, findings);
     const ground: Ground = {
       port: Number(new URL(switchboard.baseUrl).port),
@@ -92,10 +101,11 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
         done[name]++;
         const kind = `${name} ${outcome}`;
         outcomes.set(kind, (outcomes.get(kind) ?? 0) + 1);
-        const sum = done.front + done.upstream + done.api;
-        if (sum % 100 === 0) options.progress?.(sum);
       },
     };
+    const progress = setInterval(() => {
+      options.progress?.(done.front + done.upstream + done.api, ground.underWay);
+    }, PROGRESS_MS);
     let figures: Figures | undefined;
     const started = performance.now();
     try {
@@ -108,6 +118,8 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
       figures = await watch.finish();
     } catch (error) {
       findings.add((error as Error).stack ?? String(error));
+    } finally {
+      clearInterval(progress);
     }
     const seconds = (performance.now() - started) / 1_000;
     return { seconds, done, outcomes, figures, findings: findings.lines(), total: findings.total };

@@ -32,14 +32,14 @@ if (values.help || !isSound) {
 const first = Number(range[1]);
 const end = Number(range[2] ?? first) + 1;
 console.info(`cases ${first} to ${end - 1} of seed ${seed} …`);
-let shownAt = Date.now();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1));
 const report = await runFuzz({
   ...{ seed, first, end, target: values.target as FuzzOptions['target'] },
-  progress: (done) => {
-    if (Date.now() - shownAt < 10_000) return;
-    shownAt = Date.now();
-    console.info(`${done} cases done`);
+  progress: (done, underWay) => {
+    const oldest = Math.min(...underWay.values());
+    console.info(`${done} cases done${underWay.size === 0 ? '' : `, the oldest under way is ${oldest}`}`);
   },
+  found: (line) => console.info(`! ${line}`),
   ...(values.replay === undefined ? {} : { tell: (what: string) => console.info(what) }),
 });
 console.info(formatReport(report));

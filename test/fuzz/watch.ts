@@ -20,6 +20,10 @@ const LONGEST_TURN_MS = 1_500;
 /** A case that is not over when the well-behaved client has had so many answers will never be. */
 const STUCK_AFTER_ANSWERS = 2_000;
 const STUCK_AFTER_MS = 60_000;
+/** How /proc counts time. */
+const TICK_MS = 10;
+/** So much computing in which nobody is answered is a loop without an end. */
+const ENDLESS_CPU_MS = 60_000;
 
 export interface Figures {
   calls: number;
@@ -62,10 +66,17 @@ export class Watch implements AsyncDisposable {
   /** Rejects when a case does not end although the client that behaves is answered on and on, or Switchboard has ended. */
   async stuck(underWay: ReadonlyMap<string, number>): Promise<never> {
     const since = new Map<string, { index: number; calls: number; time: number }>();
+    let answered = { calls: this.calls, cpuMs: 0 };
     for (;;) {
       const { exitCode, signalCode } = this.switchboard.process;
       if (exitCode !== null || signalCode !== null) {
         throw new Error(`Switchboard ended with ${exitCode ?? signalCode}; under way: ${listed(underWay)}`);
+      }
+      const cpuMs = computedBy(this.switchboard.process.pid!);
+      if (this.calls !== answered.calls) answered = { calls: this.calls, cpuMs };
+      if (cpuMs - answered.cpuMs > ENDLESS_CPU_MS) {
+        this.switchboard.process.kill('SIGKILL');
+        throw new Error(`Switchboard computes and answers nobody; under way: ${listed(underWay)}`);
       }
       for (const [lane, index] of underWay) {
         const known = since.get(lane);
@@ -171,6 +182,15 @@ function memoryOf(pid: number, field: 'VmRSS' | 'VmHWM'): number {
   const [, kilobytes = '0'] =
     new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   return Number(kilobytes) / 1024;
+}
+
+function computedBy(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const [user, system] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13);
+  return (Number(user) + Number(system)) * TICK_MS;
 }
 
 function listed(underWay: ReadonlyMap<string, number>): string {

@@ -17,10 +17,13 @@ export interface HostileTerms {
   seed: number;
   transport: 'http' | 'sse';
   mood: Mood;
+  /** Whether it tells when its lists have changed. */
+  isChanging?: boolean;
   tell: ((what: string) => void) | undefined;
 }
 
-const everything = '{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"logging":{}}';
+const everything =
+  '{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{"listChanged":true},"logging":{}}';
 
 /** A server over HTTP, made of sockets so that every byte of it can be wrong. What it answers to a call, the call says: its case. */
 export class HostileHttp implements AsyncDisposable {
@@ -29,8 +32,9 @@ export class HostileHttp implements AsyncDisposable {
   private readonly terms: HostileTerms;
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
-  /** Where answers go over the older transport. */
+  /** Where it speaks by itself; over the older transport, all that it says. */
   private stream: Socket | undefined;
+  private asked = () => {};
   private pages = 0;
 
   private constructor(terms: HostileTerms) {
@@ -47,6 +51,23 @@ export class HostileHttp implements AsyncDisposable {
 
   get url(): string {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/mcp`;
+  }
+
+  /** Settles when the tools of the case have been asked for; false where nobody listens just now. */
+  async change(index: number): Promise<boolean> {
+    const { stream } = this;
+    if (stream === undefined || stream.destroyed) return false;
+    this.listCase = index;
+    this.pages = 0;
+    const asked = Promise.withResolvers<void>();
+    this.asked = asked.resolve;
+    stream.once('close', asked.resolve);
+    for (const kind of ['tools', 'resources', 'prompts']) {
+      stream.write(`data: {"jsonrpc":"2.0","method":"notifications/${kind}/list_changed"}\n\n`);
+    }
+    await asked.promise;
+    stream.off('close', asked.resolve);
+    return true;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -83,6 +104,9 @@ export class HostileHttp implements AsyncDisposable {
       socket.write(
         `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nevent: endpoint\ndata: /messages\n\n`,
       );
+    } else if (method === 'GET' && this.terms.isChanging) {
+      this.stream = socket;
+      socket.write('HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n:\n\n');
     } else if (method === 'GET') {
       socket.write('HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n');
     } else if (method === 'POST') {
@@ -119,7 +143,8 @@ export class HostileHttp implements AsyncDisposable {
     const { listCase } = this;
     if (method === 'initialize') {
       this.pages = 0;
-      const capabilities = listCase === undefined ? '{"tools":{}}' : everything;
+      const isFull = listCase !== undefined || this.terms.isChanging;
+      const capabilities = isFull ? everything : '{"tools":{}}';
       return {
         member: 'result',
         value: `{"protocolVersion":${JSON.stringify(params?.protocolVersion)},"capabilities":${capabilities},"serverInfo":{"name":"x","version":"1"}}`,
@@ -130,6 +155,7 @@ export class HostileHttp implements AsyncDisposable {
       const page = this.pages++;
       const random = caseRandom(this.terms.seed, listCase, 10 + page);
       const value = listPage(random, listCase, method, page);
+      if (method === 'tools/list') this.asked();
       this.terms.tell?.(`← ${method} ${value.slice(0, 2_000)}`);
       return { member: 'result', value };
     }

@@ -4,7 +4,7 @@ import { messagesIn, outcomeOf, shown, wrongIn } from '../answers.ts';
 import { canaryOf, caseRandom, weighted } from '../generators/random.ts';
 import { HOSTILE_MARK, type Mood } from '../generators/sse.ts';
 import { HostileHttp } from '../servers/hostile-http.ts';
-import { type Exchange, Wire, type WireAnswer } from '../wire.ts';
+import { Wire, type WireAnswer } from '../wire.ts';
 import { type Ground, inLanes } from './target.ts';
 
 const LANES = 48;
@@ -20,16 +20,26 @@ const shares = [
   [8, 'hostile-sse'],
   [8, 'hostile-stdio'],
   [4, 'lists'],
+  [2, 'changing'],
 ] as const;
 
 /** The servers behind Switchboard that do what they should not. */
 export class HostileServers implements AsyncDisposable {
+  /** Those whose lists are read when they are tried out. */
   readonly lists: readonly HostileHttp[];
+  /** The one whose lists are part of what all clients see. */
+  readonly changing: HostileHttp;
   private readonly callable: Readonly<Record<string, HostileHttp>>;
   private readonly seed: number;
 
-  private constructor(seed: number, callable: Record<string, HostileHttp>, lists: HostileHttp[]) {
+  private constructor(
+    seed: number,
+    callable: Record<string, HostileHttp>,
+    lists: HostileHttp[],
+    changing: HostileHttp,
+  ) {
     this.seed = seed;
+    this.changing = changing;
     this.callable = callable;
     this.lists = lists;
   }
@@ -47,7 +57,14 @@ export class HostileServers implements AsyncDisposable {
         HostileHttp.start({ seed, mood: 'odd', transport: 'http', tell }),
       ),
     );
-    return new HostileServers(seed, { ...callable, spare }, lists);
+    const changing = await HostileHttp.start({
+      seed,
+      mood: 'odd',
+      transport: 'http',
+      tell,
+      isChanging: true,
+    });
+    return new HostileServers(seed, { ...callable, spare, changing }, lists, changing);
   }
 
   /** As they stand in the configuration. */
@@ -98,23 +115,47 @@ function termsOf(mood: Mood): object {
 /** Calls servers that answer as each case says, and has lists read that are as a case says. */
 export async function fuzzUpstream(ground: Ground, servers: HostileServers): Promise<void> {
   const lanes = Array.from({ length: LANES }, (_, number) => new Lane(ground, number));
-  const idle = [...servers.lists];
+  const idle = new Idle(servers.lists);
+  const changing = new Idle([servers.changing]);
   await inLanes(LANES, ground.cases.of('upstream'), async (number, index) => {
     const lane = lanes[number]!;
     const name = weighted(caseRandom(ground.cases.seed, index, 2), shares);
     ground.underWay.set(`upstream ${number}`, index);
-    const server = name === 'lists' ? idle.pop() : undefined;
-    let exchange: Exchange;
-    if (name !== 'lists') exchange = await lane.run(name, index);
-    else if (server === undefined) exchange = await lane.run('odd-http', index);
-    else {
-      exchange = await lane.runLists(server, servers.lists.indexOf(server), index);
-      idle.push(server);
+    let outcome: string;
+    if (name === 'lists') {
+      const run = (server: HostileHttp) => lane.tryOut(server, servers.lists.indexOf(server), index);
+      outcome = await idle.with(run);
+    } else if (name === 'changing') {
+      outcome = await changing.with((server) => lane.listChanged(server, index));
+    } else {
+      outcome = await lane.run(name, index);
     }
     ground.underWay.delete(`upstream ${number}`);
-    ground.done(index, `${name} ${server === undefined ? outcomeOf(exchange) : exchange.answers[0]?.status}`);
+    ground.done(index, `${name} ${outcome}`);
   });
   for (const lane of lanes) lane.close();
+}
+
+/** Servers that do one thing at a time; whoever needs one waits for it. */
+class Idle {
+  private readonly servers: HostileHttp[];
+  private readonly waiting: ((server: HostileHttp) => void)[] = [];
+
+  constructor(servers: readonly HostileHttp[]) {
+    this.servers = [...servers];
+  }
+
+  async with(run: (server: HostileHttp) => Promise<string>): Promise<string> {
+    const server =
+      this.servers.pop() ?? (await new Promise<HostileHttp>((resolve) => this.waiting.push(resolve)));
+    try {
+      return await run(server);
+    } finally {
+      const next = this.waiting.shift();
+      if (next === undefined) this.servers.push(server);
+      else next(server);
+    }
+  }
 }
 
 class Lane {
@@ -144,12 +185,10 @@ class Lane {
     return this.post('/mcp', { jsonrpc: '2.0', id: index, method: 'tools/call', params });
   }
 
-  async run(server: string, index: number): Promise<Exchange> {
-    const { findings, tell } = this.ground;
+  async run(server: string, index: number): Promise<string> {
     if (this.session === undefined) await this.open();
     const exchange = await this.call(server, index);
     const [answer] = exchange.answers;
-    tell?.(`${server} → HTTP ${answer?.status} ${shown(answer?.body ?? Buffer.alloc(0), 2_000)}`);
     if (answer?.status === 404) this.session = undefined;
     const wrong =
       wrongIn(
@@ -158,24 +197,46 @@ class Lane {
         [[String(index)]],
         server.startsWith('hostile') ? 'relayed' : 'rpc',
       ) ?? (answer === undefined ? 'no answer' : wrongResult(answer, index, server.startsWith('odd')));
-    if (wrong !== undefined) findings.add(`${server}: ${wrong}`, index);
-    return exchange;
+    this.judge(server, index, answer, wrong);
+    return outcomeOf(exchange);
   }
 
   /** Has a server tried out while its lists are those of the case. */
-  async runLists(server: HostileHttp, number: number, index: number): Promise<Exchange> {
-    const { findings, tell } = this.ground;
+  async tryOut(server: HostileHttp, number: number, index: number): Promise<string> {
     server.listCase = index;
     const exchange = await this.post(`/api/v1/projects/default/servers/lists-${number}/test`, {});
     server.listCase = undefined;
     const [answer] = exchange.answers;
-    tell?.(`→ HTTP ${answer?.status} ${shown(answer?.body ?? Buffer.alloc(0), 2_000)}`);
     const wrong =
       wrongIn(exchange, new Set([index]), [undefined], 'api') ??
       (answer?.status === 200 ? undefined : 'a server that cannot be tried out');
-    if (wrong !== undefined)
-      findings.add(`lists: ${wrong}; ${shown(answer?.body ?? Buffer.alloc(0))}`, index);
-    return exchange;
+    this.judge('lists', index, answer, wrong);
+    return String(answer?.status);
+  }
+
+  /** Has the lists of a server replaced by those of the case, and asks for all lists. */
+  async listChanged(server: HostileHttp, index: number): Promise<string> {
+    if (this.session === undefined) await this.open();
+    const isTold = await server.change(index);
+    const methods = ['tools/list', 'resources/list', 'prompts/list', 'resources/templates/list'];
+    const method = methods[index % methods.length]!;
+    const exchange = await this.post('/mcp', { jsonrpc: '2.0', id: index, method });
+    const [answer] = exchange.answers;
+    if (answer?.status === 404) this.session = undefined;
+    this.judge('changing', index, answer, wrongIn(exchange, new Set([index]), [[String(index)]]));
+    return isTold ? outcomeOf(exchange) : 'not connected';
+  }
+
+  private judge(
+    server: string,
+    index: number,
+    answer: WireAnswer | undefined,
+    wrong: string | undefined,
+  ): void {
+    const { findings, tell } = this.ground;
+    const body = answer?.body ?? Buffer.alloc(0);
+    tell?.(`${server} → HTTP ${answer?.status} ${shown(body, 2_000)}`);
+    if (wrong !== undefined) findings.add(`${server}: ${wrong}; ${shown(body)}`, index);
   }
 
   close(): void {
