@@ -1,7 +1,13 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { Scope } from './scope.ts';
 
-const settings = { mode: 'on-conflict', separator: '__', pageSize: 100, maxItems: 100, discoveryWaitMs: 0 } as const;
+const settings = {
+  mode: 'on-conflict',
+  separator: '__',
+  pageSize: 100,
+  maxItems: 100,
+  discoveryWaitMs: 0,
+} as const;
 
 afterEach(() => vi.useRealTimers());
 
