@@ -2,6 +2,7 @@ import { setImmediate as immediately } from 'node:timers/promises';
 import { type BackoffRule, backoffMs } from '../channels/backoff.ts';
 import { SwitchboardError } from '../errors.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
+import { asObject } from '../protocol/objects.ts';
 import type { OfferKind } from './discovery.ts';
 import type { ServerFacts } from './handshake.ts';
 import type { Upstream } from './upstream.ts';
@@ -28,6 +29,8 @@ const filterOfKind: Record<OfferKind, keyof Filter> = {
   resources: 'resourcesListChanged',
   templates: 'resourcesListChanged',
 };
+
+const listKeys = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const;
 
 /** A server that does not acknowledge a subscription in this time will not tell of it. */
 const PATIENCE_MS = 60_000;
@@ -210,7 +213,17 @@ class Subscription {
 
 const refused = new SwitchboardError('method_not_found', 'The server refused to tell of changes.');
 
-function filterIn({ bytes, params }: Message): Filter {
-  const { notifications } = JSON.parse(bytesAt(bytes, params!).toString()) as { notifications?: unknown };
-  return typeof notifications === 'object' && notifications !== null ? (notifications as Filter) : {};
+/** What is acknowledged is what was asked for, or less. */
+const LARGEST_ACKNOWLEDGEMENT = 4 * 1024 * 1024;
+
+/** What the server says that it tells of; nothing where it says more than it was asked. */
+export function filterIn({ bytes, params }: Message): Filter {
+  if (params === undefined || params.end - params.start > LARGEST_ACKNOWLEDGEMENT) return {};
+  const { notifications } = asObject(JSON.parse(bytesAt(bytes, params).toString()));
+  const said = asObject(notifications);
+  const filter: Filter = {};
+  for (const key of listKeys) if (said[key] === true) filter[key] = true;
+  const { resourceSubscriptions: uris } = said;
+  if (Array.isArray(uris)) filter.resourceSubscriptions = uris.filter((uri) => typeof uri === 'string');
+  return filter;
 }
