@@ -1,5 +1,12 @@
 /** What users configure: the servers behind the endpoint, and how it behaves. */
-export { MASK, maskCredentials, moveCredentials, unmaskCredentials } from './config/credentials.ts';
+export {
+  credentialsIn,
+  isSecretName,
+  MASK,
+  maskCredentials,
+  moveCredentials,
+  unmaskCredentials,
+} from './config/credentials.ts';
 export { type ImportedServers, importFile, importText } from './config/import.ts';
 export { loadConfiguration } from './config/load.ts';
 export type { ServerEntry } from './config/schema.ts';

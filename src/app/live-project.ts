@@ -1,7 +1,13 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { type ServerConfig, type ServerDefaults, variablesOf } from '../config.ts';
+import {
+  credentialsIn,
+  isSecretName,
+  type ServerConfig,
+  type ServerDefaults,
+  variablesOf,
+} from '../config.ts';
 import { asSwitchboardError } from '../errors.ts';
 import { Scope, type ScopedProject, type ScopeSettings } from '../gateway/scope.ts';
 import type { ProjectRow, ProjectState, SealedSecret, ServerRow } from '../store/types.ts';
@@ -13,6 +19,8 @@ import { configOf, unusable } from './server-rows.ts';
 import { Vault } from './vault.ts';
 
 const DEFAULT_PROJECT = 'default';
+/** Shorter ones of the configuration file stand in too many words that are no credentials. */
+const SHORTEST_MASKED = 8;
 
 /** Without a database there is this project and no other. */
 const unstoredDefault: ProjectRow = {
@@ -94,7 +102,7 @@ export class LiveProject implements ScopedProject {
     this.access = {
       // Whoever may change a project must not be able to read what Switchboard was started with.
       variable: (name, { project }) =>
-        this.vault.value(name) ?? (project === undefined ? process.env[name] : undefined),
+        this.vault.value(name) ?? (project === undefined ? this.fromEnvironment(name) : undefined),
       redact: (text) => this.vault.redact(text),
     };
     this.servers = new Servers({ ...settings.servers, ...this.access, project: this }, settings.events);
@@ -139,6 +147,7 @@ export class LiveProject implements ScopedProject {
     this.switchedOff = new Set(
       state.switches.map(({ server_name, tool_name }) => switchKey(server_name, tool_name)),
     );
+    for (const { transport } of file) this.mask(credentialsIn(transport));
     this.listedServers = this.list(file, defaults);
     const enabled = this.listedServers.filter(({ isEnabled, problem }) => isEnabled && problem === undefined);
     const changes = this.servers.apply(enabled.map(({ config }) => config));
@@ -205,6 +214,17 @@ export class LiveProject implements ScopedProject {
       `The server "${name}" of the configuration file is left out: project "${this.name}" has the server "${clash.name}", and a name stands for one thing. Rename one of them.`,
     );
     return true;
+  }
+
+  private fromEnvironment(name: string): string | undefined {
+    const value = process.env[name];
+    if (value !== undefined && isSecretName(name)) this.mask([value]);
+    return value;
+  }
+
+  /** What servers of the file are given is no secret of the project, and is not to be shown either. */
+  private mask(credentials: readonly string[]): void {
+    this.vault.learn(credentials.filter((value) => value.length >= SHORTEST_MASKED));
   }
 
   private complete(config: ServerConfig): ServerConfig {

@@ -42,6 +42,15 @@ export class Vault {
     return Object.fromEntries(known.map(({ name, version }) => [name, version]));
   }
 
+  /** Masks what servers get from elsewhere, too. */
+  learn(values: readonly string[]): void {
+    for (const value of values) {
+      if (this.opened.has(value)) continue;
+      this.opened.add(value);
+      this.mask = undefined;
+    }
+  }
+
   /** The text with every secret in it masked, however it is written there. */
   redact(text: string): string {
     this.mask ??= this.maskOfAll();

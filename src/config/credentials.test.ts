@@ -30,6 +30,39 @@ describe('credentials in', () => {
     expect(JSON.stringify(maskCredentials({ env }))).not.toContain(value);
   });
 
+  it.each([
+    { env: { PGPASSWORD: 'hunter22' } },
+    { env: { MYSQL_PWD: 'hunter22' } },
+    { env: { SSHPASS: 'hunter22' } },
+    { env: { AUTH_HEADER: 'Bearer hunter22' } },
+    { env: { DATABASE: 'host=localhost password=hunter22 user=me' } },
+    { env: { CONNECTION: 'Password=hunter22;Server=box' } },
+    { headers: { 'X-Upstream': 'Basic hunter22' } },
+    { args: ['run', '--env=GITHUB_TOKEN=hunter22', 'image'] },
+    { args: ['--header=Authorization: Bearer hunter22'] },
+    { args: ['-c', 'export API_KEY=hunter22; exec node server.js'] },
+    { args: ['-c', 'exec node server.js --api-key=hunter22'] },
+  ])('other ways to write them: %j', (config) => {
+    const { written, secrets } = moved(config);
+    expect(Object.values(secrets)).toEqual(['hunter22']);
+    const filled = JSON.stringify(written).replace(/\$\{(\w+)\}/, (_whole, name: string) => secrets[name]!);
+    expect(JSON.parse(filled)).toEqual(config);
+  });
+
+  it('no other things that look alike', () => {
+    const config = {
+      env: { PWD: '/srv/box', MAX_TOKENS: '4000', AUTH_HEADER: `Bearer ${ref('TOKEN')}`, MODE: 'basic' },
+      args: [
+        '--env=MODE=fast',
+        '--a=--b=--c=d',
+        '--header=Accept: text/html',
+        '-c',
+        'A=1 exec node server.js',
+      ],
+    };
+    expect(moved(config)).toEqual({ written: config, secrets: {} });
+  });
+
   it('headers, with how they are used left in place', () => {
     const headers = {
       authorization: 'Bearer abc',

@@ -12,6 +12,8 @@ type Replace = (found: Found) => string;
 /** Words of names whose values are credentials. */
 const secretWord =
   /^(?:token|key|apikey|accesskey|secretkey|authkey|accesstoken|authtoken|secret|clientsecret|password|passwd|passphrase|pass|pw|pat|auth|authorization|credential|credentials|bearer|jwt|cookie|dsn|signature|sig)\d*$/;
+/** They are run together with others, too: PGPASSWORD. */
+const secretEnd = /(?:password|passwd|token|secret|apikey|sshpass)\d*$/;
 /** Last words of names that tell about a credential, and are none. */
 const harmlessEnd =
   /^(?:file|path|dir|folder|type|kind|limit|count|id|name|user|username|url|uri|host|port|ttl|mode|method|enabled|disabled|required|expiry|expires|timeout|size|length|algorithm|alg|header|prefix|scheme|sock|socket|scope|scopes|version|region|provider|store|server|issuer|audience|cache|budget)$/;
@@ -41,6 +43,8 @@ const shape = new RegExp(shapes.map(({ source }) => `(?:${source})`).join('|'), 
 /** Of the header Authorization. Any other first word may be a part of a passphrase. */
 const authScheme =
   /^((?:bearer|basic|token|apikey|api-key|key|jwt|oauth|bot|ssws|sso-key|negotiate)[ \t]+)(\S+)$/i;
+/** What stands behind these is a credential, whatever the name: AUTH_HEADER. */
+const authValue = /^((?:[\w-]+:[ \t]*)?(?:bearer|basic)[ \t]+)(\S{8,})$/i;
 const reference = /\$\{[^}]{0,1000}\}/;
 /** As `variables.ts` reads them; only those with a default are of interest. */
 const withDefault = /\$\{(?:env:)?([A-Za-z_]\w*):-([^}]{1,1000})\}/g;
@@ -48,9 +52,12 @@ const withDefault = /\$\{(?:env:)?([A-Za-z_]\w*):-([^}]{1,1000})\}/g;
 const LONE_TOKEN = 16;
 
 /** Whether the value of something of this name is a credential. */
-function isSecretName(name: string): boolean {
+export function isSecretName(name: string): boolean {
   const words = wordsOf(name);
-  return words.some((word) => secretWord.test(word)) && !harmlessEnd.test(words.at(-1) ?? '');
+  const isSecret = (word: string) => secretWord.test(word) || secretEnd.test(word);
+  // By itself it is a folder.
+  if (words.length > 1 && words.at(-1) === 'pwd') return true;
+  return words.some(isSecret) && !harmlessEnd.test(words.at(-1) ?? '');
 }
 
 /** `apiKey`, `API_KEY` and `api-key` are the same words. */
@@ -75,6 +82,9 @@ function inText(text: string, label: string | undefined, replace: Replace): stri
   if (isSecret && !reference.test(tidy) && !tidy.includes('://')) {
     return harmlessValue.test(tidy) ? tidy : inSecretValue(tidy, label, replace);
   }
+  const [, scheme = '', value = ''] = authValue.exec(tidy) ?? [];
+  if (value !== '' && !reference.test(value))
+    return `${scheme}${replace({ value, label: label ?? 'TOKEN', isDefault: false })}`;
   return inWords(tidy, label ?? 'TOKEN', replace);
 }
 
@@ -97,8 +107,10 @@ function inWords(text: string, label: string, replace: Replace): string {
         return user.length >= LONE_TOKEN ? `${start}${unless(user, 'TOKEN')}@` : whole;
       },
     )
-    .replace(/([?&#;])([^=&#;\s?]+)=([^&#;\s"']+)/g, (whole, start: string, name: string, value: string) =>
-      isSecretName(decoded(name)) ? `${start}${name}=${unless(value, decoded(name))}` : whole,
+    .replace(
+      /(^|[?&#;\s])([^=&#;\s?]{1,200})=([^&#;\s"']+)/g,
+      (whole, start: string, name: string, value: string) =>
+        isSecretName(decoded(name)) ? `${start}${name}=${unless(value, decoded(name))}` : whole,
     )
     .replace(
       /("([^"\\]+)"\s*:\s*")((?:[^"\\]|\\.)+)"/g,
@@ -127,6 +139,14 @@ function decoded(text: string): string {
 
 /** `--api-key=…`, `--api-key …`, `TOKEN=…` as for `docker run -e`, `Authorization: …` as for mcp-remote. */
 function inArguments(args: readonly unknown[], replace: Replace): unknown[] {
+  const inOne = (argument: string, isValue = false): string => {
+    const [, start, name, value] =
+      /^((?:--?)?([A-Za-z_][\w.-]*)(?:=|:[ \t]*(?!\/\/)))([\s\S]+)$/.exec(argument) ?? [];
+    if (name !== undefined && isSecretName(name)) return `${start}${inText(value!, name, replace)}`;
+    // `--env=TOKEN=…`, `--header=Authorization: …`
+    const isOption = !isValue && name !== undefined && start!.startsWith('-');
+    return isOption ? `${start}${inOne(value!, true)}` : inText(argument, undefined, replace);
+  };
   return args.map((argument, index) => {
     if (typeof argument !== 'string') return argument;
     const before = args[index - 1];
@@ -134,11 +154,7 @@ function inArguments(args: readonly unknown[], replace: Replace): unknown[] {
     if (option !== undefined && !argument.startsWith('-') && endsSecretly(option)) {
       return inText(argument, option, replace);
     }
-    const [, start, name, value] =
-      /^((?:--?)?([A-Za-z_][\w.-]*)(?:=|:[ \t]*(?!\/\/)))([\s\S]+)$/.exec(argument) ?? [];
-    return name !== undefined && isSecretName(name)
-      ? `${start}${inText(value!, name, replace)}`
-      : inText(argument, undefined, replace);
+    return inOne(argument);
   });
 }
 
@@ -195,6 +211,16 @@ function restored(given: unknown, masked: unknown, stored: unknown): unknown {
     ([key, value]) => [key, restored(value, at(masked, key), at(stored, key))] as const,
   );
   return Array.isArray(given) ? entries.map(([, value]) => value) : Object.fromEntries(entries);
+}
+
+/** The credentials that stand in a configuration as they are. */
+export function credentialsIn(config: object): string[] {
+  const found: string[] = [];
+  replaceCredentials(config, ({ value }) => {
+    found.push(value);
+    return value;
+  });
+  return found;
 }
 
 /** Moves credentials to where secrets are kept, and leaves references. `keep` gives the name that each has there. */
