@@ -18,7 +18,8 @@ it.runIf(process.platform === 'linux')(
     for (const kind of [
       'front result',
       'upstream odd-http result',
-      'upstream hostile-http result',
+      'upstream odd-sse result',
+      'upstream lists 200',
       'api 200',
     ]) {
       expect(report.outcomes.get(kind), kind).toBeGreaterThan(50);
