@@ -220,6 +220,29 @@ describe('the events of a stream that has ended', () => {
   });
 });
 
+describe('events of a standing stream', () => {
+  it('are dropped a while after they went out', async () => {
+    await using brief = await startSwitchboard({
+      mcpServers: { box: fixtureServer('toolbox', witness.env('standing')) },
+      switchboard: { keepAliveMs: 10, replayMs: 0 },
+    });
+    const session = await RawSession.open(brief.url);
+    await session.toolNames();
+    let standing = await session.listen();
+    await session.callText('add', { name: 'more' });
+    await standing.message(({ method }) => method === 'notifications/tools/list_changed');
+    // Each of these asks for all that the stream ever had.
+    for (let left = 1; left > 0; left = standing.messages.length) {
+      standing = await session.listen('0_0');
+      // What is kept comes before the next sign of life.
+      await session.toolNames();
+    }
+    await session.callText('add', { name: 'again' });
+    await standing.message(({ method }) => method === 'notifications/tools/list_changed');
+    await session.end();
+  });
+});
+
 describe('a client that does not read', () => {
   it.skipIf(process.platform !== 'linux')('is cut off before it fills the memory', async () => {
     await using flooding = await startSwitchboard({

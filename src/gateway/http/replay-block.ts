@@ -95,10 +95,11 @@ export class ReplayBlock {
     return { events: 0, bytes: 0 };
   }
 
-  drop(streams: ReadonlySet<number>): Dropped {
+  drop(isOver: (stream: number, sequence: number) => boolean): Dropped {
     const dropped = { events: 0, bytes: 0 };
     for (let at = this.start; at < this.end; at = this.next(at)) {
-      if (!streams.has(this.log.readDoubleLE(at))) continue;
+      const stream = this.log.readDoubleLE(at);
+      if (stream === DROPPED || !isOver(stream, this.log.readDoubleLE(at + SEQUENCE_AT))) continue;
       this.log.writeDoubleLE(DROPPED, at);
       this.droppedBytes += this.next(at) - at;
       dropped.events++;

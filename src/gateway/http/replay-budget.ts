@@ -8,7 +8,7 @@ const FREED_SHARE = 1 / 64;
 /** What all sessions together may keep for replay. The blocks that were written to least lately go first. */
 export class ReplayBudget {
   readonly maxEventBytes: number;
-  /** How long the events of a stream are kept after its end has gone out. */
+  /** How long events are kept that have gone out: those of an answer after its end, those of a standing stream each. */
   readonly finishedMs: number;
   private readonly maxBytes: number;
   /** In the order in which they were last written to, with what each holds. */

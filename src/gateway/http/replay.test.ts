@@ -106,6 +106,21 @@ describe('events that are kept', () => {
   });
 });
 
+it('events that the client has had long ago are dropped, and no others', () => {
+  const budget = new ReplayBudget(64 * MEGABYTE, 60_000);
+  const replay = new Replay(budget);
+  for (let sequence = 1; sequence <= 900; sequence++) {
+    replay.add(event(0, sequence, `standing ${sequence}`));
+    if (sequence % 100 === 0) replay.add(event(7, sequence, `other ${sequence}`));
+  }
+  const before = budget.heldBytes;
+  replay.dropUpTo(0, 890);
+  replay.dropUpTo(0, 890);
+  expect(textsOf(replay, 0)).toEqual(Array.from({ length: 10 }, (_, index) => `standing ${891 + index}`));
+  expect(textsOf(replay, 7)).toHaveLength(9);
+  expect(budget.heldBytes).toBeLessThan(before / 4);
+});
+
 describe('what all sessions keep together', () => {
   it('stays within the budget; the oldest goes first', () => {
     const budget = new ReplayBudget(MEGABYTE, 60_000);

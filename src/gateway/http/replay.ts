@@ -63,7 +63,17 @@ export class Replay {
       this.finished.delete(stream);
     }
     if (this.finished.size === 0) this.finished = undefined;
-    if (over.size > 0) this.drop(over);
+    if (over.size > 0) this.drop((stream) => over.has(stream));
+  }
+
+  /** The client has had this much of the stream, long ago. */
+  dropUpTo(stream: number, sequence: number): void {
+    this.drop((own, place) => own === stream && place <= sequence);
+  }
+
+  /** How long what has gone out is kept. */
+  get keptMs(): number {
+    return this.budget.finishedMs;
   }
 
   /** Room is needed for newer events of others. */
@@ -80,9 +90,9 @@ export class Replay {
     this.blocks = [];
   }
 
-  private drop(streams: ReadonlySet<number>): void {
+  private drop(isOver: (stream: number, sequence: number) => boolean): void {
     for (const block of [...this.blocks]) {
-      const dropped = block.drop(streams);
+      const dropped = block.drop(isOver);
       if (dropped.events === 0) continue;
       this.count(dropped);
       if (block.events === 0) this.remove(block);

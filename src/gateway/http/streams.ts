@@ -27,6 +27,8 @@ export class SessionStreams implements ClientStream {
   private readonly standing: OpenStream = { response: undefined, sequence: 0 };
   /** How far the standing stream has reached the client. */
   private delivered = 0;
+  /** How far it had reached the client at a time: so much is dropped when that is long ago. */
+  private settled = { sequence: 0, at: 0 };
   private ofRequests: Map<number, OpenStream> | undefined;
   private nextStream = STANDING + 1;
 
@@ -45,7 +47,10 @@ export class SessionStreams implements ClientStream {
 
   keepAlive(): void {
     this.replay.dropFinished();
-    if (this.standing.response !== undefined) writeKeepAlive(this.standing.response);
+    const { response } = this.standing;
+    if (response === undefined) return;
+    if (response.writableLength === 0) this.dropDelivered();
+    writeKeepAlive(response);
   }
 
   close(): void {
@@ -124,6 +129,14 @@ export class SessionStreams implements ClientStream {
   keepAliveOn(number: number): void {
     const response = this.ofRequests?.get(number)?.response;
     if (response !== undefined) writeKeepAlive(response);
+  }
+
+  /** A standing stream may be open for days; a client that lost its connection comes back soon, or not at all. */
+  private dropDelivered(): void {
+    const now = performance.now();
+    if (now - this.settled.at < this.replay.keptMs) return;
+    if (this.settled.sequence > 0) this.replay.dropUpTo(STANDING, this.settled.sequence);
+    this.settled = { sequence: this.delivered, at: now };
   }
 
   private emit(number: number, stream: OpenStream, message: Chunks): boolean {
