@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type ImportedServers, importFile, importText, loadConfiguration } from '../config.ts';
@@ -47,7 +47,11 @@ async function intoFile(imported: ImportedServers, target: string, flags: Import
     );
   }
   const merged = { ...present, [key]: { ...known, ...mcpServers } };
-  replacePrivateFile(target, `${JSON.stringify(merged, null, 2)}\n`);
+  // Where it is a link, what it leads to is written, and it stays.
+  replacePrivateFile(
+    existsSync(target) ? realpathSync(target) : target,
+    `${JSON.stringify(merged, null, 2)}\n`,
+  );
   const names = Object.keys(mcpServers);
   if (flags.json) {
     printJson({ config: target, imported: names, notes });

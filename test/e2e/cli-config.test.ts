@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, readlink, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -173,6 +173,19 @@ describe('switchboard import', () => {
     });
     const forced = await runCli([...again, '--force']);
     expect(JSON.parse(forced.stdout)).toEqual({ config: target, imported: ['cursor'], notes: [] });
+  });
+
+  it('writes to where a linked file leads', async () => {
+    await using folder = await temporaryFolder();
+    const [source, real, target] = ['source.json', 'real.json', 'mcp.json'].map((name) =>
+      join(folder.path, name),
+    );
+    await writeFile(source!, JSON.stringify({ mcpServers: { box: { command: 'node' } } }));
+    await writeFile(real!, '{"mcpServers": {}}');
+    await symlink(real!, target!);
+    expect((await runCli(['import', source!, '--config', target!])).code).toBe(0);
+    expect(await readlink(target!)).toBe(real);
+    expect(await readFile(real!, 'utf8')).toContain('box');
   });
 
   it('adds to the servers of a file that names them as VS Code does', async () => {

@@ -100,6 +100,12 @@ describe('at the edges of what can be written down', () => {
     expect(await session.toolNames()).toEqual(await same.toolNames());
   });
 
+  it('an import takes names that every object has', async () => {
+    const project = await site.project();
+    const mcpServers = { constructor: { command: 'node', disabled: true } };
+    expect(await project.done('POST /import', { mcpServers })).toMatchObject({ imported: ['constructor'] });
+  });
+
   it('an import says which secrets are still to be set', async () => {
     const project = await site.project();
     const { notes } = await project.done<{ notes: string[] }>('POST /import', {

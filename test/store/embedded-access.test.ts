@@ -88,12 +88,13 @@ describe('a PostgreSQL of our own lets in nobody but us', () => {
     await expectClosed(store.home);
   });
 
-  it('also after its password was lost', async () => {
+  it.each(['lost', 'emptied'])('also after its password was %s', async (how) => {
     await using home = await temporaryHome();
     const before = await openTestStore({ home: home.path });
     await before.createProject({ name: 'kept' });
     await before.close();
-    await rm(join(home.path, 'postgres.password'));
+    const password = join(home.path, 'postgres.password');
+    await (how === 'lost' ? rm(password) : writeFile(password, ''));
     await using store = await openTestStore({ home: home.path });
     await expectClosed(home.path);
     expect(await store.projects()).toHaveLength(2);

@@ -16,7 +16,7 @@ export function importsBackend(parts: Parts): Backend['imports'] {
       needStored(parts);
       const { mcpServers, descriptions, notes } = read(text);
       const servers = Object.entries(mcpServers).map(([name, entry]) =>
-        newServerOf(name, entry, descriptions[name]),
+        newServerOf(name, entry, Object.hasOwn(descriptions, name) ? descriptions[name] : undefined),
       );
       if (servers.length === 0) {
         throw new SwitchboardError('invalid_input', `Nothing could be imported. ${notes.join(' ')}`.trim(), {

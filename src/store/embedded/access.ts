@@ -15,10 +15,12 @@ const open = `# Written by Switchboard, which is about to set its password.
 local all ${SUPERUSER} trust
 `;
 
-/** The password of that role, which is made when it is first asked for. */
+/** The password of that role, which is made when it is first asked for, or where there is none in its file. */
 export function passwordFor(data: string): string {
   const path = join(dirname(data), 'postgres.password');
-  createPrivateFile(path, `${randomBytes(32).toString('base64url')}\n`);
+  const fresh = `${randomBytes(32).toString('base64url')}\n`;
+  createPrivateFile(path, fresh);
+  if (readFileSync(path, 'utf8').trim() === '') replacePrivateFile(path, fresh);
   return readFileSync(path, 'utf8').trim();
 }
 
