@@ -1,3 +1,4 @@
+import { SwitchboardError } from '../errors.ts';
 import type { Client } from './upstream.ts';
 
 interface Subscription {
@@ -6,22 +7,33 @@ interface Subscription {
   accepted: Promise<unknown>;
 }
 
+/** Servers of the modern era are told all of them with every new one. */
+const MAX_LENGTH = 1024 * 1024;
+
 /** Who follows which resources of one server. The server itself sees one subscription, however many there are. */
 export class Subscriptions {
   private readonly byUri = new Map<string, Subscription>();
+  /** Of all URIs together. */
+  private length = 0;
 
   /** `tell` asks the server, and is called for the first client only. */
   async add(uri: string, client: Client, tell: () => Promise<unknown>): Promise<void> {
     let subscription = this.byUri.get(uri);
     if (subscription === undefined) {
+      if (this.length + uri.length > MAX_LENGTH)
+        throw new SwitchboardError(
+          'server_busy',
+          'So many resources of this server are followed that there is no room for more.',
+        );
       subscription = { clients: new Set(), accepted: tell() };
       this.byUri.set(uri, subscription);
+      this.length += uri.length;
     }
     subscription.clients.add(client);
     try {
       await subscription.accepted;
     } catch (error) {
-      if (this.byUri.get(uri) === subscription) this.byUri.delete(uri);
+      if (this.byUri.get(uri) === subscription) this.delete(uri);
       throw error;
     }
   }
@@ -30,12 +42,13 @@ export class Subscriptions {
   remove(uri: string, client: Client): boolean {
     const clients = this.byUri.get(uri)?.clients;
     if (clients === undefined || !clients.delete(client) || clients.size > 0) return false;
-    this.byUri.delete(uri);
+    this.delete(uri);
     return true;
   }
 
   clear(): void {
     this.byUri.clear();
+    this.length = 0;
   }
 
   /** The URIs that nobody follows any more, now that this client is gone. */
@@ -45,6 +58,10 @@ export class Subscriptions {
 
   uris(): string[] {
     return [...this.byUri.keys()];
+  }
+
+  private delete(uri: string): void {
+    if (this.byUri.delete(uri)) this.length -= uri.length;
   }
 
   /** Those who follow the resource, or one that it is part of. */
