@@ -86,6 +86,7 @@ export class Watch implements AsyncDisposable {
           throw new Error(`case ${index} of ${lane} is never answered`);
         }
       }
+      this.hear();
       await delay(500);
       if (this.isOver) return new Promise<never>(() => {});
     }
@@ -104,10 +105,7 @@ export class Watch implements AsyncDisposable {
     }
     for (const excess of this.excess(before, after)) this.findings.add(excess);
     for (const warning of after.warnings) this.findings.add(`Node warned; ${warning}`);
-    for (const { event, message } of this.switchboard.events) {
-      if (event === 'warning' && String(message).includes('internal error'))
-        this.findings.add(String(message));
-    }
+    this.hear();
     if (this.longestTurnMs > LONGEST_TURN_MS) {
       this.findings.add(`the event loop was held for ${this.longestTurnMs.toFixed()} ms of computing`);
     }
@@ -122,6 +120,14 @@ export class Watch implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.isOver = true;
     await this.connections[Symbol.asyncDispose]();
+  }
+
+  /** What Switchboard has said. None of it is kept: hostile servers give it much to say. */
+  private hear(): void {
+    for (const { event, message } of this.switchboard.events.splice(0)) {
+      if (event === 'warning' && String(message).includes('internal error'))
+        this.findings.add(String(message));
+    }
   }
 
   private async look(): Promise<Figures['before']> {
