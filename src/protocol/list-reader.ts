@@ -13,8 +13,10 @@ export interface ListLimits {
 
 /** One page of a list. */
 export interface ListPage {
-  /** The members of the result that are no items; those that nobody needs are left out where they are large. */
+  /** The members of the result that are no items, but for those that are too large. */
   result: Record<string, unknown>;
+  /** The names of these. */
+  largeMembers: string[];
   error: unknown;
   items: unknown[];
   bytes: number;
@@ -24,7 +26,7 @@ export interface ListPage {
 }
 
 /** Nothing else of a list is as large. */
-const LARGEST_MEMBER = 64 * 1024;
+export const LARGEST_MEMBER = 64 * 1024;
 /** So much is passed over before others get their turn, and so long is worked. */
 const SLICE_BYTES = 1024 * 1024;
 const SLICE_MS = 10;
@@ -34,7 +36,15 @@ const SLICE_MS = 10;
  * between, however long the list is. Fails where it is not JSON.
  */
 export async function readList(bytes: Buffer, key: string, limits: ListLimits): Promise<ListPage> {
-  const page: ListPage = { result: {}, error: undefined, items: [], bytes: 0, tooLarge: 0, beyond: 0 };
+  const page: ListPage = {
+    result: {},
+    largeMembers: [],
+    error: undefined,
+    items: [],
+    bytes: 0,
+    tooLarge: 0,
+    beyond: 0,
+  };
   const pace = new Pace();
   const parse = (start: number, end: number) => parseLossless(bytes.toString('utf8', start, end));
   const readItems = async (start: number): Promise<number> => {
@@ -74,6 +84,7 @@ export async function readList(bytes: Buffer, key: string, limits: ListLimits): 
     if (name === key && bytes[at] === OPEN_LIST) return readItems(at);
     const end = await pace.pass(bytes, at);
     if (end - at <= LARGEST_MEMBER) page.result[name] = parse(at, end);
+    else page.largeMembers.push(name);
     return end;
   };
   await readMembers(skipSpace(bytes, 0), async (name, at) => {

@@ -1,6 +1,6 @@
 import { asksInstances, instancesIn } from '../protocol/instances.ts';
 import { join, type RpcError } from '../protocol/jsonrpc.ts';
-import { readList } from '../protocol/list-reader.ts';
+import { LARGEST_MEMBER, readList } from '../protocol/list-reader.ts';
 import { parameterHeaders } from '../protocol/parameter-headers.ts';
 import { MAX_ID_BYTES, MAX_OWN_URI_BYTES } from '../protocol/scalar-limits.ts';
 import { type Self, type ServerFacts, ttlOf } from './handshake.ts';
@@ -49,8 +49,6 @@ const MAX_ITEM_DEPTH = 500;
 /** A server may page for ever. */
 const MAX_PAGES = 10_000;
 const MAX_PROBLEMS = 20;
-/** Where the next page begins is sent back as the server wrote it. */
-const MAX_CURSOR_LENGTH = 64 * 1024;
 
 /** What a server says of how long a list holds, and whether it is the same for everybody. */
 export interface Freshness {
@@ -123,6 +121,11 @@ export async function discover(
       );
     ttlMs = Math.min(ttlMs, ttlOf(result));
     isPublic &&= result.cacheScope === 'public';
+    if (page.largeMembers.includes('nextCursor')) {
+      problems.add(
+        `its ${kind} are cut at ${items.length}: the cursor of the next page is longer than ${LARGEST_MEMBER} bytes`,
+      );
+    }
     const next = result.nextCursor;
     const isOver = typeof next !== 'string' || next === cursor;
     const isFull = page.beyond > 0 || items.length >= limits.listItems || pages >= MAX_PAGES;
@@ -132,8 +135,6 @@ export async function discover(
       );
     }
     if (isOver || isFull) return { items, ttlMs, isPublic, problems: problems.all() };
-    if (next.length > MAX_CURSOR_LENGTH)
-      throw new Error(`the cursor of its next page is longer than ${MAX_CURSOR_LENGTH} characters`);
     cursor = next;
   }
 }

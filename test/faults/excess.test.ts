@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { exchange } from '../helpers/raw-http.ts';
+import { exchange, type RpcMessage } from '../helpers/raw-http.ts';
 import { bothTypes, initialize, RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
@@ -14,6 +14,8 @@ beforeAll(async () => {
         many: excessive('many', '25000'),
         large: excessive('large'),
         endless: excessive('endless'),
+        cursor: excessive('cursor'),
+        addresses: excessive('addresses'),
         asking: excessive(''),
         notes: fixtureServer('notes'),
       },
@@ -48,6 +50,19 @@ describe('a list of a server', () => {
   it('lacks an item that is too large, and only that one', async () => {
     expect(namesOf('large')).toEqual(['large__tool-0', 'large__tool-2']);
     expect(await logOf('large')).toContain('1 of its tools are left out');
+  });
+
+  it('is cut where the cursor of its next page is too long', async () => {
+    expect(namesOf('cursor')).toEqual(['cursor__tool-0']);
+    expect(await logOf('cursor')).toContain('the cursor of the next page is longer than 65536 bytes');
+  });
+
+  it('lacks a URI that could not be asked for, and only that one', async () => {
+    const session = await RawSession.open(switchboard.url);
+    const { result = {} } = await session.request('resources/list');
+    const names = (result.resources as { name: string }[]).map(({ name }) => name);
+    expect(names.filter((name) => /^.:$/.test(name))).toEqual(['a:']);
+    expect(await logOf('addresses')).toContain('is left out: its URI is longer than 64512 bytes');
   });
 });
 
@@ -91,5 +106,23 @@ describe('what is kept of a client', () => {
     const uri = `resource://notes/note://todo/${'x'.repeat(9_000)}`;
     const { error } = await session.request('resources/subscribe', { uri });
     expect(error?.message).toContain('params.uri is longer than');
+  });
+
+  it('has a thousand resources that it follows, and no more', async () => {
+    const session = await RawSession.open(switchboard.url, '2025-03-26');
+    const method = 'resources/subscribe';
+    const uris = Array.from({ length: 1_001 }, (_, day) => `resource://notes/note://day//${day}`);
+    const requests = uris.map((uri, id) => ({ jsonrpc: '2.0', id, method, params: { uri } }));
+    const { text } = await session.post(requests.slice(0, 1_000));
+    expect((JSON.parse(text) as RpcMessage[]).filter(({ result }) => result !== undefined)).toHaveLength(
+      1_000,
+    );
+    const refused = await session.request(method, { uri: uris[1_000] });
+    expect(refused.error?.message).toContain('A session follows 1000 resources at the most');
+    // Room is made by what it lets go, and what it follows already takes none.
+    const again = () => session.request(method, { uri: uris[1_000] });
+    expect((await session.request(method, { uri: uris[0] })).result).toEqual({});
+    await session.request('resources/unsubscribe', { uri: uris[0] });
+    expect((await again()).result).toEqual({});
   });
 });
