@@ -143,3 +143,9 @@ describe('a cursor', () => {
     );
   });
 });
+
+it('a cursor that is longer than any of ours is not looked at', () => {
+  const key = 'x'.repeat(700_000);
+  expect(decodeCursor(encodeCursor({ group: 'g', key }))).toEqual({ group: 'g', key });
+  expect(decodeCursor(encodeCursor({ group: 'g', key: 'x'.repeat(800_000) }))).toBeUndefined();
+});

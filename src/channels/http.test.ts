@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { HttpPeer, openEvents, type PeerExchange, writeEvent } from '../../test/helpers/http-peer.ts';
 import type { Receiver } from './channel.ts';
 import { HttpChannel } from './http.ts';
+import { SseChannel } from './sse.ts';
 
 const SECOND = 1_000;
 
@@ -95,4 +96,28 @@ describe('a message that is no request', () => {
     await closed;
     await channel.close();
   });
+
+  it.each([HttpChannel, SseChannel])(
+    'is not queued without end for a server that reads none (%o)',
+    async (Kind) => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+      onTestFinished(() => void vi.useRealTimers());
+      await using peer = await HttpPeer.start({
+        busy: ({ method, response }) => {
+          if (method !== 'GET') return true;
+          openEvents(response);
+          response.write('event: endpoint\ndata: /busy\n\n');
+          return true;
+        },
+      });
+      const channel = new Kind({ url: `${peer.origin}/busy`, headers: {} }, 1_000_000, deaf);
+      for (let id = 0; id < 12_000; id++)
+        channel.send(Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{}}`));
+      await peer.sees('busy', ({ method }) => method === 'POST');
+      // Each has a time after which it is dropped. Those that have a connection already are not queued.
+      expect(vi.getTimerCount()).toBeGreaterThanOrEqual(10_000);
+      expect(vi.getTimerCount()).toBeLessThan(11_000);
+      await channel.close();
+    },
+  );
 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { readMessage } from '../protocol/envelope.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import { progressOf } from './tasks.ts';
+import { begunTask, progressOf } from './tasks.ts';
 
 it('a task keeps the progress token of its call, and nothing else of that', () => {
   const params = {
@@ -15,4 +15,12 @@ it('a task keeps the progress token of its call, and nothing else of that', () =
   const { given } = progressOf(message, {} as Upstream, 1)!;
   expect(given.toString()).toBe('"p"');
   expect(given.buffer).not.toBe(message.bytes.buffer);
+});
+
+it('a task whose id nobody could send is not kept', () => {
+  const begun = (taskId: unknown) =>
+    begunTask([Buffer.from(JSON.stringify({ result: { task: { taskId } } }))]);
+  expect(begun('é'.repeat(4_096))).toBe('é'.repeat(4_096));
+  expect(begun('é'.repeat(4_097))).toBeUndefined();
+  expect(begun(7)).toBeUndefined();
 });

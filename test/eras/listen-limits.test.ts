@@ -29,6 +29,15 @@ it('there are as many subscriptions as sessions may be', async () => {
   await second.stream.cut();
 });
 
+it('a subscription that is large is refused, because it would be kept', async () => {
+  await using switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'none' });
+  const client = new RawModern(switchboard.url);
+  const notifications = { ...changes, resourceSubscriptions: ['note:'.padEnd(256 * 1024, 'x')] };
+  await expect(client.listen(notifications)).rejects.toThrow('is no stream');
+  const { error } = await client.request('subscriptions/listen', { notifications });
+  expect(error?.message).toContain('A subscription has 262144 bytes at the most');
+});
+
 it('there are no more of them either where all begin while a server is looked at', async () => {
   const asked = Promise.withResolvers<void>();
   const go = Promise.withResolvers<void>();

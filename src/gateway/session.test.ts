@@ -1,0 +1,18 @@
+import { expect, it } from 'vitest';
+import type { InFlight } from './caller.ts';
+import type { Scope } from './scope.ts';
+import { type ClientStream, Session } from './session.ts';
+
+it('a session has ten thousand requests under way, and no more', () => {
+  const facts = { capabilities: {}, name: 'x', version: '2025-11-25', clientInfo: {} } as const;
+  const session = new Session('s', facts, {} as Scope, {} as ClientStream);
+  const requests = Array.from(
+    { length: 10_001 },
+    (_, id) => ({ id, group: undefined }) as unknown as InFlight,
+  );
+  expect(requests.filter((request) => session.begin(request))).toHaveLength(10_000);
+  expect(session.isFull).toBe(true);
+  expect(session.finish(requests[7]!)).toBe(true);
+  expect(session.isFull).toBe(false);
+  expect(session.begin(requests[10_000]!)).toBe(true);
+});
