@@ -96,6 +96,10 @@ export const serverView = z.object({
   startup: z.enum(['lazy', 'sequential', 'parallel']),
   prefix: z.string().nullable(),
   ...condition,
+  warning: z
+    .string()
+    .nullable()
+    .describe('What of its lists, instructions or serverInfo is cut or left out, and why'),
   tool_count: count.nullable(),
   resource_count: count.nullable(),
   prompt_count: count.nullable(),

@@ -79,13 +79,14 @@ function viewOfServer(project: LiveProject, server: Server): ServerView {
   return { ...view, ...running(server) };
 }
 
-function running({ condition, offer, replicas }: Server) {
+function running({ condition, warning, offer, replicas }: Server) {
   const now = Date.now();
   const each = replicas.map((replica) => replicaView(replica, now));
   const sum = (key: 'in_flight' | 'queued' | 'restarts') =>
     each.reduce((total, replica) => total + replica[key], 0);
   return {
     ...conditionView(condition),
+    warning: warning ?? null,
     tool_count: offer?.tools.length ?? null,
     resource_count: offer?.resources.length ?? null,
     prompt_count: offer?.prompts.length ?? null,
@@ -103,6 +104,7 @@ function notRunning({ row: project }: LiveProject, { row, isEnabled, problem }: 
     since: (row?.updated_at ?? project.updated_at).toISOString(),
     error: problem ?? null,
     next_try: null,
+    warning: null,
     tool_count: null,
     resource_count: null,
     prompt_count: null,

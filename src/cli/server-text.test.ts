@@ -25,6 +25,7 @@ describe('serverNotes', () => {
       { state: 'backing_off', error: 'it exited', next_try: afterNoon(12_000) },
       'it exited · next try in 12 s',
     ],
+    ['what is left out', { warning: 'its tools are cut\nat 5' }, 'its tools are cut at 5'],
     ['how many replicas are ready', { replicas: [...limping.replicas] }, '2 of 3 replicas ready'],
     ['what runs and what waits', { in_flight: 4, queued: 2 }, '4 running, 2 waiting'],
     ['what runs, where nothing waits', { in_flight: 4 }, '4 running'],

@@ -81,7 +81,8 @@ function whenStarted({ startup, tool_count }: ServerView): string {
 /** What there is to know of a server beside its state and its tools. */
 export function serverNotes(server: ServerView, now: Date): string {
   const group = server.group === null ? '' : `group ${server.group}`;
-  return joined([group, replicasReady(server), load(server), reason(server), nextTry(server, now)]);
+  const warning = oneLine(server.warning ?? '');
+  return joined([group, replicasReady(server), load(server), reason(server), nextTry(server, now), warning]);
 }
 
 function replicasReady({ replicas }: ServerView): string {

@@ -95,6 +95,7 @@ export class Connector {
       try {
         const handshake = shakeHands(upstream, this.settings, this.capabilities, this.knownOf(transport));
         const facts = await Promise.race([handshake, tooLate]);
+        for (const problem of facts.problems) this.events.log(problem);
         return { upstream, facts, listening: this.listen(upstream, facts) };
       } catch (error) {
         // The failure is told at once; a child that does not want to end is ended behind it.

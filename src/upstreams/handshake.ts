@@ -21,6 +21,8 @@ export interface ServerFacts {
   capabilities: Record<string, unknown>;
   instructions: string | undefined;
   serverInfo: Record<string, unknown> | undefined;
+  /** What of that is cut or left out, because it is too large. */
+  problems: readonly string[];
   /** Where it is a Switchboard: the ids of all that are on the way to what it offers. */
   instances: readonly string[];
 }
@@ -230,8 +232,7 @@ function modernFacts(result: Record<string, unknown>, instance: Self['instance']
     version: modernVersion,
     era: 'modern',
     capabilities: asObject(capabilities),
-    instructions: keptText(instructions),
-    serverInfo: keptInfo(info),
+    ...kept(instructions, info),
     instances: instancesIn(result, instance),
   };
 }
@@ -257,8 +258,7 @@ async function initialize(
     version: protocolVersion,
     era: 'legacy',
     capabilities: asObject(offered),
-    instructions: keptText(instructions),
-    serverInfo: keptInfo(serverInfo),
+    ...kept(instructions, serverInfo),
     instances: instancesIn(result, instance),
   };
 }
@@ -268,16 +268,22 @@ const LONGEST_INSTRUCTIONS = 64 * 1024;
 /** There may be pictures in it. */
 const LARGEST_INFO = 64 * 1024;
 
-function keptText(instructions: unknown): string | undefined {
-  if (typeof instructions !== 'string') return undefined;
-  return instructions.length <= LONGEST_INSTRUCTIONS
-    ? instructions
-    : `${Buffer.from(instructions.slice(0, LONGEST_INSTRUCTIONS)).toString()} …`;
-}
-
-function keptInfo(info: unknown): Record<string, unknown> | undefined {
-  if (typeof info !== 'object' || info === null) return undefined;
-  return JSON.stringify(info).length <= LARGEST_INFO ? asObject(info) : undefined;
+function kept(
+  instructions: unknown,
+  info: unknown,
+): Pick<ServerFacts, 'instructions' | 'serverInfo' | 'problems'> {
+  const text = typeof instructions === 'string' ? instructions : undefined;
+  const isLong = text !== undefined && text.length > LONGEST_INSTRUCTIONS;
+  const isInfo = typeof info === 'object' && info !== null;
+  const isLarge = isInfo && JSON.stringify(info).length > LARGEST_INFO;
+  return {
+    instructions: isLong ? `${Buffer.from(text.slice(0, LONGEST_INSTRUCTIONS)).toString()} …` : text,
+    serverInfo: isInfo && !isLarge ? asObject(info) : undefined,
+    problems: [
+      ...(isLong ? [`its instructions are cut at ${LONGEST_INSTRUCTIONS} characters`] : []),
+      ...(isLarge ? [`its serverInfo is left out: larger than ${LARGEST_INFO} characters`] : []),
+    ],
+  };
 }
 
 function unspoken(versions: string): SwitchboardError {

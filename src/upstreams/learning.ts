@@ -56,6 +56,8 @@ export class Learning {
   private readonly failures = new Map<OfferKind, string>();
   /** What the server says of how long its lists hold. */
   private readonly held = new Map<OfferKind, { until: number; isPublic: boolean }>();
+  /** What of each list is left out, and why. */
+  private readonly leftOut = new Map<OfferKind, readonly string[]>();
   private attempts = 0;
   /** Kept when the connection is lost. */
   known: KnownOffer | undefined;
@@ -128,9 +130,15 @@ export class Learning {
     };
   }
 
+  /** What is not known of what the server offers, because it is too much or cannot be used. */
+  get problems(): string[] {
+    return [...this.leftOut.values()].flat();
+  }
+
   /** Nothing of it is to be listed any more. */
   forget(): void {
     this.known = undefined;
+    this.leftOut.clear();
     for (const kind of offerKinds) this.events.learned(kind, false);
   }
 
@@ -168,6 +176,7 @@ export class Learning {
           this.failures.delete(kind);
           if (this.live() !== live) return;
           this.held.set(kind, { until: Date.now() + ttlMs, isPublic });
+          this.leftOut.set(kind, problems);
           for (const problem of problems) this.events.log(problem);
           await this.take(kind, items, isNews, live);
         } catch (error) {

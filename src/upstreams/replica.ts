@@ -127,6 +127,11 @@ export class Replica implements Candidate {
     return this.learning.known;
   }
 
+  /** What of its own words is cut or left out, and why. */
+  get problems(): string[] {
+    return [...(this.facts?.problems ?? []), ...this.learning.problems];
+  }
+
   /** Whether all of its lists were asked for once. */
   get isSeen(): boolean {
     return this.learning.isSeen;

@@ -34,6 +34,7 @@ export class Server {
   readonly log: ServerLog;
   readonly replicas: readonly Replica[];
   private readonly events: ServerEvents;
+  private readonly redact: ReplicaSettings['redact'];
   private union: Offer | undefined;
   config: ServerConfig;
 
@@ -46,6 +47,7 @@ export class Server {
   ) {
     this.name = config.name;
     this.project = settings.project;
+    this.redact = settings.redact;
     this.log = new ServerLog(settings.redact);
     this.config = config;
     this.events = events;
@@ -79,6 +81,15 @@ export class Server {
       if (known.length > 0) this.union = union(known);
     }
     return this.union;
+  }
+
+  /** What of its words is cut or left out; undefined where nothing is. All of it stands in its log. */
+  get warning(): string | undefined {
+    const [first, ...more] = new Set(this.replicas.flatMap(({ problems }) => problems));
+    if (first === undefined) return undefined;
+    // The names of what it offers may be long.
+    const shown = this.redact(first).slice(0, 500);
+    return more.length === 0 ? shown : `${shown} (its log has more)`;
   }
 
   get facts(): ServerFacts | undefined {

@@ -16,6 +16,7 @@ beforeAll(async () => {
         endless: excessive('endless'),
         cursor: excessive('cursor'),
         addresses: excessive('addresses'),
+        talking: excessive('talking'),
         asking: excessive(''),
         notes: fixtureServer('notes'),
       },
@@ -63,6 +64,35 @@ describe('a list of a server', () => {
     const names = (result.resources as { name: string }[]).map(({ name }) => name);
     expect(names.filter((name) => /^.:$/.test(name))).toEqual(['a:']);
     expect(await logOf('addresses')).toContain('is left out: its URI is longer than 64512 bytes');
+  });
+});
+
+describe('what of a server is cut or left out', () => {
+  beforeAll(async () => {
+    await (await RawSession.open(switchboard.url)).toolNames();
+  });
+  const ofServer = async (path: string) => {
+    const url = `${switchboard.baseUrl}/api/v1/projects/default/servers/${path}`;
+    return (await exchange(url, { method: 'GET', headers: {} })).json as unknown as Record<string, unknown>;
+  };
+
+  it('stands in its log where it is about itself', async () => {
+    const { lines } = await ofServer('talking/logs');
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        expect.stringContaining('its instructions are cut at 65536 characters'),
+        expect.stringContaining('its serverInfo is left out: larger than 65536 characters'),
+      ]),
+    );
+  });
+
+  it.each([
+    ['many', 'its tools are cut at 500: the rest is over the limits (settings maxListItems, maxListBytes)'],
+    ['large', '1 of its tools are left out: larger than 1048576 bytes, or nested deeper than 500 levels'],
+    ['talking', 'its instructions are cut at 65536 characters (its log has more)'],
+    ['asking', null],
+  ])('is shown with it: %s', async (server, warning) => {
+    expect(await ofServer(server)).toMatchObject({ state: 'ready', error: null, warning });
   });
 });
 

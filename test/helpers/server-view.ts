@@ -36,6 +36,7 @@ export function serverView(otherwise: Partial<ServerView> = {}): ServerView {
     since: noon.toISOString(),
     error: null,
     next_try: null,
+    warning: null,
     tool_count: 3,
     resource_count: 2,
     prompt_count: 1,
