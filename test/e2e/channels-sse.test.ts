@@ -79,7 +79,7 @@ beforeAll(async () => {
   peer = await HttpPeer.start(quirks);
   const servers = Object.entries(peer.configuration()).map(([name, { url }]) => [
     name,
-    name === 'disguised' || name === 'absent' ? { url } : { type: 'sse', url, headers: { 'x-key': name } },
+    name === 'disguised' || name === 'absent' ? { url } : { type: 'sse', url, headers: { 'x-place': name } },
   ]);
   switchboard = await startSwitchboard({
     mcpServers: Object.fromEntries(servers),
@@ -106,7 +106,7 @@ describe('a server over HTTP+SSE', () => {
     expect(new Set(seen.map(({ method, path }) => `${method} ${path}`))).toEqual(
       new Set(['GET /plain', 'POST /plain/messages?token=1']),
     );
-    expect(seen.map(({ headers }) => headers['x-key'])).toEqual(seen.map(() => 'plain'));
+    expect(seen.map(({ headers }) => headers['x-place'])).toEqual(seen.map(() => 'plain'));
   });
 
   it('is found where streamable HTTP was expected', async () => {

@@ -2,6 +2,7 @@ import { CallToolResultSchema, ElicitRequestSchema } from '@modelcontextprotocol
 import { describe, expect, it } from 'vitest';
 import { connectHttp } from '../helpers/clients.ts';
 import { allReady } from '../helpers/groups.ts';
+import { patienceMs } from '../helpers/patience.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer, referenceServer } from '../helpers/servers.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
@@ -17,17 +18,22 @@ async function startTasking() {
   return switchboard;
 }
 
+/** Whatever the server's calls may take otherwise. */
+const patiently = { 'dev.switchboard/timeoutMs': patienceMs };
+
 function begin(session: RawSession, topic: string, progressToken?: string) {
   const params = { name: 'research', arguments: { topic }, task: { ttl: 60_000 } };
   return session.request('tools/call', {
     ...params,
-    ...(progressToken === undefined ? {} : { _meta: { progressToken } }),
+    _meta: { ...patiently, ...(progressToken === undefined ? {} : { progressToken }) },
   });
 }
 
 /** Whoever does the task may be any of them. */
 async function finish(session: RawSession, topic: string): Promise<void> {
-  for (let replica = 0; replica < REPLICAS; replica++) await session.callText('finish', { topic });
+  for (let replica = 0; replica < REPLICAS; replica++) {
+    await session.request('tools/call', { name: 'finish', arguments: { topic }, _meta: patiently });
+  }
 }
 
 describe.concurrent('a task', () => {
