@@ -9,6 +9,7 @@ import { type Ground, inLanes } from './target.ts';
 
 const LANES = 48;
 const LIST_SERVERS = 4;
+const CHANGING_SERVERS = 4;
 /** Hostile servers often answer nothing, and there are many cases: calls to them end soon. */
 const HOSTILE_TIMEOUT_MS = 250;
 
@@ -20,15 +21,16 @@ const shares = [
   [8, 'hostile-sse'],
   [8, 'hostile-stdio'],
   [4, 'lists'],
-  [2, 'changing'],
+  // Each is asked for its lists a few times a second at most.
+  [0.5, 'changing'],
 ] as const;
 
 /** The servers behind Switchboard that do what they should not. */
 export class HostileServers implements AsyncDisposable {
   /** Those whose lists are read when they are tried out. */
   readonly lists: readonly HostileHttp[];
-  /** The one whose lists are part of what all clients see. */
-  readonly changing: HostileHttp;
+  /** Those whose lists are part of what all clients see. */
+  readonly changing: readonly HostileHttp[];
   private readonly callable: Readonly<Record<string, HostileHttp>>;
   private readonly seed: number;
 
@@ -36,7 +38,7 @@ export class HostileServers implements AsyncDisposable {
     seed: number,
     callable: Record<string, HostileHttp>,
     lists: HostileHttp[],
-    changing: HostileHttp,
+    changing: HostileHttp[],
   ) {
     this.seed = seed;
     this.changing = changing;
@@ -57,14 +59,13 @@ export class HostileServers implements AsyncDisposable {
         HostileHttp.start({ seed, mood: 'odd', transport: 'http', tell }),
       ),
     );
-    const changing = await HostileHttp.start({
-      seed,
-      mood: 'odd',
-      transport: 'http',
-      tell,
-      isChanging: true,
-    });
-    return new HostileServers(seed, { ...callable, spare, changing }, lists, changing);
+    const changing = await Promise.all(
+      Array.from({ length: CHANGING_SERVERS }, () =>
+        HostileHttp.start({ seed, mood: 'odd', transport: 'http', tell, isChanging: true }),
+      ),
+    );
+    const named = Object.fromEntries(changing.map((server, number) => [`changing-${number}`, server]));
+    return new HostileServers(seed, { ...callable, spare, ...named }, lists, changing);
   }
 
   /** As they stand in the configuration. */
@@ -95,7 +96,7 @@ export class HostileServers implements AsyncDisposable {
   async warmUp(ground: Ground): Promise<void> {
     const lane = new Lane(ground, 0);
     await lane.open();
-    for (const [, name] of shares) if (name !== 'lists') await lane.call(name, 0);
+    for (const name of Object.keys(this.entries())) await lane.call(name, 0);
     lane.close();
   }
 
@@ -116,7 +117,7 @@ function termsOf(mood: Mood): object {
 export async function fuzzUpstream(ground: Ground, servers: HostileServers): Promise<void> {
   const lanes = Array.from({ length: LANES }, (_, number) => new Lane(ground, number));
   const idle = new Idle(servers.lists);
-  const changing = new Idle([servers.changing]);
+  const changing = new Idle(servers.changing);
   await inLanes(LANES, ground.cases.of('upstream'), async (number, index) => {
     const lane = lanes[number]!;
     const name = weighted(caseRandom(ground.cases.seed, index, 2), shares);
