@@ -40,7 +40,8 @@ const PATIENCE_MS = 10 * 60_000;
 
 const settings = {
   naming: 'always',
-  discoveryWaitMs: 500,
+  // Servers that cannot be reached come all the time, through the API: nobody waits for them.
+  discoveryWaitMs: 20,
   keepAliveMs: 1_000,
   // So many come and never leave that they have to be forgotten soon.
   maxSessions: 5_000,

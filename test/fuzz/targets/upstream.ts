@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { initialize } from '../../helpers/raw-session.ts';
 import { messagesIn, outcomeOf, shown, wrongIn } from '../answers.ts';
 import { canaryOf, caseRandom, weighted } from '../generators/random.ts';
@@ -96,7 +97,10 @@ export class HostileServers implements AsyncDisposable {
   async warmUp(ground: Ground): Promise<void> {
     const lane = new Lane(ground, 0);
     await lane.open();
-    for (const name of Object.keys(this.entries())) await lane.call(name, 0);
+    const names = Object.keys(this.entries());
+    while (!(await lane.lists([...names.map((name) => `${name}__t`), 'control__echo', 'echo__echo'])))
+      await delay(50);
+    for (const name of names) await lane.call(name, 0);
     lane.close();
   }
 
@@ -179,6 +183,13 @@ class Lane {
     const message = initialize(this.number % 2 === 0 ? '2025-11-25' : '2025-06-18');
     const [answer] = (await this.post('/mcp', message)).answers;
     this.session = answer?.headers['mcp-session-id'];
+  }
+
+  /** Whether these tools are known. */
+  async lists(tools: readonly string[]): Promise<boolean> {
+    const [answer] = (await this.post('/mcp', { jsonrpc: '2.0', id: 0, method: 'tools/list' })).answers;
+    const text = answer?.body.toString() ?? '';
+    return tools.every((tool) => text.includes(`"${tool}"`));
   }
 
   async call(server: string, index: number) {
