@@ -31,8 +31,16 @@ function headOf(path: string, length: string): string {
   return `POST ${path} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\n${length}\r\n\r\n`;
 }
 
-/** Sends a byte every few milliseconds, until the connection is closed; gives what was answered. */
+/** Gives what is answered. What is sent after that resets the connection, and the answer may be lost with it: then once more. */
 async function trickle(first: string, next: string): Promise<string> {
+  for (;;) {
+    const answer = await trickleOnce(first, next);
+    if (answer !== 'closed') return answer;
+  }
+}
+
+/** Sends a byte every few milliseconds, until the connection is closed. */
+async function trickleOnce(first: string, next: string): Promise<string> {
   const socket = open(switchboard);
   const answer = text(socket).catch(() => 'closed');
   socket.write(first);

@@ -47,8 +47,14 @@ describe('calls that wait for their clients', () => {
     it('do not keep the next call from asking', async () => {
       askedBy(await client.call('other__ask', { key: 'left too' }));
       await witness.sees('other', 'cancelled', ({ key }) => key === 'left too');
-      const asked = askedBy(await client.call('other__ask', { key: 'next' }));
-      expect(textIn(await client.call('other__ask', { key: 'next' }, comeBack(asked)))).toContain('Ada');
+      // On a busy machine the client itself may be too late.
+      for (;;) {
+        const asked = askedBy(await client.call('other__ask', { key: 'next' }));
+        const answer = await client.call('other__ask', { key: 'next' }, comeBack(asked));
+        if (answer.error?.message.includes('expired')) continue;
+        expect(textIn(answer)).toContain('Ada');
+        break;
+      }
     });
   });
 

@@ -8,7 +8,7 @@ import { startSwitchboard } from '../helpers/switchboard.ts';
 
 const TEXT_BYTES = 256 * 1024;
 /** Far more than three such messages need, and far less than their pieces would take one by one. */
-const MAX_GROWTH_KB = 100 * 1024;
+const MAX_GROWTH_KB = 160 * 1024;
 
 /** Each byte as a chunk of its own. */
 function chunked(text: string): string {
