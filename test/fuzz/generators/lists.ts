@@ -37,7 +37,7 @@ export function listPage(random: Random, index: number, method: ListMethod, page
       () =>
         mutate(random, Buffer.from(text), index)
           .bytes.toString('latin1')
-          .replaceAll(/\n|canary-\d+\./g, ' '),
+          .replaceAll(/\n|canary-\d+-[\da-z]+\./g, ' '),
     ],
     [
       1,

@@ -27,10 +27,17 @@ export function someBytes(random: Random, length: number): Buffer {
 
 /** What other clients must never see; the index says whose it is. */
 export function canaryOf(index: number): string {
-  return `canary-${index}.`;
+  return `canary-${index}-${markOf(index)}.`;
 }
 
 /** The indexes of all canaries in a text. */
 export function canariesIn(text: string): number[] {
-  return [...text.matchAll(/canary-(\d+)\./g)].map(([, index]) => Number(index));
+  return [...text.matchAll(/canary-(\d+)-([\da-z]+)\./g)]
+    .filter(([, index, mark]) => mark === markOf(Number(index)))
+    .map(([, index]) => Number(index));
+}
+
+/** Without it a case that is cut and put together anew could name another. */
+function markOf(index: number): string {
+  return (Math.imul(index + 1, 2_654_435_761) >>> 0).toString(36);
 }
