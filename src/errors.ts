@@ -253,3 +253,8 @@ export function asSwitchboardError(thrown: unknown): SwitchboardError {
 function row(http: number, rpc: number, fault: Fault, retryable: boolean, meaning: string): ErrorKind {
   return { http, rpc, fault, retryable, meaning };
 }
+
+/** Whether the rest of a request's body may still come after such an answer, and must not be taken for the next request. */
+export function leavesBody(code: ErrorCode): boolean {
+  return code === 'too_large' || code === 'request_timeout';
+}

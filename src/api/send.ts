@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { SwitchboardError } from '../errors.ts';
+import { leavesBody, SwitchboardError } from '../errors.ts';
 import type { Reply } from './route.ts';
 import { ServerRefusal } from './server-refusal.ts';
 
@@ -46,8 +46,7 @@ export function sendRefusal(
   const { code, message, data, kind } = error;
   const headers: Record<string, string> = { ...more };
   if (error instanceof MethodRefusal) headers.allow = error.allow;
-  // What is left of a body that nobody reads must not be taken for the next request.
-  if (code === 'too_large' || code === 'request_timeout') headers.connection = 'close';
+  if (leavesBody(code)) headers.connection = 'close';
   const status = error instanceof ServerRefusal ? error.status : kind.http;
   send(response, { status, body: { error: { code, message, details: data } }, headers }, isHead);
 }

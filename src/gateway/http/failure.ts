@@ -1,10 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { asSwitchboardError } from '../../errors.ts';
+import { asSwitchboardError, leavesBody } from '../../errors.ts';
 import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import { writeJson } from './post-outlet.ts';
-
-/** Where the rest of a request's body may still come. */
-const isLeft: ReadonlySet<string> = new Set(['too_large', 'request_timeout']);
 
 /** An HTTP request that cannot be answered otherwise: the status of the error, and the error as JSON-RPC. */
 export function writeFailure(
@@ -17,8 +14,7 @@ export function writeFailure(
     return;
   }
   const error = asSwitchboardError(thrown);
-  // What is left of a body that nobody reads must not be taken for the next request.
-  const closing = isLeft.has(error.code) ? { connection: 'close' } : {};
+  const closing = leavesBody(error.code) ? { connection: 'close' } : {};
   writeJson(
     response,
     [errorMessage(undefined, toRpcError(error))],
