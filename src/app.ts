@@ -297,7 +297,7 @@ function serverSettingsOf(
   self: Pick<ReplicaSettings, 'identity' | 'instance'>,
   children: ReplicaSettings['children'],
   hosts: Hosts,
-): Omit<ReplicaSettings, 'project' | 'variable' | 'redact'> {
+): Omit<ReplicaSettings, 'project' | 'variable' | 'given' | 'redact'> {
   return { ...self, ...limitsOf(settings), children, hosts };
 }
 

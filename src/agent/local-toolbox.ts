@@ -200,6 +200,7 @@ function replicaSettings(settings: Settings, children: ReplicaSettings['children
     project: { id: 'agent', name: 'agent' },
     ...limitsOf(settings),
     variable: (name) => process.env[name],
+    given: () => {},
     redact: (text) => text,
     children,
     // The configuration of a toolbox cannot name one.

@@ -6,6 +6,7 @@ import {
   isSecretName,
   type ServerConfig,
   type ServerDefaults,
+  type ServerTransport,
   variablesOf,
 } from '../config.ts';
 import { asSwitchboardError } from '../errors.ts';
@@ -58,7 +59,7 @@ export interface ListedServer {
 
 export interface LiveProjectSettings {
   /** What holds for the servers of all projects. */
-  servers: Omit<ReplicaSettings, 'project' | 'variable' | 'redact'>;
+  servers: Omit<ReplicaSettings, 'project' | 'variable' | 'given' | 'redact'>;
   events: ServerEvents;
   openSecret(sealed: SealedSecret): string;
   /** What Switchboard itself was started with, and no server may show. */
@@ -79,7 +80,7 @@ export class LiveProject implements ScopedProject {
   readonly scope: Scope;
   readonly vault: Vault;
   /** What its servers get to see of its secrets, and what nobody else does. */
-  readonly access: Pick<ReplicaSettings, 'variable' | 'redact'>;
+  readonly access: Pick<ReplicaSettings, 'variable' | 'given' | 'redact'>;
   private readonly settings: LiveProjectSettings;
   private state: ProjectState;
   private hostedRows: readonly HostedRow[];
@@ -103,6 +104,7 @@ export class LiveProject implements ScopedProject {
       // Whoever may change a project must not be able to read what Switchboard was started with.
       variable: (name, { project }) =>
         this.vault.value(name) ?? (project === undefined ? this.fromEnvironment(name) : undefined),
+      given: (transport, server) => this.maskGiven(transport, server),
       redact: (text) => this.vault.redact(text),
     };
     this.servers = new Servers({ ...settings.servers, ...this.access, project: this }, settings.events);
@@ -220,6 +222,16 @@ export class LiveProject implements ScopedProject {
     const value = process.env[name];
     if (value !== undefined && isSecretName(name)) this.mask([value]);
     return value;
+  }
+
+  /** What stands in a credential's place is one, and so is each part of it, whatever the variables are called that they are from. */
+  private maskGiven(transport: ServerTransport, { transport: written, project }: ServerConfig): void {
+    const credentials = credentialsIn(transport);
+    this.mask(credentials);
+    if (project !== undefined || credentials.length === 0) return;
+    const parts = [...variablesOf(written)].flatMap((name) => process.env[name] ?? []);
+    const isFolder = (part: string) => part.startsWith('/');
+    this.mask(parts.filter((part) => !isFolder(part) && credentials.some((whole) => whole.includes(part))));
   }
 
   /** What servers of the file are given is no secret of the project, and is not to be shown either. */

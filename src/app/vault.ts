@@ -45,9 +45,8 @@ export class Vault {
   /** Masks what servers get from elsewhere, too. */
   learn(values: readonly string[]): void {
     for (const value of values) {
-      if (this.opened.has(value)) continue;
+      if (!this.opened.delete(value)) this.mask = undefined;
       this.opened.add(value);
-      this.mask = undefined;
     }
   }
 

@@ -1,7 +1,7 @@
 import type { Hosts } from '../channels/hosted.ts';
 import type { OpenChannel } from '../channels/open.ts';
 import type { ChildRecord } from '../channels/stdio.ts';
-import type { ServerConfig } from '../config.ts';
+import type { ServerConfig, ServerTransport } from '../config.ts';
 import { asSwitchboardError, type ErrorCode, SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { RecoveryPolicy } from './condition.ts';
@@ -22,6 +22,8 @@ export interface ConnectionSettings extends Self {
   recovery: RecoveryPolicy;
   /** Where `${VAR}` in a server's configuration comes from. */
   variable(name: string, server: ServerConfig): string | undefined;
+  /** What a server is about to be reached or started with, all variables filled in. */
+  given(transport: ServerTransport, server: ServerConfig): void;
   /** Takes secrets out of a text that somebody may read. */
   redact(text: string): string;
   /** Where the processes of servers are noted. */

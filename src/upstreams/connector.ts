@@ -56,6 +56,7 @@ export class Connector {
       (name) => settings.variable(name, config),
       config.project,
     );
+    settings.given(transport, config);
     // Two processes of one server at once could get in each other's way.
     if (transport.type === 'stdio') await this.events.gone();
     try {

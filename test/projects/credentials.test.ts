@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { HostedView } from '../../src/api/hosted-views.ts';
 import type { ImportResult, Installation, ServerView } from '../../src/api/views.ts';
 import { freshDatabase } from '../helpers/database.ts';
+import { HttpPeer } from '../helpers/http-peer.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { Site } from './site.ts';
 
@@ -112,6 +113,37 @@ it('credentials of the configuration file are shown to nobody', async () => {
   const { text } = await site.ask('GET /projects/default/servers');
   expect(text).not.toContain(plain);
   expect(text).toContain('user:***@127.0.0.1:1/?token=***');
+});
+
+it('credentials that the file’s servers get from variables of any name are shown to nobody', async () => {
+  const env = {
+    ...{ GH: 'harmless-name-1', FIRST: 'harmless-first-2' },
+    ...{ SECOND: 'second-part-3', PLACE: 'no-credential-4' },
+  };
+  const script = 'echo "given: $TOKEN, $A in $PLACE" >&2; exit 3';
+  await using peer = await HttpPeer.start({
+    mcp({ headers, response }) {
+      response.writeHead(401, { 'content-type': 'text/plain' }).end(`no: ${headers.authorization}`);
+      return true;
+    },
+  });
+  const local = {
+    ...{ command: 'sh', args: ['-c', script] },
+    env: { TOKEN: `${ref('FIRST')}:${ref('SECOND')}`, A: ref('SECOND'), PLACE: ref('PLACE') },
+  };
+  const remote = { url: `${peer.origin}/mcp`, headers: { Authorization: `Bearer ${ref('GH')}` } };
+  await using site = await Site.start('server', { mcpServers: { local, remote } }, { env });
+  const project = await site.defaultProject();
+  const shown: string[] = [];
+  for (const name of ['local', 'remote']) {
+    for (const what of [`POST /servers/${name}/test`, `GET /servers/${name}`, `GET /servers/${name}/logs`]) {
+      shown.push((await project.ask(what)).text);
+    }
+  }
+  expect(shown.join('\n')).toContain('given: ***, *** in no-credential-4');
+  expect(shown.join('\n')).toContain('no: Bearer ***');
+  const all = `${shown.join('\n')}${JSON.stringify(site.switchboard.events)}`;
+  for (const value of [env.GH, env.FIRST, env.SECOND]) expect(all).not.toContain(value);
 });
 
 it('credentials of before are moved at a start, once, by whichever of two processes comes first', async () => {

@@ -18,7 +18,7 @@ export interface Parts {
   /** And there. */
   chats: Chats | undefined;
   /** For servers that are tried out. */
-  servers: Omit<ReplicaSettings, 'project' | 'variable' | 'redact'>;
+  servers: Omit<ReplicaSettings, 'project' | 'variable' | 'given' | 'redact'>;
   /** Those that are tried out just now. */
   trials: Set<Server>;
 }
