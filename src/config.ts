@@ -1,7 +1,7 @@
 /** What users configure: the servers behind the endpoint, and how it behaves. */
+export { isSecretName } from './config/credential-text.ts';
 export {
   credentialsIn,
-  isSecretName,
   MASK,
   maskCredentials,
   moveCredentials,

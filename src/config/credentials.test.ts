@@ -42,22 +42,45 @@ describe('credentials in', () => {
     { args: ['--header=Authorization: Bearer hunter22'] },
     { args: ['-c', 'export API_KEY=hunter22; exec node server.js'] },
     { args: ['-c', 'exec node server.js --api-key=hunter22'] },
+    { args: ['-c', 'exec node server.js --api-key hunter22 --port 80'] },
+    { args: ['-c', 'node server.js --token="hunter22" --log-token /var/log'] },
+    { args: ['-c', `API_KEY='hunter22' node server.js`] },
+    { args: ['-c', `curl -H 'Authorization: Bearer hunter22' -H "Accept: */*" http://host`] },
+    { command: `server --password 'hunter22'` },
+    { args: ['--db=postgres://user:hunter22@host/db'] },
+    { args: ['-c', 'exec server postgres://user:hunter22@host/db'] },
+    { env: { TOKEN: `${ref('PREFIX')}hunter22` } },
+    { headers: { Authorization: `Bearer hunter22${ref('SUFFIX')}` } },
   ])('other ways to write them: %j', (config) => {
     const { written, secrets } = moved(config);
     expect(Object.values(secrets)).toEqual(['hunter22']);
-    const filled = JSON.stringify(written).replace(/\$\{(\w+)\}/, (_whole, name: string) => secrets[name]!);
+    const filled = JSON.stringify(written).replace(
+      /\$\{(\w+)\}/g,
+      (whole, name: string) => secrets[name] ?? whole,
+    );
     expect(JSON.parse(filled)).toEqual(config);
   });
 
   it('no other things that look alike', () => {
     const config = {
-      env: { PWD: '/srv/box', MAX_TOKENS: '4000', AUTH_HEADER: `Bearer ${ref('TOKEN')}`, MODE: 'basic' },
+      env: {
+        ...{ PWD: '/srv/box', MAX_TOKENS: '4000', AUTH_HEADER: `Bearer ${ref('TOKEN')}`, MODE: 'basic' },
+        ...{
+          KEY: `${ref('HOME')}/.ssh/id_rsa4096`,
+          AUTH: `${ref('A')}:${ref('B')}`,
+          TOKEN: `v1:${ref('A')}`,
+        },
+        COOKIE: `session=${ref('A')}; path=/`,
+      },
       args: [
         '--env=MODE=fast',
         '--a=--b=--c=d',
         '--header=Accept: text/html',
         '-c',
         'A=1 exec node server.js',
+        '-c',
+        `server --max-token 4000 --key /etc/key.pem --token-file x --token $TOKEN --auth true --password --key "./k" --secret`,
+        ...['http://host:80/@scope/x', 'http://[::1]:80/@x', `http://host:${ref('PORT')}/@x`],
       ],
     };
     expect(moved(config)).toEqual({ written: config, secrets: {} });
@@ -167,10 +190,28 @@ it('what was masked comes back as it was, and what was changed as it is', () => 
   });
 });
 
-it.each(['eyJ-', 'sk-', 'a://', '"a":', '?a=', '${A:-', '-----BEGIN '])(
-  'reads a long text of %j in no time',
-  (text) => {
-    const config = { args: [text.repeat(30_000)], env: { KEY: text.repeat(30_000) } };
-    expect(maskCredentials(config)).toBeDefined();
-  },
-);
+it('a password in a URL may have any sign in it', () => {
+  for (const password of ['a/b', 'a#b', 'a?b', '1x/y', 'a:b']) {
+    expect(Object.values(moved({ args: [`postgres://user:${password}@host/db`] }).secrets)).toEqual([
+      password,
+    ]);
+  }
+});
+
+it.each([
+  'eyJ-',
+  'sk-',
+  'a://',
+  '"a":',
+  '?a=',
+  '${A:-',
+  '-----BEGIN ',
+  ' --key ',
+  ' --key "',
+  ' a="',
+  '"key: ',
+  'a://a:',
+])('reads a long text of %j in no time', (text) => {
+  const config = { args: [text.repeat(30_000)], env: { KEY: text.repeat(30_000) } };
+  expect(maskCredentials(config)).toBeDefined();
+});
