@@ -11,9 +11,9 @@ export interface Channel {
    * Sends one message. `request` is its id, where it is a request of ours that awaits an answer. `lines` stand in its head
    * where it has one.
    */
-  send(message: Buffer, request?: number, lines?: string): void;
+  send(message: Chunks, request?: number, lines?: string): void;
   /** Sends a request that is answered when it is over, and keeps no other from being sent meanwhile. */
-  sendStanding(message: Buffer, request: number, lines: string | undefined): void;
+  sendStanding(message: Chunks, request: number, lines: string | undefined): void;
   /** The answer to this request has come. */
   answered(request: number): void;
   /** Nobody awaits the answer to this request any more. */

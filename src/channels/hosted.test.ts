@@ -36,7 +36,7 @@ function attached(maxBytes = 10_000) {
   return { channel, output, end, events, written };
 }
 
-const message = (text: string) => Buffer.from(JSON.stringify(text));
+const message = (text: string) => [Buffer.from(JSON.stringify(text))];
 
 it('writes one request at a time, in the order in which they came, and everything else at once', async () => {
   const { channel, written } = attached();

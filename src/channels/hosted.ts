@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
 import type { SwitchboardError } from '../errors.ts';
+import type { Chunks } from '../protocol/jsonrpc.ts';
 import type { Channel, Receiver } from './channel.ts';
 import { LinePipe } from './line-pipe.ts';
 
@@ -36,7 +37,7 @@ export class HostedChannel implements Channel {
   private readonly pipe: LinePipe;
   private current: number | undefined;
   /** In the order in which they came. */
-  private readonly waiting = new Map<number, Buffer>();
+  private readonly waiting = new Map<number, Chunks>();
   private readonly ending: Ending;
   private isOver = false;
 
@@ -63,7 +64,7 @@ export class HostedChannel implements Channel {
     tellOf(ended, this.ending);
   }
 
-  send(message: Buffer, request?: number): void {
+  send(message: Chunks, request?: number): void {
     if (this.isOver) return;
     if (request === undefined) {
       this.pipe.send(message);
@@ -75,7 +76,7 @@ export class HostedChannel implements Channel {
     }
   }
 
-  sendStanding(message: Buffer, request: number): void {
+  sendStanding(message: Chunks, request: number): void {
     if (!this.isOver) this.pipe.send(message, request);
   }
 

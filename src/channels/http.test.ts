@@ -78,7 +78,7 @@ describe('a server that wants its streams asked for again at once', () => {
       writeEvent(response, { id: 'begun', retry: '0' });
       response.end();
     });
-    opened.channel.send(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/call"}'), 1);
+    opened.channel.send([Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/call"}')], 1);
     for (const pause of await opened.pausesOf(5)) expect(pause).toBeGreaterThanOrEqual(100);
   });
 });
@@ -89,7 +89,7 @@ describe('a message that is no request', () => {
     onTestFinished(() => void vi.useRealTimers());
     await using peer = await HttpPeer.start({ silent: () => true });
     const channel = new HttpChannel({ url: `${peer.origin}/silent`, headers: {} }, 1_000_000, deaf);
-    channel.send(Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled"}'));
+    channel.send([Buffer.from('{"jsonrpc":"2.0","method":"notifications/cancelled"}')]);
     const { response } = await peer.sees('silent', () => true);
     const closed = once(response, 'close');
     vi.advanceTimersByTime(30 * SECOND);
@@ -112,7 +112,7 @@ describe('a message that is no request', () => {
       });
       const channel = new Kind({ url: `${peer.origin}/busy`, headers: {} }, 1_000_000, deaf);
       for (let id = 0; id < 12_000; id++)
-        channel.send(Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{}}`));
+        channel.send([Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{}}`)]);
       await peer.sees('busy', ({ method }) => method === 'POST');
       // Each has a time after which it is dropped. Those that have a connection already are not queued.
       expect(vi.getTimerCount()).toBeGreaterThanOrEqual(10_000);

@@ -1,7 +1,7 @@
 import type { SwitchboardError } from '../errors.ts';
 import { findAnswerId } from '../protocol/answer.ts';
 import { Gathered } from '../protocol/gathered.ts';
-import { requestMessage } from '../protocol/jsonrpc.ts';
+import { type Chunks, requestMessage } from '../protocol/jsonrpc.ts';
 import { namesModernEra } from '../protocol/versions.ts';
 import { backoffMs } from './backoff.ts';
 import { type Channel, MAX_UNREAD_WORDS, type Receiver } from './channel.ts';
@@ -60,7 +60,7 @@ export class HttpChannel implements Channel {
     this.postHead = this.buildPostHead();
   }
 
-  send(message: Buffer, request?: number, lines?: string): void {
+  send(message: Chunks, request?: number, lines?: string): void {
     if (this.closed || (request === undefined && this.pool.queued >= MAX_UNREAD_WORDS)) return;
     const exchange = new MessageExchange(this, request);
     // Only the legacy era has sessions.
@@ -70,7 +70,7 @@ export class HttpChannel implements Channel {
     this.pool.send(exchange, lines === undefined ? this.postHead : this.postHead + lines, message);
   }
 
-  sendStanding(message: Buffer, request: number, lines: string | undefined): void {
+  sendStanding(message: Chunks, request: number, lines: string | undefined): void {
     this.send(message, request, lines);
   }
 
@@ -152,7 +152,7 @@ export class HttpChannel implements Channel {
       ping.abort();
       settle(undefined);
     });
-    this.pool.send(ping, this.postHead, requestMessage(PING_ID, 'ping'));
+    this.pool.send(ping, this.postHead, [requestMessage(PING_ID, 'ping')]);
   }
 
   /** A stream ended before the answer came, at an event that the server can go on from. */

@@ -42,13 +42,13 @@ export class LinePipe {
     output.on('data', this.receive);
   }
 
-  send(message: Buffer, request?: number): void {
+  send(message: Chunks, request?: number): void {
     if (this.queue.length + this.input.writableLength > this.maxBytes) {
       const error = new SwitchboardError('server_unavailable', 'The server does not read its input.');
       if (request !== undefined) this.receiver.failed(request, error, false);
       return;
     }
-    this.queue.add(withoutLineBreaks(message));
+    for (const chunk of message) this.queue.add(withoutLineBreaks(chunk));
     this.queue.add(NEWLINE);
     if (this.flushing) return;
     this.flushing = true;

@@ -1,5 +1,6 @@
 import { SwitchboardError } from '../errors.ts';
 import { Gathered } from '../protocol/gathered.ts';
+import type { Chunks } from '../protocol/jsonrpc.ts';
 import { join } from '../protocol/jsonrpc.ts';
 import { type SseEvent, SseParser } from '../protocol/sse.ts';
 import { type Channel, MAX_UNREAD_WORDS, type Receiver, tooLarge } from './channel.ts';
@@ -16,7 +17,7 @@ const MAX_REFUSAL_BYTES = 8 * 1024;
 const TAKEN_MS = 30_000;
 
 interface Waiting {
-  message: Buffer;
+  message: Chunks;
   request: number | undefined;
 }
 
@@ -46,7 +47,7 @@ export class SseChannel implements Channel {
     this.openStream();
   }
 
-  send(message: Buffer, request?: number): void {
+  send(message: Chunks, request?: number): void {
     const unread = this.waiting.length + this.pool.queued;
     if (this.ended || (request === undefined && unread >= MAX_UNREAD_WORDS)) return;
     if (request !== undefined) this.awaited.add(request);
@@ -54,7 +55,7 @@ export class SseChannel implements Channel {
     else this.post(this.endpoint, message, request);
   }
 
-  sendStanding(message: Buffer, request: number): void {
+  sendStanding(message: Chunks, request: number): void {
     this.send(message, request);
   }
 
@@ -116,7 +117,7 @@ export class SseChannel implements Channel {
     this.waiting = [];
   }
 
-  private post(path: string, message: Buffer, request: number | undefined): void {
+  private post(path: string, message: Chunks, request: number | undefined): void {
     const fail = (error: SwitchboardError, sent: boolean) => {
       if (request === undefined) this.receiver.log(error.message);
       else this.receiver.failed(request, error, sent);

@@ -59,7 +59,7 @@ describe('an orderly stop', () => {
       "(trap '' TERM; echo ready >&2; while :; do sleep 600; done) & read line; exit 7",
     );
     await log.first(anyLine);
-    channel.send(Buffer.from('{}'));
+    channel.send([Buffer.from('{}')]);
     // The child's end is told while what it left is being ended.
     expect(await ends.first(anyLine)).toContain('exited with code 7');
     await channel.close();
@@ -87,7 +87,7 @@ it('the end of a child is told where a process that left its group holds its pip
   const { channel, log, ends } = open("setsid sh -c 'echo $$ >&2; exec sleep 600' & read line; exit 7");
   const daemon = Number(await log.first(anyLine));
   try {
-    channel.send(Buffer.from('{}'));
+    channel.send([Buffer.from('{}')]);
     expect(await ends.first(anyLine)).toContain('exited with code 7');
     expect(groupRuns(daemon)).toBe(true);
   } finally {

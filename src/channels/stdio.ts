@@ -1,6 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { SwitchboardError } from '../errors.ts';
+import type { Chunks } from '../protocol/jsonrpc.ts';
 import { join } from '../protocol/jsonrpc.ts';
 import { LineSplitter } from '../protocol/lines.ts';
 import type { Channel, Receiver } from './channel.ts';
@@ -76,11 +77,11 @@ export class StdioChannel implements Channel {
     return this.child.pid;
   }
 
-  send(message: Buffer, request?: number): void {
+  send(message: Chunks, request?: number): void {
     if (!this.ended) this.pipe?.send(message, request);
   }
 
-  sendStanding(message: Buffer, request: number): void {
+  sendStanding(message: Chunks, request: number): void {
     this.send(message, request);
   }
 

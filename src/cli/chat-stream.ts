@@ -27,7 +27,7 @@ export async function postForEvents(
       if (signal.aborted) return reject(signal.reason);
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });
       const head = requestHead('POST', url, url.pathname, headers, types);
-      pool.send(new PostedEvents(base, take, resolve, reject), head, Buffer.from(JSON.stringify(json)));
+      pool.send(new PostedEvents(base, take, resolve, reject), head, [Buffer.from(JSON.stringify(json))]);
     });
   } finally {
     pool.destroy();

@@ -51,7 +51,7 @@ export class Client implements Receiver {
       await client.close();
       throw error;
     }
-    client.channel.send(notificationMessage('notifications/initialized'));
+    client.channel.send([notificationMessage('notifications/initialized')]);
     return client;
   }
 
@@ -59,7 +59,7 @@ export class Client implements Receiver {
     const id = this.nextId++;
     return new Promise((resolve, reject) => {
       this.waiting.set(id, { resolve, reject });
-      this.channel.send(requestMessage(id, method, params), id);
+      this.channel.send([requestMessage(id, method, params)], id);
     });
   }
 

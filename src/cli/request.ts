@@ -43,7 +43,7 @@ export async function request(method: string, address: string, options: RequestO
     return await new Promise((resolve, reject) => {
       patience = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
       const head = requestHead(method, url, url.pathname + url.search, headers, own);
-      pool.send(new WholeAnswer(resolve, reject), head, body);
+      pool.send(new WholeAnswer(resolve, reject), head, body && [body]);
     });
   } finally {
     clearTimeout(patience);

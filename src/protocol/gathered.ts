@@ -1,8 +1,10 @@
+import { join } from './jsonrpc.ts';
+
 /** A smaller piece is copied: by itself it would cost more than it holds, and keep all of the read that it is cut from. */
 const KEPT_BYTES = 16 * 1024;
 const FIRST_BLOCK_BYTES = 1024;
-const MAX_BLOCK_BYTES = 1024 * 1024;
-/** Blocks from here on are worth giving back by hand. */
+const MAX_FIRST_BLOCK_BYTES = 1024 * 1024;
+/** Blocks from here on have memory of their own, which is given back by hand. */
 const LARGE_BLOCK_BYTES = 128 * 1024;
 
 /**
@@ -17,8 +19,6 @@ export class Gathered {
   /** Stands behind the parts, and is full up to `filled`. */
   private block: Buffer | undefined;
   private filled = 0;
-  /** The memory of large blocks, which nobody else has. */
-  private large: Set<ArrayBufferLike> | undefined;
 
   add(piece: Buffer): void {
     if (piece.length === 0) return;
@@ -38,7 +38,6 @@ export class Gathered {
 
   /** Everything so far, in order; what comes next is gathered anew. */
   take(): Buffer[] {
-    this.large = undefined;
     const { only, parts } = this;
     if (only !== undefined) {
       this.only = undefined;
@@ -51,26 +50,17 @@ export class Gathered {
     return parts;
   }
 
-  /** The same as one. What it was gathered in is given back at once: the message does not lie there twice. */
+  /** The same as one. */
   join(): Buffer {
-    const { length, large } = this;
-    const parts = this.take();
-    if (parts.length === 1) return parts[0]!;
-    const whole = Buffer.allocUnsafe(length);
-    let at = 0;
-    for (const part of parts) {
-      at += part.copy(whole, at);
-      if (large?.has(part.buffer)) (part.buffer as ArrayBuffer).transfer(0);
-    }
-    return whole;
+    return join(this.take());
   }
 
   clear(): void {
-    this.large = undefined;
     this.length = 0;
     this.only = undefined;
     this.parts = [];
     this.block = undefined;
+    this.filled = 0;
   }
 
   private append(piece: Buffer): void {
@@ -86,30 +76,27 @@ export class Gathered {
   }
 
   private copy(piece: Buffer, room: number): void {
-    const fitting = Math.min(piece.length, room);
-    if (fitting > 0) {
-      piece.copy(this.block!, this.filled, 0, fitting);
-      this.filled += fitting;
-    }
-    const rest = piece.length - fitting;
-    if (rest === 0) return;
-    this.seal();
-    const grown = Math.min(Math.max(this.length, FIRST_BLOCK_BYTES), MAX_BLOCK_BYTES);
-    const size = Math.max(grown, rest);
-    if (size < LARGE_BLOCK_BYTES) {
-      this.block = Buffer.allocUnsafe(size);
-    } else {
-      this.block = Buffer.allocUnsafeSlow(size);
-      this.large ??= new Set();
-      this.large.add(this.block.buffer);
-    }
-    this.filled = piece.copy(this.block, 0, fitting);
+    if (piece.length > room) this.grow(piece.length);
+    this.filled += piece.copy(this.block!, this.filled);
+  }
+
+  /** A block gives way to one of twice its size: what is in it stays in one piece, and need not be joined. */
+  private grow(wanted: number): void {
+    const { block: old, filled } = this;
+    const least = old === undefined ? Math.min(this.length, MAX_FIRST_BLOCK_BYTES) : 2 * old.length;
+    const size = Math.max(least, filled + wanted, FIRST_BLOCK_BYTES);
+    this.block = size < LARGE_BLOCK_BYTES ? Buffer.allocUnsafe(size) : Buffer.allocUnsafeSlow(size);
+    if (old === undefined) return;
+    old.copy(this.block, 0, 0, filled);
+    // Not left for the garbage collector, which is slow to see how much it is.
+    if (old.length >= LARGE_BLOCK_BYTES) (old.buffer as ArrayBuffer).transfer(0);
   }
 
   private seal(): void {
     if (this.block === undefined) return;
     const { block, filled } = this;
     this.block = undefined;
+    this.filled = 0;
     this.parts.push(filled === block.length ? block : block.subarray(0, filled));
   }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { splice } from './splice.ts';
+import { splice, spliceChunks } from './splice.ts';
 
 /** Kept and replaced stretches of text, in turns. */
 const patchworks = fc.array(fc.record({ kept: fc.string(), replaced: fc.string(), by: fc.string() }), {
@@ -29,6 +29,19 @@ describe('splicing', () => {
         expect(before.toString()).toBe(text + rest);
       }),
     );
+  });
+
+  it('cuts a long message where the edits are, and copies nothing of it', () => {
+    const bytes = Buffer.alloc(2 ** 20 + 10, 'x');
+    const edits = [
+      { start: 2 ** 20, end: 2 ** 20 + 4, bytes: Buffer.from('last') },
+      { start: 0, end: 2, bytes: Buffer.from('first') },
+      { start: 2, end: 2, bytes: Buffer.from('second') },
+    ];
+    const chunks = spliceChunks(bytes, edits);
+    expect(Buffer.concat(chunks).equals(splice(bytes, edits))).toBe(true);
+    expect(chunks.filter(({ buffer }) => buffer === bytes.buffer)).toHaveLength(2);
+    expect(spliceChunks(bytes.subarray(0, 100), [])).toHaveLength(1);
   });
 
   it('takes edits that touch each other, and insertions', () => {

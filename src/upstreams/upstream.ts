@@ -17,7 +17,7 @@ import { parseLossless } from '../protocol/lossless.ts';
 import { asObject } from '../protocol/objects.ts';
 import { requestLines } from '../protocol/request-lines.ts';
 import { describe, isDescribed, undescribe } from '../protocol/self-description.ts';
-import { type Edit, splice } from '../protocol/splice.ts';
+import { type Edit, spliceChunks } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
 import { type Audience, Callers } from './callers.ts';
 
@@ -118,7 +118,11 @@ export class Upstream implements Receiver {
     this.calls.set(id, call);
     if (call.client !== undefined) this.callers.called(call.client);
     const lines = this.lines(message.method, own);
-    this.channel.send(splice(message.bytes, all), id, lines === undefined ? lines : lines + parameterLines);
+    this.channel.send(
+      spliceChunks(message.bytes, all),
+      id,
+      lines === undefined ? lines : lines + parameterLines,
+    );
     return id;
   }
 
@@ -163,8 +167,8 @@ export class Upstream implements Receiver {
       });
       const message = this.ownRequest(id, method, params);
       const lines = this.lines(method, undefined);
-      if (isAside) this.channel.sendStanding(message, id, lines);
-      else this.channel.send(message, id, lines);
+      if (isAside) this.channel.sendStanding([message], id, lines);
+      else this.channel.send([message], id, lines);
     });
   }
 
@@ -177,7 +181,7 @@ export class Upstream implements Receiver {
     const id = this.nextId++;
     this.calls.set(id, call);
     const message = this.ownRequest(id, 'subscriptions/listen', { notifications });
-    this.channel.sendStanding(message, id, this.lines('subscriptions/listen', undefined));
+    this.channel.sendStanding([message], id, this.lines('subscriptions/listen', undefined));
     return id;
   }
 
@@ -186,7 +190,7 @@ export class Upstream implements Receiver {
   }
 
   send(message: Buffer): void {
-    if (this.gone === undefined) this.channel.send(message);
+    if (this.gone === undefined) this.channel.send([message]);
   }
 
   /** The client does not want the answer any more: the server is told, and a late answer is dropped. */

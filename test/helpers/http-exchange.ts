@@ -108,7 +108,7 @@ export function openPool({ url }: Peer): ConnectionPool {
 
 export function post(pool: ConnectionPool, { url }: Peer, body = Buffer.from('{}')): Recorded {
   const exchange = new Recorded();
-  pool.send(exchange, requestHead('POST', url, url.pathname, {}, {}), body);
+  pool.send(exchange, requestHead('POST', url, url.pathname, {}, {}), [body]);
   return exchange;
 }
 

@@ -1,5 +1,6 @@
 import { connect as connectTcp, isIP, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { byteLength, join } from '../../protocol/jsonrpc.ts';
 import type { HttpExchange } from './exchange.ts';
 import type { HeadReader, ResponseHead } from './response-head.ts';
 import { ResponseParser, type ResponseSink } from './response-parser.ts';
@@ -159,18 +160,16 @@ export class Connection implements ResponseSink {
       this.socket.write(`${requestHead}\r\n`, 'latin1');
       return;
     }
-    const head = `${requestHead}content-length: ${body.length}\r\n\r\n`;
-    if (body.length <= MAX_STRING_BODY_BYTES) {
-      this.socket.write(head + body.toString('latin1'), 'latin1');
-    } else if (body.length <= MAX_JOINED_BODY_BYTES) {
-      const whole = Buffer.allocUnsafe(head.length + body.length);
-      whole.write(head, 'latin1');
-      body.copy(whole, head.length);
-      this.socket.write(whole);
+    const length = byteLength(body);
+    const head = `${requestHead}content-length: ${length}\r\n\r\n`;
+    if (length <= MAX_STRING_BODY_BYTES) {
+      this.socket.write(head + join(body).toString('latin1'), 'latin1');
+    } else if (length <= MAX_JOINED_BODY_BYTES) {
+      this.socket.write(Buffer.concat([Buffer.from(head, 'latin1'), ...body]));
     } else {
       this.socket.cork();
       this.socket.write(head, 'latin1');
-      this.socket.write(body);
+      for (const chunk of body) this.socket.write(chunk);
       this.socket.uncork();
     }
   }

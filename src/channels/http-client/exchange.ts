@@ -1,3 +1,4 @@
+import type { Chunks } from '../../protocol/jsonrpc.ts';
 import type { ResponseHead } from './response-head.ts';
 
 /** Who has an exchange in hand: the pool while it waits, then a connection. */
@@ -9,7 +10,7 @@ interface Carrier {
 export abstract class HttpExchange {
   /** The request up to its headers' end, without Content-Length and the empty line. */
   requestHead = '';
-  requestBody: Buffer | undefined;
+  requestBody: Chunks | undefined;
   carrier: Carrier | undefined;
   /** Whether its connection may carry another exchange after it. */
   leavesConnection = true;

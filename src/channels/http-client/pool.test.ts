@@ -24,7 +24,7 @@ describe('a pool of connections', () => {
     });
     const exchange = new Recorded();
     const head = requestHead('POST', peer.url, '/mcp?x=1', { 'X-A': 'b' }, {});
-    openPool(peer).send(exchange, head, Buffer.from('"→"'));
+    openPool(peer).send(exchange, head, [Buffer.from('"→"')]);
     const { status, body } = await exchange.outcome;
     expect([status, body.toString()]).toEqual([200, 'POST /mcp?x=1 b "→"']);
     expect((await exchange.head).sessionId).toBe('s1');

@@ -1,3 +1,4 @@
+import type { Chunks } from '../../protocol/jsonrpc.ts';
 import { type Address, Connection, type ConnectionOwner } from './connection.ts';
 import type { HttpExchange } from './exchange.ts';
 import { HeadReader } from './response-head.ts';
@@ -30,7 +31,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /** Never tells the exchange anything before it returns. */
-  send(exchange: HttpExchange, requestHead: string, requestBody?: Buffer): void {
+  send(exchange: HttpExchange, requestHead: string, requestBody?: Chunks): void {
     if (this.isDestroyed) return;
     exchange.requestHead = requestHead;
     exchange.requestBody = requestBody;

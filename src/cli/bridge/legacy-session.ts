@@ -131,14 +131,14 @@ export class LegacySession implements Receiver {
 
   private send(message: Message): void {
     if (message.kind !== 'request') {
-      this.channel.send(message.bytes);
+      this.channel.send([message.bytes]);
       if (message.method === 'notifications/cancelled') this.cancelled(message);
       return;
     }
     const request = this.nextRequest++;
     this.unanswered.set(request, message);
     this.remember(message);
-    this.channel.send(message.bytes, request);
+    this.channel.send([message.bytes], request);
     if (message.method !== 'initialize') return;
     // There is no session to send anything else to before this is answered.
     this.initializing = { request, isOurs: false };
@@ -166,7 +166,7 @@ export class LegacySession implements Receiver {
   private sendOurs({ bytes }: Message): number {
     const request = this.nextRequest++;
     this.ours.add(request);
-    this.channel.send(bytes, request);
+    this.channel.send([bytes], request);
     return request;
   }
 
@@ -197,7 +197,7 @@ export class LegacySession implements Receiver {
 
   private resumed(): void {
     if (this.initialize !== undefined) {
-      this.channel.send(notificationMessage('notifications/initialized'));
+      this.channel.send([notificationMessage('notifications/initialized')]);
       for (const message of this.wishes.values()) this.sendOurs(message);
       // Another Switchboard may have other servers.
       for (const notification of listNotifications) toClient([notification]);

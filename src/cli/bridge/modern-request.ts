@@ -66,7 +66,7 @@ export class ModernRequest {
   }
 
   protected transmit(channel: Channel, bytes: Buffer, number: number, lines: string): void {
-    channel.send(bytes, number, lines);
+    channel.send([bytes], number, lines);
   }
 
   private lines(): string {

@@ -48,7 +48,7 @@ export class ModernRequests implements Receiver {
     } else if (message.method === CANCELLED) {
       for (const request of this.cancelledBy(message)) this.cancel(request);
     } else {
-      this.channel.send(message.bytes, undefined, requestLines(message.method, undefined));
+      this.channel.send([message.bytes], undefined, requestLines(message.method, undefined));
     }
   }
 
