@@ -1,5 +1,8 @@
+import { createHook } from 'node:async_hooks';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { socketsIn, tablesOf } from './sockets.ts';
+import { readOwners, socketsIn, tablesOf } from './sockets.ts';
 
 describe('what the system tells of connections', () => {
   it('is read from where the other end may stand', () => {
@@ -20,5 +23,32 @@ describe('what the system tells of connections', () => {
       ['127.0.0.1:7400->127.0.0.1:51000', 0],
       ['*:7400', 0],
     ]);
+  });
+
+  it.skipIf(process.platform !== 'linux')('takes few turns, however many there are', async () => {
+    await using stack = new AsyncDisposableStack();
+    const server = stack.adopt(createServer().listen(0, '127.0.0.1'), (opened) => void opened.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    for (let count = 0; count < 400; count++) {
+      const socket = stack.adopt(connect(port, '127.0.0.1'), (opened) => void opened.destroy());
+      await once(socket, 'connect');
+    }
+    const underWay = new Set<number>();
+    let reads = 0;
+    let turns = 0;
+    const hook = createHook({
+      init(id, type) {
+        if (type !== 'FSREQPROMISE') return;
+        reads++;
+        if (underWay.size === 0) turns++;
+        underWay.add(id);
+      },
+      before: (id) => void underWay.delete(id),
+    }).enable();
+    await readOwners('/proc/net/tcp', port);
+    hook.disable();
+    expect(reads).toBeGreaterThan(24);
+    expect(turns).toBeLessThan(reads / 3);
   });
 });

@@ -46,6 +46,11 @@ export async function readListeners(end: End, platform = process.platform): Prom
   return [];
 }
 
+/** As much as the system gives out in one read, on machines with the largest pages too. */
+const READ_BYTES = 64 * 1024;
+const FIRST_READS = 8;
+const MOST_READS = 64;
+
 const LISTENING = '0A';
 /** Open at their end, also where they have said all that they have to say. */
 const connected = new Set(['01', '04', '05']);
@@ -96,19 +101,23 @@ function rowOf(line: string): SocketRow {
   };
 }
 
+/**
+ * The system gives out a few lines a read, and always whole ones. Many reads are asked for at once, or a busy process would
+ * wait for a turn of its own for each; which of them gets which lines does not matter.
+ */
 async function eachLine(path: string, take: (line: string) => void): Promise<void> {
   // Where there is no IPv6 there is no table of it.
   const file = await open(path).catch(() => undefined);
   if (file === undefined) return;
+  const buffers: Buffer[] = [];
   try {
-    const buffer = Buffer.allocUnsafe(64 * 1024);
-    let rest = '';
-    for (;;) {
-      const { bytesRead } = await file.read(buffer, 0, buffer.length, null);
-      if (bytesRead === 0) return;
-      const lines = (rest + buffer.toString('latin1', 0, bytesRead)).split('\n');
-      rest = lines.pop()!;
-      for (const line of lines) take(line);
+    for (let count = FIRST_READS; ; count = Math.min(2 * count, MOST_READS)) {
+      while (buffers.length < count) buffers.push(Buffer.allocUnsafeSlow(READ_BYTES));
+      const reads = await Promise.all(buffers.map((buffer) => file.read(buffer, 0, READ_BYTES, null)));
+      for (const { buffer, bytesRead } of reads) {
+        for (const line of buffer.toString('latin1', 0, bytesRead).split('\n')) take(line);
+      }
+      if (reads.some(({ bytesRead }) => bytesRead === 0)) return;
     }
   } finally {
     await file.close();

@@ -19,7 +19,8 @@ const MOST_RESIDENT_MEGABYTES = 1_024;
 const LONGEST_TURN_MS = 1_500;
 /** A case that is not over when the well-behaved client has had so many answers will never be. */
 const STUCK_AFTER_ANSWERS = 2_000;
-const STUCK_AFTER_MS = 60_000;
+/** Longer than Switchboard waits for a client that is slow, or sends less than it said it would. */
+const STUCK_AFTER_MS = 150_000;
 /** How /proc counts time. */
 const TICK_MS = 10;
 /** So much computing in which nobody is answered is a loop without an end. */
