@@ -3,12 +3,19 @@ const SHORTEST = 4;
 /** And what is not the value as it is, but a part or an encoding of it, is to be longer than that. */
 const SHORTEST_DERIVED = 8;
 
-/** How a value may be written in a text: as it is, in JSON, in URLs, in base64, as in a Basic header, and in hex. */
+/** Longer values are not looked for in what is written twice: it has many signs for each of theirs. */
+const LONGEST_TWICE = 16_384;
+
+/**
+ * How a value may be written in a text: as it is, in JSON, in URLs, in HTML, in base64, as in a Basic header, and in hex;
+ * in JSON that is a text of JSON, and in URLs that are a part of URLs.
+ */
 export function spellingsOf(value: string): string[] {
   if (value.length < SHORTEST) return [];
   const wellFormed = value.toWellFormed();
   const escaped = [encodeURI(wellFormed), encodeURIComponent(wellFormed)];
-  const spellings = [value, ...inJson(value), ...escaped, ...escaped.map(inSmallEscapes), ...inHex(value)];
+  const once = [value, ...inJson(value), ...escaped, ...escaped.map(inSmallEscapes), ...inHex(value)];
+  const spellings = value.length > LONGEST_TWICE ? once : [...once, ...twice(value, escaped)];
   if (value.length < SHORTEST_DERIVED) return spellings;
   const urls = inUrls(value);
   const derived = [...value.split(/\r?\n/), ...urls, ...urls.map(inSmallEscapes), ...inBase64(value)];
@@ -23,6 +30,23 @@ function inJson(value: string): string[] {
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
   return [usual, ascii].flatMap((text) => [text, text.replaceAll('/', '\\/')]);
+}
+
+/** Of a value that nothing is escaped in, none is another one. */
+function twice(value: string, escaped: readonly string[]): string[] {
+  const urls = escaped.map((text) => encodeURIComponent(text));
+  const small = escaped.map((text) => encodeURIComponent(inSmallEscapes(text)));
+  return [...inJson(value).flatMap(inJson), ...inHtml(value), ...urls, ...small];
+}
+
+/** Quotes have several names, and not everybody escapes them. */
+function inHtml(value: string): string[] {
+  const text = value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  if (!/["']/.test(value)) return [text];
+  const double = ['"', '&quot;', '&#34;'].map((name) => text.replaceAll('"', name));
+  return double.flatMap((half) =>
+    ["'", '&#39;', '&#x27;', '&apos;'].map((name) => half.replaceAll("'", name)),
+  );
 }
 
 function inHex(value: string): string[] {

@@ -45,6 +45,24 @@ describe('a vault', () => {
     }
   });
 
+  it.each([`a/b&c=<d> "e"'f`, 'two\nlines ü/', 'plain-value'])(
+    'masks %j where it is written twice',
+    (value) => {
+      const vault = vaultOf({ TOKEN: value });
+      const html = (double: string, single: string) =>
+        value
+          .replace(/[&<>]/g, (sign) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;' })[sign]!)
+          .replaceAll('"', double)
+          .replaceAll("'", single);
+      const url = encodeURIComponent(encodeURIComponent(value));
+      const json = JSON.stringify(JSON.stringify(value).slice(1, -1)).slice(1, -1);
+      const pages = [html('&quot;', '&#39;'), html('&#34;', '&#x27;'), html('"', "'"), html('&quot;', "'")];
+      for (const text of [json, url, url.replace(/(?<=%25)../g, (code) => code.toLowerCase()), ...pages]) {
+        expect(vault.redact(`<${text}>`)).toBe('<***>');
+      }
+    },
+  );
+
   it('masks the longer one of two that begin alike, and each line of several', () => {
     const vault = vaultOf({ SHORT: 'abcdef', LONG: 'abcdefghij', KEY: 'first line\nsecond line\n}' });
     expect(vault.redact('abcdefghij abcdef')).toBe('*** ***');
