@@ -81,15 +81,16 @@ export function credentialsIn(config: object): string[] {
   return found;
 }
 
-/** Moves credentials to where secrets are kept, and leaves references. `keep` gives the name that each has there. */
+/** Moves credentials to where secrets are kept, and leaves references. `keep` gives the name that each has there, if it has. */
 export function moveCredentials<Config extends object>(
   server: string,
   config: Config,
-  keep: (wanted: string, value: string, isDefault: boolean) => string,
+  keep: (wanted: string, value: string, isDefault: boolean) => string | undefined,
 ): Config {
   return replaceCredentials(config, ({ value, label, isDefault }) => {
-    const wanted = isDefault ? label : secretName(server, label);
-    return `\${${keep(wanted, value, isDefault)}}`;
+    const name = keep(isDefault ? label : secretName(server, label), value, isDefault);
+    if (name !== undefined) return `\${${name}}`;
+    return isDefault ? `\${${label}:-${value}}` : value;
   });
 }
 

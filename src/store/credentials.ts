@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
+import { SwitchboardError } from '../errors.ts';
 import type { Changes, Database } from './database.ts';
 import { reasonOf } from './failure.ts';
 import { requireProject } from './projects.ts';
-import type { Secrets } from './secrets.ts';
+import { MAX_VALUE_BYTES, type Secrets } from './secrets.ts';
 import type { MoveCredentials, NewProduct } from './types.ts';
 
 interface Named {
@@ -25,8 +27,24 @@ export class Credentials {
     servers: readonly (Named & { config: Config })[],
   ): Promise<Config[]> {
     if (!servers.some((server) => this.hasAny(server))) return servers.map(({ config }) => config);
+    return this.moveInto(changes, projectId, servers, tooLong);
+  }
+
+  /** `refused` is told of each credential that is too long for a secret. */
+  private async moveInto<Config extends object>(
+    changes: Changes,
+    projectId: string,
+    servers: readonly (Named & { config: Config })[],
+    refused: (server: string) => void,
+  ): Promise<Config[]> {
     const chest = await this.secrets.chest(changes, projectId);
-    const configs = servers.map(({ name, config }) => this.move(name, config, chest.keep));
+    const configs = servers.map(({ name, config }) =>
+      this.move(name, config, (wanted, value, isDefault) => {
+        if (Buffer.byteLength(value) <= MAX_VALUE_BYTES) return chest.keep(wanted, value, isDefault);
+        refused(name);
+        return undefined;
+      }),
+    );
     await chest.write();
     return configs;
   }
@@ -53,24 +71,39 @@ export class Credentials {
     for (const id of projects) {
       try {
         const done = await database.write((changes) => this.moveOf(changes, id));
-        if (done.servers.length === 0) continue;
-        warn(
-          `Credentials that stood in the database as they are were moved into secrets of project "${done.project}": those of ${done.servers.join(', ')}.`,
-        );
+        if (done.moved.length > 0) {
+          warn(
+            `Credentials that stood in the database as they are were moved into secrets of project "${done.project}": those of ${done.moved.join(', ')}.`,
+          );
+        }
+        for (const server of done.left) {
+          warn(
+            `The server "${server}" of project "${done.project}" has a credential that stays in the database as it is: it is longer than a secret may be (${MAX_VALUE_BYTES} bytes). Keep it in a file that only you can read, and change the server to read it there.`,
+          );
+        }
       } catch (error) {
+        const named = found.filter(({ project_id }) => project_id === id);
+        const servers = [...new Set(named.map(({ name }) => name))].join(', ');
         warn(
-          `Credentials of servers stand in the database as they are, and cannot be made secrets: ${reasonOf(error)}`,
+          `Credentials of servers (${servers}; project ${id}) stand in the database as they are, and cannot be made secrets: ${reasonOf(error)}`,
         );
       }
     }
   }
 
-  private async moveOf(changes: Changes, id: string): Promise<{ project: string; servers: string[] }> {
+  private async moveOf(
+    changes: Changes,
+    id: string,
+  ): Promise<{ project: string; moved: string[]; left: Set<string> }> {
     const project = await requireProject(changes, id);
     const found = await this.findStored(changes, id);
-    const configs = await this.moved(changes, id, found);
-    for (const [index, { table, id: row }] of found.entries()) {
+    const left = new Set<string>();
+    const moved = new Set<string>();
+    const configs = await this.moveInto(changes, id, found, (server) => left.add(server));
+    for (const [index, { table, id: row, name, config: before }] of found.entries()) {
       const config = configs[index]!;
+      if (isDeepStrictEqual(config, before)) continue;
+      moved.add(name);
       if (table === 'products') {
         const { manifest } = await changes
           .selectFrom(table)
@@ -89,7 +122,7 @@ export class Credentials {
         await changes.updateTable(table).set({ config }).where('id', '=', row).execute();
       }
     }
-    return { project: project.name, servers: [...new Set(found.map(({ name }) => name))] };
+    return { project: project.name, moved: [...moved], left };
   }
 
   private async findStored(changes: Changes, projectId?: string) {
@@ -129,6 +162,13 @@ export class Credentials {
     });
     return isFound;
   }
+}
+
+function tooLong(server: string): never {
+  throw new SwitchboardError(
+    'invalid_input',
+    `The server "${server}" has a credential in its configuration that is longer than a secret may be (${MAX_VALUE_BYTES} bytes). Keep it in a file that only you can read, and have the server read it there.`,
+  );
 }
 
 /** Rows may have been written by anybody. */

@@ -10,7 +10,7 @@ import type { SealedSecret } from './types.ts';
 /** Whoever seals holds it together with others, whoever changes the keys holds it alone. */
 const KEYS_LOCK = 7_400_002;
 const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
-const MAX_VALUE_BYTES = 65_536;
+export const MAX_VALUE_BYTES = 65_536;
 /** How many secrets a message names. */
 const MAX_NAMED = 10;
 

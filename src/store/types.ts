@@ -18,12 +18,13 @@ export interface StoreOptions {
 
 /**
  * Gives a server's configuration with references in place of credentials. `keep` makes a secret of each, and gives its
- * name: the wanted one, unless that has another value. Of a default it keeps only what no secret stands for yet.
+ * name: the wanted one, unless that has another value. Of a default it keeps only what no secret stands for yet. What it
+ * gives no name stays as it is.
  */
 export type MoveCredentials = <Config extends object>(
   server: string,
   config: Config,
-  keep: (wanted: string, value: string, isDefault: boolean) => string,
+  keep: (wanted: string, value: string, isDefault: boolean) => string | undefined,
 ) => Config;
 
 interface StoreEvents {

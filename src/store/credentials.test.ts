@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest';
+import { freshDatabase } from '../../test/helpers/database.ts';
+import { defaultProjectOf, openTestStore } from '../../test/helpers/store.ts';
+import { moveCredentials } from '../config.ts';
+
+const long = 'x'.repeat(65_537);
+const server = (name: string, env: Record<string, string>) => ({
+  ...{ name, transport: 'stdio' as const, description: '', enabled: true, settings: {} },
+  config: { command: 'none', env },
+});
+
+it('a credential that is too long for a secret stays, is told of by name, and keeps no other', async () => {
+  await using database = await freshDatabase();
+  {
+    await using before = await openTestStore({ url: database.url });
+    const servers = [
+      server('big', { BIG_TOKEN: long, BIG_KEY: 'hunter2' }),
+      server('box', { KEY: 'hunter3' }),
+    ];
+    await before.createServers(await defaultProjectOf(before), servers, false);
+  }
+  await using store = await openTestStore({ url: database.url, moveCredentials });
+  const id = await defaultProjectOf(store);
+  const state = (await store.project(id))!;
+  expect(state.servers.map(({ config }) => config.env)).toEqual([
+    { BIG_TOKEN: long, BIG_KEY: '${BIG_KEY}' },
+    { KEY: '${BOX_KEY}' },
+  ]);
+  expect(store.told).toEqual([
+    'warned: Credentials that stood in the database as they are were moved into secrets of project "default": those of big, box.',
+    'warned: The server "big" of project "default" has a credential that stays in the database as it is: it is longer than a secret may be (65536 bytes). Keep it in a file that only you can read, and change the server to read it there.',
+  ]);
+  await expect(store.createServers(id, [server('new', { TOKEN: long })], false)).rejects.toMatchObject({
+    code: 'invalid_input',
+    message: expect.stringContaining('The server "new" has a credential in its configuration that is longer'),
+  });
+});
