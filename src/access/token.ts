@@ -8,7 +8,7 @@ const TOKEN_BYTES = 32;
 const tokenForm = /^[\w-]{43,}$/;
 const PRIVATE = 0o600;
 
-function tokenPath(home: string): string {
+export function tokenPath(home: string): string {
   return join(home, 'token');
 }
 

@@ -1,6 +1,7 @@
 import { readListeners } from '../access/sockets.ts';
 import { readToken } from '../access/token.ts';
 import { UnreachableError } from './exit.ts';
+import { complain } from './output.ts';
 import { home } from './paths.ts';
 
 /** What shows a Switchboard that we belong to it. */
@@ -15,11 +16,17 @@ export interface Pass {
  * have it. A name may stand for two addresses, so it takes a number.
  */
 export async function passFor(address: string): Promise<Pass> {
-  const { protocol, hostname } = new URL(address);
+  const { protocol, hostname, host } = new URL(address);
+  const listener = await whoListensAt(address);
+  if (listener === 'others') {
+    complain(
+      `warning: What listens at ${host} belongs to another user of this machine: its answers are not those of a Switchboard of your own. It is sent no token, but all that you ask of it.`,
+    );
+  }
   const isNumber = hostname === '127.0.0.1' || hostname === '[::1]';
-  if (protocol !== 'http:' || !isNumber) return { headers: {} };
+  if (protocol !== 'http:' || !isNumber || listener !== 'us') return { headers: {} };
   const token = await readToken(home());
-  if (token === undefined || (await whoListensAt(address)) !== 'us') return { headers: {} };
+  if (token === undefined) return { headers: {} };
   const vet = async () => {
     if ((await whoListensAt(address)) !== 'us') throw notOurs(address);
   };

@@ -1,8 +1,24 @@
-import { openToken } from '../access/token.ts';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { openToken, tokenPath } from '../access/token.ts';
 import { complain, print } from './output.ts';
 import { home } from './paths.ts';
 
 /** Prints the token that lets others in, and makes it where there is none. */
 export async function token(): Promise<void> {
-  print(await openToken(home(), (message) => complain(`warning: ${message}`)));
+  const path = tokenPath(home());
+  const wasThere = existsSync(path);
+  const found = await openToken(home(), (message) => complain(`warning: ${message}`));
+  complain(`The token ${wasThere ? 'is from' : 'was made in'} ${path}.`);
+  if (!wasStarted()) {
+    complain(
+      'warning: No Switchboard has been started with this home yet (SWITCHBOARD_HOME), and one with another home has another token.',
+    );
+  }
+  print(found);
+}
+
+/** Every Switchboard notes there which processes it starts. */
+function wasStarted(): boolean {
+  return existsSync(join(home(), 'run'));
 }

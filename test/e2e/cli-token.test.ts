@@ -49,6 +49,21 @@ describe('`switchboard token`', () => {
     expect(await readdir(home)).toEqual(['token']);
   });
 
+  it('says where it is from, and that no Switchboard knows it where none was started', async () => {
+    const path = join(home, 'token');
+    const unknown = 'No Switchboard has been started with this home yet';
+    const [made, read] = [await run('token'), await run('token')];
+    expect(made.stderr).toContain(`The token was made in ${path}.`);
+    expect(made.stderr).toContain(unknown);
+    expect(read.stderr).toContain(`The token is from ${path}.`);
+    expect(read.stderr).toContain(unknown);
+    await using _switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'none', home });
+    const known = await run('token');
+    expect(known.stderr).toContain(`The token is from ${path}.`);
+    expect(known.stderr).not.toContain(unknown);
+    expect(known.stdout).toBe(made.stdout);
+  });
+
   it('makes one private that others can read, and says so', async () => {
     const before = await run('token');
     await chmod(join(home, 'token'), 0o644);
@@ -168,15 +183,20 @@ describe('commands', () => {
     return { port: own, heard, end };
   }
 
-  it('do not send it to another user who waits at the address', async (test) => {
-    requireOtherUser(test);
-    await run('token');
-    const other = await listenAsOther();
-    await run('ls', 'tools', '--url', `http://127.0.0.1:${other.port}`);
-    await other.end();
-    expect(other.heard.length).toBeGreaterThan(0);
-    expect(other.heard.join()).not.toContain('authorization');
-  });
+  it.for([['ls', 'tools'], ['call', 'x'], ['stdio']])(
+    'do not send it to another user who waits at the address, and say so: %s',
+    async (words, test) => {
+      requireOtherUser(test);
+      await run('token');
+      const other = await listenAsOther();
+      const { stderr } = await run(...words, '--url', `http://127.0.0.1:${other.port}`);
+      await other.end();
+      expect(other.heard.length).toBeGreaterThan(0);
+      expect(other.heard.join()).not.toContain('authorization');
+      expect(stderr).toContain(`What listens at 127.0.0.1:${other.port} belongs to another user`);
+      expect(stderr).toContain('its answers are not those of a Switchboard of your own');
+    },
+  );
 
   it.for(['127.0.0.1', 'localhost'])(
     'tell another user at %s nothing that is for the API',
