@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import { LocalUsers } from './local-users.ts';
 
 /** Who may use Switchboard: processes of its own user, and whoever has the token. */
@@ -16,8 +17,13 @@ export class Access {
   }
 
   /** Whether it is, once the system was asked who is at the other end. */
-  ask({ socket }: IncomingMessage): boolean | Promise<boolean> {
+  ask(socket: Socket): boolean | Promise<boolean> {
     return this.users.ask(socket);
+  }
+
+  /** Whether the system can tell users apart at all. */
+  get tellsUsers(): boolean {
+    return this.users.areTold;
   }
 
   /** Takes as long for a wrong one as for the right one. */

@@ -16,6 +16,10 @@ export class LocalUsers {
     this.readTable = readTable;
   }
 
+  get areTold(): boolean {
+    return this.user !== undefined && this.user !== NOBODY;
+  }
+
   /** Whether it is known already that our own user is at the other end. */
   isOwn(socket: Socket): boolean {
     return this.verdicts.get(socket) === true;
@@ -41,7 +45,7 @@ export class LocalUsers {
 
   private async lookUp(socket: Socket): Promise<boolean> {
     const ends = endsOf(socket);
-    if (ends === undefined || this.user === undefined || this.user === NOBODY) return false;
+    if (ends === undefined || !this.areTold) return false;
     for (const table of tablesOf(ends.ours.address)) {
       const owners = await this.read(table, ends.ours.port);
       // One that was reset is nobody's: its port may belong to somebody else by now.

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { exchangeAsOther, requireOtherUser, startAsOther } from '../helpers/other-user.ts';
@@ -47,6 +49,37 @@ describe('a process of another user', () => {
     expect(JSON.parse(answer.text)).toMatchObject(
       isApi ? { error: { code: 'unauthorized' } } : { jsonrpc: '2.0', error: { code: -32600 } },
     );
+  });
+
+  it('cannot take all connections: half of them are for our own user', async () => {
+    await using small = await startSwitchboard(
+      { mcpServers: {}, switchboard: { maxConnections: 4 } },
+      { database: 'none' },
+    );
+    const child = startAsOther(
+      `const { connect } = require('node:net');
+      const { text } = require('node:stream/consumers');
+      const open = () => new Promise((resolve) => {
+        const socket = connect(${new URL(small.baseUrl).port}, '127.0.0.1', () => resolve(socket));
+        socket.on('error', () => {});
+      });
+      Promise.all(Array.from({ length: 20 }, open)).then(async (sockets) => {
+        console.log('open');
+        const refusal = await Promise.race(sockets.map((socket) => text(socket)));
+        console.log(refusal.split('\\r\\n').at(-1));
+      });
+      process.stdin.resume();`,
+    );
+    const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
+    expect((await lines.next()).value).toBe('open');
+    const ask = () => exchange(small.baseUrl + status, { method: 'GET' });
+    const answers = await Promise.all([ask(), ask()]);
+    expect(answers.map((answer) => answer.status)).toEqual([200, 200]);
+    expect((await lines.next()).value).toContain(
+      'Others than the user that runs Switchboard have 2 connections',
+    );
+    child.kill();
+    await once(child, 'exit');
   });
 
   it('is let in with the token', async () => {

@@ -91,7 +91,10 @@ it('connections over the limit are told so, and room is made when others end', a
   );
   const health = () => exchange(`${small.baseUrl}/healthz`, { method: 'GET' });
   const [first, second] = [open(small), open(small)];
-  await Promise.all([once(first, 'connect'), once(second, 'connect')]);
+  for (const socket of [first, second]) {
+    socket.write(`GET /healthz HTTP/1.1\r\nhost: ${new URL(small.baseUrl).host}\r\n\r\n`);
+    await once(socket, 'data');
+  }
   expect(await health()).toMatchObject({
     status: 503,
     json: {

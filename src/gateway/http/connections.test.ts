@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { Access } from '../../access/access.ts';
 import { Connections } from './connections.ts';
 
 /** More than a connection takes without anybody who reads. */
@@ -10,7 +11,8 @@ const ANSWER_BYTES = 64 * 1024 * 1024;
 /** A server that cuts off at once whoever is slower than any client is. */
 function open() {
   const server = createServer();
-  const connections = new Connections(server, { maxConnections: 10, slowClientMs: 20 }, () => {}, 1e12);
+  const limits = { maxConnections: 10, slowClientMs: 20 };
+  const connections = new Connections(server, limits, new Access(undefined), () => {}, 1e12);
   onTestFinished(async () => {
     connections.close();
     server.closeAllConnections();

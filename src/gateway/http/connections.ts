@@ -18,6 +18,13 @@ const MAX_REFUSED = 100;
 const MAX_WAITING = 100;
 const FREE_WAITING_BYTES = 64 * 1024;
 
+/** Knows whether our own user is at the other end of a connection. */
+interface Users {
+  /** Whether the system tells that. */
+  tellsUsers: boolean;
+  ask(socket: Socket): boolean | Promise<boolean>;
+}
+
 /** Answers a request that is given up. */
 type Refuse = (response: ServerResponse, error: SwitchboardError) => void;
 
@@ -33,7 +40,7 @@ interface Client {
 }
 
 /**
- * The connections of clients: so many, and none that is held by a client that sends or reads next to nothing. A connection
+ * The connections of clients: so many, half of them at the most of other users than our own, and none that is held by a client that sends or reads next to nothing. A connection
  * on which nothing is awaited, such as that of an event stream, may be idle for as long as it likes.
  */
 export class Connections {
@@ -42,30 +49,44 @@ export class Connections {
   private readonly bytesPerMs: number;
   private readonly clients = new Map<Socket, Client>();
   private readonly timer: NodeJS.Timeout;
+  private readonly users: Users;
+  /** Those that may be of others; there is always room for our own user beside them. */
+  private readonly strangers = new Set<Socket>();
+  private readonly maxStrangers: number;
+  private turnedAway = 0;
 
   constructor(
     server: Server,
     limits: ConnectionLimits,
+    users: Users,
     refuse: Refuse,
     leastBytesPerSecond = LEAST_BYTES_PER_SECOND,
   ) {
     this.limits = limits;
+    this.users = users;
+    this.maxStrangers = users.tellsUsers ? Math.ceil(limits.maxConnections / 2) : limits.maxConnections;
     this.refuse = refuse;
     this.bytesPerMs = leastBytesPerSecond / 1_000;
-    server.maxConnections = limits.maxConnections + MAX_REFUSED;
-    const accept = server.listeners('connection');
+    server.maxConnections = limits.maxConnections + 2 * MAX_REFUSED;
+    const listeners = server.listeners('connection');
     server.removeAllListeners('connection');
+    const accept = (socket: Socket) => {
+      for (const listener of listeners) listener.call(server, socket);
+    };
     server.on('connection', (socket) => {
-      if (this.clients.size >= limits.maxConnections) {
-        turnAway(socket, limits.maxConnections);
-        return;
+      if (this.strangers.size >= this.maxStrangers) {
+        void this.acceptOwn(socket, accept);
+      } else if (this.add(socket)) {
+        this.strangers.add(socket);
+        accept(socket);
       }
-      const client = { response: undefined, read: undefined, unread: undefined, waiting: undefined };
-      this.clients.set(socket, client);
-      socket.once('close', () => this.clients.delete(socket));
-      for (const listener of accept) listener.call(server, socket);
     });
     this.timer = setInterval(() => this.look(), limits.slowClientMs).unref();
+  }
+
+  /** Our own user is at the other end. */
+  admitted(socket: Socket): void {
+    this.strangers.delete(socket);
   }
 
   /** A request has begun: its head is there, its body may follow. False where nothing is to be done for it. */
@@ -83,6 +104,51 @@ export class Connections {
 
   close(): void {
     clearInterval(this.timer);
+  }
+
+  /** Of others there are enough. Until the system has told who it is, nothing of what it sends is looked at. */
+  private async acceptOwn(socket: Socket, accept: (socket: Socket) => void): Promise<void> {
+    const ignore = () => {};
+    socket.on('error', ignore);
+    const isOwn = await this.users.ask(socket);
+    if (socket.destroyed) return;
+    if (!isOwn) {
+      const { maxConnections } = this.limits;
+      this.turnAway(
+        socket,
+        `Others than the user that runs Switchboard have ${this.maxStrangers} connections already, and may have no more (half of the setting maxConnections, ${maxConnections}).`,
+      );
+      return;
+    }
+    if (!this.add(socket)) return;
+    socket.off('error', ignore);
+    accept(socket);
+  }
+
+  /** False where there are too many. */
+  private add(socket: Socket): boolean {
+    const { maxConnections } = this.limits;
+    if (this.clients.size >= maxConnections) {
+      this.turnAway(socket, `There are ${maxConnections} connections already (setting maxConnections).`);
+      return false;
+    }
+    const client = { response: undefined, read: undefined, unread: undefined, waiting: undefined };
+    this.clients.set(socket, client);
+    socket.once('close', () => {
+      this.clients.delete(socket);
+      this.strangers.delete(socket);
+    });
+    return true;
+  }
+
+  private turnAway(socket: Socket, why: string): void {
+    if (this.turnedAway >= MAX_REFUSED) {
+      socket.destroy();
+      return;
+    }
+    this.turnedAway++;
+    socket.once('close', () => this.turnedAway--);
+    explain(socket, why);
   }
 
   private look(): void {
@@ -159,11 +225,9 @@ function forgetSent(waiting: Set<ServerResponse>): void {
   }
 }
 
-function turnAway(socket: Socket, most: number): void {
-  const error = new SwitchboardError(
-    'too_many_connections',
-    `There are ${most} connections already (setting maxConnections).`,
-  );
+/** Answers before anything was asked, and closes. */
+function explain(socket: Socket, why: string): void {
+  const error = new SwitchboardError('too_many_connections', why);
   const body = errorMessage(undefined, toRpcError(error));
   const head = [
     `HTTP/1.1 ${error.kind.http} Service Unavailable`,

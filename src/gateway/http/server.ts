@@ -71,7 +71,7 @@ export class HttpFront {
         }
       },
     );
-    this.connections = new Connections(this.server, settings, (response, error) =>
+    this.connections = new Connections(this.server, settings, access, (response, error) =>
       this.refuse(response.req, response, error),
     );
   }
@@ -109,9 +109,11 @@ export class HttpFront {
   }
 
   private async admit(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const isAdmitted = await this.access.ask(request);
-    if (request.socket.destroyed) return;
+    const { socket } = request;
+    const isAdmitted = await this.access.ask(socket);
+    if (socket.destroyed) return;
     if (!isAdmitted) throw unauthorized(isForApi(request));
+    this.connections.admitted(socket);
     this.route(request, response);
   }
 
