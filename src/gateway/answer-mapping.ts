@@ -2,7 +2,9 @@ import { uriPrefix } from '../catalog/uris.ts';
 import { SwitchboardError } from '../errors.ts';
 import { type AnswerId, answerIdOf, withAnswerId } from '../protocol/answer.ts';
 import { readMessage } from '../protocol/envelope.ts';
+import type { Span } from '../protocol/json-scanner.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
+import { readModernResult, resultStart } from '../protocol/modern-result.ts';
 import { mayHoldUris, resultUriSpans } from '../protocol/result-uris.ts';
 import { type Edit, splice } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
@@ -10,12 +12,10 @@ import type { Replica } from '../upstreams/replica.ts';
 import type { Caller } from './caller.ts';
 import type { CallContext } from './client-call.ts';
 import { type Answer, errorOf, toLegacy, toModern, withResultType } from './eras/answers.ts';
-import { leadBack, mayLeadBack } from './eras/modern-edits.ts';
-import type { RequestStates } from './eras/request-state.ts';
+import { type LedCall, leadBack, mayLeadBack } from './eras/modern-edits.ts';
 
 /** The call that an answer belongs to. */
-export interface AnsweredCall {
-  readonly method: string;
+export interface AnsweredCall extends LedCall {
   readonly context: CallContext;
   readonly caller: Caller;
   /** Who has answered. */
@@ -25,16 +25,16 @@ export interface AnsweredCall {
   readonly idBytes: Buffer;
   /** Whether the answer has to be exactly one, and that of this server. */
   readonly isVerified: boolean;
-  readonly states: RequestStates;
-  binding(): string;
+}
+
+export interface MappedAnswer {
+  message: Buffer[];
+  /** Where it is an error of which a client of the modern era is told by the status too. */
+  errorCode: number | undefined;
 }
 
 /** A server's answer as its client gets it: in its era, under its id, with the server's URIs made public. */
-export function mapAnswer(
-  chunks: Chunks,
-  at: AnswerId,
-  call: AnsweredCall,
-): { message: Buffer[]; errorCode: number | undefined } {
+export function mapAnswer(chunks: Chunks, at: AnswerId, call: AnsweredCall): MappedAnswer {
   // Asked of what the server wrote: it is looked at least where it is in the usual order.
   const mayHold = !at.isError && mayHoldUris(call.method, chunks);
   const answer = inClientsEra(call.isVerified ? verified(chunks, at) : { chunks, at }, call);
@@ -51,32 +51,31 @@ function inClientsEra(answer: Answer, { caller, serverEra, method }: AnsweredCal
 }
 
 function withPublicNames({ chunks, at }: Answer, call: AnsweredCall, mayHold: boolean): Buffer[] {
-  const { method, idBytes, context, states } = call;
+  const { method, idBytes, context } = call;
   const leadsTo = at.isError ? undefined : leadsBackTo(chunks, call);
   if (at.isError || (leadsTo === undefined && !mayHold)) {
     return withAnswerId(chunks, at, idBytes);
   }
   const answer = join(withAnswerId(chunks, at, idBytes));
-  const edits = publicUris(answer, method, context.place);
+  const edits = resultUriSpans(method, answer).map((span) => publicUri(answer, span, context.place));
   if (leadsTo !== undefined) {
-    edits.push(...leadBack(answer, method, context.group, leadsTo, states, () => call.binding()));
+    const start = resultStart(answer);
+    edits.push(...leadBack(answer, { start, ...readModernResult(answer, start) }, leadsTo, call));
   }
   return edits.length === 0 ? [answer] : [splice(answer, edits)];
 }
 
 /** The replica that a client of the modern era has to be led back to. */
-function leadsBackTo(chunks: Chunks, call: AnsweredCall): Replica | undefined {
+export function leadsBackTo(chunks: Chunks, call: AnsweredCall): Replica | undefined {
   const { caller, serverEra, replica, context, method } = call;
   if (caller.era === 'legacy' || serverEra === 'legacy' || replica === undefined) return undefined;
   return mayLeadBack(context.group, replica, method, chunks) ? replica : undefined;
 }
 
-function publicUris(answer: Buffer, method: string, place: string): Edit[] {
-  return resultUriSpans(method, answer).map(({ start, end }) => ({
-    start: start + 1,
-    end: start + 1,
-    bytes: Buffer.from(uriPrefix(place, answer.toString('utf8', start + 1, end - 1))),
-  }));
+/** The edit that makes the URI that stands there, with its quotes, public. */
+export function publicUri(answer: Buffer, { start, end }: Span, place: string): Edit {
+  const own = answer.toString('utf8', start + 1, end - 1);
+  return { start: start + 1, end: start + 1, bytes: Buffer.from(uriPrefix(place, own)) };
 }
 
 /**

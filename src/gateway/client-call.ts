@@ -16,7 +16,7 @@ import { Delivery, type Parcel, type Recipient } from '../upstreams/delivery.ts'
 import type { Group } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Call, Upstream } from '../upstreams/upstream.ts';
-import { type AnsweredCall, mapAnswer } from './answer-mapping.ts';
+import { type AnsweredCall, type MappedAnswer, mapAnswer } from './answer-mapping.ts';
 import { clientGone, decline, mayAsk } from './ask.ts';
 import type { Caller, Incoming, InFlight, Outlet } from './caller.ts';
 import { ClientRound } from './eras/client-round.ts';
@@ -25,6 +25,7 @@ import { inputIn, inputMembers, inputRequired, mayAskInput, type WantedInput } f
 import { nowhere } from './eras/nowhere.ts';
 import { Questions } from './eras/questions.ts';
 import { bindingOf, type RequestStates } from './eras/request-state.ts';
+import { isReadInSlices, mapLargeAnswer } from './large-answers.ts';
 import type { CallRecorder, FinishedCall } from './records.ts';
 import { Session } from './session.ts';
 import { begunTask, progressOf, Tasks } from './tasks.ts';
@@ -118,19 +119,45 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
       return;
     }
     try {
+      if (isReadInSlices(chunks, at, this)) {
+        void this.answeredLarge(chunks, at);
+        return;
+      }
       if (this.asksFirst(chunks, at) || !this.finish()) return;
       if (this.message.task !== undefined && this.caller.era === 'legacy' && !at.isError)
         this.noteTask(chunks);
-      this.tell(chunks, at);
-      this.record('answered', undefined, chunks, at.isError);
+      this.tell(mapAnswer(chunks, at, this), chunks, at);
     } catch (thrown) {
-      const { message } = asSwitchboardError(thrown);
-      const what = `Server "${this.group.name}" answered wrongly: ${message}`;
-      const error = new SwitchboardError('server_protocol_error', what);
-      if (!this.over) this.finish();
-      this.tellError(error);
-      this.record('failed', error, chunks, false);
+      this.answeredWrongly(thrown, chunks);
     }
+  }
+
+  /** It stays one that can be cancelled until its answer goes out. */
+  private async answeredLarge(chunks: Chunks, at: AnswerId): Promise<void> {
+    const { message } = this;
+    const mapped = await mapLargeAnswer(chunks, at, this).catch((thrown: unknown) => ({ thrown }));
+    if (this.over) return;
+    // The client was asked for something meanwhile: who gets the answer, and under which id, is not what it was.
+    if (this.isHeld || this.message !== message) {
+      this.answered(chunks, at);
+      return;
+    }
+    try {
+      if ('thrown' in mapped) throw mapped.thrown;
+      mapped.check();
+      if (this.finish()) this.tell(mapped, chunks, at);
+    } catch (thrown) {
+      this.answeredWrongly(thrown, chunks);
+    }
+  }
+
+  private answeredWrongly(thrown: unknown, chunks: Chunks): void {
+    const { message } = asSwitchboardError(thrown);
+    const what = `Server "${this.group.name}" answered wrongly: ${message}`;
+    const error = new SwitchboardError('server_protocol_error', what);
+    if (!this.over) this.finish();
+    this.tellError(error);
+    this.record('failed', error, chunks, false);
   }
 
   failed(error: SwitchboardError): void {
@@ -362,8 +389,8 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
     this.outlet.answer([errorMessage(this.idBytes, rpc)], rpc.code);
   }
 
-  private tell(chunks: Chunks, at: AnswerId): void {
-    const { message, errorCode } = mapAnswer(chunks, at, this);
+  private tell({ message, errorCode }: MappedAnswer, chunks: Chunks, { isError }: AnswerId): void {
     this.outlet.answer(message, errorCode);
+    this.record('answered', undefined, chunks, isError);
   }
 }

@@ -1,7 +1,7 @@
 import type { Message } from './envelope.ts';
 import { type Chunks, join } from './jsonrpc.ts';
 import { withMembers } from './members.ts';
-import { splice } from './splice.ts';
+import { type Edit, splice } from './splice.ts';
 import { isSpace, skipSpace, skipSpaceBack } from './white-space.ts';
 
 /** Where the id of an answer stands: which chunk, and which bytes of it. */
@@ -71,6 +71,16 @@ export function withAnswerId(chunks: Chunks, at: AnswerId, id: Buffer): Buffer[]
   return [...chunks.slice(0, at.chunk), ...spliced, ...chunks.slice(at.chunk + 1)];
 }
 
+/** The edits of an answer in one piece that do the same. */
+export function answerIdEdits({ start, end, early }: AnswerId, id: Buffer): Edit[] {
+  if (early === undefined) return [{ start, end, bytes: id }];
+  const { closing } = early;
+  return [
+    { start: early.start, end: early.end, bytes: Buffer.alloc(0) },
+    { start: closing, end: closing, bytes: Buffer.concat([idKey, id]) },
+  ];
+}
+
 /** The same answer with members put into its result, where that is an object. */
 export function withResultMembers(
   answer: Chunks,
@@ -98,7 +108,8 @@ export function withResultMembers(
   };
 }
 
-function inOneChunk(chunks: Chunks, at: AnswerId): AnswerId {
+/** The same place when the chunks are joined. */
+export function inOneChunk(chunks: Chunks, at: AnswerId): AnswerId {
   let before = 0;
   for (const chunk of chunks.slice(0, at.chunk)) before += chunk.length;
   let beforeLast = 0;

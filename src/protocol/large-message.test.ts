@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jsonTexts } from '../../test/helpers/json-text.ts';
+import { turnsDuring } from '../../test/helpers/turns.ts';
 import { readMessage } from './envelope.ts';
-import { LARGE_BYTES, readLargeMessage } from './large-message.ts';
+import { readLargeMessage } from './large-message.ts';
+import { LARGE_BYTES } from './large-walk.ts';
 
 const call = (args: string, more = '') =>
   Buffer.from(
@@ -19,19 +21,6 @@ function read(bytes: Buffer): unknown {
 }
 
 const readLarge = (bytes: Buffer) => readLargeMessage(bytes).catch(String);
-
-/** How many turns of the event loop others get meanwhile. */
-async function turnsDuring(work: Promise<unknown>): Promise<number> {
-  let turns = 0;
-  const count = () => {
-    turns++;
-    counter = setImmediate(count);
-  };
-  let counter = setImmediate(count);
-  await work;
-  clearImmediate(counter);
-  return turns;
-}
 
 const MIB = 1024 * 1024;
 const long = 'x'.repeat(5_000);

@@ -16,18 +16,25 @@ export interface ModernResult {
 
 export const INPUT_REQUIRED = 'input_required';
 
-const names: ReadonlySet<string> = new Set([
+/** The members of a result that matter here. */
+export const modernMembers = [
   'resultType',
   'ttlMs',
   'cacheScope',
   'inputRequests',
   'requestState',
   'taskId',
-]);
+] as const;
+
+const names: ReadonlySet<string> = new Set(modernMembers);
 
 /** Reads the result that begins there, without building values. */
 export function readModernResult(bytes: Buffer, at: number): ModernResult {
-  const members = membersAt(bytes, at, names);
+  return modernResultOf(bytes, membersAt(bytes, at, names));
+}
+
+/** The same where these members were found before. */
+export function modernResultOf(bytes: Buffer, members: ReadonlyMap<string, Member>): ModernResult {
   const type = members.get('resultType');
   const additions = ['resultType', 'ttlMs', 'cacheScope'].flatMap((name) => members.get(name) ?? []);
   return {

@@ -127,4 +127,23 @@ describe('whether a result may hold URIs', () => {
       { numRuns: 500 },
     );
   });
+
+  it('are not looked for to the end of a text in which the search stops all the time', () => {
+    let searches = 0;
+    const counted = (text: string) => {
+      const chunk = Buffer.from(text);
+      return Object.assign(chunk, {
+        indexOf(...where: Parameters<Buffer['indexOf']>) {
+          searches++;
+          return Buffer.prototype.indexOf.apply(chunk, where);
+        },
+      });
+    };
+    const chunks = Array.from({ length: 64 }, () => counted(`${'urce'.repeat(120)}${'x'.repeat(65_000)}`));
+    expect(mayHoldUris('tools/call', chunks)).toBe(false);
+    expect(searches).toBe(64 * 121);
+    searches = 0;
+    expect(mayHoldUris('tools/call', [counted('urce'.repeat(100_000))])).toBe(true);
+    expect(searches).toBeLessThan(1_000);
+  });
 });

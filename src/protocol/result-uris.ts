@@ -1,15 +1,11 @@
 import { JsonScanner, type Span } from './json-scanner.ts';
 import type { Chunks } from './jsonrpc.ts';
-
-/** The places in a message where a string is wanted, as nested keys; `each` stands for the elements of an array. */
-interface Shape {
-  [key: string]: Shape | 'string';
-}
+import type { Shape } from './large-walk.ts';
 
 const content: Shape = { uri: 'string', resource: { uri: 'string' } };
 
 /** Where the results of these methods name resources by URI. */
-const uriShapes = new Map<string, Shape>([
+export const uriShapes: ReadonlyMap<string, Shape> = new Map<string, Shape>([
   ['tools/call', { result: { content: { each: content } } }],
   ['tasks/result', { result: { content: { each: content } } }],
   ['tasks/get', { result: { result: { content: { each: content } } } }],
@@ -63,14 +59,18 @@ function shortContent(first: Buffer): Buffer | undefined {
   return head.subarray(start, scanner.at);
 }
 
+/** A text that is fuller of the rare part than this is said to hold the mark: each place where a search stops costs. */
+const FEW_STOPS = 100;
+const BYTES_PER_STOP = 512;
+
 function hasMark(chunk: Buffer): boolean {
-  for (
-    let at = chunk.indexOf(RARE_PART, 0, 'latin1');
-    at !== -1;
-    at = chunk.indexOf(RARE_PART, at + 1, 'latin1')
-  ) {
+  const maxStops = FEW_STOPS + chunk.length / BYTES_PER_STOP;
+  let at = chunk.indexOf(RARE_PART, 0, 'latin1');
+  for (let stops = 0; at !== -1; stops++) {
+    if (stops > maxStops) return true;
     if (at >= BEFORE_PART && chunk.toString('latin1', at - BEFORE_PART, at + RARE_PART.length) === MARK)
       return true;
+    at = chunk.indexOf(RARE_PART, at + 1, 'latin1');
   }
   return false;
 }
@@ -83,7 +83,7 @@ export function resultUriSpans(method: string, bytes: Buffer): Span[] {
   return found;
 }
 
-function walk(scanner: JsonScanner, wanted: Shape | 'string' | undefined, found: Span[]): void {
+function walk(scanner: JsonScanner, wanted: Shape[string] | undefined, found: Span[]): void {
   const first = scanner.peek();
   if (wanted === 'string' && first === 0x22) {
     found.push(scanner.span());

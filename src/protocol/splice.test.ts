@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { splice, spliceChunks } from './splice.ts';
+import { turnsDuring } from '../../test/helpers/turns.ts';
+import { splice, spliceChunks, spliceMany } from './splice.ts';
 
 /** Kept and replaced stretches of text, in turns. */
 const patchworks = fc.array(fc.record({ kept: fc.string(), replaced: fc.string(), by: fc.string() }), {
@@ -51,5 +52,21 @@ describe('splicing', () => {
       { start: 1, end: 2, bytes: Buffer.from('') },
     ];
     expect(splice(Buffer.from('abc'), edits).toString()).toBe('Ac!');
+  });
+
+  it('with a great many edits gives the same, with turns for others', async () => {
+    const bytes = Buffer.from('ab'.repeat(50_000));
+    const editAt = (index: number) => ({ start: 2 * index + 1, end: 2 * index + 1, bytes: Buffer.from('-') });
+    const few = () => [
+      { start: 99_999, end: 100_000, bytes: Buffer.from('end') },
+      { start: 0, end: 1, bytes: Buffer.from('begin') },
+      { start: 50_000, end: 50_001, bytes: Buffer.from('middle') },
+    ];
+    const count = 49_000;
+    const splicing = spliceMany(bytes, few(), count, editAt);
+    expect(await turnsDuring(splicing)).toBeGreaterThanOrEqual(9);
+    const all = Array.from({ length: count }, (_, index) => editAt(index));
+    expect(Buffer.concat(await splicing).equals(splice(bytes, [...few(), ...all]))).toBe(true);
+    expect(Buffer.concat(await spliceMany(bytes, few(), 0, editAt)).equals(splice(bytes, few()))).toBe(true);
   });
 });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Span } from './json-scanner.ts';
 import type { Chunks } from './jsonrpc.ts';
 
@@ -9,12 +10,24 @@ export interface Edit extends Span {
   bytes: Buffer;
 }
 
+/** So many are made before others get their turn. */
+const SLICE_EDITS = 5_000;
+
 /** The same as `splice`, for what is only passed on: a long message does not lie there twice. */
 export function spliceChunks(bytes: Buffer, edits: Edit[]): Chunks {
   if (bytes.length <= COPIED_BYTES) return [splice(bytes, edits)];
+  return pieces(
+    bytes,
+    edits.sort((a, b) => a.start - b.start),
+    0,
+  );
+}
+
+/** The bytes from there on, cut where the edits are, which are in order. */
+function pieces(bytes: Buffer, edits: Edit[], start: number): Buffer[] {
   const chunks: Buffer[] = [];
-  let from = 0;
-  for (const edit of edits.sort((a, b) => a.start - b.start)) {
+  let from = start;
+  for (const edit of edits) {
     chunks.push(bytes.subarray(from, edit.start), edit.bytes);
     from = edit.end;
   }
@@ -37,4 +50,29 @@ export function splice(bytes: Buffer, edits: Edit[]): Buffer {
   }
   bytes.copy(spliced, to, from);
   return spliced;
+}
+
+/** The same for a great many edits, which are made one by one as their turn comes, with turns for others in between. */
+export async function spliceMany(
+  bytes: Buffer,
+  few: Edit[],
+  count: number,
+  editAt: (index: number) => Edit,
+): Promise<Buffer[]> {
+  few.sort((a, b) => a.start - b.start);
+  const parts: Buffer[] = [];
+  let from = 0;
+  let next = 0;
+  for (let index = 0; index < count; ) {
+    const edits: Edit[] = [];
+    while (index < count && edits.length < SLICE_EDITS) edits.push(editAt(index++));
+    const { end } = edits.at(-1)!;
+    while (next < few.length && few[next]!.end <= end) edits.push(few[next++]!);
+    const moved = edits.map((edit) => ({ ...edit, start: edit.start - from, end: edit.end - from }));
+    parts.push(splice(bytes.subarray(from, end), moved));
+    from = end;
+    await nextTurn();
+  }
+  parts.push(...pieces(bytes, few.slice(next), from));
+  return parts;
 }

@@ -6,6 +6,7 @@ import { withoutMembers } from '../../protocol/members.ts';
 import { endsOf, mentions } from '../../protocol/mentions.ts';
 import { readModernResult } from '../../protocol/modern-result.ts';
 import { splice } from '../../protocol/splice.ts';
+import type { Era } from '../../protocol/versions.ts';
 import type { ClientFacts } from '../caller.ts';
 import { lackedCapability } from '../capabilities.ts';
 import { inputRequired, mayAskInput } from './input.ts';
@@ -33,7 +34,12 @@ export function toModern(method: string, answer: Answer, facts: ClientFacts): An
       withErrorCode(answer, ({ code }) => (code === RESOURCE_NOT_FOUND ? INVALID_PARAMS : code))
     );
   }
-  return withResultMembers(chunks, at, method === 'resources/read' ? completeRead : complete);
+  return withResultMembers(chunks, at, typeMembers(method, 'legacy'));
+}
+
+/** What a result of such a server lacks for a client of the modern era. */
+export function typeMembers(method: string, serverEra: Era): Buffer {
+  return serverEra === 'legacy' && method === 'resources/read' ? completeRead : complete;
 }
 
 /** A result without a type is complete; every result of ours has one. */

@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import { type Message, readMessage, splitBatch } from '../../protocol/envelope.ts';
 import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
-import { LARGE_BYTES, readLargeMessage } from '../../protocol/large-message.ts';
+import { readLargeMessage } from '../../protocol/large-message.ts';
+import { LARGE_BYTES } from '../../protocol/large-walk.ts';
 import {
   allowsBatches,
   isProtocolVersion,

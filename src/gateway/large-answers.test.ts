@@ -1,0 +1,165 @@
+import { describe, expect, it } from 'vitest';
+import { turnsDuring } from '../../test/helpers/turns.ts';
+import { findAnswerId } from '../protocol/answer.ts';
+import { readMessage } from '../protocol/envelope.ts';
+import { type Chunks, join } from '../protocol/jsonrpc.ts';
+import { LARGE_BYTES } from '../protocol/large-walk.ts';
+import type { Era } from '../protocol/versions.ts';
+import type { Parcel } from '../upstreams/delivery.ts';
+import { Group } from '../upstreams/group.ts';
+import { type AnsweredCall, mapAnswer } from './answer-mapping.ts';
+import type { Caller, Outlet } from './caller.ts';
+import { ClientCall } from './client-call.ts';
+import { HeldCalls } from './eras/held-calls.ts';
+import { RequestStates } from './eras/request-state.ts';
+import { mapLargeAnswer } from './large-answers.ts';
+
+const group = new Group('notes', { id: 'p', name: 'p' });
+const states = new RequestStates(1_000);
+
+function callerOf(era: Era, awaitsOthers = () => false): Caller {
+  return {
+    era,
+    identity: {},
+    name: 'x',
+    facts: { capabilities: {}, name: 'x' },
+    sender: undefined,
+    tasks: undefined,
+    isFull: false,
+    begin: () => true,
+    finish: () => true,
+    awaitsOthersThan: awaitsOthers,
+    wantsLog: () => false,
+  };
+}
+
+describe('a large answer', () => {
+  const link = '{"type":"resource_link","uri":"a:1","name":"x"}';
+  const bodies = {
+    links: `"result":{"resultType":"complete","content":[${link},${link}],"ttlMs":0}`,
+    'no type': `"result": {"content":[{"type":"resource","resource":{"uri":"ui://x"}}]}`,
+    contents: '"result":{"contents":[{"uri":"a:1"}],"ttlMs":5,"cacheScope":"public"}',
+    'an empty result': '"result":{ }',
+    'no object': '"result":[1]',
+  };
+  const eras: Era[] = ['legacy', 'modern'];
+  const cases = eras.flatMap((era) =>
+    eras.flatMap((serverEra) => Object.keys(bodies).map((name) => [era, serverEra, name] as const)),
+  );
+
+  it.each(cases)(
+    'for a %s client is what a small one of a %s server is: %s',
+    async (era, serverEra, name) => {
+      const body = bodies[name as keyof typeof bodies];
+      for (const [text, place] of [
+        [`{"jsonrpc":"2.0","id":7,${body}}`, 34],
+        [`{"jsonrpc":"2.0",${body},"id":7}\n`, 27],
+      ] as const) {
+        for (const method of ['tools/call', 'resources/read']) {
+          const whole = Buffer.from(text);
+          const chunks = [whole.subarray(0, place), whole.subarray(place)];
+          const call: AnsweredCall = {
+            ...{ method, serverEra, states, caller: callerOf(era), isVerified: true, replica: undefined },
+            ...{ context: { group, place: 'notes', project: undefined }, idBytes: Buffer.from('"mine"') },
+            binding: () => '',
+          };
+          const at = findAnswerId(chunks)!;
+          const { message, errorCode, check } = await mapLargeAnswer(chunks, at, call);
+          const small = mapAnswer([whole], findAnswerId([whole])!, call);
+          expect(JSON.parse(join(message).toString())).toEqual(JSON.parse(join(small.message).toString()));
+          expect(errorCode).toBe(small.errorCode);
+          expect(check).not.toThrow();
+        }
+      }
+    },
+  );
+});
+
+describe('a call with a large answer', () => {
+  const link = '{"type":"resource_link","uri":"a:1","name":"x"},';
+  const links = Math.ceil(LARGE_BYTES / link.length);
+  const content = `[${link.repeat(links)}{"type":"text","text":""}]`;
+  const answer = (more = '') =>
+    Buffer.from(`{"jsonrpc":"2.0","id":7,"result":{"content":${content}}${more}}`);
+
+  function begin(awaitsOthers?: () => boolean) {
+    const said: Chunks[] = [];
+    const outcomes: string[] = [];
+    let ended = () => {};
+    const over = new Promise<void>((resolve) => {
+      ended = resolve;
+    });
+    const outlet: Outlet = {
+      event: (message) => said.push(message),
+      answer: (message) => {
+        said.push(message);
+        ended();
+      },
+      end: () => ended(),
+      pause() {},
+      keepAlive() {},
+      isBatch: false,
+      takesEvents: true,
+    };
+    const message = readMessage(
+      Buffer.from('{"jsonrpc":"2.0","id":"mine","method":"tools/call","params":{"name":"x"}}'),
+    );
+    const recorder = {
+      keepsPayloads: () => false,
+      record: ({ outcome }: { outcome: string }) => outcomes.push(outcome),
+    };
+    const call = new ClientCall(
+      {
+        ...{ caller: callerOf('legacy', awaitsOthers), message, outlet },
+        ...{ prefer: undefined, projects: undefined },
+      },
+      { recorder, held: new HeldCalls(1, 1_000), states, inputWaitMs: 1_000 },
+      { group, place: 'notes', project: undefined },
+      { own: 'x' } as Parcel,
+    );
+    const answered = (bytes: Buffer) => call.answered([bytes], findAnswerId([bytes])!);
+    return { call, said, outcomes, over, answered };
+  }
+
+  it('lets others have their turn, and is answered as any other', async () => {
+    const { answered, said, outcomes, over } = begin();
+    answered(answer());
+    expect(said.length).toBe(0);
+    expect(await turnsDuring(over)).toBeGreaterThanOrEqual(16);
+    const { id, result } = JSON.parse(join(said[0]!).toString());
+    expect(id).toBe('mine');
+    expect(result.content).toHaveLength(links + 1);
+    expect(result.content[0].uri).toBe('resource://notes/a:1');
+    expect(result.content.at(-2)).toEqual(result.content[0]);
+    expect(outcomes).toEqual(['answered']);
+  });
+
+  it('that is cancelled meanwhile is forgotten', async () => {
+    const { call, answered, said, outcomes, over } = begin();
+    answered(answer());
+    call.cancel(undefined);
+    await over;
+    const after = begin();
+    after.answered(answer());
+    await after.over;
+    expect(said.length).toBe(0);
+    expect(outcomes).toEqual(['cancelled']);
+  });
+
+  it('has to be that of this server, also where the client comes to await others meanwhile', async () => {
+    let awaitsOthers = false;
+    const { answered, said, over } = begin(() => awaitsOthers);
+    answered(answer(',"id":8'));
+    awaitsOthers = true;
+    await over;
+    expect(JSON.parse(join(said[0]!).toString()).error.message).toMatch(/answered wrongly/);
+  });
+
+  it('is refused where that is no JSON', async () => {
+    const { answered, said, outcomes, over } = begin();
+    answered(answer(',,'));
+    await over;
+    expect(JSON.parse(join(said[0]!).toString()).error.message).toMatch(/answered wrongly: .*at byte/);
+    expect(outcomes).toEqual(['failed']);
+  });
+});

@@ -1,0 +1,15 @@
+/** How many turns of the event loop others get while this is done. */
+export async function turnsDuring(work: Promise<unknown>): Promise<number> {
+  let turns = 0;
+  const count = () => {
+    turns++;
+    counter = setImmediate(count);
+  };
+  let counter = setImmediate(count);
+  try {
+    await work;
+  } finally {
+    clearImmediate(counter);
+  }
+  return turns;
+}
