@@ -21,6 +21,9 @@ export interface Shape {
 }
 type Wanted = Shape | 'string' | 'member';
 
+/** Lets others have their turn. */
+export type Rest = () => Promise<void> | undefined;
+
 /** What a walk over a large message comes by. */
 export interface Walked {
   /** Where large values end. */
@@ -42,7 +45,7 @@ interface Container extends Place {
 }
 
 /** Checks the whole text of a large message, with turns for others in between, and finds what is wanted of it. */
-export async function walkLarge(bytes: Buffer, shape?: Shape): Promise<Walked> {
+export async function walkLarge(bytes: Buffer, shape?: Shape, rest: Rest = nextTurn): Promise<Walked> {
   const scanner = new JsonScanner(bytes);
   const passed = new Map<number, number>();
   const strings: number[] = [];
@@ -58,7 +61,7 @@ export async function walkLarge(bytes: Buffer, shape?: Shape): Promise<Walked> {
   let sliceEnd = SLICE_BYTES;
   do {
     if (scanner.at >= sliceEnd) {
-      await nextTurn();
+      await rest();
       sliceEnd = scanner.at + SLICE_BYTES;
     }
     const inner = open.at(-1);
@@ -81,7 +84,7 @@ export async function walkLarge(bytes: Buffer, shape?: Shape): Promise<Walked> {
       }
       scanner.at++;
     } else if (first !== QUOTE) scanner.skip(0);
-    else if (!scanner.beginString(Math.min(start + SLICE_BYTES, scanner.end))) await passRest(scanner);
+    else if (!scanner.beginString(Math.min(start + SLICE_BYTES, scanner.end))) await passRest(scanner, rest);
     over({ start, wanted, key });
     for (let last = open.at(-1); last !== undefined; last = open.at(-1)) {
       const next = scanner.peek();
@@ -124,9 +127,9 @@ function readKey(scanner: JsonScanner, bytes: Buffer, shape: Shape | undefined):
 }
 
 /** Passes what is left of a long string. */
-async function passRest(scanner: JsonScanner): Promise<void> {
+async function passRest(scanner: JsonScanner, rest: Rest): Promise<void> {
   do {
     if (scanner.at >= scanner.end) scanner.fail('unterminated string');
-    await nextTurn();
+    await rest();
   } while (!scanner.restOfString(Math.min(scanner.at + SLICE_BYTES, scanner.end)));
 }

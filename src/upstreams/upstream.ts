@@ -13,12 +13,15 @@ import {
   requestMessage,
   resultMessage,
 } from '../protocol/jsonrpc.ts';
+import { readLargeMessage } from '../protocol/large-message.ts';
+import { LARGE_BYTES } from '../protocol/large-walk.ts';
 import { parseLossless } from '../protocol/lossless.ts';
 import { asObject } from '../protocol/objects.ts';
 import { requestLines } from '../protocol/request-lines.ts';
 import { describe, isDescribed, undescribe } from '../protocol/self-description.ts';
 import { type Edit, spliceChunks } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
+import { Arrivals } from './arrivals.ts';
 import { type Audience, Callers } from './callers.ts';
 
 /** Whoever a call is made for. Only its identity matters here. */
@@ -83,6 +86,9 @@ export class Upstream implements Receiver {
   private nextId = 1;
   private readonly calls = new Map<number, Call>();
   private readonly callers = new Callers();
+  private readonly arrivals = new Arrivals();
+  /** Why its channel is gone, and what came before that is still being read. */
+  private lost: SwitchboardError | undefined;
   private gone: SwitchboardError | undefined;
   /** Both are for the handshake to find out. */
   era: Era = 'legacy';
@@ -97,13 +103,17 @@ export class Upstream implements Receiver {
   }
 
   get isGone(): boolean {
-    return this.gone !== undefined;
+    return this.unreachable !== undefined;
+  }
+
+  private get unreachable(): SwitchboardError | undefined {
+    return this.gone ?? this.lost;
   }
 
   /** Relays a client's request under an id of ours, which also becomes its progress token. Gives that id. */
   relay({ message, edits, own, sender }: Letter, call: Call, parameterLines: string): number {
-    if (this.gone !== undefined) {
-      call.failed(this.gone, false);
+    if (this.unreachable !== undefined) {
+      call.failed(this.unreachable, false);
       return -1;
     }
     const id = this.nextId++;
@@ -144,8 +154,8 @@ export class Upstream implements Receiver {
   /** The same for what may be large: the answer as it came. */
   ask(method: string, params?: unknown, timeoutMs?: number, isAside = false): Promise<Chunks> {
     return new Promise((resolve, reject) => {
-      if (this.gone !== undefined) {
-        reject(this.gone);
+      if (this.unreachable !== undefined) {
+        reject(this.unreachable);
         return;
       }
       const id = this.nextId++;
@@ -174,8 +184,8 @@ export class Upstream implements Receiver {
 
   /** Asks to be told of changes until `cancel` or the server ends it. Gives the id of the request. */
   listen(notifications: object, call: Call): number {
-    if (this.gone !== undefined) {
-      call.failed(this.gone, false);
+    if (this.unreachable !== undefined) {
+      call.failed(this.unreachable, false);
       return -1;
     }
     const id = this.nextId++;
@@ -190,7 +200,7 @@ export class Upstream implements Receiver {
   }
 
   send(message: Buffer): void {
-    if (this.gone === undefined) this.channel.send([message]);
+    if (this.unreachable === undefined) this.channel.send([message]);
   }
 
   /** The client does not want the answer any more: the server is told, and a late answer is dropped. */
@@ -232,37 +242,21 @@ export class Upstream implements Receiver {
 
   message(chunks: Chunks, request?: number): void {
     if (this.gone !== undefined) return;
-    const at = findAnswerId(chunks);
-    if (at !== undefined) {
-      this.answered(chunks, at);
-      return;
-    }
-    try {
-      const bytes = join(chunks);
-      for (const part of splitBatch(bytes) ?? [bytes]) this.receive(readMessage(part), request);
-    } catch (error) {
-      const { message } = asSwitchboardError(error);
-      this.events.log(`a message that is not MCP is skipped: ${message}`);
-      if (request !== undefined) {
-        this.failed(
-          request,
-          new SwitchboardError('server_protocol_error', `The server's answer is wrong: ${message}`),
-          true,
-        );
-      }
-    }
+    const at = this.arrivals.isBusy ? undefined : findAnswerId(chunks);
+    if (at !== undefined) this.answered(chunks, at);
+    else this.arrivals.handle(byteLength(chunks), () => this.arrived(chunks, request));
   }
 
   failed(id: number, error: SwitchboardError, sent: boolean): void {
-    this.take(id)?.failed(this.events.redacted(error), sent);
+    this.arrivals.handle(0, () => this.take(id)?.failed(this.events.redacted(error), sent));
   }
 
   paused(id: number, retryMs: number): void {
-    this.calls.get(id)?.paused?.(retryMs);
+    this.arrivals.handle(0, () => this.calls.get(id)?.paused?.(retryMs));
   }
 
   missed(): void {
-    this.events.missed();
+    this.arrivals.handle(0, () => this.events.missed());
   }
 
   stale(error: SwitchboardError, isThere: boolean): void {
@@ -271,13 +265,50 @@ export class Upstream implements Receiver {
 
   closed(error: SwitchboardError): void {
     const clean = this.events.redacted(error);
-    // Questions are withdrawn on the streams of their calls, which end when the calls fail.
-    this.events.closed(clean);
-    this.end(clean);
+    this.lost = clean;
+    this.arrivals.handle(0, () => {
+      if (this.gone !== undefined) return;
+      // Questions are withdrawn on the streams of their calls, which end when the calls fail.
+      this.events.closed(clean);
+      this.end(clean);
+    });
   }
 
   log(line: string): void {
     this.events.log(line);
+  }
+
+  private arrived(chunks: Chunks, request: number | undefined): Promise<void> | void {
+    if (this.gone !== undefined) return;
+    const at = findAnswerId(chunks);
+    if (at !== undefined) this.answered(chunks, at);
+    else if (byteLength(chunks) > LARGE_BYTES) return this.readLarge(chunks, request);
+    else {
+      try {
+        const bytes = join(chunks);
+        for (const part of splitBatch(bytes) ?? [bytes]) this.receive(readMessage(part), request);
+      } catch (error) {
+        this.notMcp(error, request);
+      }
+    }
+  }
+
+  private async readLarge(chunks: Chunks, request: number | undefined): Promise<void> {
+    try {
+      const message = await readLargeMessage(join(chunks), this.arrivals.rest);
+      if (this.gone === undefined) this.receive(message, request);
+    } catch (error) {
+      this.notMcp(error, request);
+    }
+  }
+
+  private notMcp(error: unknown, request: number | undefined): void {
+    const { message } = asSwitchboardError(error);
+    this.events.log(`a message that is not MCP is skipped: ${message}`);
+    if (request === undefined) return;
+    const why = `The server's answer is wrong: ${message}`;
+    const wrong = new SwitchboardError('server_protocol_error', why);
+    this.take(request)?.failed(this.events.redacted(wrong), true);
   }
 
   private answered(chunks: Chunks, at: AnswerId): void {

@@ -1,0 +1,111 @@
+import { expect, it } from 'vitest';
+import { turnsDuring } from '../../test/helpers/turns.ts';
+import type { Channel } from '../channels/channel.ts';
+import { SwitchboardError } from '../errors.ts';
+import type { Message } from '../protocol/envelope.ts';
+import { LARGE_BYTES } from '../protocol/large-walk.ts';
+import { Arrivals } from './arrivals.ts';
+import { Upstream, type UpstreamEvents } from './upstream.ts';
+
+const silent: Channel = {
+  isStreamable: false,
+  send() {},
+  sendStanding() {},
+  answered() {},
+  abandon() {},
+  ready() {},
+  close: async () => {},
+};
+const gone = new SwitchboardError('server_unavailable', 'gone');
+
+/** A connection of which all is noted that comes out of it. */
+function connect() {
+  const heard: string[] = [];
+  let heardLast = () => {};
+  const last = new Promise<void>((resolve) => {
+    heardLast = resolve;
+  });
+  const events: UpstreamEvents = {
+    notified: ({ method }: Message) => heard.push(method),
+    asked: ({ method }: Message) => heard.push(method),
+    missed: () => heard.push('missed'),
+    stale: () => heard.push('stale'),
+    closed: () => {
+      heard.push('closed');
+      heardLast();
+    },
+    log: (line) => heard.push(line),
+    redacted: (error) => error,
+  };
+  const upstream = new Upstream(events, () => silent);
+  const ask = () =>
+    upstream.ask('tools/call').then(
+      () => heard.push('answered'),
+      () => heard.push('failed'),
+    );
+  return { upstream, heard, last, ask };
+}
+
+const small = (method: string) => [Buffer.from(`{"jsonrpc":"2.0","method":"${method}","params":{}}`)];
+const values = `[${'1,'.repeat(LARGE_BYTES / 2)}1]`;
+
+it('a large message lets others have their turn, and nothing overtakes it', async () => {
+  const { upstream, heard, last } = connect();
+  upstream.message([Buffer.from(`{"jsonrpc":"2.0","method":"large","params":{"x":${values}}}`)]);
+  upstream.message(small('second'));
+  upstream.message([Buffer.from(`{"jsonrpc":"2.0","id":9,"method":"third","params":{"x":${values}}}`)]);
+  upstream.missed();
+  upstream.message(small('fourth'));
+  upstream.closed(gone);
+  expect(heard).toEqual([]);
+  expect(upstream.isGone).toBe(true);
+  expect(await turnsDuring(last)).toBeGreaterThanOrEqual(24);
+  expect(heard).toEqual(['large', 'second', 'third', 'missed', 'fourth', 'closed']);
+});
+
+it('a large answer whose id stands in its middle is read before it is said that none came', async () => {
+  const { upstream, heard, last, ask } = connect();
+  const asked = ask();
+  upstream.message([Buffer.from(`{"jsonrpc":"2.0","x":0,"result":{"x":${values}},"id":1,"y":0}`)], 1);
+  upstream.failed(1, gone, true);
+  upstream.closed(gone);
+  await Promise.all([asked, last]);
+  expect(heard).toEqual(['answered', 'closed']);
+});
+
+it('a large batch of a server is refused, and its request fails', async () => {
+  const { upstream, heard, ask } = connect();
+  const asked = ask();
+  upstream.message([Buffer.from(`[{"jsonrpc":"2.0","result":{"x":${values}},"id":1}]`)], 1);
+  await asked;
+  expect(heard).toEqual([expect.stringContaining('A batch has'), 'failed']);
+});
+
+it('what is closed meanwhile hears no more', async () => {
+  const { upstream, heard } = connect();
+  upstream.message([Buffer.from(`{"jsonrpc":"2.0","method":"large","params":{"x":${values}}}`)]);
+  upstream.message(small('second'));
+  await upstream.close();
+  const other = connect();
+  other.upstream.message([Buffer.from(`{"jsonrpc":"2.0","method":"large","params":{"x":${values}}}`)]);
+  other.upstream.closed(gone);
+  await other.last;
+  expect(heard).toEqual([]);
+});
+
+it('nobody else has a turn while too much waits', async () => {
+  const arrivals = new Arrivals();
+  const order: number[] = [];
+  const done = new Promise<void>((resolve) => {
+    arrivals.handle(0, async () => {
+      for (let slice = 0; slice < 100; slice++) await arrivals.rest();
+    });
+    arrivals.handle(65 * 1024 * 1024, () => void order.push(1));
+    arrivals.handle(0, () => {
+      order.push(2);
+      resolve();
+    });
+  });
+  expect(await turnsDuring(done)).toBeLessThan(5);
+  expect(order).toEqual([1, 2]);
+});

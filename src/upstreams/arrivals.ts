@@ -1,0 +1,50 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+/** Past this nobody else gets a turn before what waits is dealt with: a server must not fill our memory meanwhile. */
+const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+/** So many that have waited are dealt with before others get their turn. */
+const SLICE_ARRIVALS = 100;
+
+/** Deals with something that came; a promise where that takes several turns. */
+type Action = () => Promise<void> | void;
+
+/** What comes from a server, in its order: while a large message is read in slices, nothing overtakes it. */
+export class Arrivals {
+  /** What came after one that is being dealt with. */
+  private waiting: { bytes: number; action: Action }[] | undefined;
+  private bytes = 0;
+
+  get isBusy(): boolean {
+    return this.waiting !== undefined;
+  }
+
+  handle(bytes: number, action: Action): void {
+    if (this.waiting !== undefined) {
+      this.waiting.push({ bytes, action });
+      this.bytes += bytes;
+      return;
+    }
+    const working = action();
+    if (working === undefined) return;
+    this.waiting = [];
+    void this.goOn(working);
+  }
+
+  /** Lets others have their turn. */
+  readonly rest = (): Promise<void> | undefined => (this.bytes > MAX_WAITING_BYTES ? undefined : nextTurn());
+
+  private async goOn(working: Promise<void>): Promise<void> {
+    await working;
+    let done = 0;
+    while (this.waiting !== undefined && this.waiting.length > 0) {
+      const next = this.waiting.reverse();
+      this.waiting = [];
+      for (let one = next.pop(); one !== undefined; one = next.pop()) {
+        this.bytes -= one.bytes;
+        await one.action();
+        if (++done % SLICE_ARRIVALS === 0) await this.rest();
+      }
+    }
+    this.waiting = undefined;
+  }
+}
