@@ -102,7 +102,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
   try {
     const configuration = withOverrides(await loadConfiguration(options.configPath, events.warned), options);
     storage = await Storage.open(options, events);
-    return await run(configuration, storage, await tokenOf(options.home, events.warned));
+    return await run(configuration, storage, tokenOf(options.home, events.warned));
   } catch (error) {
     watch.close();
     await storage?.store.close();
@@ -283,11 +283,13 @@ function needHosting(hosting: Hosting | undefined): Hosting {
 }
 
 /** Without a token our own user is let in, and nobody else. */
-async function tokenOf(home: string, warn: (message: string) => void): Promise<string | undefined> {
-  return openToken(home, warn).catch((error: unknown) => {
+function tokenOf(home: string, warn: (message: string) => void): string | undefined {
+  try {
+    return openToken(home, warn);
+  } catch (error) {
     warn(`There is no token to be let in with: ${(error as Error).message}`);
     return undefined;
-  });
+  }
 }
 
 const noRecorder: CallRecorder = { keepsPayloads: () => false, record() {} };

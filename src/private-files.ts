@@ -1,15 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import {
   closeSync,
+  fchmodSync,
+  fstatSync,
   fsyncSync,
   linkSync,
   mkdirSync,
   openSync,
+  readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
+import { SwitchboardError } from './errors.ts';
+
+const PRIVATE = 0o600;
 
 /** Writes a file that only its owner can read. Whatever goes wrong, the path has all of it or what it had before. */
 export function replacePrivateFile(path: string, text: string): void {
@@ -27,13 +33,35 @@ export function createPrivateFile(path: string, text: string): boolean {
   }
 }
 
+/**
+ * What is in a file that only its owner may read. One that others could read is made private, and `warn` is told what
+ * happened, with `advice`; one that was put there by somebody else is refused.
+ */
+export function readPrivateFile(path: string, advice: string, warn: (message: string) => void): string {
+  const file = openSync(path, 'r');
+  try {
+    const { mode, uid } = fstatSync(file);
+    const user = process.geteuid?.();
+    if (user !== undefined && user !== 0 && uid !== user && uid !== 0) {
+      throw new SwitchboardError('invalid_config', `${path} belongs to another user: remove it.`);
+    }
+    if (user !== undefined && (mode & 0o077) !== 0) {
+      fchmodSync(file, PRIVATE);
+      warn(`${path} could be read by other users; now it cannot. ${advice}`);
+    }
+    return readFileSync(file, 'utf8');
+  } finally {
+    closeSync(file);
+  }
+}
+
 function withDraft(path: string, text: string, publish: (draft: string) => void): void {
   const folder = dirname(path);
   const draft = `${path}.${randomUUID()}`;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   try {
     // On the disk before anything that relies on it.
-    writeFileSync(draft, text, { mode: 0o600, flush: true });
+    writeFileSync(draft, text, { mode: PRIVATE, flush: true });
     publish(draft);
   } finally {
     rmSync(draft, { force: true });

@@ -5,10 +5,10 @@ import { complain, print } from './output.ts';
 import { home } from './paths.ts';
 
 /** Prints the token that lets others in, and makes it where there is none. */
-export async function token(): Promise<void> {
+export function token(): void {
   const path = tokenPath(home());
   const wasThere = existsSync(path);
-  const found = await openToken(home(), (message) => complain(`warning: ${message}`));
+  const found = openToken(home(), (message) => complain(`warning: ${message}`));
   complain(`The token ${wasThere ? 'is from' : 'was made in'} ${path}.`);
   if (!wasStarted()) {
     complain(

@@ -3,6 +3,7 @@ import { freshDatabase } from '../../test/helpers/database.ts';
 import { defaultProjectOf, openTestStore } from '../../test/helpers/store.ts';
 import { moveCredentials } from '../config.ts';
 
+const ref = (name: string) => `\${${name}}`;
 const long = 'x'.repeat(65_537);
 const server = (name: string, env: Record<string, string>) => ({
   ...{ name, transport: 'stdio' as const, description: '', enabled: true, settings: {} },
@@ -23,8 +24,8 @@ it('a credential that is too long for a secret stays, is told of by name, and ke
   const id = await defaultProjectOf(store);
   const state = (await store.project(id))!;
   expect(state.servers.map(({ config }) => config.env)).toEqual([
-    { BIG_TOKEN: long, BIG_KEY: '${BIG_KEY}' },
-    { KEY: '${BOX_KEY}' },
+    { BIG_TOKEN: long, BIG_KEY: ref('BIG_KEY') },
+    { KEY: ref('BOX_KEY') },
   ]);
   expect(store.told).toEqual([
     'warned: Credentials that stood in the database as they are were moved into secrets of project "default": those of big, box.',

@@ -67,6 +67,7 @@ export class EmbeddedPostgres {
   private readonly account: Account;
   private readonly warn: (message: string) => void;
   private readonly log: PostgresLog;
+  private readonly password: string;
   /** The process that we started last. */
   private child: ChildProcess | undefined;
   private wasReady = false;
@@ -82,7 +83,8 @@ export class EmbeddedPostgres {
     this.account = account;
     this.warn = warn;
     this.log = new PostgresLog(join(data, '..', 'postgres.log'));
-    this.address = addressIn(data, { user: ROLE, password: passwordFor(data) });
+    this.password = passwordFor(data, warn);
+    this.address = addressIn(data, { user: ROLE, password: this.password });
   }
 
   /** Settles when it is ours and takes connections. */
@@ -155,7 +157,9 @@ export class EmbeddedPostgres {
         return { holder };
       }
       if (wasOpen) {
-        await close(client, this.data).catch((error) => Promise.reject(this.startFailure(reasonOf(error))));
+        await close(client, this.data, this.password).catch((error) =>
+          Promise.reject(this.startFailure(reasonOf(error))),
+        );
         await endClient(client);
         return 'closed';
       }

@@ -1,4 +1,4 @@
-import { rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
@@ -86,6 +86,20 @@ describe('a PostgreSQL of our own lets in nobody but us', () => {
     expect(postgresIn(home.path)).toBe(pid);
     await isOut;
     await expectClosed(store.home);
+  });
+
+  it('also where its rules were lost, or others could read its password, which is told', async () => {
+    await using home = await temporaryHome();
+    const before = await openTestStore({ home: home.path });
+    await before.close();
+    const password = join(home.path, 'postgres.password');
+    await rm(join(home.path, 'postgres', 'pg_hba.conf'));
+    await chmod(password, 0o644);
+    await using store = await openTestStore({ home: home.path });
+    await expectClosed(home.path);
+    expect(store.told).toEqual([
+      `warned: ${password} could be read by other users; now it cannot. Remove it and restart for a new password of the database.`,
+    ]);
   });
 
   it.each(['lost', 'emptied'])('also after its password was %s', async (how) => {

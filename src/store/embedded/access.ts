@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { chownSync, readFileSync, statSync } from 'node:fs';
+import { chownSync, existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type pg from 'pg';
-import { createPrivateFile, replacePrivateFile } from '../../private-files.ts';
+import { createPrivateFile, readPrivateFile, replacePrivateFile } from '../../private-files.ts';
 import { SUPERUSER } from './cluster.ts';
 
 /** Whom Switchboard is at its own PostgreSQL: it owns its schema, and may do nothing else. */
@@ -16,16 +16,23 @@ local all ${SUPERUSER} trust
 `;
 
 /** The password of that role, which is made when it is first asked for, or where there is none in its file. */
-export function passwordFor(data: string): string {
+export function passwordFor(data: string, warn: (message: string) => void): string {
   const path = join(dirname(data), 'postgres.password');
   const fresh = `${randomBytes(32).toString('base64url')}\n`;
   createPrivateFile(path, fresh);
-  if (readFileSync(path, 'utf8').trim() === '') replacePrivateFile(path, fresh);
+  const known = readPrivateFile(
+    path,
+    'Remove it and restart for a new password of the database.',
+    warn,
+  ).trim();
+  if (known !== '') return known;
+  replacePrivateFile(path, fresh);
   return readFileSync(path, 'utf8').trim();
 }
 
-/** Whether everybody who reaches the socket is let in: a new cluster, or one of an older Switchboard. */
+/** Whether everybody who reaches the socket is let in: a new cluster, or one of an older Switchboard. Rules that are lost are written anew. */
 export function isOpen(data: string): boolean {
+  if (!existsSync(rulesOf(data))) writeRules(data, closed);
   const rules = readFileSync(rulesOf(data), 'utf8').split('\n');
   return rules.some((rule) => !rule.trimStart().startsWith('#') && /\btrust\b/.test(rule));
 }
@@ -36,14 +43,14 @@ export function reopen(data: string): void {
 }
 
 /** Makes the role, gives it what is there, and closes the cluster for all others. PostgreSQL has to be told to look. */
-export async function close(client: pg.Client, data: string): Promise<void> {
+export async function close(client: pg.Client, data: string, password: string): Promise<void> {
   await client.query('BEGIN');
   // The password is random: guessing it takes for ever without making every connection slow.
   await client.query("SET LOCAL scram_iterations = 1; SET LOCAL password_encryption = 'scram-sha-256'");
   const { rowCount } = await client.query('SELECT FROM pg_roles WHERE rolname = $1', [ROLE]);
   if (rowCount === 0) await client.query(`CREATE ROLE ${ROLE}`);
   await client.query(
-    `ALTER ROLE ${ROLE} LOGIN NOSUPERUSER NOCREATEROLE NOCREATEDB NOREPLICATION NOBYPASSRLS PASSWORD ${client.escapeLiteral(passwordFor(data))}`,
+    `ALTER ROLE ${ROLE} LOGIN NOSUPERUSER NOCREATEROLE NOCREATEDB NOREPLICATION NOBYPASSRLS PASSWORD ${client.escapeLiteral(password)}`,
   );
   await client.query(`GRANT CONNECT, CREATE, TEMPORARY ON DATABASE postgres TO ${ROLE}`);
   await client.query(giveSchema);
