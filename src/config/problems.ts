@@ -13,15 +13,25 @@ export function problemsOf(error: z.ZodError, base: Path): Problem[] {
   return error.issues.map(({ path, message }) => ({ path: [...base, ...path], message }));
 }
 
-/** Refuses an upper limit that is below its lower one. */
+/**
+ * Refuses an upper limit that is below its lower one, in what is written, since other things in it may be wrong. `usual`
+ * is the lower one where none is written. What is no limit by itself is told of elsewhere.
+ */
 export function limitProblems(
   path: Path,
-  [lowerKey, lower]: [key: string, value: number],
-  [upperKey, upper]: [key: string, value: number | undefined],
+  written: unknown,
+  [lowerKey, usual]: [key: string, usual: number | undefined],
+  upperKey: string,
 ): Problem[] {
-  if (upper === undefined || upper >= lower) return [];
+  const { [lowerKey]: own, [upperKey]: upper } = (written ?? {}) as Record<string, unknown>;
+  const lower = own ?? usual;
+  if (!isLimit(lower) || !isLimit(upper) || upper >= lower) return [];
   const message = `must be at least "${lowerKey}", which is ${lower} here: raise it, or lower "${lowerKey}"`;
   return [{ path: [...path, upperKey], message }];
+}
+
+export function isLimit(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) > 0;
 }
 
 /** One error that tells all problems of a file, so that they can be mended in one go. */

@@ -350,6 +350,25 @@ describe('a wrong configuration', () => {
     expect(failureOf({ mcpServers: {}, switchboard }).message).toContain(message);
   });
 
+  it('says all of it at once, limits that contradict each other too', () => {
+    const mcpServers = {
+      a: { command: 'x', timeoutMs: 9, maxTimeoutMs: 8 },
+      b: { args: 'x', maxTimeoutMs: 6 },
+      c: { command: 'x', timeoutMs: '5s', maxTimeoutMs: 1 },
+    };
+    const switchboard = { queueLimit: 0, timeoutMs: 7, maxTimeoutMs: 5, backoffMaxMs: 999 };
+    const lines = failureOf({ mcpServers, switchboard }).message.split('\n').slice(1);
+    expect(lines.map((line) => line.trim().replace(/: (?:must be )?(a[t ] ?\w+).*/, ' ($1)'))).toEqual([
+      'switchboard.queueLimit (a whole)',
+      'switchboard.maxTimeoutMs (at least)',
+      'switchboard.backoffMaxMs (at least)',
+      'mcpServers.a.maxTimeoutMs (at least)',
+      expect.stringContaining('mcpServers.b.args'),
+      'mcpServers.b.maxTimeoutMs (at least)',
+      'mcpServers.c.timeoutMs (a whole)',
+    ]);
+  });
+
   it('refuses a group with the name of a server that is not in it', () => {
     const mcpServers = { a: { command: 'x' }, b: { command: 'x', group: 'a' } };
     expect(failureOf({ mcpServers }).message).toBe(

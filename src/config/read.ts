@@ -19,19 +19,16 @@ interface ReadConfiguration {
 export function readConfiguration(text: string, file: string): ReadConfiguration {
   const { document, warnings } = readDocument(text, file);
   const { place, entries } = findServers(document, file);
-  const { settings, defaults, problems } = readSettings(document.switchboard);
+  const { settings, defaults, usualTimeoutMs, problems } = readSettings(document.switchboard);
 
   const right = new Map<string, ServerEntry>();
   for (const [name, value] of Object.entries(entries)) {
     const checked = checkServer(name, value, [...place, name]);
-    problems.push(...checked.problems);
+    problems.push(...checked.problems, ...timeoutProblems(value, usualTimeoutMs, [...place, name]));
     warnings.push(...checked.warnings);
     if (checked.entry !== undefined) right.set(name, checked.entry);
   }
   problems.push(...groupProblems(right, place));
-  if (defaults !== undefined) {
-    for (const [name, entry] of right) problems.push(...timeoutProblems(entry, defaults, [...place, name]));
-  }
   if (problems.length > 0 || settings === undefined || defaults === undefined) {
     throw invalidConfiguration(file, problems);
   }

@@ -22,9 +22,8 @@ export function checkServer(name: string, value: unknown, path: Path): CheckedSe
 }
 
 /** A call may not take longer than its maximum, whichever of the two is a default. */
-export function timeoutProblems(entry: ServerEntry, defaults: ServerDefaults, path: Path): Problem[] {
-  const timeoutMs = entry.timeoutMs ?? defaults.timeoutMs;
-  return limitProblems(path, ['timeoutMs', timeoutMs], ['maxTimeoutMs', entry.maxTimeoutMs]);
+export function timeoutProblems(value: unknown, usualTimeoutMs: number | undefined, path: Path): Problem[] {
+  return limitProblems(path, value, ['timeoutMs', usualTimeoutMs], 'maxTimeoutMs');
 }
 
 /** A server that is not in a file; `place` stands for the file that paths are relative to. */

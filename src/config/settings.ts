@@ -1,5 +1,5 @@
 import { unknownSettings } from './keys.ts';
-import { limitProblems, type Problem, problemsOf } from './problems.ts';
+import { isLimit, limitProblems, type Problem, problemsOf } from './problems.ts';
 import { isObject, settingsSchema } from './schema.ts';
 import type { ServerDefaults, Settings } from './types.ts';
 
@@ -7,6 +7,8 @@ interface ReadSettings {
   /** Both only there when there are no problems. */
   settings?: Settings;
   defaults?: ServerDefaults;
+  /** How long calls take of servers that do not say, where that is right. */
+  usualTimeoutMs: number | undefined;
   problems: Problem[];
 }
 
@@ -18,14 +20,18 @@ const usualBackoffMaxMs = 30_000;
 export function readSettings(value: unknown): ReadSettings {
   const unknown = unknownProblems(value);
   const parsed = settingsSchema.safeParse(value ?? {});
-  if (!parsed.success) return { problems: [...unknown, ...problemsOf(parsed.error, path)] };
-  const { startup, concurrency, timeoutMs, maxTimeoutMs, idleStopMs, backoffMaxMs, ...rest } = parsed.data;
+  const usual = settingsSchema.parse({});
   const problems = [
     ...unknown,
-    ...limitProblems(path, ['timeoutMs', timeoutMs], ['maxTimeoutMs', maxTimeoutMs]),
-    ...limitProblems(path, ['backoffFirstMs', rest.backoffFirstMs], ['backoffMaxMs', backoffMaxMs]),
+    ...(parsed.success ? [] : problemsOf(parsed.error, path)),
+    ...limitProblems(path, value, ['timeoutMs', usual.timeoutMs], 'maxTimeoutMs'),
+    ...limitProblems(path, value, ['backoffFirstMs', usual.backoffFirstMs], 'backoffMaxMs'),
   ];
-  if (problems.length > 0) return { problems };
+  if (!parsed.success || problems.length > 0) {
+    const written = isObject(value) ? (value.timeoutMs ?? usual.timeoutMs) : usual.timeoutMs;
+    return { usualTimeoutMs: isLimit(written) ? written : undefined, problems };
+  }
+  const { startup, concurrency, timeoutMs, maxTimeoutMs, idleStopMs, backoffMaxMs, ...rest } = parsed.data;
   // Where only the lower one of two limits is written down, the upper one rises with it.
   return {
     settings: { ...rest, backoffMaxMs: backoffMaxMs ?? Math.max(rest.backoffFirstMs, usualBackoffMaxMs) },
@@ -36,6 +42,7 @@ export function readSettings(value: unknown): ReadSettings {
       maxTimeoutMs: maxTimeoutMs ?? Math.max(timeoutMs, usualMaxTimeoutMs),
       idleStopMs,
     },
+    usualTimeoutMs: timeoutMs,
     problems,
   };
 }
