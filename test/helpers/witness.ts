@@ -17,6 +17,7 @@ export class Witness implements AsyncDisposable {
   private readonly server = createServer((socket) => this.listenTo(socket));
   private readonly sockets = new Set<Socket>();
   private readonly byName = new Map<string, Socket>();
+  private readonly untold = new Map<string, string[]>();
 
   static async open(): Promise<Witness> {
     const witness = new Witness();
@@ -57,8 +58,11 @@ export class Witness implements AsyncDisposable {
     return this.sightings.items.filter((sighting) => sighting.who === who && sighting.saw === saw);
   }
 
+  /** Where nothing was heard of it yet, it gets the order when it is. */
   tell(who: string, order: string): void {
-    this.byName.get(who)?.write(`${order}\n`);
+    const socket = this.byName.get(who);
+    if (socket === undefined) this.untold.set(who, [...(this.untold.get(who) ?? []), order]);
+    else socket.write(`${order}\n`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -73,6 +77,8 @@ export class Witness implements AsyncDisposable {
     createInterface({ input: socket }).on('line', (line) => {
       last = JSON.parse(line) as Sighting;
       this.byName.set(last.who, socket);
+      for (const order of this.untold.get(last.who) ?? []) socket.write(`${order}\n`);
+      this.untold.delete(last.who);
       this.sightings.add(last);
     });
     // A killed process resets its connection; that is its end like any other.
