@@ -13,7 +13,6 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { SwitchboardError } from './errors.ts';
 
 const PRIVATE = 0o600;
 
@@ -35,16 +34,18 @@ export function createPrivateFile(path: string, text: string): boolean {
 
 /**
  * What is in a file that only its owner may read. One that others could read is made private, and `warn` is told what
- * happened, with `advice`; one that was put there by somebody else is refused.
+ * happened, with `advice`. Undefined where it is another user's, who has put it there.
  */
-export function readPrivateFile(path: string, advice: string, warn: (message: string) => void): string {
+export function readPrivateFile(
+  path: string,
+  advice: string,
+  warn: (message: string) => void,
+): string | undefined {
   const file = openSync(path, 'r');
   try {
     const { mode, uid } = fstatSync(file);
     const user = process.geteuid?.();
-    if (user !== undefined && user !== 0 && uid !== user && uid !== 0) {
-      throw new SwitchboardError('invalid_config', `${path} belongs to another user: remove it.`);
-    }
+    if (user !== undefined && user !== 0 && uid !== user && uid !== 0) return undefined;
     if (user !== undefined && (mode & 0o077) !== 0) {
       fchmodSync(file, PRIVATE);
       warn(`${path} could be read by other users; now it cannot. ${advice}`);

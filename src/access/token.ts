@@ -16,7 +16,10 @@ export function tokenPath(home: string): string {
 export function openToken(home: string, warn: (message: string) => void): string {
   const path = tokenPath(home);
   if (!existsSync(path)) createPrivateFile(path, `${randomBytes(TOKEN_BYTES).toString('base64url')}\n`);
-  const token = readPrivateFile(path, 'Remove it and restart for a new token.', warn).trim();
+  const token = readPrivateFile(path, 'Remove it and restart for a new token.', warn)?.trim();
+  if (token === undefined) {
+    throw new SwitchboardError('invalid_config', `${path} belongs to another user: remove it.`);
+  }
   if (tokenForm.test(token)) return token;
   throw new SwitchboardError('invalid_config', `There is no token in ${path}: remove it for a new one.`);
 }

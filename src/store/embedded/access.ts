@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chownSync, existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type pg from 'pg';
+import { SwitchboardError } from '../../errors.ts';
 import { createPrivateFile, readPrivateFile, replacePrivateFile } from '../../private-files.ts';
 import { SUPERUSER } from './cluster.ts';
 
@@ -20,11 +21,11 @@ export function passwordFor(data: string, warn: (message: string) => void): stri
   const path = join(dirname(data), 'postgres.password');
   const fresh = `${randomBytes(32).toString('base64url')}\n`;
   createPrivateFile(path, fresh);
-  const known = readPrivateFile(
-    path,
-    'Remove it and restart for a new password of the database.',
-    warn,
-  ).trim();
+  const advice = 'Remove it and restart for a new password of the database.';
+  const known = readPrivateFile(path, advice, warn)?.trim();
+  if (known === undefined) {
+    throw new SwitchboardError('invalid_config', `${path} belongs to another user: remove it.`);
+  }
   if (known !== '') return known;
   replacePrivateFile(path, fresh);
   return readFileSync(path, 'utf8').trim();
