@@ -65,7 +65,8 @@ describe('a client that is slow on purpose', () => {
     ['/nothing', 'content-length: 1000000', ' '],
   ])('is cut off in the body of a request for %s with %s', async (path, length, next) => {
     const answer = await trickle(headOf(path, length), next);
-    expect(answer).toMatch(path === '/nothing' ? /^HTTP\/1.1 404 / : /^HTTP\/1.1 408 .*request_timeout/s);
+    // A busy machine may not have found out by then that there is nothing.
+    expect(answer).toMatch(path === '/nothing' ? /^HTTP\/1.1 40[48] / : /^HTTP\/1.1 408 .*request_timeout/s);
     // The API refuses in its own format.
     expect(answer.includes('{"error":{"code":"request_timeout"')).toBe(path.startsWith('/api/'));
   });
