@@ -66,6 +66,19 @@ describe('a key file', () => {
     expect(readdirSync(home)).toEqual(['secret.key']);
   });
 
+  it('has its keys in memory of their own, and remembers a hundred that it had before', () => {
+    const keyring = open();
+    const ids = Array.from({ length: 103 }, () => {
+      const { id, bytes } = keyring.renew();
+      expect(bytes.buffer.byteLength).toBe(32);
+      keyring.prune();
+      return id;
+    });
+    expect(keyring.find(ids[0]!)).toBe(undefined);
+    expect(ids.slice(2).every((id) => keyring.find(id)?.bytes.buffer.byteLength === 32)).toBe(true);
+    expect(keyring.current().id).toBe(ids.at(-1));
+  });
+
   it('is read again when another process has changed it', () => {
     const [one, other] = [open(), open()];
     one.current();

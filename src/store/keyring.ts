@@ -23,6 +23,9 @@ export interface Keyring {
   prune(): void;
 }
 
+/** Keys that have left the file: what they sealed may come back with an old database. */
+const MAX_FORMER = 100;
+
 const howTo = 'Make one with: openssl rand -base64 32';
 
 export function openKeyring(
@@ -83,7 +86,7 @@ class KeyFile implements Keyring {
   private readonly warn: (message: string) => void;
   /** Those of the file. */
   private keys: Key[] = [];
-  /** All that were ever in it, by id. */
+  /** Those, and the last that were in it before, by id. */
   private readonly seen = new Map<string, Key>();
   private hasWarned = false;
 
@@ -155,7 +158,16 @@ class KeyFile implements Keyring {
 
   private keep(keys: Key[]): void {
     this.keys = keys;
-    for (const key of keys) this.seen.set(key.id, key);
+    for (const key of keys) {
+      const known = this.seen.get(key.id) ?? key;
+      // Those of the file stand last.
+      this.seen.delete(key.id);
+      this.seen.set(key.id, known);
+    }
+    for (const id of this.seen.keys()) {
+      if (this.seen.size <= keys.length + MAX_FORMER) return;
+      this.seen.delete(id);
+    }
   }
 
   /** Without the keys nobody could open the secrets after this process. */

@@ -20,7 +20,10 @@ export interface Sealed {
 
 export function keyOf(bytes: Buffer): Key {
   const id = createHash('sha256').update('switchboard key id\n').update(bytes).digest('hex').slice(0, 12);
-  return { id, bytes };
+  // In memory of its own: a small buffer shares 64 KiB with others, and would keep all of that for as long as it lives.
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(own);
+  return { id, bytes: own };
 }
 
 /** The key in a text of base64, base64url or hex; undefined where it is none. */
