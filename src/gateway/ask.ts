@@ -1,6 +1,6 @@
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import { bytesAt, idBytes, idValue, type Message } from '../protocol/envelope.ts';
-import { errorMessage, notificationMessage, toRpcError } from '../protocol/jsonrpc.ts';
+import { errorMessage, METHOD_NOT_FOUND, notificationMessage, toRpcError } from '../protocol/jsonrpc.ts';
 import { type Edit, splice } from '../protocol/splice.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { Outlet } from './caller.ts';
@@ -12,8 +12,6 @@ export interface Addressee {
   session: Session;
   outlet: Outlet | undefined;
 }
-
-const METHOD_NOT_FOUND = -32601;
 
 /** Whether a client that can do so much may be asked this; a server that asks for more is told no. */
 export function mayAsk(message: Message, upstream: Upstream, capabilities: Record<string, unknown>): boolean {

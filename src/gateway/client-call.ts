@@ -5,6 +5,7 @@ import {
   byteLength,
   type Chunks,
   errorMessage,
+  METHOD_NOT_FOUND,
   type RequestId,
   resultMessage,
   toRpcError,
@@ -51,7 +52,6 @@ export interface CallContext {
 /** A server that never has enough of asking must not keep a call for ever. */
 const MAX_ROUNDS = 32;
 const ROUND_PAUSE_MS = 100;
-const METHOD_NOT_FOUND = -32601;
 
 /** The client's request that a server's call is made for, where it is one. */
 export function clientCallOf(call: Call | undefined): ClientCall | undefined {

@@ -4,6 +4,9 @@ import type { Era } from './versions.ts';
 /** A JSON-RPC id by its value. Ids past 2^53 are bigints, so that they stay apart. */
 export type RequestId = string | number | bigint;
 
+/** The code of an error: whoever is asked does not know what it is asked for. */
+export const METHOD_NOT_FOUND = -32_601;
+
 /** One message as consecutive stretches of bytes. Large messages are never joined. */
 export type Chunks = readonly Buffer[];
 

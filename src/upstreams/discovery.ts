@@ -1,5 +1,5 @@
 import { asksInstances, instancesIn } from '../protocol/instances.ts';
-import { join, type RpcError } from '../protocol/jsonrpc.ts';
+import { join, METHOD_NOT_FOUND, type RpcError } from '../protocol/jsonrpc.ts';
 import { LARGEST_MEMBER, readList } from '../protocol/list-reader.ts';
 import { parameterHeaders } from '../protocol/parameter-headers.ts';
 import { MAX_ID_BYTES, MAX_OWN_URI_BYTES } from '../protocol/scalar-limits.ts';
@@ -76,6 +76,9 @@ interface DiscoverySettings {
   limits: ListSettings;
 }
 
+/** What a server says of a list that it does not have. */
+const UNCHANGING = { ttlMs: Number.POSITIVE_INFINITY, isPublic: true, problems: [] };
+
 /** Reads the whole list of one kind, page by page, within the time. A kind that the server does not offer is empty. */
 export async function discover(
   { upstream, facts }: { upstream: Upstream; facts: ServerFacts },
@@ -84,7 +87,7 @@ export async function discover(
 ): Promise<Listed> {
   const { method, key, capability } = listMethods[kind];
   if (facts.capabilities[capability] === undefined) {
-    return { items: [], ttlMs: Number.POSITIVE_INFINITY, isPublic: true, problems: [] };
+    return { items: [], ...UNCHANGING };
   }
   const items: Item[] = [];
   const problems = new Problems();
@@ -104,7 +107,11 @@ export async function discover(
       itemDepth: MAX_ITEM_DEPTH,
     }).catch((error: unknown) => Promise.reject(notJson(method, error)));
     const { result, error } = page;
-    if (error !== undefined) throw new ServerAnsweredError(method, error as RpcError);
+    if (error !== undefined) {
+      // Servers that have resources and no templates often do not know of lists of those.
+      if (kind !== 'tools' && (error as RpcError).code === METHOD_NOT_FOUND) return { items, ...UNCHANGING };
+      throw new ServerAnsweredError(method, error as RpcError);
+    }
     if (facts.instances.length > 0) facts.instances = instancesIn(result, instance);
     for (const item of page.items.filter(isItem)) {
       const problem =

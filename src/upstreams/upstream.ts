@@ -8,6 +8,7 @@ import {
   emptyResult,
   errorMessage,
   join,
+  METHOD_NOT_FOUND,
   notificationMessage,
   type RpcError,
   requestMessage,
@@ -361,7 +362,10 @@ export class Upstream implements Receiver {
   private askedWrongly(message: Message): void {
     this.events.log(`it asked ${message.method} by a request, which its protocol version does not have`);
     if (this.channel.isStreamable) return;
-    this.answerError(idBytes(message), { code: -32601, message: `Unknown method: ${message.method}` });
+    this.answerError(idBytes(message), {
+      code: METHOD_NOT_FOUND,
+      message: `Unknown method: ${message.method}`,
+    });
   }
 
   private ownRequest(id: number, method: string, params: unknown): Buffer {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { connectHttp, textOf, toolNamesOnce } from '../helpers/clients.ts';
-import { answerJson, HttpPeer } from '../helpers/http-peer.ts';
+import { answerJson, goodResult, HttpPeer } from '../helpers/http-peer.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
@@ -86,6 +86,30 @@ it.concurrent('a list without an end is given up, and holds up no other server',
   const state = await switchboard.event(({ name, state }) => name === 'endless' && state === 'degraded');
   expect(state.error).toMatch(/its tools could not be listed: No answer to tools\/list came within \d+ ms/);
   expect(pages).toBeGreaterThan(1);
+});
+
+it.concurrent('a server that does not know of a list that it need not have is ready, without it', async () => {
+  await using peer = await HttpPeer.start({
+    plain: ({ message, response }) => {
+      if (message?.method === 'initialize') {
+        const good = goodResult(message) as { capabilities: object };
+        const capabilities = { ...good.capabilities, resources: {}, prompts: {} };
+        answerJson(response, { id: message.id, result: { ...good, capabilities } });
+      } else if (message?.method === 'resources/list') {
+        const resources = [{ uri: 'plain://one', name: 'one' }];
+        answerJson(response, { id: message.id, result: { resources } });
+      } else if (/^(resources|prompts)\//.test(message?.method ?? '')) {
+        answerJson(response, { id: message!.id, error: { code: -32601, message: 'Method not found' } });
+      } else return false;
+      return true;
+    },
+  });
+  await using switchboard = await startSwitchboard({ mcpServers: peer.configuration() });
+  await using connected = await connectHttp(switchboard.url);
+  expect((await connected.client.listResources()).resources).toMatchObject([{ name: 'one' }]);
+  expect((await connected.client.listResourceTemplates()).resourceTemplates).toEqual([]);
+  await switchboard.event(({ name, state }) => name === 'plain' && state === 'ready');
+  expect(switchboard.events.filter(({ state }) => state === 'degraded')).toEqual([]);
 });
 
 it.concurrent('a list that failed is asked for again, although the server announced another one meanwhile', async () => {
