@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type Candidate, choose } from './balance.ts';
 
 interface Labelled extends Candidate {
-  isPreferred: boolean;
+  lack: number;
 }
 
 const candidate: fc.Arbitrary<Labelled> = fc.record({
@@ -11,12 +11,12 @@ const candidate: fc.Arbitrary<Labelled> = fc.record({
   isEjected: fc.boolean(),
   hasRoom: fc.boolean(),
   load: fc.nat({ max: 5 }),
-  isPreferred: fc.boolean(),
+  lack: fc.constantFrom(0, 1 / 3, 2 / 3),
 });
 const candidates = fc.array(candidate, { minLength: 1, maxLength: 8 });
 const turn = fc.nat();
-const isPreferred = ({ isPreferred: preferred }: Labelled) => preferred;
-const preference = fc.constantFrom(undefined, isPreferred);
+const lackOf = ({ lack }: Labelled) => lack;
+const preference = fc.constantFrom(undefined, lackOf);
 
 const well: Candidate = { isLive: true, isEjected: false, hasRoom: true, load: 0 };
 
@@ -40,8 +40,8 @@ describe('the replica that takes a call', () => {
   it('is one that the client prefers, as long as one of them is there and healthy', () => {
     fc.assert(
       fc.property(candidates, turn, (all, now) => {
-        const chosen = choose(all, now, isPreferred);
-        prevails(all, chosen, (one) => !one.isEjected && one.isLive && one.isPreferred);
+        const chosen = choose(all, now, lackOf);
+        prevails(all, chosen, (one) => !one.isEjected && one.isLive && one.lack === 0);
       }),
       { numRuns: 1_000 },
     );
@@ -54,7 +54,8 @@ describe('the replica that takes a call', () => {
         const asWell = all.filter(({ isEjected }) => isEjected === chosen.isEjected);
         prevails(asWell, chosen, ({ isLive }) => isLive);
         const asNear = asWell.filter(({ isLive }) => isLive === chosen.isLive);
-        if (prefers !== undefined) prevails(asNear, chosen, prefers);
+        const least = Math.min(...asNear.map(lackOf));
+        if (prefers !== undefined) expect(chosen.lack).toBe(least);
         const asWanted = asNear.filter((one) => prefers === undefined || prefers(one) === prefers(chosen));
         prevails(asWanted, chosen, ({ hasRoom }) => hasRoom);
       }),
@@ -70,11 +71,11 @@ describe('the replica that takes a call', () => {
         turn,
         fc.integer({ min: 1, max: 50 }),
         (count, ejected, first, rounds) => {
-          const equals = Array.from({ length: count }, () => ({ ...well, isPreferred: true }));
+          const equals = Array.from({ length: count }, () => ({ ...well, lack: 0 }));
           const all = [...ejected, ...equals];
           const taken = new Map<Labelled, number>();
           for (let now = first; now < first + rounds * count; now++) {
-            const chosen = choose(all, now, isPreferred);
+            const chosen = choose(all, now, lackOf);
             taken.set(chosen, (taken.get(chosen) ?? 0) + 1);
           }
           expect(equals.map((one) => taken.get(one))).toEqual(equals.map(() => rounds));

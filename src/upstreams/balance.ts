@@ -12,18 +12,16 @@ export interface Candidate {
 
 /**
  * The candidate that is to take a call: healthy ones before ejected ones, of these the connected ones, of these those that
- * the client prefers. Among equals by turns, over those that have room; where none has, the least loaded.
- * There is at least one candidate.
+ * lack least of what the client prefers. Among equals by turns, over those that have room; where none has, the least loaded.
+ * There is at least one candidate. `lack` is from 0, for all that is preferred, to less than 1.
  */
 export function choose<Replica extends Candidate>(
   candidates: readonly Replica[],
   turn: number,
-  isPreferred: ((candidate: Replica) => boolean) | undefined,
+  lack: ((candidate: Replica) => number) | undefined,
 ): Replica {
-  const rank = (candidate: Replica): number => {
-    const isSecond = isPreferred !== undefined && !isPreferred(candidate);
-    return (candidate.isEjected ? 4 : 0) + (candidate.isLive ? 0 : 2) + (isSecond ? 1 : 0);
-  };
+  const rank = (candidate: Replica): number =>
+    (candidate.isEjected ? 2 : 0) + (candidate.isLive ? 0 : 1) + (lack?.(candidate) ?? 0);
   let best = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) best = Math.min(best, rank(candidate));
   const equals = candidates.filter((candidate) => rank(candidate) === best);

@@ -178,10 +178,14 @@ export class Group {
     return turn;
   }
 
-  private preference({ labels }: Errand): ((replica: Replica) => boolean) | undefined {
+  /** How much of what the client prefers a replica does not have. */
+  private preference({ labels }: Errand): ((replica: Replica) => number) | undefined {
     if (labels === undefined) return undefined;
     const wanted = Object.entries(labels);
-    return (replica) => wanted.every(([name, value]) => this.labels.get(replica)?.[name] === value);
+    return (replica) => {
+      const missing = wanted.filter(([name, value]) => this.labels.get(replica)?.[name] !== value);
+      return missing.length / (wanted.length + 1);
+    };
   }
 }
 

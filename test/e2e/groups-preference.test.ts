@@ -52,6 +52,13 @@ describe('the wish of a client for certain servers', () => {
     expect(await answerers(6, () => session.call('whoami'))).toEqual({ paris: 2, berlin: 2, oregon: 2 });
   });
 
+  it('that nobody fits wholly goes to those that fit best [G5]', async () => {
+    const gold = preferring(session, { region: 'asia', tier: 'gold' });
+    expect(await answerers(6, gold)).toEqual({ paris: 3, oregon: 3 });
+    const oneOfThree = preferring(session, { region: 'eu', tier: 'gold', planet: 'mars' });
+    expect(await answerers(4, oneOfThree)).toEqual({ paris: 4 });
+  });
+
   it('that nobody fits leaves the choice as it was [G5]', async () => {
     const spread = { paris: 2, berlin: 2, oregon: 2 };
     expect(await answerers(6, preferring(session, { region: 'asia' }))).toEqual(spread);
