@@ -31,7 +31,7 @@ export const paramsKeys = new KnownKeys([
   'requestState',
   '_meta',
 ]);
-export const metaKeys = new KnownKeys(['progressToken', 'projectId']);
+export const metaKeys = new KnownKeys(['progressToken', 'projectId', 'project_id']);
 export const referenceKeys = new KnownKeys(['type', 'name', 'uri']);
 
 const wishPrefix = Buffer.from('dev.switchboard/');

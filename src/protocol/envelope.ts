@@ -46,7 +46,7 @@ export interface Message {
   progressToken: Span | undefined;
   /** `params._meta.progressToken`: the sender of this request wants progress under this token. */
   wantedProgress: Span | undefined;
-  /** `params._meta.projectId`: the project that the request is about. */
+  /** `params._meta.projectId` or `project_id`: the project that the request is about. */
   projectId: Routed | undefined;
   /** `params.inputResponses` and `params.requestState`: what the sender was asked for by the answer to an earlier request. */
   inputResponses: Span | undefined;
@@ -311,6 +311,7 @@ class EnvelopeReader {
         this.wantedProgress = this.once(this.wantedProgress);
         return;
       case 'projectId':
+      case 'project_id':
         this.projectId = this.once(this.projectId);
         return;
       default:

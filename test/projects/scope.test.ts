@@ -207,10 +207,11 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
 
     it('holds for the whole session, also without being named again [A8]', async () => {
       const request = initialize() as { params: object };
-      const metaOf = { ...request, params: { ...request.params, _meta: { projectId: 'alpha' } } };
+      const withMeta = (_meta: object) => ({ ...request, params: { ...request.params, _meta } });
       for (const [body, headers] of [
         [request, { [HEADER]: 'alpha' }],
-        [metaOf, {}],
+        [withMeta({ projectId: 'alpha' }), {}],
+        [withMeta({ project_id: 'alpha' }), {}],
       ] as const) {
         const opened = await post('/mcp', body, headers);
         const session = { 'mcp-session-id': String(opened.headers['mcp-session-id']) };
