@@ -1,4 +1,5 @@
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import { parseBounded } from '../protocol/bounded-parse.ts';
 import { bytesAt, idBytes, idValue, type Message } from '../protocol/envelope.ts';
 import { errorMessage, METHOD_NOT_FOUND, notificationMessage, toRpcError } from '../protocol/jsonrpc.ts';
 import { type Edit, splice } from '../protocol/splice.ts';
@@ -114,5 +115,5 @@ export function clientGone(): SwitchboardError {
 export const rootsChanged = notificationMessage('notifications/roots/list_changed');
 
 function paramsOf({ bytes, params }: Message): unknown {
-  return params && JSON.parse(bytesAt(bytes, params).toString());
+  return params && parseBounded(bytesAt(bytes, params).toString());
 }

@@ -222,11 +222,13 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
       this.abandon();
       return;
     }
-    this.questions?.answer(message);
-    const { parked } = this;
-    this.parked = undefined;
-    if (parked === undefined) this.askBack();
-    else parked();
+    this.orFail(() => {
+      this.questions?.answer(message);
+      const { parked } = this;
+      this.parked = undefined;
+      if (parked === undefined) this.askBack();
+      else parked();
+    });
   }
 
   abandon(): void {
@@ -244,7 +246,8 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
       questions.declineAll(new SwitchboardError('client_unavailable', why));
       return;
     }
-    const state = desk.states.issue({ kind: 'held', call: desk.held.hold(this) }, this.binding());
+    const binding = this.binding();
+    const state = desk.states.issue({ kind: 'held', call: desk.held.hold(this) }, binding);
     this.caller.finish(this);
     this.isHeld = true;
     this.outlet = nowhere;
@@ -278,6 +281,8 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
     try {
       action();
     } catch (error) {
+      this.delivery?.cancel('The call has failed.');
+      this.questions?.declineAll(clientGone());
       this.failed(asSwitchboardError(error));
     }
   }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ListName } from '../catalog/catalog.ts';
 import { SwitchboardError } from '../errors.ts';
+import { parseBounded } from '../protocol/bounded-parse.ts';
 import { bytesAt, idBytes, idValue, type Message } from '../protocol/envelope.ts';
 import { bytesOf, emptyResult, notificationMessage, resultMessage } from '../protocol/jsonrpc.ts';
 import type { Connection, Word } from '../upstreams/connection.ts';
@@ -305,6 +306,6 @@ export class Gateway {
 }
 
 function reasonOf({ bytes, params }: Message): string | undefined {
-  const { reason } = JSON.parse(bytesAt(bytes, params!).toString()) as { reason?: unknown };
+  const { reason } = parseBounded(bytesAt(bytes, params!).toString()) as { reason?: unknown };
   return typeof reason === 'string' ? reason : undefined;
 }

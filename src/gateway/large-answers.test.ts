@@ -82,7 +82,7 @@ describe('a call with a large answer', () => {
   const answer = (more = '') =>
     Buffer.from(`{"jsonrpc":"2.0","id":7,"result":{"content":${content}}${more}}`);
 
-  function begin(awaitsOthers?: () => boolean) {
+  function begin(awaitsOthers?: () => boolean, era: Era = 'legacy') {
     const said: Chunks[] = [];
     const outcomes: string[] = [];
     let ended = () => {};
@@ -110,7 +110,7 @@ describe('a call with a large answer', () => {
     };
     const call = new ClientCall(
       {
-        ...{ caller: callerOf('legacy', awaitsOthers), message, outlet },
+        ...{ caller: callerOf(era, awaitsOthers), message, outlet },
         ...{ prefer: undefined, projects: undefined },
       },
       { recorder, held: new HeldCalls(1, 1_000), states, inputWaitMs: 1_000 },
@@ -160,6 +160,15 @@ describe('a call with a large answer', () => {
     answered(answer(',,'));
     await over;
     expect(JSON.parse(join(said[0]!).toString()).error.message).toMatch(/answered wrongly: .*at byte/);
+    expect(outcomes).toEqual(['failed']);
+  });
+
+  it('is refused where it is an error that has to be looked into', async () => {
+    const { answered, said, outcomes, over } = begin(undefined, 'modern');
+    const data = `[${'1e1,'.repeat(LARGE_BYTES / 4)}1]`;
+    answered(Buffer.from(`{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x","data":${data}}}`));
+    await over;
+    expect(JSON.parse(join(said[0]!).toString()).error.message).toMatch(/answered wrongly: .*values/);
     expect(outcomes).toEqual(['failed']);
   });
 });

@@ -1,6 +1,7 @@
 import type { ListName } from '../catalog/catalog.ts';
 import type { Listing } from '../catalog/listing.ts';
 import { SwitchboardError } from '../errors.ts';
+import { parseBounded } from '../protocol/bounded-parse.ts';
 import { bytesAt, idBytes, type Message } from '../protocol/envelope.ts';
 import { INSTANCES_KEY } from '../protocol/instances.ts';
 import { resultMessage } from '../protocol/jsonrpc.ts';
@@ -80,7 +81,7 @@ const firstPage: Wanted = { cursor: undefined, asksInstances: false };
 function wantedOf({ bytes, params }: Message): Wanted {
   // `{}` is the common case and needs no parser.
   if (params === undefined || params.end - params.start === 2) return firstPage;
-  const { cursor, _meta: meta } = asObject(JSON.parse(bytesAt(bytes, params).toString()));
+  const { cursor, _meta: meta } = asObject(parseBounded(bytesAt(bytes, params).toString()));
   if (cursor !== undefined && typeof cursor !== 'string')
     throw new SwitchboardError('invalid_params', 'params.cursor must be a string.');
   return { cursor, asksInstances: asObject(meta)[INSTANCES_KEY] !== undefined };

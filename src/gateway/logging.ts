@@ -1,4 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
+import { parseBounded } from '../protocol/bounded-parse.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
 import { inWords } from '../protocol/objects.ts';
 
@@ -36,5 +37,5 @@ export function isWanted(message: Message, wanted: string | undefined): boolean 
 function paramsOf({ bytes, params }: Message): Record<string, unknown> {
   return params === undefined
     ? {}
-    : (JSON.parse(bytesAt(bytes, params).toString()) as Record<string, unknown>);
+    : (parseBounded(bytesAt(bytes, params).toString()) as Record<string, unknown>);
 }

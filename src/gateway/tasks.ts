@@ -1,6 +1,6 @@
 import { SwitchboardError } from '../errors.ts';
 import { bytesAt, idValue, type Message } from '../protocol/envelope.ts';
-import { type Chunks, join } from '../protocol/jsonrpc.ts';
+import { byteLength, type Chunks, join } from '../protocol/jsonrpc.ts';
 import { MAX_TASK_ID_BYTES } from '../protocol/scalar-limits.ts';
 import { splice } from '../protocol/splice.ts';
 import type { Group } from '../upstreams/group.ts';
@@ -22,6 +22,9 @@ export interface Task {
 
 /** A client that begins tasks and never looks after them must not fill our memory. */
 const MAX_TASKS = 1_000;
+
+/** What a server says of a task that has begun is short. */
+const LARGEST_TASK = 1024 * 1024;
 
 /** The tasks of one client, by the ids that servers gave them. */
 export class Tasks {
@@ -50,6 +53,8 @@ export class Tasks {
 
 /** The id of the task that an answer says has begun; none where nobody could ask for it. */
 export function begunTask(answer: Chunks): string | undefined {
+  // One that is larger begins none: a server need not do as a task what it is asked to.
+  if (byteLength(answer) > LARGEST_TASK) return undefined;
   const { result } = JSON.parse(join(answer).toString()) as { result?: { task?: { taskId?: unknown } } };
   const id = result?.task?.taskId;
   return typeof id === 'string' && Buffer.byteLength(id) <= MAX_TASK_ID_BYTES ? id : undefined;

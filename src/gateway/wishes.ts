@@ -1,6 +1,7 @@
 import { SwitchboardError } from '../errors.ts';
+import { parseBounded } from '../protocol/bounded-parse.ts';
 import type { Message } from '../protocol/envelope.ts';
-import { isObject } from '../protocol/objects.ts';
+import { asObject, isObject } from '../protocol/objects.ts';
 
 /** What the sender of one request wants of us, beside what the server is to do. */
 export interface Wishes {
@@ -27,7 +28,7 @@ export function readWishes(message: Message, preferHeader: string | undefined): 
 }
 
 function metaOf({ bytes, wishes }: Message): Record<string, unknown> {
-  return wishes === undefined ? {} : JSON.parse(bytes.toString('utf8', wishes.start, wishes.end));
+  return wishes === undefined ? {} : asObject(parseBounded(bytes.toString('utf8', wishes.start, wishes.end)));
 }
 
 function labelsOfMeta(prefer: unknown): Wishes['labels'] {

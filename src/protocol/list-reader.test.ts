@@ -28,6 +28,13 @@ it('takes the last of two lists, and tells of an error', async () => {
   expect((await read('{"error":{"code":-1,"message":"no"}}')).error).toEqual({ code: -1, message: 'no' });
 });
 
+it('leaves out an item with too much in it to be built', async () => {
+  const many = `[${'1e1,'.repeat(110_000)}1]`;
+  const bytes = Buffer.from(`{"result":{"tools":[1,${many},2]}}`);
+  const page = await readList(bytes, 'tools', { ...limits, bytes: 1e6, itemBytes: 1e6 });
+  expect(page).toMatchObject({ items: [1, 2], tooLarge: 1 });
+});
+
 it.each(['', '{', '{"result":{"tools":[1', '{"result":{"tools":[{]}}', '{"result":{"tools":[1 2]}}', '[]'])(
   'refuses what is not JSON: %s',
   async (text) => {

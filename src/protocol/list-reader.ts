@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { SwitchboardError } from '../errors.ts';
 import { parseLossless } from './lossless.ts';
 import { endOfString, keyAt } from './members.ts';
 import { skipSpace } from './white-space.ts';
@@ -56,10 +57,8 @@ export async function readList(bytes: Buffer, key: string, limits: ListLimits): 
       const size = end - at;
       if (size > limits.itemBytes || pace.deepest > limits.itemDepth) page.tooLarge++;
       else if (page.items.length >= limits.items || page.bytes + size > limits.bytes) page.beyond++;
-      else {
-        page.items.push(parse(at, end));
-        page.bytes += size;
-      }
+      else if (isBuilt(() => page.items.push(parse(at, end)))) page.bytes += size;
+      else page.tooLarge++;
       at = skipSpace(bytes, end);
       if (bytes[at] === COMMA) at = skipSpace(bytes, at + 1);
       else if (bytes[at] !== CLOSE_LIST) throw new SyntaxError(`unexpected text at byte ${at}`);
@@ -94,6 +93,17 @@ export async function readList(bytes: Buffer, key: string, limits: ListLimits): 
     return end;
   });
   return page;
+}
+
+/** False where it has too much in it. */
+function isBuilt(build: () => void): boolean {
+  try {
+    build();
+    return true;
+  } catch (error) {
+    if (error instanceof SwitchboardError) return false;
+    throw error;
+  }
 }
 
 const QUOTE = 0x22;

@@ -98,6 +98,10 @@ export function askGroup(
           if (typeOf(answer) === INPUT_REQUIRED) reject(nobodyToAsk(delivery.lastReplica?.server ?? name));
           else resolve(withoutType(answer));
         } catch (error) {
+          if (error instanceof SwitchboardError) {
+            reject(error);
+            return;
+          }
           const what = `Server "${delivery.lastReplica?.server ?? name}" answered with what is not valid JSON.`;
           reject(new SwitchboardError('server_protocol_error', what, { cause: error }));
         }

@@ -1,6 +1,7 @@
 import { setImmediate as immediately } from 'node:timers/promises';
 import { type BackoffRule, backoffMs } from '../channels/backoff.ts';
 import { SwitchboardError } from '../errors.ts';
+import { parseBounded } from '../protocol/bounded-parse.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
 import { asObject } from '../protocol/objects.ts';
 import type { OfferKind } from './discovery.ts';
@@ -219,7 +220,7 @@ const LARGEST_ACKNOWLEDGEMENT = 4 * 1024 * 1024;
 /** What the server says that it tells of; nothing where it says more than it was asked. */
 export function filterIn({ bytes, params }: Message): Filter {
   if (params === undefined || params.end - params.start > LARGEST_ACKNOWLEDGEMENT) return {};
-  const { notifications } = asObject(JSON.parse(bytesAt(bytes, params).toString()));
+  const { notifications } = asObject(parseBounded(bytesAt(bytes, params).toString()));
   const said = asObject(notifications);
   const filter: Filter = {};
   for (const key of listKeys) if (said[key] === true) filter[key] = true;

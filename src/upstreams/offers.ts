@@ -1,3 +1,4 @@
+import { parseBounded } from '../protocol/bounded-parse.ts';
 import { bytesAt } from '../protocol/envelope.ts';
 import {
   type ParameterHeader,
@@ -29,7 +30,7 @@ export class KnownOffer {
     if (message.method !== 'tools/call' || message.params === undefined) return '';
     const declared = this.parameterHeaders(own);
     if (declared.length === 0) return '';
-    const params = JSON.parse(bytesAt(message.bytes, message.params).toString()) as { arguments?: unknown };
+    const params = parseBounded(bytesAt(message.bytes, message.params).toString()) as { arguments?: unknown };
     return parameterHeaderLines(declared, params.arguments);
   }
 

@@ -16,7 +16,7 @@ describe('a held call', () => {
 
   beforeAll(async () => {
     witness = await Witness.open();
-    const servers = ['asker', 'other', 'third', 'fourth'].map((name) => [
+    const servers = ['asker', 'other', 'third', 'fourth', 'fifth', 'sixth'].map((name) => [
       name,
       { ...fixtureServer('eras/questioning', witness.env(name)), concurrency: 1 },
     ]);
@@ -42,6 +42,23 @@ describe('a held call', () => {
     back.close();
     await sees('asker', 'cancelled', 'closed');
     expect(textIn(await client.call('asker__echo', { after: 1 }))).toBe('{"after":1}');
+  });
+
+  it('still waits when the client comes back with too much to be looked into', async () => {
+    const given = { key: 'patient' };
+    const asked = askedBy(await client.call('fifth__ask', given));
+    const { inputResponses, requestState } = comeBack(asked);
+    const more = { inputResponses: { ...inputResponses, more: Array(600_000).fill(0) }, requestState };
+    const { error } = await client.call('fifth__ask', given, more);
+    expect(error?.message).toContain('more than 500000 values');
+    expect(textIn(await client.call('fifth__ask', given, comeBack(asked)))).toContain('Ada');
+  });
+
+  it('is not held where it has too much in it to be known again', async () => {
+    const given = { key: 'long call', more: Array(600_000).fill(0) };
+    const { error } = await client.call('sixth__ask_then_hang', given);
+    expect(error?.message).toContain('more than 500000 values');
+    expect(textIn(await client.call('sixth__echo', { after: 3 }))).toBe('{"after":3}');
   });
 
   it('is asked for again after another call of its client was cancelled', async () => {

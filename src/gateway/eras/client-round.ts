@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { SwitchboardError } from '../../errors.ts';
+import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
+import { parseBounded } from '../../protocol/bounded-parse.ts';
 import { bytesAt, type Message } from '../../protocol/envelope.ts';
 import { requestMessage } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
@@ -65,12 +66,20 @@ export class ClientRound {
     this.missing.clear();
   }
 
-  private answered(id: number, { kind, bytes, result }: Message): void {
+  private answered(id: number, message: Message): void {
+    try {
+      this.take(id, message);
+    } catch (error) {
+      this.fail(asSwitchboardError(error));
+    }
+  }
+
+  private take(id: number, { kind, bytes, result }: Message): void {
     const key = this.missing.get(id);
     if (key === undefined) return;
     this.missing.delete(id);
     if (kind === 'error' || result === undefined) {
-      const { error } = JSON.parse(bytes.toString()) as { error?: { message?: unknown } };
+      const { error } = asObject(parseBounded(bytes.toString())) as { error?: { message?: unknown } };
       const why = `The client could not answer what was asked of it: ${inWords(error?.message)}`;
       this.fail(new SwitchboardError('client_unavailable', why));
       return;

@@ -1,4 +1,5 @@
 import { SwitchboardError } from '../../errors.ts';
+import { parseBounded } from '../../protocol/bounded-parse.ts';
 import { bytesAt, type Message } from '../../protocol/envelope.ts';
 import { headerProblem, textOfHeader } from '../../protocol/header-values.ts';
 import { parameterHeaderProblem } from '../../protocol/parameter-headers.ts';
@@ -26,7 +27,7 @@ export function checkParameters(
   if (method !== 'tools/call' || params === undefined) return;
   const declared = group.parameterHeaders(own);
   if (declared.length === 0) return;
-  const { arguments: args } = JSON.parse(bytesAt(bytes, params).toString()) as { arguments?: unknown };
+  const { arguments: args } = parseBounded(bytesAt(bytes, params).toString()) as { arguments?: unknown };
   // What comes over stdin has no headers, and whoever passes it on does not know which arguments are to be in some.
   const mayLack = headers['x-switchboard-channel'] === 'stdio';
   const problem = parameterHeaderProblem(declared, args, headers, mayLack);

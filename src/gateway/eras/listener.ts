@@ -1,4 +1,5 @@
 import { SwitchboardError } from '../../errors.ts';
+import { parseBounded } from '../../protocol/bounded-parse.ts';
 import { bytesAt, idBytes, type Message } from '../../protocol/envelope.ts';
 import { resultMessage } from '../../protocol/jsonrpc.ts';
 import { SERVER_INFO_KEY, SUBSCRIPTION_KEY, subscribedAs } from '../../protocol/self-description.ts';
@@ -139,7 +140,7 @@ function readFilter({ bytes, params }: Message): ListenFilter {
   if (bytes.length > LARGEST_REQUEST) {
     throw new SwitchboardError('invalid_params', `A subscription has ${LARGEST_REQUEST} bytes at the most.`);
   }
-  const { notifications } = (params === undefined ? {} : JSON.parse(bytesAt(bytes, params).toString())) as {
+  const { notifications } = (params === undefined ? {} : parseBounded(bytesAt(bytes, params).toString())) as {
     notifications?: unknown;
   };
   if (typeof notifications !== 'object' || notifications === null || Array.isArray(notifications)) {

@@ -1,4 +1,5 @@
 import { SwitchboardError } from '../../errors.ts';
+import { parseBounded } from '../../protocol/bounded-parse.ts';
 import { bytesAt, type Claim, type Message } from '../../protocol/envelope.ts';
 import { modernVersion, protocolVersions } from '../../protocol/versions.ts';
 import type { Group } from '../../upstreams/group.ts';
@@ -95,7 +96,7 @@ class StatedFacts implements ClientFacts {
   }
 
   get capabilities(): Record<string, unknown> {
-    return JSON.parse(bytesAt(this.bytes, this.claim.value).toString()) as Record<string, unknown>;
+    return parseBounded(bytesAt(this.bytes, this.claim.value).toString()) as Record<string, unknown>;
   }
 }
 
@@ -109,7 +110,7 @@ export function checkDescription({ bytes, claims = {} }: Message): string {
   if (clientInfo !== undefined && bytes[clientInfo.value.start] !== 0x7b)
     throw wrongKey('clientInfo', 'an object');
   levelIn(bytes, claims.logLevel);
-  return JSON.parse(bytesAt(bytes, version.value).toString()) as string;
+  return parseBounded(bytesAt(bytes, version.value).toString()) as string;
 }
 
 export function checkVersion(requested: string): void {
@@ -121,7 +122,7 @@ export function checkVersion(requested: string): void {
 
 function levelIn(bytes: Buffer, claim: Claim | undefined): string | undefined {
   if (claim === undefined) return undefined;
-  const level: unknown = JSON.parse(bytesAt(bytes, claim.value).toString());
+  const level: unknown = parseBounded(bytesAt(bytes, claim.value).toString());
   if (!isLevel(level)) throw wrongKey('logLevel', `one of ${levels.join(', ')}`);
   return level;
 }
