@@ -40,8 +40,9 @@ interface Client {
 }
 
 /**
- * The connections of clients: so many, half of them at the most of other users than our own, and none that is held by a client that sends or reads next to nothing. A connection
- * on which nothing is awaited, such as that of an event stream, may be idle for as long as it likes.
+ * The connections of clients: so many, half of them at the most of other users than our own, and none that is held by a
+ * client that sends or reads next to nothing. A connection on which nothing is awaited, such as that of an event stream, may
+ * be idle for as long as it likes.
  */
 export class Connections {
   private readonly limits: ConnectionLimits;
