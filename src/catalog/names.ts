@@ -58,9 +58,9 @@ function listedName(
   if (mode === 'always') return qualified[index]!;
   const owner = owners.get(name)!;
   if (owner === index) return name;
+  if (mode === 'on-conflict') return qualified[index]!;
   const others = [owner].flat().filter((other) => other !== index);
-  const clashesWithQualified = others.some((other) => qualified[other] === name);
-  if (mode === 'on-conflict' || clashesWithQualified) return qualified[index]!;
+  if (others.some((other) => qualified[other] === name)) return qualified[index]!;
   return others.every((other) => other < index) ? name : undefined;
 }
 
