@@ -98,12 +98,18 @@ export function askGroup(
           if (typeOf(answer) === INPUT_REQUIRED) reject(nobodyToAsk(delivery.lastReplica?.server ?? name));
           else resolve(withoutType(answer));
         } catch (error) {
-          if (error instanceof SwitchboardError) {
-            reject(error);
-            return;
-          }
-          const what = `Server "${delivery.lastReplica?.server ?? name}" answered with what is not valid JSON.`;
-          reject(new SwitchboardError('server_protocol_error', what, { cause: error }));
+          const who = `Server "${delivery.lastReplica?.server ?? name}"`;
+          reject(
+            error instanceof SwitchboardError
+              ? new SwitchboardError('answer_too_large', `${who} answered with too much: ${error.message}`)
+              : new SwitchboardError(
+                  'server_protocol_error',
+                  `${who} answered with what is not valid JSON.`,
+                  {
+                    cause: error,
+                  },
+                ),
+          );
         }
       },
       failed(error) {
