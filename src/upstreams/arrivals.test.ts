@@ -94,7 +94,7 @@ it('what is closed meanwhile hears no more', async () => {
 });
 
 it('nobody else has a turn while too much waits', async () => {
-  const arrivals = new Arrivals();
+  const arrivals = new Arrivals(() => {});
   const order: number[] = [];
   const done = new Promise<void>((resolve) => {
     arrivals.handle(0, async () => {
@@ -108,4 +108,21 @@ it('nobody else has a turn while too much waits', async () => {
   });
   expect(await turnsDuring(done)).toBeLessThan(5);
   expect(order).toEqual([1, 2]);
+});
+
+it('one that fails keeps none behind it waiting', async () => {
+  const errors: unknown[] = [];
+  const arrivals = new Arrivals((error) => errors.push(error));
+  const fail = (what: string) => {
+    throw new Error(what);
+  };
+  const done = new Promise<string>((resolve) => {
+    arrivals.handle(0, async () => fail('large'));
+    arrivals.handle(0, () => fail('small'));
+    arrivals.handle(0, () => resolve('dealt with'));
+  });
+  expect(await done).toBe('dealt with');
+  expect(errors.map(String)).toEqual(['Error: large', 'Error: small']);
+  await new Promise(setImmediate);
+  expect(arrivals.isBusy).toBe(false);
 });

@@ -13,6 +13,12 @@ export class Arrivals {
   /** What came after one that is being dealt with. */
   private waiting: { bytes: number; action: Action }[] | undefined;
   private bytes = 0;
+  private readonly threw: (error: unknown) => void;
+
+  /** `threw` is told of an action that failed after others had their turn; those behind it are dealt with all the same. */
+  constructor(threw: (error: unknown) => void) {
+    this.threw = threw;
+  }
 
   get isBusy(): boolean {
     return this.waiting !== undefined;
@@ -34,14 +40,18 @@ export class Arrivals {
   readonly rest = (): Promise<void> | undefined => (this.bytes > MAX_WAITING_BYTES ? undefined : nextTurn());
 
   private async goOn(working: Promise<void>): Promise<void> {
-    await working;
+    await working.catch(this.threw);
     let done = 0;
     while (this.waiting !== undefined && this.waiting.length > 0) {
       const next = this.waiting.reverse();
       this.waiting = [];
       for (let one = next.pop(); one !== undefined; one = next.pop()) {
         this.bytes -= one.bytes;
-        await one.action();
+        try {
+          await one.action();
+        } catch (error) {
+          this.threw(error);
+        }
         if (++done % SLICE_ARRIVALS === 0) await this.rest();
       }
     }

@@ -87,7 +87,8 @@ export class Upstream implements Receiver {
   private nextId = 1;
   private readonly calls = new Map<number, Call>();
   private readonly callers = new Callers();
-  private readonly arrivals = new Arrivals();
+  /** What is thrown there is an error of ours, and told of as such. */
+  private readonly arrivals = new Arrivals((error) => void Promise.reject(error));
   /** Why its channel is gone, and what came before that is still being read. */
   private lost: SwitchboardError | undefined;
   private gone: SwitchboardError | undefined;
