@@ -35,8 +35,11 @@ const always = {
   stdio_bridge: flag.describe('Whether it speaks MCP over its stdin and stdout; true where nothing is said'),
   restart_policy: oneOf(restartPolicies).describe('always where nothing is said'),
   path: text(1_024, 1)
-    .regex(/^\/[^\s?#]*$/, 'must start with /, and have no space, ? or # in it')
-    .meta({ pattern: '^/[^\\s?#\\u0000]*$' })
+    .regex(
+      /^\/(?:[^/\\\s?#][^\\\s?#]*)?$/,
+      'must start with / and not with //, and have no space, \\, ? or # in it',
+    )
+    .meta({ pattern: '^/([^/\\\\\\s?#\\u0000][^\\\\\\s?#\\u0000]*)?$' })
     .describe('Where it serves MCP on its port; /mcp where nothing is said'),
   network: flag.describe('Whether it may reach the network; a port brings one along'),
   volumes: volumes.describe('Paths inside whose contents are kept'),

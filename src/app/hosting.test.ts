@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { HttpPeer } from '../../test/helpers/http-peer.ts';
 import { Inbox } from '../../test/helpers/inbox.ts';
 import { fixtureServer } from '../../test/helpers/servers.ts';
 import { temporaryHome } from '../../test/helpers/store.ts';
@@ -114,6 +115,25 @@ describe('the process that hosts', () => {
     }));
     hosting.refresh();
     await expect(hosting.restart(id)).rejects.toThrow('The provider "gvisor"');
+  });
+
+  it.each(['//', '/\\'])('reaches a server where it serves, whatever its path: %j', async (start) => {
+    await using own = await HttpPeer.start({});
+    await using other = await HttpPeer.start({});
+    const { hosting, id, becomesHost } = await hostOne({
+      config: {
+        ...{ command: process.execPath, args: ['-e', 'setInterval(() => {}, 60_000)'], stdio_bridge: false },
+        // In its place, a peer listens on its port.
+        ...{ port: Number(new URL(own.origin).port), path: `${start}${new URL(other.origin).host}/mcp` },
+      },
+    });
+    becomesHost(true);
+    expect(await hosting.attach(id)).toEqual({
+      kind: 'url',
+      url: `${own.origin}//${new URL(other.origin).host}/mcp`,
+    });
+    expect(own.exchanges.items).toMatchObject([{ method: 'OPTIONS' }]);
+    expect(other.exchanges.items).toEqual([]);
   });
 
   it('shows no value that a server was started with, also after it was changed', async () => {

@@ -179,8 +179,10 @@ export class Hosting implements Hosts {
     ) {
       const attachment = await supervisor.attach(id);
       if (attachment.kind === 'stdio') return attachment;
-      const path = this.find(id)?.row.mcp_config.path ?? '/mcp';
-      const url = new URL(path, attachment.url).href;
+      const address = new URL(attachment.url);
+      // Only the path: as an address relative to this one, "//host" and "/\host" would name another host.
+      address.pathname = this.find(id)?.row.mcp_config.path ?? '/mcp';
+      const url = address.href;
       // Loaded here, because few need it, and node:http takes much memory.
       const { isServing } = await import('./serving.ts');
       if (performance.now() > until || (await isServing(url))) return { kind: 'url', url };
