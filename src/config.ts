@@ -8,7 +8,7 @@ export {
   unmaskCredentials,
 } from './config/credentials.ts';
 export { type ImportedServers, importFile, importText } from './config/import.ts';
-export { loadConfiguration } from './config/load.ts';
+export { loadConfiguration, readTextOrPipe } from './config/load.ts';
 export type { ServerEntry } from './config/schema.ts';
 export { checkStored, isEnabled } from './config/server.ts';
 export type {

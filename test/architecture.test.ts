@@ -14,9 +14,10 @@ interface Rule {
 const rules: Rule[] = [
   only('errors', [], 'everybody uses it, so it knows nobody'),
   only('identity', [], 'a name and a version'),
-  only('private-files', [], 'whoever has something to keep to itself uses it'),
+  only('regular-files', [], 'whoever reads a file of the user uses it'),
+  only('private-files', ['errors', 'regular-files'], 'whoever has something to keep to itself uses it'),
   only('access', ['errors', 'private-files'], 'who is let in does not depend on what for'),
-  only('config', ['errors'], 'a configuration is data; what is done with it is for others'),
+  only('config', ['errors', 'regular-files'], 'a configuration is data; what is done with it is for others'),
   only('protocol', ['errors'], 'what messages are does not depend on who sends them'),
   only('catalog', ['errors'], 'a snapshot is data, made from what it is given'),
   only(

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SwitchboardError } from '../errors.ts';
-import { createPrivateFile, readPrivateFile } from '../private-files.ts';
+import { createPrivateFile, isOfOthers, readPrivateFile, readShortFile } from '../private-files.ts';
 
 const TOKEN_BYTES = 32;
 const tokenForm = /^[\w-]{43,}$/;
@@ -16,16 +15,19 @@ export function tokenPath(home: string): string {
 export function openToken(home: string, warn: (message: string) => void): string {
   const path = tokenPath(home);
   if (!existsSync(path)) createPrivateFile(path, `${randomBytes(TOKEN_BYTES).toString('base64url')}\n`);
-  const token = readPrivateFile(path, 'Remove it and restart for a new token.', warn)?.trim();
-  if (token === undefined) {
-    throw new SwitchboardError('invalid_config', `${path} belongs to another user: remove it.`);
-  }
+  const advice = 'Remove it and restart for a new token.';
+  const token = readPrivateFile(path, { advice, warn }).trim();
   if (tokenForm.test(token)) return token;
   throw new SwitchboardError('invalid_config', `There is no token in ${path}: remove it for a new one.`);
 }
 
-/** The token of this home, where there is one. */
-export async function readToken(home: string): Promise<string | undefined> {
-  const token = (await readFile(tokenPath(home), 'utf8').catch(() => '')).trim();
-  return tokenForm.test(token) ? token : undefined;
+/** The token of this home, where there is one that `openToken` would take. */
+export function readToken(home: string): string | undefined {
+  try {
+    const { text, stats } = readShortFile(tokenPath(home));
+    const token = text.trim();
+    return tokenForm.test(token) && !isOfOthers(stats.uid) ? token : undefined;
+  } catch {
+    return undefined;
+  }
 }

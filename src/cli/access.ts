@@ -25,7 +25,7 @@ export async function passFor(address: string): Promise<Pass> {
   }
   const isNumber = hostname === '127.0.0.1' || hostname === '[::1]';
   if (protocol !== 'http:' || !isNumber || listener !== 'us') return { headers: {} };
-  const token = await readToken(home());
+  const token = readToken(home());
   if (token === undefined) return { headers: {} };
   const vet = async () => {
     if ((await whoListensAt(address)) !== 'us') throw notOurs(address);

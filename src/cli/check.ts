@@ -1,10 +1,14 @@
-import { loadConfiguration } from '../config.ts';
+import { loadConfiguration, readTextOrPipe } from '../config.ts';
 import { complain, print, printJson } from './output.ts';
 
 /** Says whether a configuration file is right, and what it means. */
 export async function check(path: string, flags: { json?: boolean }): Promise<void> {
   const warnings: string[] = [];
-  const { servers, settings } = await loadConfiguration(path, (warning) => warnings.push(warning));
+  const { servers, settings } = await loadConfiguration(
+    path,
+    (warning) => warnings.push(warning),
+    readTextOrPipe,
+  );
   const names = servers.map(({ name, enabled, transport, group, replicas }) => ({
     name,
     enabled,

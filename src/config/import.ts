@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
 import { synonymOf } from './keys.ts';
-import { readText } from './load.ts';
+import { readTextOrPipe } from './load.ts';
 import { describeProblem, invalidConfiguration } from './problems.ts';
 import { findServers, readDocument } from './read.ts';
 import { findRegistryServer, readRegistryServer } from './registry.ts';
@@ -33,7 +33,7 @@ export async function importFile(
   target: ImportOptions['target'] = 'file',
 ): Promise<ImportedServers> {
   const file = resolve(path);
-  return importText(readText(path), file, { target, folder: dirname(file) });
+  return importText(readTextOrPipe(path), file, { target, folder: dirname(file) });
 }
 
 /**

@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { SwitchboardError } from '../errors.ts';
+import { NotAFileError, withRegularFile } from '../regular-files.ts';
 import { describeProblem } from './problems.ts';
 import { readConfiguration } from './read.ts';
 import type { Configuration } from './types.ts';
@@ -12,8 +13,9 @@ export type WarningListener = (warning: string) => void;
 export async function loadConfiguration(
   path: string,
   onWarning: WarningListener = () => {},
+  read = readText,
 ): Promise<Configuration> {
-  return configurationFrom(readText(path), path, onWarning);
+  return configurationFrom(read(path), path, onWarning);
 }
 
 export function configurationFrom(text: string, path: string, onWarning: WarningListener): Configuration {
@@ -24,22 +26,36 @@ export function configurationFrom(text: string, path: string, onWarning: Warning
 
 /** Synchronous: such files are small, and whoever watches one must know its contents before anything else happens. */
 export function readText(path: string): string {
+  return decoded(path, () => withRegularFile(path, (file) => readFileSync(file)));
+}
+
+/** The same, also from a pipe: `<(…)`, `/dev/stdin`. Waits for its end; no listener hears of a signal meanwhile. */
+export function readTextOrPipe(path: string): string {
+  return decoded(path, () =>
+    statSync(path).isFIFO() ? readFileSync(path) : withRegularFile(path, (file) => readFileSync(file)),
+  );
+}
+
+function decoded(path: string, read: () => Buffer): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path));
+    return new TextDecoder('utf-8', { fatal: true }).decode(read());
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
     const file = resolve(path);
-    const reason = reasons[code] ?? (error instanceof Error ? error.message : String(error));
-    throw new SwitchboardError('invalid_config', `cannot read ${file}: ${reason}`, {
+    throw new SwitchboardError('invalid_config', `cannot read ${file}: ${reasonOf(error)}`, {
       cause: error,
       data: { file },
     });
   }
 }
 
+function reasonOf(error: unknown): string {
+  if (error instanceof NotAFileError) return `it is ${error.kind}; give the path of a file`;
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return reasons[code] ?? (error instanceof Error ? error.message : String(error));
+}
+
 const reasons: Record<string, string> = {
   ENOENT: 'there is no such file; give the path of one',
   EACCES: 'reading it is not permitted; change its permissions',
-  EISDIR: 'it is a folder; give the path of a file',
   ERR_ENCODING_INVALID_ENCODED_DATA: 'it is not UTF-8 text; save it as UTF-8',
 };

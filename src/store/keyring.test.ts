@@ -1,8 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { requireOtherUser } from '../../test/helpers/other-user.ts';
 import { openKeyring } from './keyring.ts';
 import { keyOf } from './keys.ts';
 
@@ -133,6 +145,26 @@ describe('a key file', () => {
     const warnings: string[] = [];
     openKeyring(home, undefined, (warning) => warnings.push(warning)).current();
     expect(warnings).toEqual([`Others than you can read the key of all secrets: run chmod 600 ${path()}`]);
+  });
+
+  it('that belongs to another user is warned of', (test) => {
+    requireOtherUser(test);
+    open().current();
+    chownSync(path(), 65_534, 65_534);
+    const warnings: string[] = [];
+    openKeyring(home, undefined, (warning) => warnings.push(warning)).current();
+    expect(warnings).toEqual([
+      `Others than you can read the key of all secrets: run chown 0 ${path()} && chmod 600 ${path()}`,
+    ]);
+  });
+
+  it.each([
+    ['a folder', () => mkdirSync(path()), /secret.key is a folder and no file\. .*SWITCHBOARD_SECRET_KEY/],
+    ['a device', () => symlinkSync('/dev/null', path()), /secret.key is a device and no file/],
+    ['too large', () => writeFileSync(path(), 'A'.repeat(65_537)), /secret.key is over 65536 bytes/],
+  ])('that is %s is refused', (_what, make, message) => {
+    make();
+    expect(open).toThrow(message);
   });
 
   it('that cannot be made is an error that says what else to do', () => {

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { join } from 'node:path';
 import { SwitchboardError } from '../errors.ts';
-import { createPrivateFile, replacePrivateFile } from '../private-files.ts';
+import { createPrivateFile, isOfOthers, readShortFile, replacePrivateFile } from '../private-files.ts';
 import { codeOf } from './failure.ts';
 import { KEY_BYTES, type Key, keyOf, parseKey } from './keys.ts';
 
@@ -129,8 +129,9 @@ class KeyFile implements Keyring {
   private read(): void {
     let text: string;
     try {
-      text = readFileSync(this.path, 'utf8');
-      this.checkMode();
+      const file = readShortFile(this.path);
+      text = file.text;
+      this.checkReaders(file.stats);
     } catch (error) {
       if (!['ENOENT', 'ENOTDIR'].includes(String(codeOf(error)))) throw this.failure(error as Error);
       if (this.keys.length > 0) this.restore();
@@ -176,10 +177,11 @@ class KeyFile implements Keyring {
     this.warn(`The key file of secrets was gone, and was written again: ${this.path}`);
   }
 
-  private checkMode(): void {
-    if (this.hasWarned || (statSync(this.path).mode & 0o077) === 0) return;
+  private checkReaders({ mode, uid }: Stats): void {
+    if (this.hasWarned || ((mode & 0o077) === 0 && !isOfOthers(uid))) return;
     this.hasWarned = true;
-    this.warn(`Others than you can read the key of all secrets: run chmod 600 ${this.path}`);
+    const change = isOfOthers(uid) ? `chown ${process.geteuid?.()} ${this.path} && ` : '';
+    this.warn(`Others than you can read the key of all secrets: run ${change}chmod 600 ${this.path}`);
   }
 
   /** Of two processes that do this at once, the second one takes the key of the first. */

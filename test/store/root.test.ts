@@ -1,7 +1,8 @@
-import { chmodSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
+import { passwordFor } from '../../src/store/embedded/access.ts';
 import { findAccount } from '../../src/store/embedded/account.ts';
 import { startEmbedded } from '../../src/store/embedded.ts';
 import { postgresIn } from '../helpers/postgres.ts';
@@ -49,6 +50,20 @@ describe.runIf(isRoot)('run as root, PostgreSQL', () => {
     await start(home.path, true);
     const { uid } = await start(home.path, false);
     expect(uid).not.toBe(0);
+  });
+
+  it('has no password that another user made, unless the database is that user’s', async () => {
+    await using home = await temporaryHome();
+    const [data, path] = [join(home.path, 'postgres'), join(home.path, 'postgres.password')];
+    const password = passwordFor(data, () => {});
+    chownSync(path, 65_534, 65_534);
+    expect(() => passwordFor(data, () => {})).toThrow(
+      `${path} belongs to another user (65534), who knows what is in it. Remove it and restart for a new password`,
+    );
+    mkdirSync(data);
+    expect(() => passwordFor(data, () => {})).toThrow('belongs to another user');
+    chownSync(data, 65_534, 65_534);
+    expect(passwordFor(data, () => {})).toBe(password);
   });
 
   it('is refused where nobody cannot reach its home', async () => {
