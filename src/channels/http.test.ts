@@ -121,3 +121,37 @@ describe('a message that is no request', () => {
     },
   );
 });
+
+it.each([HttpChannel, SseChannel])(
+  'a stream of a great many small events is read in turns with others (%o)',
+  async (Kind) => {
+    const COUNT = 100_000;
+    let [heard, now, most] = [0, 0, 0];
+    const { promise: over, resolve: end } = Promise.withResolvers<void>();
+    await using peer = await HttpPeer.start({
+      flood: ({ method, response }) => {
+        if (method !== 'GET') return false;
+        openEvents(response);
+        response.write('data:{}\n\n'.repeat(COUNT));
+        return true;
+      },
+    });
+    const message = () => {
+      now++;
+      if (++heard === COUNT) end();
+    };
+    const channel = new Kind({ url: `${peer.origin}/flood`, headers: {} }, 1_000_000, { ...deaf, message });
+    channel.ready('2025-06-18');
+    const count = () => {
+      most = Math.max(most, now);
+      now = 0;
+      counter = setImmediate(count);
+    };
+    let counter = setImmediate(count);
+    await over;
+    clearImmediate(counter);
+    // What one read may hold, and what was left to be dealt with before it.
+    expect(most).toBeLessThan((64 * 1024) / 'data:{}\n\n'.length + 500);
+    await channel.close();
+  },
+);

@@ -6,6 +6,7 @@ import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { LineSplitter } from '../protocol/lines.ts';
 import { withoutLineBreaks } from '../protocol/sse.ts';
 import { type Receiver, tooLarge } from './channel.ts';
+import { LineReader } from './line-reader.ts';
 
 const NEWLINE = Buffer.from('\n');
 /** Of a longer line nothing is told: secrets are masked later, and the half of one would not be known. */
@@ -14,10 +15,9 @@ export const MAX_LOG_LINE = 32 * 1024;
 /** Messages as lines, written to one stream and read from another. */
 export class LinePipe {
   private readonly input: Writable;
-  private readonly output: Readable;
   private readonly maxBytes: number;
   private readonly receiver: Pick<Receiver, 'message' | 'failed' | 'log'>;
-  private readonly lines: LineSplitter;
+  private readonly lines: LineReader;
   private readonly queue = new Gathered();
   private flushing = false;
 
@@ -28,10 +28,9 @@ export class LinePipe {
     receiver: Pick<Receiver, 'message' | 'failed' | 'log'>,
   ) {
     this.input = input;
-    this.output = output;
     this.maxBytes = maxBytes;
     this.receiver = receiver;
-    this.lines = new LineSplitter(maxBytes, {
+    const lines = new LineSplitter(maxBytes, {
       line: (chunks) => this.receiveLine(chunks),
       tooLong: () => receiver.log(`stdout: a message over ${maxBytes} bytes is skipped`),
       skipped: (head, tail) => {
@@ -39,7 +38,7 @@ export class LinePipe {
         if (answer !== undefined) receiver.failed(answer.id, tooLarge(maxBytes), true);
       },
     });
-    output.on('data', this.receive);
+    this.lines = new LineReader(output, lines);
   }
 
   send(message: Chunks, request?: number): void {
@@ -63,10 +62,8 @@ export class LinePipe {
 
   /** Reads no more. The streams stay as they are. */
   leave(): void {
-    this.output.off('data', this.receive);
+    this.lines.leave();
   }
-
-  private readonly receive = (chunk: Buffer): void => this.lines.push(chunk);
 
   /** Where the server is slow to read, what it has not taken is gathered here: writes that wait one by one cost more. */
   private flushWhenTaken(): void {

@@ -90,7 +90,9 @@ export class MessageExchange extends HttpExchange {
 
   onData(chunk: Buffer): void {
     if (this.events !== undefined) {
+      const before = this.events.count;
       this.events.push(chunk);
+      this.worked(this.events.count - before);
       return;
     }
     if (this.request === undefined && this.body.length >= UNASKED_BYTES) return;

@@ -221,7 +221,12 @@ class EventStream extends Post {
   }
 
   override onData(chunk: Buffer): void {
-    if (this.status >= 200 && this.status <= 299) this.events.push(chunk);
-    else super.onData(chunk);
+    if (this.status < 200 || this.status > 299) {
+      super.onData(chunk);
+      return;
+    }
+    const before = this.events.count;
+    this.events.push(chunk);
+    this.worked(this.events.count - before);
   }
 }

@@ -8,6 +8,7 @@ import type { Channel, Receiver } from './channel.ts';
 import { childEnvironment } from './environment.ts';
 import { LastWords } from './last-words.ts';
 import { LinePipe, MAX_LOG_LINE } from './line-pipe.ts';
+import { LineReader } from './line-reader.ts';
 import { DEADLINES, endGroup, stopGroup } from './process-group.ts';
 import { QuotingError } from './quoting-error.ts';
 
@@ -104,8 +105,8 @@ export class StdioChannel implements Channel {
       line: (chunks) => this.logError(join(chunks).toString()),
       tooLong: () => this.logError(`stderr: a line over ${MAX_LOG_LINE} bytes is skipped`),
     });
-    this.child.stderr.on('data', (chunk: Buffer) => lines.push(chunk));
-    this.child.stderr.on('end', () => lines.end());
+    const reader = new LineReader(this.child.stderr, lines);
+    this.child.stderr.on('end', () => reader.end());
     this.child.stderr.on('error', () => {});
   }
 

@@ -21,6 +21,8 @@ export class LineSplitter {
   private readonly handlers: LineHandlers;
   private readonly maxBytes: number;
   private readonly pending = new Gathered();
+  /** How many line breaks have come. */
+  breaks = 0;
   /** The edges of a line that is being thrown away. */
   private discarded: { head: Buffer; tail: LastBytes } | undefined;
 
@@ -29,16 +31,21 @@ export class LineSplitter {
     this.handlers = handlers;
   }
 
-  push(chunk: Buffer): void {
-    let start = 0;
-    for (;;) {
-      const newline = chunk.indexOf(NEWLINE, start);
-      if (newline === -1) break;
-      if (newline > start) this.add(chunk.subarray(start, newline));
+  /** Takes so many lines of a chunk at the most, from there on; gives the place of what is left. */
+  push(chunk: Buffer, start = 0, most = Number.POSITIVE_INFINITY): number {
+    let at = start;
+    for (let count = 0; count < most; count++) {
+      const newline = chunk.indexOf(NEWLINE, at);
+      if (newline === -1) {
+        if (at < chunk.length) this.add(at === 0 ? chunk : chunk.subarray(at));
+        return chunk.length;
+      }
+      this.breaks++;
+      if (newline > at) this.add(chunk.subarray(at, newline));
       this.finish();
-      start = newline + 1;
+      at = newline + 1;
     }
-    if (start < chunk.length) this.add(start === 0 ? chunk : chunk.subarray(start));
+    return at;
   }
 
   /** The stream is over: what stands after the last line break is a line too. */

@@ -51,6 +51,8 @@ export class SseParser {
   private readonly value = new Gathered();
   private hasData = false;
   private discarding = false;
+  /** How many events have come, also those without data. */
+  count = 0;
   /** The id of the last event that was complete: where to resume. */
   lastEventId: string | undefined;
   private nextId: string | undefined;
@@ -168,6 +170,7 @@ export class SseParser {
     this.hasData = false;
     this.discarding = false;
     if (this.nextId !== undefined) this.lastEventId = this.nextId;
+    this.count++;
     if (hasData && !discarding) this.handlers.event({ type, id: this.lastEventId, data });
   }
 }

@@ -288,7 +288,11 @@ export class Upstream implements Receiver {
     else {
       try {
         const bytes = join(chunks);
-        for (const part of splitBatch(bytes) ?? [bytes]) this.receive(readMessage(part), request);
+        for (const part of quickly(() => splitBatch(bytes)) ?? [bytes])
+          this.receive(
+            quickly(() => readMessage(part)),
+            request,
+          );
       } catch (error) {
         this.notMcp(error, request);
       }
@@ -401,6 +405,17 @@ export class Upstream implements Receiver {
 
 /** What a server says to us is short, but for lists. */
 const LARGEST_ANSWER = 4 * 1024 * 1024;
+
+/** What a server says may be wrong a great many times, and nobody looks at where we found that: that would take the longest. */
+function quickly<Result>(read: () => Result): Result {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return read();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
 
 function resultOf(method: string, chunks: Chunks): unknown {
   if (byteLength(chunks) > LARGEST_ANSWER) {

@@ -21,6 +21,8 @@ export interface ConnectionOwner {
 
 const CONNECT_MS = 10_000;
 const TCP_PROBE_MS = 60_000;
+/** After so many messages of a stream others get their turn, and the server has to wait. */
+const MESSAGES_PER_TURN = 500;
 const READ_BYTES = 64 * 1024;
 /** A read that fills this much of the buffer takes the buffer with it; copying the others is cheaper. */
 const HAND_OVER_BYTES = 32 * 1024;
@@ -40,6 +42,8 @@ export class Connection implements ResponseSink {
   private isConnected = false;
   private isGone = false;
   private usableUntil = 0;
+  /** How many messages were dealt with since others had their turn. */
+  private messages = 0;
 
   constructor(address: Address, heads: HeadReader, owner: ConnectionOwner, first: HttpExchange) {
     this.owner = owner;
@@ -73,6 +77,10 @@ export class Connection implements ResponseSink {
 
   drop(exchange: HttpExchange): void {
     if (exchange === this.exchange) this.destroy();
+  }
+
+  worked(messages: number): void {
+    this.messages += messages;
   }
 
   /** Ends it without a word. */
@@ -187,7 +195,10 @@ export class Connection implements ResponseSink {
     } catch (error) {
       this.fail(asError(error));
     }
-    return true;
+    if (this.messages < MESSAGES_PER_TURN) return true;
+    this.messages = 0;
+    setImmediate(() => this.socket.resume());
+    return false;
   }
 
   private peerEnded(): void {

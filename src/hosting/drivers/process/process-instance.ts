@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { LineReader } from '../../../channels/line-reader.ts';
 import { DEADLINES, endGroup } from '../../../channels/process-group.ts';
 import type { ChildRecord } from '../../../channels/stdio.ts';
 import { join } from '../../../protocol/jsonrpc.ts';
@@ -84,9 +85,9 @@ async function readLines(stream: Readable, log: (line: string) => void): Promise
     line: (chunks) => log(join(chunks).toString()),
     tooLong: () => log(`a line over ${MAX_LOG_LINE} bytes is skipped`),
   });
-  stream.on('data', (chunk: Buffer) => lines.push(chunk));
+  const reader = new LineReader(stream, lines);
   await untilOver(stream);
-  lines.end();
+  reader.end();
 }
 
 /** Settles when its stdout is over, and so is `output`. While it runs, it waits for whoever reads. */
