@@ -119,6 +119,24 @@ describe('an event stream', () => {
     });
   });
 
+  it('is looked through once for each kind of line break, whichever it has', () => {
+    const line = fc.constantFrom('\n', '\r', '\r\n', ':\n', ':\r', 'data: x\r\r');
+    const runs = fc.array(fc.tuple(line, fc.integer({ min: 1, max: 500 })), { maxLength: 5 });
+    fc.assert(
+      fc.property(runs, (parts) => {
+        const chunk = Buffer.from(parts.map(([text, count]) => text.repeat(count)).join(''));
+        let looked = 0;
+        chunk.indexOf = (value, from) => {
+          const found = Buffer.prototype.indexOf.call(chunk, value, from);
+          looked += (found === -1 ? chunk.length : found + 1) - Number(from ?? 0);
+          return found;
+        };
+        parse([chunk]);
+        expect(looked).toBeLessThanOrEqual(2 * chunk.length);
+      }),
+    );
+  });
+
   it('says nothing before the blank line, whatever line breaks it has', () => {
     for (const end of ['\n', '\r\n', '\r']) {
       const text = `data: a${end}${end}`;

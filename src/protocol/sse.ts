@@ -68,9 +68,11 @@ export class SseParser {
       if (chunk[0] === NEWLINE) start = 1;
       this.skipNewline = false;
     }
+    // Each is looked for again only once it is passed: a stream may have one kind of line break and many lines.
+    let newline = chunk.indexOf(NEWLINE, start);
     let carriageReturn = chunk.indexOf(CARRIAGE_RETURN, start);
     while (start < chunk.length) {
-      const newline = chunk.indexOf(NEWLINE, start);
+      if (newline !== -1 && newline < start) newline = chunk.indexOf(NEWLINE, start);
       if (carriageReturn !== -1 && carriageReturn < start)
         carriageReturn = chunk.indexOf(CARRIAGE_RETURN, start);
       const stop =
