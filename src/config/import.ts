@@ -74,7 +74,7 @@ function importServers(
       ...(entry === undefined || options.folder !== undefined ? [] : lostPaths(name, entry)),
     ];
     if (entry === undefined || wrong.length > 0) {
-      notes.push(...wrong.map((problem) => `left out: ${problem}`));
+      for (const problem of wrong) notes.push(`left out: ${problem}`);
       continue;
     }
     const adapted = adapt(entry, options);
@@ -86,7 +86,7 @@ function importServers(
       ...pathNotes(entry, adapted),
       ...variableNotes(entry, inputs, options),
     ];
-    notes.push(...changes.map((note) => `${name}: ${note}`));
+    for (const note of changes) notes.push(`${name}: ${note}`);
   }
 }
 
@@ -102,7 +102,7 @@ function importRegistryServer(
   if (checked === undefined) throw invalidConfiguration(file, problems);
   mcpServers[name] = checked;
   if (description !== undefined && description !== '') descriptions[name] = description;
-  notes.push(...needs.map((note) => `${name}: ${note}`));
+  for (const note of needs) notes.push(`${name}: ${note}`);
 }
 
 /** Keys that other programs use for ours: `serverUrl` becomes `url`. */

@@ -27,6 +27,14 @@ describe('parseJson', () => {
     expect(Object.keys(parseJson('{"__proto__": {"a": 1}}').value as object)).toEqual(['__proto__']);
   });
 
+  it('takes parts of any length', () => {
+    const many = (part: string) => part.repeat(10_000_000 / part.length);
+    expect(parseJson(`"${many('a')}"`).value).toHaveLength(10_000_000);
+    expect(parseJson(`${many(' ')}1`).value).toBe(1);
+    expect(parseJson(`${many('/**/')}1`).value).toBe(1);
+    expect(parseJson(`/*${many('*')}*/1`).value).toBe(1);
+  });
+
   it.each([
     ['', 1, 1, 'a value, found the end of the file'],
     ['{\n  "a": 1\n  "b": 2\n}', 3, 3, 'expected "," or "}"'],

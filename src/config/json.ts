@@ -23,8 +23,9 @@ interface ParsedJson {
 const maxDepth = 100;
 /** Nobody reads more of them, and to find a place takes time in proportion to the text. */
 const maxRepeated = 100;
-const blank = /(?:\s|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y;
-const stringToken = /"(?:[^"\\\n]|\\.)*"/y;
+// Each is a part that is taken as often as it is there: alternatives under a * would take up the engine's stack.
+const blank = /\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\//y;
+const stringPart = /[^"\\\n]+|\\./y;
 const wordToken = /[-+.\w]+/y;
 
 /**
@@ -80,17 +81,22 @@ export function parseJson(text: string): ParsedJson {
   }
 
   function readString(): string {
-    const token = take(stringToken);
-    if (token === undefined) fail('the string that starts here does not end on its line');
-    return parseToken(token);
+    const start = position;
+    position += 1;
+    while (skip(stringPart));
+    if (text[position] !== '"') {
+      position = start;
+      fail('the string that starts here does not end on its line');
+    }
+    position += 1;
+    return parseToken(text.slice(start, position));
   }
 
   function readWord(): unknown {
     const start = position;
-    const token = take(wordToken);
-    if (token === undefined) fail(expected('a value'));
+    if (!skip(wordToken)) fail(expected('a value'));
     try {
-      return JSON.parse(token);
+      return JSON.parse(text.slice(start, position));
     } catch {
       position = start;
       return fail('this is not a JSON value; strings stand in double quotes');
@@ -122,13 +128,13 @@ export function parseJson(text: string): ParsedJson {
   }
 
   function skipBlank(): void {
-    take(blank);
+    while (skip(blank));
   }
 
-  function take(token: RegExp): string | undefined {
-    token.lastIndex = position;
-    const found = token.exec(text)?.[0];
-    position += found?.length ?? 0;
+  function skip(part: RegExp): boolean {
+    part.lastIndex = position;
+    const found = part.test(text);
+    if (found) position = part.lastIndex;
     return found;
   }
 

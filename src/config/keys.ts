@@ -1,3 +1,4 @@
+import { MAX_PROBLEMS } from './problems.ts';
 import { type ServerEntry, serverSchema, settingsSchema } from './schema.ts';
 import { similarTo } from './similar.ts';
 
@@ -79,6 +80,7 @@ function unknownAmong(keys: string[], known: string[]): UnknownKey[] {
   ];
   return keys
     .filter((key) => !known.includes(key))
+    .slice(0, MAX_PROBLEMS)
     .map((key) => {
       const match = similarTo(key, candidates);
       return match === undefined ? { key } : { key, meant: synonymOf(match) ?? match };

@@ -9,8 +9,12 @@ export interface Problem {
   message: string;
 }
 
+/** So many of one server, and of the settings: more than anybody would mend in one go. */
+export const MAX_PROBLEMS = 100;
+
 export function problemsOf(error: z.ZodError, base: Path): Problem[] {
-  return error.issues.map(({ path, message }) => ({ path: [...base, ...path], message }));
+  const issues = error.issues.slice(0, MAX_PROBLEMS);
+  return issues.map(({ path, message }) => ({ path: [...base, ...path], message }));
 }
 
 /**

@@ -446,6 +446,21 @@ describe('the warnings about a configuration', () => {
   });
 });
 
+describe('a file with more wrong in it than anybody mends in one go', () => {
+  const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`k${index}`, {}]));
+
+  it.each([
+    ['values', { mcpServers: { a: { command: 'x', env: many } } }],
+    ['settings', { mcpServers: {}, switchboard: many }],
+  ])('is refused with the first of its %s', (_what, document) => {
+    expect(failureOf(document).data.problems).toHaveLength(100);
+  });
+
+  it('is read with the first of its warnings', () => {
+    expect(read({ mcpServers: { a: { command: 'x', ...many } } }).warnings).toHaveLength(100);
+  });
+});
+
 function failureOf(document: unknown): SwitchboardError {
   try {
     read(document);

@@ -28,7 +28,7 @@ export function readConfiguration(text: string, file: string): ReadConfiguration
     warnings.push(...checked.warnings);
     if (checked.entry !== undefined) right.set(name, checked.entry);
   }
-  problems.push(...groupProblems(right, place));
+  for (const problem of groupProblems(right, place)) problems.push(problem);
   if (problems.length > 0 || settings === undefined || defaults === undefined) {
     throw invalidConfiguration(file, problems);
   }
