@@ -14,6 +14,7 @@ interface Rule {
 const rules: Rule[] = [
   only('errors', [], 'everybody uses it, so it knows nobody'),
   only('identity', [], 'a name and a version'),
+  only('home', ['errors'], 'where files are does not depend on which'),
   only('regular-files', [], 'whoever reads a file of the user uses it'),
   only('private-files', ['errors', 'regular-files'], 'whoever has something to keep to itself uses it'),
   only('access', ['errors', 'private-files'], 'who is let in does not depend on what for'),
@@ -48,7 +49,7 @@ const rules: Rule[] = [
   ),
   only(
     'agent',
-    ['upstreams', 'catalog', 'channels', 'protocol', 'config', 'errors', 'identity'],
+    ['upstreams', 'catalog', 'channels', 'protocol', 'config', 'errors', 'home', 'identity'],
     'an agent is built on servers, in any process; it needs neither the gateway nor a database',
   ),
   only(

@@ -1,7 +1,7 @@
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { endLeftovers } from '../channels/leftovers.ts';
 import { ProcessRecord } from '../channels/process-record.ts';
+import { home } from '../home.ts';
 
 /** These end a process that does not listen for them, and no `exit` event tells of it. */
 const deadly: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
@@ -19,7 +19,7 @@ let shared: SharedRecord | undefined;
 export async function shareChildren(
   warned: (message: string) => void,
 ): Promise<{ record: ProcessRecord; release(): void }> {
-  const folder = join(process.env.SWITCHBOARD_HOME ?? join(homedir(), '.switchboard'), 'run');
+  const folder = join(home(), 'run');
   await endLeftovers(folder, warned);
   shared ??= openRecord(folder, warned);
   const mine = shared;

@@ -1,8 +1,8 @@
 import { readListeners } from '../access/sockets.ts';
 import { readToken } from '../access/token.ts';
+import { home } from '../home.ts';
 import { UnreachableError } from './exit.ts';
 import { complain } from './output.ts';
-import { home } from './paths.ts';
 
 /** What shows a Switchboard that we belong to it. */
 export interface Pass {

@@ -1,11 +1,7 @@
 import { existsSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { SwitchboardError } from '../errors.ts';
-
-export function home(): string {
-  return process.env.SWITCHBOARD_HOME ?? join(homedir(), '.switchboard');
-}
+import { home } from '../home.ts';
 
 /** The configuration file: the one that is named, or the first that exists of the usual ones. */
 export function findConfig(named: string | undefined): string {

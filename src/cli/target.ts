@@ -1,6 +1,7 @@
 import { startApp } from '../app.ts';
+import { home } from '../home.ts';
 import { complain } from './output.ts';
-import { findConfig, home } from './paths.ts';
+import { findConfig } from './paths.ts';
 import { onStopSignals } from './signals.ts';
 import { DEFAULT_URL } from './words.ts';
 

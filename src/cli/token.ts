@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { openToken, tokenPath } from '../access/token.ts';
+import { home } from '../home.ts';
 import { complain, print } from './output.ts';
-import { home } from './paths.ts';
 
 /** Prints the token that lets others in, and makes it where there is none. */
 export function token(): void {

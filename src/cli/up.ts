@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { type App, type AppOptions, type ServerEvent, type ServerView, startApp } from '../app.ts';
+import { home } from '../home.ts';
 import { identity } from '../identity.ts';
 import { complain, print, printJsonLine } from './output.ts';
-import { findConfig, home } from './paths.ts';
+import { findConfig } from './paths.ts';
 import { eventNotes, marks, stateColumn, subjectOf } from './server-text.ts';
 import { onStopSignals } from './signals.ts';
 import { DEFAULT_PROJECT } from './words.ts';

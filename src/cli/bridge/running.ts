@@ -3,9 +3,10 @@ import { mkdirSync, openSync } from 'node:fs';
 import { join as joinPath } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../../errors.ts';
+import { home } from '../../home.ts';
 import { apiPassFor, type Pass, passFor } from '../access.ts';
 import { checkReachable } from '../client.ts';
-import { findConfig, home } from '../paths.ts';
+import { findConfig } from '../paths.ts';
 import { endpointOf } from '../words.ts';
 
 export interface BridgeFlags {
