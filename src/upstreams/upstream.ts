@@ -250,15 +250,22 @@ export class Upstream implements Receiver {
   }
 
   failed(id: number, error: SwitchboardError, sent: boolean): void {
-    this.arrivals.handle(0, () => this.take(id)?.failed(this.events.redacted(error), sent));
+    this.arrivals.handle(0, () => {
+      this.take(id)?.failed(this.events.redacted(error), sent);
+    });
   }
 
   paused(id: number, retryMs: number): void {
-    this.arrivals.handle(0, () => this.calls.get(id)?.paused?.(retryMs));
+    this.arrivals.handle(0, () => {
+      this.calls.get(id)?.paused?.(retryMs);
+    });
   }
 
   missed(): void {
-    this.arrivals.handle(0, () => this.events.missed());
+    // What is done about it takes answers that come after it.
+    this.arrivals.handle(0, () => {
+      this.events.missed();
+    });
   }
 
   stale(error: SwitchboardError, isThere: boolean): void {

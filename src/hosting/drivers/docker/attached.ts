@@ -6,6 +6,7 @@ import { type FrameHandlers, FrameSplitter } from './frames.ts';
 
 /** Of a longer line nothing is told: secrets are masked later, and the half of one would not be known. */
 const MAX_LOG_LINE = 32 * 1024;
+const LINES_PER_TURN = 500;
 
 /** What a container reads and writes. It ends with the container, or with the engine. */
 export class Attached {
@@ -29,7 +30,8 @@ export class Attached {
       stderr: (bytes) => stderr.push(bytes),
     };
     if (errors !== undefined) this.stdio = { input: inputOf(main.socket), output };
-    const closings = connections.map((connection) => readFrames(connection, frames));
+    const told = () => stdout.breaks + stderr.breaks;
+    const closings = connections.map((connection) => readFrames(connection, frames, told));
     this.parted = Promise.race(closings).then(() => {
       this.isWhole = false;
     });
@@ -84,13 +86,26 @@ export class Attached {
   }
 }
 
-/** Settles when the connection is closed. */
-function readFrames({ socket, head }: Hijacked, handlers: FrameHandlers): Promise<void> {
+/** Settles when the connection is closed. After many log lines others get their turn, and the container has to wait. */
+function readFrames(
+  { socket, head }: Hijacked,
+  handlers: FrameHandlers,
+  told: () => number,
+): Promise<void> {
   const frames = new FrameSplitter(handlers);
   // An error is followed by `close`, and why it broke is found out elsewhere.
   socket.on('error', () => {});
   const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));
-  socket.on('data', (chunk: Buffer) => frames.push(chunk));
+  let lines = 0;
+  socket.on('data', (chunk: Buffer) => {
+    const before = told();
+    frames.push(chunk);
+    lines += told() - before;
+    if (lines < LINES_PER_TURN) return;
+    lines = 0;
+    socket.pause();
+    setImmediate(() => socket.resume());
+  });
   // What came along with the answer comes first.
   if (head.length > 0) frames.push(head);
   return closed;
