@@ -1,3 +1,10 @@
+import { exitCodes } from './cli/exit.ts';
+import { complain, watchOutput } from './cli/output.ts';
 import { run } from './cli/run.ts';
 
-process.exitCode = await run(process.argv.slice(2));
+watchOutput((error) => {
+  complain(`error: The output cannot be written: ${error.message}`);
+  process.exitCode ||= exitCodes.failed;
+});
+const exitCode = await run(process.argv.slice(2));
+process.exitCode ||= exitCode;

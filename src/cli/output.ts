@@ -65,6 +65,23 @@ export function complain(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
 
+/**
+ * Ends no command with a stack trace where its output cannot be written. Whoever reads a pipe may go away before its end
+ * (`| head -1`), which is no failure; of others, such as a full disk, `failed` is told once. Commands that listen for
+ * themselves decide for themselves.
+ */
+export function watchOutput(failed: (error: Error) => void): void {
+  const { stdout, stderr } = process;
+  let wasTold = false;
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (wasTold || error.code === 'EPIPE' || stdout.listenerCount('error') > 1) return;
+    wasTold = true;
+    failed(error);
+  });
+  // There is nowhere left to say so.
+  stderr.on('error', () => {});
+}
+
 /** What others said, as a part of a line. */
 export function oneLine(text: string): string {
   return printable(text.replace(colour, '').replace(/\s+/g, ' ').trim());
