@@ -1,4 +1,4 @@
-import { invalidInput, type Problem } from './problems.ts';
+import { invalidInput, MAX_PROBLEMS, type Problem } from './problems.ts';
 
 /** Nothing that we take is nested deeper, and what reads it later may not take more. */
 const MAX_DEPTH = 64;
@@ -27,10 +27,12 @@ function collect(value: unknown, path: PropertyKey[], problems: Problem[]): void
       problems.push(tooDeep);
       return;
     }
-    for (const [key, part] of Object.entries(value)) {
+    const isList = Array.isArray(value);
+    for (const key of Object.keys(value)) {
+      if (problems.length >= MAX_PROBLEMS) return;
       judge(key, path, problems);
-      path.push(Array.isArray(value) ? Number(key) : key);
-      collect(part, path, problems);
+      path.push(isList ? Number(key) : key);
+      collect((value as Record<string, unknown>)[key], path, problems);
       path.pop();
     }
   }
