@@ -49,6 +49,14 @@ describe('a project', () => {
   });
 });
 
+it('lists the unknown keys of a body once, and not all of them', () => {
+  const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`key${index}`, 1]));
+  expect(problems(() => check(newProject, { name: 'a', ...many }))).toHaveLength(100);
+  expect(newProject.safeParse({ name: 'a', ...many }).error?.issues.map(({ message }) => message)).toEqual([
+    'has unknown keys',
+  ]);
+});
+
 describe('a server', () => {
   it.each([
     [{ ...good, name: '' }, ['name must not be empty']],
