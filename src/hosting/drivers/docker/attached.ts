@@ -87,11 +87,7 @@ export class Attached {
 }
 
 /** Settles when the connection is closed. After many log lines others get their turn, and the container has to wait. */
-function readFrames(
-  { socket, head }: Hijacked,
-  handlers: FrameHandlers,
-  told: () => number,
-): Promise<void> {
+function readFrames({ socket, head }: Hijacked, handlers: FrameHandlers, told: () => number): Promise<void> {
   const frames = new FrameSplitter(handlers);
   // An error is followed by `close`, and why it broke is found out elsewhere.
   socket.on('error', () => {});
