@@ -2,7 +2,6 @@ import { isBaseTool, isBaseToolset } from '@google/adk';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { adkTools } from '../../src/adk.ts';
-import { serverOnce } from '../helpers/api.ts';
 import { exchange } from '../helpers/raw-http.ts';
 import { fixtureServer, freePort, referenceServer } from '../helpers/servers.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
@@ -120,7 +119,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
     const before = await runAgent(tools, [calls('pid'), 'Done.']);
     const pid = Number(textIn(before.responses[0]));
     process.kill(pid, 'SIGKILL');
-    await serverOnce(switchboard, 'one', ({ state }) => state !== 'ready');
+    await switchboard.event(({ name, from }) => name === 'one' && from === 'ready');
     const after = await runAgent(tools, [calls('pid'), 'Done.']);
     expect(Number(textIn(after.responses[0]))).not.toBe(pid);
   });
