@@ -49,6 +49,7 @@ describe('what the system tells of connections', () => {
     await readOwners('/proc/net/tcp', port);
     hook.disable();
     expect(reads).toBeGreaterThan(24);
-    expect(turns).toBeLessThan(reads / 3);
+    // One for each read, where they come one after the other.
+    expect(turns).toBeLessThan(0.6 * reads);
   });
 });

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { open } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { isIPv4 } from 'node:net';
 import { endianness } from 'node:os';
 import { promisify } from 'node:util';
@@ -48,8 +48,9 @@ export async function readListeners(end: End, platform = process.platform): Prom
 
 /** As much as the system gives out in one read, on machines with the largest pages too. */
 const READ_BYTES = 64 * 1024;
-const FIRST_READS = 8;
-const MOST_READS = 64;
+const MOST_READS = 16;
+/** A read with fewer lines than this is of a short table. */
+const MANY_LINES = 20;
 
 const LISTENING = '0A';
 /** Open at their end, also where they have said all that they have to say. */
@@ -102,8 +103,9 @@ function rowOf(line: string): SocketRow {
 }
 
 /**
- * The system gives out a few lines a read, and always whole ones. Many reads are asked for at once, or a busy process would
- * wait for a turn of its own for each; which of them gets which lines does not matter.
+ * The system gives out a few lines a read, and always whole ones. Of a long table many reads are asked for at once, or a
+ * busy process would wait for a turn of its own for each; which of them gets which lines does not matter. Nothing is asked
+ * for beyond the end that is not needed to find it: for that the system looks through all of its table again.
  */
 async function eachLine(path: string, take: (line: string) => void): Promise<void> {
   // Where there is no IPv6 there is no table of it.
@@ -111,17 +113,39 @@ async function eachLine(path: string, take: (line: string) => void): Promise<voi
   if (file === undefined) return;
   const buffers: Buffer[] = [];
   try {
-    for (let count = FIRST_READS; ; count = Math.min(2 * count, MOST_READS)) {
+    // How many reads are likely to give something. Sockets go while they are looked at.
+    let likely = 0;
+    for (let isFirst = true; ; isFirst = false) {
+      const count = Math.min(Math.max(Math.floor(0.8 * likely), 1), MOST_READS);
       while (buffers.length < count) buffers.push(Buffer.allocUnsafeSlow(READ_BYTES));
-      const reads = await Promise.all(buffers.map((buffer) => file.read(buffer, 0, READ_BYTES, null)));
+      const reads = await Promise.all(
+        buffers.slice(0, count).map((buffer) => file.read(buffer, 0, READ_BYTES, null)),
+      );
+      let lines = 0;
       for (const { buffer, bytesRead } of reads) {
-        for (const line of buffer.toString('latin1', 0, bytesRead).split('\n')) take(line);
+        for (const line of buffer.toString('latin1', 0, bytesRead).split('\n')) {
+          lines++;
+          take(line);
+        }
       }
       if (reads.some(({ bytesRead }) => bytesRead === 0)) return;
+      if (isFirst && lines >= MANY_LINES) likely = (await roughLengthOf(path)) / lines;
+      likely -= count;
     }
   } finally {
     await file.close();
   }
+}
+
+/** How many sockets the system has, without looking through all of its table. */
+async function roughLengthOf(path: string): Promise<number> {
+  const isNewer = path.endsWith('6');
+  const text = await readFile(isNewer ? '/proc/net/sockstat6' : '/proc/net/sockstat', 'latin1').catch(
+    () => '',
+  );
+  const [, used = '0', waiting = '0'] =
+    (isNewer ? /^TCP6: inuse (\d+)/m : /^TCP: inuse (\d+) orphan \d+ tw (\d+)/m).exec(text) ?? [];
+  return Number(used) + Number(waiting);
 }
 
 function withoutHexMapping(end: string): string {

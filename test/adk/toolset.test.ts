@@ -200,6 +200,7 @@ describe.concurrent('toolsets', () => {
     await tools.stop();
     const pid = Number(textIn(first.responses[0]));
     await witness.sees('one', 'end', (sighting) => sighting.pid === pid);
+    await witness.severalOf('one', 'start', 1);
     expect(witness.seenBy('one', 'start')).toHaveLength(1);
   });
 

@@ -62,6 +62,7 @@ describe('the start of an agent', () => {
     chats.push(await scene.agent.chat('later'));
     const pids = chats.map(({ toolCalls }) => JSON.stringify(toolCalls[0]?.content));
     expect(new Set(pids).size).toBe(1);
+    await scene.witness.severalOf('box', 'start', 1);
     expect(scene.witness.seenBy('box', 'start')).toHaveLength(1);
   });
 
@@ -123,7 +124,9 @@ describe('the servers of an agent', () => {
     );
     const given = chats.map(({ toolCalls }) => JSON.stringify(toolCalls.map(({ content }) => content)));
     expect(new Set(given).size).toBe(1);
+    await scene.witness.severalOf('box', 'start', 1);
     expect(scene.witness.seenBy('box', 'start')).toHaveLength(1);
+    await scene.witness.severalOf('worker', 'start', 1);
     expect(scene.witness.seenBy('worker', 'start')).toHaveLength(1);
   });
 

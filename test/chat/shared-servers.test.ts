@@ -22,6 +22,7 @@ describe('the servers of a project, in chats', () => {
     for (const question of ['one', 'two', 'three'])
       pids.push((await talk.chat(question)).tool_calls[0]!.text);
     expect(new Set(pids).size).toBe(1);
+    await witness.severalOf(who, 'initialize', 1);
     expect(witness.seenBy(who, 'initialize')).toHaveLength(1);
   });
 
@@ -40,6 +41,7 @@ describe('the servers of a project, in chats', () => {
     expect(Number(box)).toBeGreaterThan(1);
     expect(box).not.toBe(crate);
     for (const server of ['box', 'crate']) {
+      await scene.site.witness.severalOf(talk.project.who(server), 'initialize', 1);
       expect(scene.site.witness.seenBy(talk.project.who(server), 'initialize')).toHaveLength(1);
     }
     const session = await talk.project.session();

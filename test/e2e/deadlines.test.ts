@@ -113,6 +113,7 @@ describe.concurrent('how long a call may take', () => {
     await switchboard.configure(config(200));
     await switchboard.event(({ event }) => event === 'configuration');
     expect((await session.call('hang')).error).toEqual(timedOut('box', 200));
+    await witness.severalOf('box', 'start', 1);
     expect(witness.seenBy('box', 'start')).toHaveLength(1);
   });
 

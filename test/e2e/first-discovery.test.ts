@@ -126,5 +126,6 @@ it.concurrent('a list that failed is asked for again, although the server announ
   await witness.severalOf('warming', 'prompts/list', 2);
   await toolNamesOnce(connected, (names) => names.includes('warm'));
   await switchboard.event(({ name, state }) => name === 'warming' && state === 'ready');
+  await witness.severalOf('warming', 'tools/list', 2);
   expect(witness.seenBy('warming', 'tools/list')).toHaveLength(2);
 });

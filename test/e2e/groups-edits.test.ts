@@ -80,6 +80,7 @@ describe.concurrent('while it runs, an edit', () => {
     await witness.severalOf('box', 'waiting', 3);
     for (const order of orders) witness.tell('box', order);
     expect(await Promise.all(waits)).toEqual(['waited', 'waited', 'waited']);
+    await witness.severalOf('box', 'start', 1);
     expect(witness.seenBy('box', 'start')).toHaveLength(1);
   });
 
@@ -189,6 +190,7 @@ describe.concurrent('a server that is put into a group while it runs', () => {
     const updates = await notifications.several(2, isUpdate);
     expect(updates.map(({ params }) => params?.uri)).toEqual([uri, uri]);
     expect(notifications.items.filter(isUpdate)).toHaveLength(2);
+    await witness.severalOf(teller, 'start', 1);
     expect(witness.seenBy(teller, 'start')).toHaveLength(1);
   });
 });

@@ -35,6 +35,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
     expect(await serverOf(switchboard, 'box')).toMatchObject({ state: 'idle', error: null, tool_count: 3 });
     const newcomer = await RawSession.open(switchboard.url);
     expect(await newcomer.toolNames()).toEqual(tools);
+    await witness.severalOf('box', 'start', 1);
     expect(witness.seenBy('box', 'start')).toHaveLength(1);
 
     const second = JSON.parse(await newcomer.callText('whoami')).pid;
@@ -72,6 +73,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
       sessions.map(async (session) => JSON.parse(await session.callText('whoami')).pid),
     );
     expect(new Set(pids).size).toBe(1);
+    await witness.severalOf('box', 'start', 2);
     expect(witness.seenBy('box', 'start')).toHaveLength(2);
   });
 
@@ -219,6 +221,7 @@ describe.concurrent('an edit of idleStopMs while Switchboard runs', () => {
     await switchboard.configure(config(witness, { idleStopMs: 50 }));
     await rested(switchboard, 'box');
     await witness.sees('box', 'end');
+    await witness.severalOf('box', 'start', 1);
     expect(witness.seenBy('box', 'start')).toHaveLength(1);
     const applied = await switchboard.event(({ event }) => event === 'configuration');
     expect(applied).toMatchObject({ started: [], changed: ['box'], stopped: [] });

@@ -63,6 +63,7 @@ describe.concurrent('a subscription that waits for servers that are not known ye
       expect(await started.subscribedTo(server)).toEqual(['note://done']);
     }
     // The one that tells what there is, and the one of the other client.
+    await witness.severalOf('own', 'start', 2);
     expect(witness.seenBy('own', 'start')).toHaveLength(2);
   });
 

@@ -133,6 +133,7 @@ describe.concurrent('a Switchboard', () => {
     switchboard.process.kill('SIGHUP');
     await difficultEnded(witness);
     expect(await exited).toEqual([0, null]);
+    await witness.severalOf('stubborn', 'SIGTERM', 1);
     expect(witness.seenBy('stubborn', 'SIGTERM')).toHaveLength(1);
     expect(await home.records()).toEqual([]);
   });

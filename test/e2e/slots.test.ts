@@ -107,6 +107,7 @@ describe.concurrent('a server with a limit of calls at a time', () => {
     expect(await started.worked(4)).toEqual(numbered('call', 4));
     started.witness.tell('box', 'finish all');
     expect(await Promise.all(answers)).toEqual(numbered('call', 5));
+    await started.witness.severalOf('box', 'start', 1);
     expect(started.witness.seenBy('box', 'start')).toHaveLength(1);
   });
 });

@@ -89,6 +89,7 @@ describe.concurrent('servers that start with Switchboard', () => {
     });
     await switchboard.stop();
     expect(await witness.severalOf('many', 'end', 3)).toHaveLength(3);
+    await witness.severalOf('many', 'start', 3);
     expect(witness.seenBy('many', 'start')).toHaveLength(3);
   });
 });
@@ -154,6 +155,7 @@ describe.concurrent('servers that start on first use', () => {
     await using late = await connectSse(`${switchboard.baseUrl}/sse`);
     expect(JSON.parse(textOf(await late.client.callTool({ name: 'one__whoami' }))).pid).toBe(started!.pid);
     for (const name of ['one', 'other']) {
+      await witness.severalOf(name, 'start', 1);
       expect(witness.seenBy(name, 'start')).toHaveLength(1);
       const handshakes = witness.seenBy(name, 'message').filter(({ method }) => method === 'initialize');
       expect(handshakes).toHaveLength(1);
@@ -176,6 +178,7 @@ describe.concurrent('servers that start on first use', () => {
     const { pid } = await witness.sees('lazy', 'start');
     await using second = await connectHttp(switchboard.url);
     expect(JSON.parse(textOf(await second.client.callTool({ name: 'whoami' }))).pid).toBe(pid);
+    await witness.severalOf('lazy', 'start', 1);
     expect(witness.seenBy('lazy', 'start')).toHaveLength(1);
     expect(await serverOf(switchboard, 'lazy')).toMatchObject({ state: 'ready', restarts: 0 });
   });
@@ -195,7 +198,9 @@ describe.concurrent('servers that start on first use', () => {
     for (const stream of waiting) {
       expect(await stream.message(({ id }) => id === 1)).toMatchObject({ result: {} });
     }
+    await witness.severalOf('late', 'start', 1);
     expect(witness.seenBy('late', 'start')).toHaveLength(1);
+    await witness.severalOf('late', 'initialize', 1);
     expect(witness.seenBy('late', 'initialize')).toHaveLength(1);
   });
 });

@@ -42,17 +42,20 @@ describe('a server over stdio', () => {
     ['strict', ['server/discover', 'initialize', 'notifications/initialized']],
   ])('that is %s is greeted after it was asked for its era, in one process', async (kind, methods) => {
     expect(await opening(kind, methods.length)).toEqual(methods);
+    await witness.severalOf(kind, 'is', 1);
     expect(witness.seenBy(kind, 'is')).toHaveLength(1);
   });
 
   it.each<[Kind]>([['modern'], ['both']])('that speaks %s is never greeted', async (kind) => {
     expect((await opening(kind, 2))[0]).toBe('server/discover');
     expect(methodsOf(kind)).not.toContain('initialize');
+    await witness.severalOf(kind, 'is', 1);
     expect(witness.seenBy(kind, 'is')).toHaveLength(1);
   });
 
   it('that ends when it is asked is started once more, and greeted', async () => {
     expect(await opening('touchy', 2)).toEqual(['server/discover', 'initialize']);
+    await witness.severalOf('touchy', 'is', 2);
     expect(witness.seenBy('touchy', 'is')).toHaveLength(2);
     expect(methodsOf('touchy').filter((method) => method === 'tools/call')).toHaveLength(1);
   });
@@ -62,12 +65,14 @@ describe('a server over stdio', () => {
     process.kill(pid, 'SIGKILL');
     await witness.severalOf('touchy', 'is', 3);
     expect((await echo('touchy')).error).toBeUndefined();
+    await witness.severalOf('touchy', 'is', 3);
     expect(witness.seenBy('touchy', 'is')).toHaveLength(3);
     expect(methodsOf('touchy').filter((method) => method === 'server/discover')).toHaveLength(1);
   });
 
   it('that says nothing when it is asked is greeted after a while', async () => {
     expect((await opening('deaf', 3)).slice(0, 2)).toEqual(['server/discover', 'initialize']);
+    await witness.severalOf('deaf', 'is', 1);
     expect(witness.seenBy('deaf', 'is')).toHaveLength(1);
   });
 

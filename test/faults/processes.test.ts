@@ -85,6 +85,7 @@ describe('a server that', () => {
       data: { code: 'server_unavailable', server: 'unlucky', nextTry: next_try },
     });
     // Neither the kill nor the refused call has started another one.
+    await scene.witness.severalOf('unlucky', 'start', 2);
     expect(scene.witness.seenBy('unlucky', 'start')).toHaveLength(2);
     expect(await scene.session.toolNames()).toContain('unlucky__echo');
   });

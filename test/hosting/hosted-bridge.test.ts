@@ -63,7 +63,9 @@ describe.concurrent('the bridge', () => {
       body: { error: { code: 'invalid_input' } },
     });
     await site.tool(id, 'echo', { text: 'hello again' });
+    await site.site.witness.severalOf(who, 'initialize', 1);
     expect(site.site.witness.seenBy(who, 'initialize')).toHaveLength(1);
+    await site.site.witness.severalOf(who, 'notifications/initialized', 1);
     expect(site.site.witness.seenBy(who, 'notifications/initialized')).toHaveLength(1);
   });
 
@@ -147,6 +149,7 @@ describe.concurrent('the bridge', () => {
     const others = ['one', 'two', 'three'].map((text) => site.tool(id, 'echo', { text }));
     await serverOnce(site.site.switchboard, name, ({ queued }) => queued === others.length);
     // What it was asked so far is but the one call.
+    await site.site.witness.severalOf(who, 'tools/call', 1);
     expect(site.site.witness.seenBy(who, 'tools/call')).toHaveLength(1);
     site.site.witness.tell(who, 'go');
     expect(await long).toBe('waited');
