@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { LineSplitter } from '../protocol/lines.ts';
 
 /** So many lines of a stream are dealt with before others get their turn. */
-const LINES_PER_TURN = 500;
+export const LINES_PER_TURN = 500;
 
 /**
  * Has the lines of a stream dealt with as they come. One that has a great many of them, whatever they are, is not read
@@ -47,12 +47,18 @@ export class LineReader {
       this.unread.push(chunk);
       return;
     }
-    const before = this.lines.breaks;
-    const at = this.lines.push(chunk, 0, this.left);
-    this.left -= this.lines.breaks - before;
+    const at = this.push(chunk, 0);
     // Whoever hears of a line may have left it.
     if (this.left === 0 && !this.isOver) this.rest([chunk], at);
   };
+
+  /** Takes as many lines as are left in this turn; gives the place behind them. */
+  private push(chunk: Buffer, start: number): number {
+    const before = this.lines.breaks;
+    const at = this.lines.push(chunk, start, this.left);
+    this.left -= this.lines.breaks - before;
+    return at;
+  }
 
   private rest(unread: Buffer[], at: number): void {
     this.unread = unread;
@@ -66,11 +72,9 @@ export class LineReader {
   private goOn(unread: Buffer[]): void {
     this.left = LINES_PER_TURN;
     for (let chunk = unread.shift(); chunk !== undefined; chunk = unread.shift()) {
-      const before = this.lines.breaks;
-      const at = this.lines.push(chunk, this.at, this.left);
+      const at = this.push(chunk, this.at);
       if (this.isOver) return;
       this.at = 0;
-      this.left -= this.lines.breaks - before;
       if (this.left === 0) {
         unread.unshift(chunk);
         this.rest(unread, at);

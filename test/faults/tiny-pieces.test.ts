@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
 import { HttpPeer, type PeerExchange } from '../helpers/http-peer.ts';
-import { peakMegabytes } from '../helpers/memory.ts';
+import { memoryOf } from '../helpers/memory.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 
@@ -62,7 +62,7 @@ it.skipIf(process.platform !== 'linux')(
     );
     const session = await RawSession.open(switchboard.url);
     await session.call('sink__greet', {});
-    const before = await peakMegabytes(switchboard.process.pid!);
+    const before = memoryOf(switchboard.process.pid!, 'VmHWM');
     const [json, events, sent] = await Promise.all([
       session.call('json__greet', {}),
       session.call('events__greet', {}),
@@ -71,6 +71,6 @@ it.skipIf(process.platform !== 'linux')(
     expect(json.result).toMatchObject({ content: [{ text: 'x'.repeat(TEXT_BYTES) }] });
     expect(events.result).toMatchObject({ content: [{ text: '' }] });
     expect(sent).toContain('hello');
-    expect((await peakMegabytes(switchboard.process.pid!)) - before).toBeLessThan(MAX_GROWTH);
+    expect(memoryOf(switchboard.process.pid!, 'VmHWM') - before).toBeLessThan(MAX_GROWTH);
   },
 );

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { memoryOf } from '../helpers/memory.ts';
 import type { RunningSwitchboard } from '../helpers/switchboard.ts';
 import { Connections, SoakClient } from '../soak/client.ts';
 import { type Holdings, Monitor } from '../soak/monitor.ts';
@@ -183,12 +184,6 @@ export class Watch implements AsyncDisposable {
       return [];
     }
   }
-}
-
-function memoryOf(pid: number, field: 'VmRSS' | 'VmHWM'): number {
-  const [, kilobytes = '0'] =
-    new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  return Number(kilobytes) / 1024;
 }
 
 function computedBy(pid: number): number {

@@ -1,12 +1,8 @@
 import { type Duplex, Readable, Writable } from 'node:stream';
-import { join } from '../../../protocol/jsonrpc.ts';
-import { LineSplitter } from '../../../protocol/lines.ts';
+import { LINES_PER_TURN } from '../../../channels/line-reader.ts';
+import { logLines } from '../log-lines.ts';
 import type { Engine, Hijacked } from './engine.ts';
 import { type FrameHandlers, FrameSplitter } from './frames.ts';
-
-/** Of a longer line nothing is told: secrets are masked later, and the half of one would not be known. */
-const MAX_LOG_LINE = 32 * 1024;
-const LINES_PER_TURN = 500;
 
 /** What a container reads and writes. It ends with the container, or with the engine. */
 export class Attached {
@@ -24,7 +20,7 @@ export class Attached {
     const connections = [main, ...(errors === undefined ? [] : [errors])];
     this.sockets = connections.map(({ socket }) => socket);
     const output = new Readable({ read: () => void main.socket.resume() });
-    const [stdout, stderr] = [linesTo(log), linesTo(log)];
+    const [stdout, stderr] = [logLines(log), logLines(log)];
     const frames: FrameHandlers = {
       stdout: (bytes) => (errors === undefined ? stdout.push(bytes) : this.forward(output, bytes)),
       stderr: (bytes) => stderr.push(bytes),
@@ -121,11 +117,4 @@ function inputOf(socket: Duplex): Writable {
   // Nobody has to care whether it still reads: its end is told by itself.
   input.on('error', () => {});
   return input;
-}
-
-function linesTo(log: (line: string) => void): LineSplitter {
-  return new LineSplitter(MAX_LOG_LINE, {
-    line: (chunks) => log(join(chunks).toString()),
-    tooLong: () => log(`a line over ${MAX_LOG_LINE} bytes is skipped`),
-  });
 }

@@ -2,9 +2,8 @@ import { once } from 'node:events';
 import { PassThrough, type Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Sandbox } from 'e2b';
-import { join } from '../../../protocol/jsonrpc.ts';
-import { LineSplitter } from '../../../protocol/lines.ts';
 import type { Exit, Instance, InstanceEvents, Usage } from '../../driver.ts';
+import { logLines } from '../log-lines.ts';
 import type { LoopbackPort } from './loopback-port.ts';
 import type { SandboxProcess } from './sandbox-process.ts';
 import { explain, isNotFound } from './sdk.ts';
@@ -15,8 +14,6 @@ export const LEASE_MS = 10 * 60_000;
 const EXTEND_EVERY_MS = 3 * 60_000;
 /** Nobody waits longer for an answer of E2B when something ends. */
 const REQUEST_TIMEOUT_MS = 5_000;
-/** Of a longer line nothing is told: secrets are masked later, and the half of one would not be known. */
-const MAX_LOG_LINE = 32 * 1024;
 
 export interface Parts {
   sandbox: Sandbox;
@@ -49,7 +46,7 @@ export class E2bInstance implements Instance {
     this.meter = new UsageMeter(sandbox);
     this.lease = setInterval(() => this.extend(), EXTEND_EVERY_MS).unref();
     const output = new PassThrough();
-    const lines = { stdout: logLines(events), stderr: logLines(events) };
+    const lines = { stdout: logLines(events.log), stderr: logLines(events.log) };
     if (hasStdio) this.stdio = { input: inputOf(process), output };
     const reading = process.read({
       async stdout(bytes, left) {
@@ -166,13 +163,6 @@ function inputOf(process: SandboxProcess): Writable {
   // Nobody has to care whether it still reads: its end is told by itself.
   input.on('error', () => {});
   return input;
-}
-
-function logLines({ log }: InstanceEvents): LineSplitter {
-  return new LineSplitter(MAX_LOG_LINE, {
-    line: (chunks) => log(join(chunks).toString()),
-    tooLong: () => log(`a line over ${MAX_LOG_LINE} bytes is skipped`),
-  });
 }
 
 function killed(reason: string | undefined): Exit {

@@ -6,13 +6,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LineReader } from '../../../channels/line-reader.ts';
 import { DEADLINES, endGroup } from '../../../channels/process-group.ts';
 import type { ChildRecord } from '../../../channels/stdio.ts';
-import { join } from '../../../protocol/jsonrpc.ts';
-import { LineSplitter } from '../../../protocol/lines.ts';
 import type { Exit, Instance, Usage } from '../../driver.ts';
+import { logLines } from '../log-lines.ts';
 import { GroupMeter } from './group-meter.ts';
 
-/** Of a longer line nothing is told: secrets are masked later, and the half of one would not be known. */
-const MAX_LOG_LINE = 32 * 1024;
 /** What a process wrote before it ended is read by then, also where another one keeps its pipes open. */
 const DRAIN_MS = 1_000;
 
@@ -81,11 +78,7 @@ export class ProcessInstance implements Instance {
 
 /** Settles when the stream is over. */
 async function readLines(stream: Readable, log: (line: string) => void): Promise<void> {
-  const lines = new LineSplitter(MAX_LOG_LINE, {
-    line: (chunks) => log(join(chunks).toString()),
-    tooLong: () => log(`a line over ${MAX_LOG_LINE} bytes is skipped`),
-  });
-  const reader = new LineReader(stream, lines);
+  const reader = new LineReader(stream, logLines(log));
   await untilOver(stream);
   reader.end();
 }
