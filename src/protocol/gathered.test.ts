@@ -63,6 +63,15 @@ describe('bytes that are gathered', () => {
     expect(gather(large)[1]).toBe(large[1]);
   });
 
+  it('are passed on uncopied in the pieces in which a pipe gives them', () => {
+    const pieces = [1_000, 65_536, 65_536, 65_536, 15_104, 65_536, 65_536, 65_536, 15_104, 20_865].map((length) =>
+      Buffer.alloc(length),
+    );
+    const [head, ...others] = gather(pieces);
+    expect(head).toEqual(pieces[0]);
+    expect(others.map((chunk) => pieces.indexOf(chunk))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  });
+
   it('take up a small multiple of their length in pieces of one byte', () => {
     const byte = Buffer.from('x');
     expectFew(gather(Array.from({ length: MESSAGE_BYTES }, () => byte)), MESSAGE_BYTES);
@@ -86,8 +95,8 @@ describe('bytes that are gathered', () => {
   });
 
   it('do not keep blocks that large pieces left empty', () => {
-    const pieces = Array.from({ length: 100 }, () => [Buffer.from('x'), Buffer.alloc(17 * 1024)]).flat();
-    expect(pinned(gather(pieces))).toBeLessThanOrEqual(3 * 100 * 17 * 1024);
+    const pieces = Array.from({ length: 100 }, () => [Buffer.from('x'), Buffer.alloc(5 * 1024)]).flat();
+    expect(pinned(gather(pieces))).toBeLessThanOrEqual(3 * 100 * 5 * 1024);
   });
 });
 

@@ -1,9 +1,8 @@
 import { join } from './jsonrpc.ts';
 
 /** A smaller piece is copied: by itself it would cost more than it holds, and keep all of the read that it is cut from. */
-const KEPT_BYTES = 16 * 1024;
+const KEPT_BYTES = 4 * 1024;
 const FIRST_BLOCK_BYTES = 1024;
-const MAX_FIRST_BLOCK_BYTES = 1024 * 1024;
 /** Blocks from here on have memory of their own, which is given back by hand. */
 const LARGE_BLOCK_BYTES = 128 * 1024;
 
@@ -64,27 +63,24 @@ export class Gathered {
   }
 
   private append(piece: Buffer): void {
-    const room = this.block === undefined ? 0 : this.block.length - this.filled;
-    // What a block is left with is less than what is kept because of it.
-    if (piece.length > room && isWorthKeeping(piece)) {
+    if (isWorthKeeping(piece)) {
       this.seal();
       this.parts.push(piece);
     } else {
-      this.copy(piece, room);
+      this.copy(piece);
     }
     this.length += piece.length;
   }
 
-  private copy(piece: Buffer, room: number): void {
-    if (piece.length > room) this.grow(piece.length);
+  private copy(piece: Buffer): void {
+    if (this.block === undefined || piece.length > this.block.length - this.filled) this.grow(piece.length);
     this.filled += piece.copy(this.block!, this.filled);
   }
 
   /** A block gives way to one of twice its size: what is in it stays in one piece, and need not be joined. */
   private grow(wanted: number): void {
     const { block: old, filled } = this;
-    const least = old === undefined ? Math.min(this.length, MAX_FIRST_BLOCK_BYTES) : 2 * old.length;
-    const size = Math.max(least, filled + wanted, FIRST_BLOCK_BYTES);
+    const size = Math.max(2 * (old?.length ?? 0), filled + wanted, FIRST_BLOCK_BYTES);
     this.block = size < LARGE_BLOCK_BYTES ? Buffer.allocUnsafe(size) : Buffer.allocUnsafeSlow(size);
     if (old === undefined) return;
     old.copy(this.block, 0, 0, filled);
