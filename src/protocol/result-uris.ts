@@ -50,6 +50,8 @@ function shortContent(first: Buffer): Buffer | undefined {
   const start = head.indexOf(CONTENT_FIRST, 0, 'latin1');
   // The first brace but one is the result's own: this is not the inside of something else.
   if (start === -1 || head.indexOf('{', 1, 'latin1') !== start + CONTENT_FIRST.indexOf('{')) return undefined;
+  // Long text: not even worth a scan that fails.
+  if (!head.includes(']', start, 'latin1')) return undefined;
   const scanner = new JsonScanner(head, start + CONTENT_FIRST.length - 1);
   try {
     scanner.skip(0);
