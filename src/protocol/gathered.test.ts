@@ -64,9 +64,8 @@ describe('bytes that are gathered', () => {
   });
 
   it('are passed on uncopied in the pieces in which a pipe gives them', () => {
-    const pieces = [1_000, 65_536, 65_536, 65_536, 15_104, 65_536, 65_536, 65_536, 15_104, 20_865].map((length) =>
-      Buffer.alloc(length),
-    );
+    const lengths = [1_000, 65_536, 65_536, 65_536, 15_104, 65_536, 65_536, 65_536, 15_104, 20_865];
+    const pieces: Buffer[] = lengths.map((length) => Buffer.alloc(length));
     const [head, ...others] = gather(pieces);
     expect(head).toEqual(pieces[0]);
     expect(others.map((chunk) => pieces.indexOf(chunk))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);

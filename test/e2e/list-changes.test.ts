@@ -35,7 +35,9 @@ describe('a server whose lists change', () => {
       expect(tools.map(({ name }) => name)).toEqual(['grow', 'added_later']);
     }
     // Every client has the notice of this change too before the next test counts its own.
-    const announcedAgain = [caller, listener].map(({ notifications }) => notifications.next(announces('tools')));
+    const announcedAgain = [caller, listener].map(({ notifications }) =>
+      notifications.next(announces('tools')),
+    );
     await caller.client.callTool({ name: 'added_later', arguments: { name: 'by_the_new_one' } });
     await Promise.all(announcedAgain);
     await toolNamesOnce(listener, (names) => names.includes('by_the_new_one'));

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { TestDatabase } from './database.ts';
+import { patienceMs } from './patience.ts';
 import { endPostgresIn, removeHome } from './postgres.ts';
 import { mainProgram } from './programs.ts';
 
@@ -56,7 +57,7 @@ export async function startSwitchboard(
   const folder = await mkdtemp(join(tmpdir(), 'switchboard-test-'));
   const home = options.home ?? options.env?.SWITCHBOARD_HOME ?? folder;
   const configPath = join(folder, 'mcp.json');
-  await writeFile(configPath, JSON.stringify(config));
+  await writeFile(configPath, patient(config));
   const database = await openDatabase(options.database);
   const { openFiles } = options;
   const limit = openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$0" "$@"`];
@@ -118,10 +119,15 @@ export async function startSwitchboard(
     process: child,
     events,
     event,
-    configure: (next) => writeFile(configPath, JSON.stringify(next)),
+    configure: (next) => writeFile(configPath, patient(next)),
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** The first list waits for every server, however slow the machine is, unless the test says how long. */
+function patient(config: { switchboard?: object }): string {
+  return JSON.stringify({ ...config, switchboard: { discoveryWaitMs: patienceMs, ...config.switchboard } });
 }
 
 /** Only a run of tests has a shared server; a program that uses this is served like a user. */

@@ -74,7 +74,7 @@ describe('at the edges of what can be written down', () => {
     const client = await project.client();
     await client.settled(() => project.add('box'));
     const before = client.stream.events.items.length;
-    await site.configured({ mcpServers: { box: stdio }, switchboard: {} });
+    await site.configured({ mcpServers: { box: stdio }, edit: 'of nothing' });
     await client.toolsAfter(() => project.change('box', { enabled: false }));
     const changes = client.stream.events.items
       .slice(before)
