@@ -11,6 +11,7 @@ import { hostedViewOf } from './app/hosted-views.ts';
 import { Hosting } from './app/hosting.ts';
 import { watchIdleness } from './app/idleness.ts';
 import { type LiveProject, unstoredProject } from './app/live-project.ts';
+import { Memory } from './app/memory.ts';
 import { Projects } from './app/projects.ts';
 import { eventOf, startEvent, unchangedEvent, viewsOf } from './app/server-views.ts';
 import { noStorage, ownSecretsIn, Storage } from './app/storage.ts';
@@ -131,12 +132,14 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         const event = eventOf(project, server, replica, from);
         events.serverChanged(event);
         followers.changed(project, event);
+        if (event.server.state === 'ready') memory?.note(server);
       },
       offerChanged: (server, kinds) => {
         const project = projects.lookUp(server.project.id);
         if (project === undefined) return;
         if (server.condition.state === 'ready') events.serverChanged(unchangedEvent(project, server));
         projects.changed(project, kinds);
+        memory?.note(server);
       },
       connected: (...connected) => gateway.connected(...connected),
       disconnected: (...gone) => gateway.disconnected(...gone),
@@ -149,6 +152,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       {
         servers: serverSettings,
         events: serverEvents,
+        recall: (...asked) => memory?.recall(...asked),
         openSecret: (sealed) => storage!.openSecret(sealed),
         ownSecrets: ownSecretsIn(options.database),
         home: options.home,
@@ -170,6 +174,14 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         refreshed: () => hosting?.refresh(),
       },
     );
+    const memory =
+      storage &&
+      new Memory({
+        store: storage.store,
+        limits: serverSettings.lists,
+        redact: (id, text) => projects.lookUp(id)?.vault.redact(text) ?? text,
+        warned: events.warned,
+      });
     const stored = storage?.serve(projects, events);
     if (stored !== undefined) {
       hosting = new Hosting({
@@ -245,8 +257,10 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
 
     /** Where one server that cannot be started takes the others with it, clients come in when all are there. */
     async function startAndListen(): Promise<number> {
+      await memory?.load();
       if (stored === undefined) projects.apply(unstoredProject);
       else await stored.refresher.refresh();
+      memory?.forgetOthers();
       const stopServers = () => void projects.stop();
       options.signal?.addEventListener('abort', stopServers);
       if (options.signal?.aborted) stopServers();
@@ -264,9 +278,17 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       if (stored !== undefined) storage?.leave(stored);
       gateway.close();
       api.close();
+      const remembered = memory?.close();
       const trialsOver = [...trials].map((server) => server.stop());
       const chatsOver = chats?.close();
-      await Promise.all([chatsOver, front.close(), projects.stop(), hosting?.close(), ...trialsOver]);
+      await Promise.all([
+        chatsOver,
+        front.close(),
+        projects.stop(),
+        hosting?.close(),
+        remembered,
+        ...trialsOver,
+      ]);
       if (stored !== undefined) await storage?.close(stored);
       record.close();
     }

@@ -12,6 +12,7 @@ import {
 import { asSwitchboardError } from '../errors.ts';
 import { Scope, type ScopedProject, type ScopeSettings } from '../gateway/scope.ts';
 import type { ProjectRow, ProjectState, SealedSecret, ServerRow } from '../store/types.ts';
+import type { Remembered } from '../upstreams/remembered.ts';
 import type { ReplicaSettings } from '../upstreams/replica.ts';
 import type { ServerEvents } from '../upstreams/server.ts';
 import { type Changes, Servers } from '../upstreams/servers.ts';
@@ -61,6 +62,8 @@ export interface LiveProjectSettings {
   /** What holds for the servers of all projects. */
   servers: Omit<ReplicaSettings, 'project' | 'variable' | 'given' | 'redact'>;
   events: ServerEvents;
+  /** What a server of a project said of itself before this start. */
+  recall(projectId: string, config: ServerConfig): Remembered | undefined;
   openSecret(sealed: SealedSecret): string;
   /** What Switchboard itself was started with, and no server may show. */
   ownSecrets: readonly string[];
@@ -107,7 +110,11 @@ export class LiveProject implements ScopedProject {
       given: (transport, server) => this.maskGiven(transport, server),
       redact: (text) => this.vault.redact(text),
     };
-    this.servers = new Servers({ ...settings.servers, ...this.access, project: this }, settings.events);
+    this.servers = new Servers(
+      { ...settings.servers, ...this.access, project: this },
+      settings.events,
+      (config) => settings.recall(this.id, config),
+    );
     this.scope = new Scope(this, scopeSettings, announce);
   }
 

@@ -160,6 +160,8 @@ function scopeSettings({
   pageSize,
   maxCatalogItems,
   discoveryWaitMs,
+  maxInstructionsBytes,
 }: Settings): ScopeSettings {
-  return { mode: naming, separator, pageSize, maxItems: maxCatalogItems, discoveryWaitMs };
+  const rules = { mode: naming, separator, pageSize, maxItems: maxCatalogItems };
+  return { ...rules, discoveryWaitMs, maxInstructionsBytes };
 }

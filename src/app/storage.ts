@@ -63,7 +63,7 @@ export class Storage {
     const recorder = new Recorder({
       write: (records) => store.recordCalls(records),
       writePlain: (calls) => store.recordPlainCalls(calls),
-      deleteOld: () => store.deleteOldCalls(),
+      deleteOld: () => store.deleteOld(),
       keepsPayloads: (id) => projects.lookUp(id)?.row.record_payloads ?? false,
       redact: (id, text) => projects.lookUp(id)?.vault.redact(text) ?? text,
       warned: events.warned,

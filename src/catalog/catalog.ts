@@ -1,6 +1,7 @@
 import { cut } from './cut.ts';
 import { type ListedItem, Listing } from './listing.ts';
 import { type NamingRules, publicNames } from './names.ts';
+import { NearNames } from './near-names.ts';
 import { parsePublicUri, publicUri, templateMatcher } from './uris.ts';
 
 type Item = Record<string, unknown>;
@@ -49,6 +50,8 @@ export interface Route {
 }
 
 export type ListName = 'tools' | 'resources' | 'templates' | 'prompts';
+/** Kinds of things that are known by a name. */
+export type NamedKind = 'tools' | 'prompts';
 
 /** Under these keys of `_meta` every listed item says where it is from. */
 const SERVER_META_KEY = 'dev.switchboard/server';
@@ -74,8 +77,11 @@ export class Catalog {
   readonly warnings: string[] = [];
   readonly leftOut: readonly string[];
   readonly namedTools: NamedTool[] = [];
-  private readonly tools = new Map<string, Route>();
-  private readonly prompts = new Map<string, Route>();
+  /** Where each name leads, listed or not. */
+  readonly names: Readonly<Record<NamedKind, Map<string, Route>>> = { tools: new Map(), prompts: new Map() };
+  /** Listed names that look like others. Nobody needs them unless somebody asks for what is not there. */
+  private readonly near: Partial<Record<NamedKind, NearNames>> = {};
+  private readonly separator: string;
   /** The group that a name in a URI stands for, and the server of it, where it is one. */
   private readonly places = new Map<string, Place>();
   private readonly resourceOwners = new Map<string, Set<string>>();
@@ -90,6 +96,7 @@ export class Catalog {
   constructor(offered: readonly Contribution[], rules: CatalogRules) {
     const { taken: contributions, leftOut } = cut(offered, rules.maxItems);
     this.leftOut = leftOut;
+    this.separator = rules.separator;
     this.shared = new Set(
       contributions.filter(({ servers }) => servers.length > 1).map(({ place }) => place),
     );
@@ -98,23 +105,39 @@ export class Catalog {
     }
     for (const { place } of contributions) this.places.set(place, { group: place, place, server: undefined });
     this.lists = {
-      tools: new Listing('tools', this.addNamed('tools', contributions, rules, this.tools), rules.pageSize),
-      prompts: new Listing(
-        'prompts',
-        this.addNamed('prompts', contributions, rules, this.prompts),
-        rules.pageSize,
-      ),
+      tools: new Listing('tools', this.addNamed('tools', contributions, rules), rules.pageSize),
+      prompts: new Listing('prompts', this.addNamed('prompts', contributions, rules), rules.pageSize),
       resources: new Listing('resources', this.addResources(contributions), rules.pageSize),
       templates: new Listing('resourceTemplates', this.addTemplates(contributions), rules.pageSize),
     };
   }
 
   tool(name: string): Route | undefined {
-    return this.tools.get(name);
+    return this.names.tools.get(name);
   }
 
   prompt(name: string): Route | undefined {
-    return this.prompts.get(name);
+    return this.names.prompts.get(name);
+  }
+
+  /** The way to what a group calls that. */
+  routeTo(kind: NamedKind, group: string, own: string): Route | undefined {
+    for (const route of this.names[kind].values())
+      if (route.group === group && route.own === own && route.server === undefined) return route;
+    return undefined;
+  }
+
+  /** Listed names that look like one that is not there. */
+  similar(kind: NamedKind, name: string): readonly string[] {
+    this.near[kind] ??= new NearNames(this.listedNames(kind), this.separator);
+    return this.near[kind].to(name);
+  }
+
+  private *listedNames(kind: NamedKind): Generator<{ own: string; listed: string }> {
+    const ways = [...this.names[kind]].filter(([, { server }]) => server === undefined);
+    // Of its two names the one that is listed comes last.
+    for (const [{ own }, listed] of new Map(ways.map(([name, route]) => [route, name])))
+      yield { own, listed };
   }
 
   /** The owner of a resource: by its public URI, or by the server's own one where only one owner can be meant. */
@@ -155,11 +178,11 @@ export class Catalog {
   }
 
   private addNamed(
-    kind: 'tools' | 'prompts',
+    kind: NamedKind,
     contributions: readonly Contribution[],
     rules: CatalogRules,
-    routes: Map<string, Route>,
   ): ListedItem[] {
+    const routes = this.names[kind];
     const entries = contributions.flatMap((contribution) => [
       ...sharedItems(contribution, kind, 'name').map((item) => ({ contribution, ...item, alias: undefined })),
       ...aliases(contribution, kind),
@@ -249,7 +272,7 @@ function sharedItems({ servers }: Contribution, kind: ListName, keyName: string)
 }
 
 /** In a group, a server's own qualified names lead to that server alone. */
-function aliases(contribution: Contribution, kind: 'tools' | 'prompts') {
+function aliases(contribution: Contribution, kind: NamedKind) {
   return contribution.servers
     .filter(({ server }) => server !== contribution.group)
     .flatMap((alias) =>

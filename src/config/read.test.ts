@@ -139,6 +139,7 @@ describe('the settings of a configuration', () => {
       localAccess: 'user',
       allowedOrigins: [],
       maxCatalogItems: 25_000,
+      maxInstructionsBytes: 8_192,
       maxListItems: 20_000,
       maxListBytes: 16 * 2 ** 20,
       maxConnections: 10_000,

@@ -131,6 +131,7 @@ export const settingsSchema = z.object(
     maxListItems: integer(1, 1_000_000).default(20_000),
     maxListBytes: integer(1_024, 2 ** 30).default(16 * 2 ** 20),
     maxCatalogItems: integer(1, 1_000_000).default(25_000),
+    maxInstructionsBytes: integer(0, 1024 * 1024).default(8 * 1024),
     maxConnections: integer(1, 1_000_000).default(10_000),
     slowClientMs: integer(10, maxTimerMs).default(30_000),
     maxSessions: integer(1, 1_000_000).default(10_000),

@@ -65,6 +65,8 @@ export interface Settings {
   maxListBytes: number;
   /** How much is taken of what all servers offer together. */
   maxCatalogItems: number;
+  /** How much clients are told of what all servers tell models of themselves. */
+  maxInstructionsBytes: number;
   /** How many connections clients may have, and how long one may send or take next to nothing while more is awaited. */
   maxConnections: number;
   slowClientMs: number;

@@ -22,9 +22,19 @@ import { readWishes } from './wishes.ts';
 
 /** One client request on its way through one server: resolve, hand over to a group, map the answer back. */
 export function call(scope: Scope, incoming: Incoming, desk: CallDesk): void {
-  const target = resolve(scope.catalog, incoming.message);
+  const target = resolve(scope.catalog, incoming.message) ?? resolveFormer(scope, incoming);
   if (target !== undefined) forward(scope, incoming, target, desk);
   else callOnceDiscovered(scope, incoming, desk);
+}
+
+/** The client may have been shown a name that is listed under another now. */
+function resolveFormer(scope: Scope, { caller: { listedAt }, message }: Incoming): Target | undefined {
+  const former = {
+    tool: (name: string) => scope.former('tools', name, listedAt),
+    prompt: (name: string) => scope.former('prompts', name, listedAt),
+    resource: () => undefined,
+  };
+  return resolve(former, message);
 }
 
 /** The first call may come before anybody has asked for a list. */

@@ -51,6 +51,10 @@ export interface Caller {
   readonly sender: (() => Buffer) | undefined;
   /** The tasks of the legacy era that servers do for it. */
   tasks: Tasks | undefined;
+  /** When it was first shown what is offered; undefined where it never was, or nobody knows. */
+  readonly listedAt: number | undefined;
+  /** It is shown what is offered. */
+  listed(): void;
   /** Whether it has as many requests under way as it may have. */
   readonly isFull: boolean;
   /** False when a request with that id is under way already, or the client has gone. */

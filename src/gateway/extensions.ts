@@ -5,8 +5,7 @@ type Settings = Record<string, unknown>;
 /** The extensions that servers have, as one: what several say of the same extension is put together. */
 export function mergedExtensions(scope: Scope): { extensions?: Settings } {
   let merged: Settings = {};
-  for (const { facts } of scope.servers()) {
-    const { extensions } = facts?.capabilities ?? {};
+  for (const { extensions } of scope.servers()) {
     if (isSettings(extensions)) merged = merge(merged, extensions);
   }
   return Object.keys(merged).length === 0 ? {} : { extensions: merged };

@@ -4,6 +4,7 @@ import { isProtocolVersion, newestVersion } from '../protocol/versions.ts';
 import type { Identity } from '../upstreams/handshake.ts';
 import { mergedExtensions } from './extensions.ts';
 import { instancesMeta } from './instances.ts';
+import { instructionsOf } from './instructions.ts';
 import type { Scope } from './scope.ts';
 import type { SessionFacts } from './session.ts';
 
@@ -88,14 +89,4 @@ export function initializeResult(
     ...instructionsOf(scope),
     _meta: instancesMeta(scope, instance),
   };
-}
-
-/** What servers tell models of themselves, one after the other. */
-export function instructionsOf(scope: Scope): { instructions?: string } {
-  const instructions = scope
-    .servers()
-    .filter(({ facts: known }) => known?.instructions !== undefined)
-    .map((server) => `## ${scope.placeOf(server)}\n${server.facts!.instructions}`)
-    .join('\n\n');
-  return instructions === '' ? {} : { instructions };
 }

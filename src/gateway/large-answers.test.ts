@@ -25,6 +25,8 @@ function callerOf(era: Era, awaitsOthers = () => false): Caller {
     facts: { capabilities: {}, name: 'x' },
     sender: undefined,
     tasks: undefined,
+    listedAt: undefined,
+    listed() {},
     isFull: false,
     begin: () => true,
     finish: () => true,

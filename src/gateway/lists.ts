@@ -45,6 +45,10 @@ function answerFrom(
 ): void {
   const { caller, message, outlet } = incoming;
   const name = listOfMethod[message.method]!;
+  if (name === 'tools' || name === 'prompts') {
+    scope.show();
+    caller.listed();
+  }
   const page = listing.page(cursor);
   if (page === undefined) {
     refuse(

@@ -1,4 +1,4 @@
-import type { Catalog, Route } from '../catalog/catalog.ts';
+import type { NamedKind, Route } from '../catalog/catalog.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { Message, Routed } from '../protocol/envelope.ts';
 import { bytesOf } from '../protocol/jsonrpc.ts';
@@ -12,20 +12,27 @@ export interface Target {
   edits: Edit[];
 }
 
+/** Where names and URIs lead. */
+interface Ways {
+  tool(name: string): Route | undefined;
+  prompt(name: string): Route | undefined;
+  resource(uri: string): Route | undefined;
+}
+
 /** Finds the group of a request that names a tool, a prompt or a resource. */
-export function resolve(catalog: Catalog, message: Message): Target | undefined {
+export function resolve(ways: Ways, message: Message): Target | undefined {
   switch (message.method) {
     case 'tools/call':
-      return target('tools', message.name, catalog.tool(required(message.name, 'name')));
+      return target('tools', message.name, ways.tool(required(message.name, 'name')));
     case 'prompts/get':
-      return target('prompts', message.name, catalog.prompt(required(message.name, 'name')));
+      return target('prompts', message.name, ways.prompt(required(message.name, 'name')));
     case 'resources/read':
-      return target('resources', message.uri, catalog.resource(required(message.uri, 'uri')));
+      return target('resources', message.uri, ways.resource(required(message.uri, 'uri')));
     case 'completion/complete': {
       const { place, isResource } = reference(message);
       return isResource
-        ? target('templates', place, catalog.resource(place.value))
-        : target('prompts', place, catalog.prompt(place.value));
+        ? target('templates', place, ways.resource(place.value))
+        : target('prompts', place, ways.prompt(place.value));
     }
     default:
       throw new SwitchboardError('internal', `No way is known for ${message.method}.`);
@@ -44,23 +51,35 @@ export interface AbsentServer {
 interface Explainer {
   absent(): AbsentServer[];
   isSwitchedOff(tool: string): boolean;
+  /** Whether a name begins like those of a server whose names are known. */
+  isOfKnown(name: string): boolean;
+  catalog: { similar(kind: NamedKind, name: string): readonly string[] };
 }
 
 /** Why nobody has it: it does not exist, was switched off, or whose it is was never seen. */
 export function unknownTarget(message: Message, scope: Explainer): SwitchboardError {
   const absent = scope.absent();
-  const owner = absent.find(({ qualifier }) => message.name?.value.startsWith(qualifier));
+  const name = message.name?.value ?? '';
+  const owner = absent.find(({ qualifier }) => name.startsWith(qualifier));
   if (owner !== undefined)
     return new SwitchboardError('server_unavailable', owner.why, { data: { server: owner.name } });
   const error = unknown(message);
-  if (error.code === 'unknown_tool' && scope.isSwitchedOff(message.name?.value ?? '')) {
+  if (error.code === 'unknown_tool' && scope.isSwitchedOff(name)) {
     return new SwitchboardError(error.code, `${error.message} (it is switched off)`);
   }
-  if (absent.length === 0) return error;
-  const names = absent.map(({ name }) => name);
-  const maybe = `${error.message} (not known yet: what ${names.map((name) => `"${name}"`).join(', ')} offers)`;
+  const kind = kinds[error.code];
+  const similar = kind === undefined ? [] : scope.catalog.similar(kind, name);
+  if (similar.length > 0) {
+    const question = `${error.message}. Did you mean ${similar.join(' or ')}?`;
+    return new SwitchboardError(error.code, question, { data: { ...error.data, similar } });
+  }
+  if (absent.length === 0 || (kind !== undefined && scope.isOfKnown(name))) return error;
+  const names = absent.map((server) => server.name);
+  const maybe = `${error.message} (not known yet: what ${names.map((one) => `"${one}"`).join(', ')} offers)`;
   return new SwitchboardError(error.code, maybe, { data: { ...error.data, absent: names } });
 }
+
+const kinds: Partial<Record<string, NamedKind>> = { unknown_tool: 'tools', unknown_prompt: 'prompts' };
 
 function unknown(message: Message): SwitchboardError {
   switch (message.method) {

@@ -7,6 +7,7 @@ const settings = {
   pageSize: 100,
   maxItems: 100,
   discoveryWaitMs: 0,
+  maxInstructionsBytes: 1_000,
 } as const;
 
 afterEach(() => vi.useRealTimers());

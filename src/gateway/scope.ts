@@ -1,14 +1,23 @@
-import { Catalog, type CatalogRules, type Contribution, type ListName } from '../catalog/catalog.ts';
+import {
+  Catalog,
+  type CatalogRules,
+  type Contribution,
+  type ListName,
+  type NamedKind,
+  type Route,
+} from '../catalog/catalog.ts';
 import type { Freshness, Offer, OfferKind } from '../upstreams/discovery.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Project } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
+import { FormerNames } from './former-names.ts';
 import type { AbsentServer } from './resolve.ts';
 import { allWithin } from './within.ts';
 
 export interface ScopeSettings extends CatalogRules {
   discoveryWaitMs: number;
+  maxInstructionsBytes: number;
 }
 
 /** A project as clients see it. */
@@ -52,6 +61,7 @@ export class Scope {
   private pending: NodeJS.Timeout | undefined;
   /** Until when lists wait for a server that was never seen. */
   private readonly deadlines = new WeakMap<Server, number>();
+  private readonly formerNames = new FormerNames();
 
   constructor(
     projects: ScopedProject | (() => Iterable<ScopedProject>),
@@ -66,6 +76,23 @@ export class Scope {
 
   get catalog(): Catalog {
     return this.current.catalog;
+  }
+
+  /** How much of what servers tell models of themselves clients are told. */
+  get maxInstructionsBytes(): number {
+    return this.settings.maxInstructionsBytes;
+  }
+
+  /** A client is shown what is listed now. */
+  show(): void {
+    if (this.sole === undefined) this.formerNames.show(this.catalog);
+    else this.sole.scope.show();
+  }
+
+  /** Where a name led that is listed no longer, for a client that saw its first list then. */
+  former(kind: NamedKind, name: string, listedAt: number | undefined): Route | undefined {
+    if (this.sole !== undefined) return this.sole.scope.former(kind, name, listedAt);
+    return this.formerNames.find(kind, name, listedAt, this.catalog);
   }
 
   /** The group that has this place in the catalog. */
@@ -120,9 +147,12 @@ export class Scope {
     return this.waitFor(() => Date.now() + this.settings.discoveryWaitMs);
   }
 
-  /** The same for lists, which many clients ask for again and again: each server delays them only once. */
+  /**
+   * The same for lists, which many clients ask for again and again: each server delays them only once, and not at all
+   * where it is known what it offered before.
+   */
   listable(): Promise<void> | undefined {
-    return this.waitFor((server) => this.deadlineOf(server));
+    return this.waitFor((server) => (server.isRemembered ? 0 : this.deadlineOf(server)));
   }
 
   /** How long a list holds, and whether it is the same for everybody, as far as all of its servers say so. */
@@ -144,7 +174,7 @@ export class Scope {
     return [...this.projects()].flatMap((project) =>
       project.servers
         .all()
-        .filter(({ replicas }) => replicas.every(({ isSeen }) => !isSeen))
+        .filter(({ replicas, isRemembered }) => !isRemembered && replicas.every(({ isSeen }) => !isSeen))
         .map(({ name, config, condition }) => ({
           name,
           qualifier: this.prefixIn(project, config.prefix ?? name) + separator,
@@ -155,14 +185,30 @@ export class Scope {
 
   /** Whether a tool of that name, plain or qualified, would be there if it had not been switched off. */
   isSwitchedOff(name: string): boolean {
-    for (const project of this.projects()) {
-      for (const group of project.servers.groups()) {
-        const qualifier = this.prefixIn(project, prefixOf(group)) + this.settings.separator;
-        const own = name.startsWith(qualifier) ? name.slice(qualifier.length) : name;
-        if (project.isSwitchedOff(group.name, name) || project.isSwitchedOff(group.name, own)) return true;
-      }
+    for (const { project, group, qualifier } of this.qualifiers()) {
+      const own = name.startsWith(qualifier) ? name.slice(qualifier.length) : name;
+      if (project.isSwitchedOff(group.name, name) || project.isSwitchedOff(group.name, own)) return true;
     }
     return false;
+  }
+
+  /** Whether a name begins like those of a group that is there. */
+  isOfKnown(name: string): boolean {
+    for (const { qualifier } of this.qualifiers()) if (name.startsWith(qualifier)) return true;
+    return false;
+  }
+
+  /** What the qualified names of each group begin with. */
+  private *qualifiers(): Generator<{ project: ScopedProject; group: Group; qualifier: string }> {
+    for (const project of this.projects()) {
+      for (const group of project.servers.groups()) {
+        yield {
+          project,
+          group,
+          qualifier: this.prefixIn(project, prefixOf(group)) + this.settings.separator,
+        };
+      }
+    }
   }
 
   /** The catalog as it would be if nothing was switched off. */
@@ -175,8 +221,14 @@ export class Scope {
   }
 
   private get current(): Snapshot {
-    this.snapshot ??= this.sole?.scope.current ?? this.build(true);
+    this.snapshot ??= this.sole?.scope.current ?? this.buildNext();
     return this.snapshot;
+  }
+
+  private buildNext(): Snapshot {
+    const next = this.build(true);
+    this.formerNames.replace(next.catalog);
+    return next;
   }
 
   /** Where there is only one project, and its names are shown as they are, all of them is the same as that one. */

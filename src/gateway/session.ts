@@ -73,6 +73,7 @@ export class Session implements Caller, Follower {
   /** Most clients never ask for any. */
   tasks: Tasks | undefined;
   logLevel: string | undefined;
+  listedAt: number | undefined;
   lastSeen = Date.now();
   isClosed = false;
 
@@ -104,6 +105,10 @@ export class Session implements Caller, Follower {
     }
     return this.description.members;
   };
+
+  listed(): void {
+    this.listedAt ??= performance.now();
+  }
 
   wantsLog(message: Message): boolean {
     return isWanted(message, this.logLevel);

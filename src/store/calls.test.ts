@@ -260,9 +260,9 @@ describe('records of calls', () => {
     const old = new Date(Date.now() - 31 * 24 * 3_600_000);
     const batch = (id: string) => Array.from({ length: 5_001 }, () => call(id, { startedAt: old }));
     await store.recordCalls([...batch(month), call(month), call(forever, { startedAt: old })]);
-    await store.deleteOldCalls();
+    await store.deleteOld();
     expect((await store.calls(month, { limit: 10 })).calls).toHaveLength(1);
     expect((await store.calls(forever, { limit: 10 })).calls).toHaveLength(1);
-    expect(await store.deleteOldCalls()).toBe(0);
+    expect(await store.deleteOld()).toBe(0);
   });
 });

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { sql as projects } from './migrations/0001-projects.ts';
+import { sql as offers } from './migrations/0002-offers.ts';
 
 export interface Migration {
   number: number;
@@ -9,11 +10,12 @@ export interface Migration {
 }
 
 /** In the order in which they are applied. What was released is never changed: a later one mends it. */
-export const migrations: readonly Migration[] = [['projects', projects] as const].map(
-  ([name, sql], index) => ({
-    number: index + 1,
-    name,
-    sql,
-    checksum: createHash('sha256').update(sql).digest('hex'),
-  }),
-);
+export const migrations: readonly Migration[] = [
+  ['projects', projects] as const,
+  ['offers', offers] as const,
+].map(([name, sql], index) => ({
+  number: index + 1,
+  name,
+  sql,
+  checksum: createHash('sha256').update(sql).digest('hex'),
+}));

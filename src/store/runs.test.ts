@@ -176,7 +176,7 @@ describe('runs', () => {
       [[old, kept]],
     );
     await store.addRunMessages(old, [{ id: randomUUID(), position: 0, role: 'user', content: [] }]);
-    expect(await store.deleteOldCalls()).toBe(1);
+    expect(await store.deleteOld()).toBe(1);
     expect(await store.run(month, old)).toBe(undefined);
     expect((await client.query('SELECT FROM kb.agent_run_messages WHERE run_id = $1', [old])).rowCount).toBe(
       0,

@@ -154,6 +154,14 @@ interface Secrets {
   version: Generated<string>;
 }
 
+interface ServerOffers {
+  fingerprint: string;
+  offer: string;
+  project_id: string;
+  seen_at: Generated<Timestamp>;
+  server_name: string;
+}
+
 interface Switches {
   created_at: Generated<Timestamp>;
   project_id: string;
@@ -171,5 +179,6 @@ export interface DB {
   project_mcp_servers: ProjectMcpServers;
   projects: Projects;
   secrets: Secrets;
+  server_offers: ServerOffers;
   switches: Switches;
 }

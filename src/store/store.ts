@@ -11,6 +11,7 @@ import { HostLock } from './host-lock.ts';
 import { openKeyring } from './keyring.ts';
 import { Listener } from './listener.ts';
 import { migrate } from './migrate.ts';
+import { Offers } from './offers.ts';
 import { Products } from './products.ts';
 import { Projects } from './projects.ts';
 import { Runs } from './runs.ts';
@@ -69,6 +70,7 @@ async function connect(
   const products = new Products(database, credentials);
   const calls = new Calls(database);
   const runs = new Runs(database);
+  const offers = new Offers(database);
   try {
     await secrets.warnOfMissingKeys(events.warned);
     await credentials.moveStored(database, events.warned);
@@ -114,7 +116,12 @@ async function connect(
     recordCalls: (records) => calls.record(records),
     recordPlainCalls: (plain) => calls.recordPlain(plain),
     calls: (...question) => calls.list(...question),
-    deleteOldCalls: async () => (await calls.deleteOld()) + (await runs.deleteOld()),
+    async deleteOld() {
+      return (await calls.deleteOld()) + (await runs.deleteOld()) + (await offers.deleteOld());
+    },
+    offers: () => offers.all(),
+    keepOffer: (offer) => offers.keep(offer),
+    seeOffer: (offer) => offers.see(offer),
     createRun: (run) => runs.create(run),
     addRunMessages: (...added) => runs.addMessages(...added),
     seeRuns: (ids) => runs.see(ids),

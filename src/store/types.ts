@@ -40,6 +40,8 @@ export type ProductRow = Selectable<DB['products']>;
 export type CallRow = Selectable<DB['agent_run_tool_calls']>;
 /** A secret as it is kept. `version` is another one after each change of the value, not after one of the key. */
 export type SealedSecret = Selectable<DB['secrets']>;
+/** What a server offered when it was last seen. `fingerprint` is that of what it was run by. */
+export type KnownOffer = Omit<Selectable<DB['server_offers']>, 'seen_at'>;
 /** Something that was switched off: a tool, or the whole server where `tool_name` is null. */
 type Switch = Pick<Selectable<DB['switches']>, 'server_name' | 'tool_name'>;
 
@@ -309,8 +311,14 @@ export interface Store {
   recordCalls(calls: readonly CallRecord[]): Promise<void>;
   recordPlainCalls(calls: PlainCalls): Promise<void>;
   calls(projectId: string, filter: CallFilter): Promise<CallPage>;
-  /** Deletes calls, and runs, that are older than their project keeps them, and tells how many. */
-  deleteOldCalls(): Promise<number>;
+  /** Deletes calls and runs that are older than their project keeps them, and what servers long gone offered. Tells how many. */
+  deleteOld(): Promise<number>;
+
+  /** What servers offered when they were last seen. */
+  offers(): Promise<KnownOffer[]>;
+  keepOffer(offer: KnownOffer): Promise<void>;
+  /** A server offers what it did before. */
+  seeOffer(server: Pick<KnownOffer, 'project_id' | 'server_name'>): Promise<void>;
 
   createRun(run: NewRun): Promise<void>;
   /** A message that is there already is left as it is; those of a run that is gone are left out. */

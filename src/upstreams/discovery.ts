@@ -1,6 +1,6 @@
 import { asksInstances, instancesIn } from '../protocol/instances.ts';
 import { join, METHOD_NOT_FOUND, type RpcError } from '../protocol/jsonrpc.ts';
-import { LARGEST_MEMBER, readList } from '../protocol/list-reader.ts';
+import { LARGEST_MEMBER, type ListLimits, readList } from '../protocol/list-reader.ts';
 import { parameterHeaders } from '../protocol/parameter-headers.ts';
 import { MAX_ID_BYTES, MAX_OWN_URI_BYTES } from '../protocol/scalar-limits.ts';
 import { type Self, type ServerFacts, ttlOf } from './handshake.ts';
@@ -33,7 +33,7 @@ export const keyOf: Record<OfferKind, string> = {
   templates: 'uriTemplate',
 };
 
-const listMethods: Record<OfferKind, ListMethod> = {
+export const listMethods: Record<OfferKind, ListMethod> = {
   tools: { method: 'tools/list', key: 'tools', capability: 'tools' },
   resources: { method: 'resources/list', key: 'resources', capability: 'resources' },
   templates: { method: 'resources/templates/list', key: 'resourceTemplates', capability: 'resources' },
@@ -70,6 +70,11 @@ export interface ListSettings {
   listBytes: number;
 }
 
+/** What is taken of one list. */
+export function listLimits({ listItems, listBytes }: ListSettings): ListLimits {
+  return { items: listItems, bytes: listBytes, itemBytes: MAX_ITEM_BYTES, itemDepth: MAX_ITEM_DEPTH };
+}
+
 interface DiscoverySettings {
   timeoutMs: number;
   instance: Self['instance'];
@@ -101,10 +106,9 @@ export async function discover(
     const params = cursor === undefined ? asked : { ...asked, cursor };
     const answer = join(await upstream.ask(method, params, left));
     const page = await readList(answer, key, {
+      ...listLimits(limits),
       items: limits.listItems - items.length,
       bytes: bytesLeft,
-      itemBytes: MAX_ITEM_BYTES,
-      itemDepth: MAX_ITEM_DEPTH,
     }).catch((error: unknown) => Promise.reject(notJson(method, error)));
     const { result, error } = page;
     if (error !== undefined) {

@@ -7,6 +7,7 @@ import type { Freshness, Offer, OfferKind } from './discovery.ts';
 import type { ServerFacts } from './handshake.ts';
 import { ServerLog } from './log.ts';
 import { union } from './offers.ts';
+import type { Remembered } from './remembered.ts';
 import { type Project, Replica, type ReplicaSettings } from './replica.ts';
 import type { Client, Upstream } from './upstream.ts';
 
@@ -35,15 +36,20 @@ export class Server {
   readonly replicas: readonly Replica[];
   private readonly events: ServerEvents;
   private readonly redact: ReplicaSettings['redact'];
+  private readonly remembered: Remembered | undefined;
   private union: Offer | undefined;
   config: ServerConfig;
 
-  /** `inherited` is what the server of that name offered before: it holds until this one is seen. */
+  /**
+   * `inherited` is what the server of that name offered before, and `remembered` what it said of itself before this start:
+   * both hold until this one is seen.
+   */
   constructor(
     config: ServerConfig,
     settings: ReplicaSettings,
     events: ServerEvents,
     inherited: Offer | undefined,
+    remembered?: Remembered,
   ) {
     this.name = config.name;
     this.project = settings.project;
@@ -51,10 +57,12 @@ export class Server {
     this.log = new ServerLog(settings.redact);
     this.config = config;
     this.events = events;
+    this.remembered = remembered;
+    const before = inherited ?? remembered?.offer;
     this.replicas = Array.from(
       { length: config.replicas },
       (_, index) =>
-        new Replica(index + 1, config, settings, inherited, {
+        new Replica(index + 1, config, settings, before, {
           stateChanged: (replica, from) => events.stateChanged(this, replica, from),
           offerChanged: (kind, announced) => this.offerChanged(kind, announced),
           connected: (replica, connection) => events.connected(this, replica, connection),
@@ -94,6 +102,20 @@ export class Server {
 
   get facts(): ServerFacts | undefined {
     return this.replicas.find(({ facts }) => facts !== undefined)?.facts;
+  }
+
+  /** Whether it is known what it offered before this start. */
+  get isRemembered(): boolean {
+    return this.remembered !== undefined;
+  }
+
+  /** What it tells models of itself. */
+  get instructions(): string | undefined {
+    return this.facts === undefined ? this.remembered?.instructions : this.facts.instructions;
+  }
+
+  get extensions(): unknown {
+    return this.facts === undefined ? this.remembered?.extensions : this.facts.capabilities.extensions;
   }
 
   /** Whether a list has to wait for this server: it was never seen, and nothing is known against it. */

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ServerConfig } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import { Group } from './group.ts';
+import type { Remembered } from './remembered.ts';
 import type { Project, ReplicaSettings } from './replica.ts';
 import { Server, type ServerEvents } from './server.ts';
 
@@ -17,14 +18,21 @@ export interface Changes {
 export class Servers {
   private readonly settings: ReplicaSettings;
   private readonly events: ServerEvents;
+  private readonly recall: (config: ServerConfig) => Remembered | undefined;
   private byName = new Map<string, Server>();
   private byGroup = new Map<string, Group>();
   /** Those that left, while their last calls are under way, and when they are gone. */
   private readonly retiring = new Map<Server, Promise<void>>();
 
-  constructor(settings: ReplicaSettings, events: ServerEvents) {
+  /** `recall` tells what a server said of itself before this start. */
+  constructor(
+    settings: ReplicaSettings,
+    events: ServerEvents,
+    recall: (config: ServerConfig) => Remembered | undefined = () => undefined,
+  ) {
     this.settings = settings;
     this.events = events;
+    this.recall = recall;
   }
 
   get project(): Project {
@@ -66,7 +74,7 @@ export class Servers {
       const present = before.get(config.name);
       const isSame = isDeepStrictEqual(present?.config, config);
       const stays = present !== undefined && (isSame || present.reconfigure(config));
-      const server = stays ? present : new Server(config, this.settings, this.events, present?.offer);
+      const server = stays ? present : this.make(config, present);
       if (!stays) changes.started.push(server);
       else if (!isSame) changes.changed.push(server);
       this.byName.set(config.name, server);
@@ -87,6 +95,11 @@ export class Servers {
 
   async stop(): Promise<void> {
     await Promise.all([...this.all(), ...this.retiring.keys()].map((server) => server.stop()));
+  }
+
+  private make(config: ServerConfig, before: Server | undefined): Server {
+    const remembered = before === undefined ? this.recall(config) : undefined;
+    return new Server(config, this.settings, this.events, before?.offer, remembered);
   }
 
   private formGroups(): void {

@@ -16,6 +16,7 @@ export class StatelessCaller implements Caller {
   readonly facts: ClientFacts;
   readonly sender = undefined;
   readonly tasks = undefined;
+  readonly listedAt = undefined;
   readonly isFull = false;
   private readonly logLevel: string | undefined;
   private readonly known: KnownClient | undefined;
@@ -57,6 +58,8 @@ export class StatelessCaller implements Caller {
     }
     return true;
   }
+
+  listed(): void {}
 
   /** It has nothing else under way. */
   awaitsOthersThan(_group: Group): boolean {

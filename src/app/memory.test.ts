@@ -1,0 +1,101 @@
+import { expect, it } from 'vitest';
+import type { ServerConfig } from '../config.ts';
+import type { KnownOffer } from '../store/types.ts';
+import type { Server } from '../upstreams/server.ts';
+import { Memory } from './memory.ts';
+
+const limits = { listItems: 10_000, listBytes: 10_000_000 };
+const config = { name: 'notes', transport: { type: 'http', url: 'http://one/' } } as unknown as ServerConfig;
+
+/** A server that offers this tool. */
+function serverWith(tool: object, more: object = {}): Server {
+  return {
+    name: 'notes',
+    project: { id: 'p', name: 'p' },
+    config,
+    condition: { state: 'ready' },
+    offer: { tools: [tool], resources: [], templates: [], prompts: [] },
+    facts: { instructions: 'Read.', capabilities: { extensions: { x: {} } } },
+    ...more,
+  } as unknown as Server;
+}
+
+function open(rows = new Map<string, KnownOffer>()) {
+  const done: string[] = [];
+  const warnings: string[] = [];
+  const memory = new Memory({
+    store: {
+      offers: async () => [...rows.values()],
+      async keepOffer(row) {
+        done.push('keep');
+        rows.set(row.server_name, row);
+      },
+      async seeOffer() {
+        done.push('see');
+      },
+    },
+    limits,
+    redact: (_, text) => text.replaceAll('s3cret', '***'),
+    warned: (message) => warnings.push(message),
+  });
+  return { memory, rows, done, warnings };
+}
+
+it('gives back what a server said of itself, character by character, once', async () => {
+  const { memory, rows } = open();
+  const tool = { name: 'add', annotations: { title: '\0\ud800 ü' } };
+  memory.note(serverWith(tool));
+  await memory.close();
+  const { memory: next } = open(rows);
+  await next.load();
+  expect(next.recall('p', config)).toEqual({
+    offer: { tools: [tool], resources: [], templates: [], prompts: [] },
+    instructions: 'Read.',
+    extensions: { x: {} },
+  });
+  expect(next.recall('p', config)).toBeUndefined();
+});
+
+it('knows nothing of a server that is run by something else, or is of another project', async () => {
+  const { memory, rows } = open();
+  memory.note(serverWith({ name: 'add' }));
+  await memory.close();
+  const { memory: next } = open(rows);
+  await next.load();
+  expect(next.recall('q', config)).toBeUndefined();
+  const other = { ...config, transport: { type: 'http', url: 'http://two/' } } as unknown as ServerConfig;
+  expect(next.recall('p', other)).toBeUndefined();
+});
+
+it('writes only what has changed', async () => {
+  const { memory, rows, done } = open();
+  memory.note(serverWith({ name: 'add' }));
+  await memory.close();
+  memory.note(serverWith({ name: 'add' }));
+  await memory.close();
+  expect(done).toEqual(['keep']);
+  const { memory: next, done: then } = open(rows);
+  await next.load();
+  for (const name of ['add', 'add', 'subtract']) {
+    next.note(serverWith({ name }));
+    await next.close();
+  }
+  expect(then).toEqual(['see', 'keep']);
+});
+
+it('writes nothing of a server that is not ready, shows a secret, or says too much', async () => {
+  const { memory, done } = open();
+  memory.note(serverWith({ name: 'add' }, { condition: { state: 'backing_off' } }));
+  memory.note(serverWith({ name: 'add', description: 'use s3cret' }));
+  memory.note(serverWith({ name: 'add', description: 'x'.repeat(5_000_000) }));
+  await memory.close();
+  expect(done).toEqual([]);
+});
+
+it('starts without what cannot be read', async () => {
+  const row = { project_id: 'p', server_name: 'notes', fingerprint: 'x', offer: '{"result":' };
+  const { memory, warnings } = open(new Map([['notes', row]]));
+  await memory.load();
+  expect(memory.recall('p', config)).toBeUndefined();
+  expect(warnings).toEqual([expect.stringContaining('What "notes" offered is not known any more')]);
+});

@@ -1,0 +1,48 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { instructionsOf, sharesOf } from './instructions.ts';
+import type { Scope } from './scope.ts';
+
+function told(texts: readonly (string | undefined)[], maxInstructionsBytes: number): string {
+  const servers = texts.map((instructions, index) => ({ name: `s${index}`, instructions }));
+  const scope = {
+    servers: () => servers,
+    placeOf: ({ name }: { name: string }) => name,
+    maxInstructionsBytes,
+  } as unknown as Scope;
+  return instructionsOf(scope).instructions ?? '';
+}
+
+it('are joined as they are where there is room for them', () => {
+  expect(told(['First.', undefined, 'Third.', ''], 8_192)).toBe('## s0\nFirst.\n\n## s2\nThird.');
+  expect(told([undefined], 8_192)).toBe('');
+});
+
+it('of one server that says much leave room for the others', () => {
+  const text = told(['a'.repeat(100_000), 'Short.', 'ü'.repeat(100_000)], 1_000);
+  expect(text).toContain('## s1\nShort.\n');
+  expect(text.match(/ …/g)).toHaveLength(2);
+  expect(text).not.toContain('\ufffd');
+  const [first, , third] = text.split('\n\n');
+  expect(Buffer.byteLength(first!)).toBeGreaterThan(450);
+  expect(Buffer.byteLength(third!)).toBeGreaterThan(450);
+});
+
+it('stay within the limit, however many servers there are', () => {
+  const many = Array.from({ length: 1_000 }, (_, index) => `Server ${index} `.repeat(index % 50));
+  // Two line breaks stand between two servers.
+  expect(Buffer.byteLength(told(many, 8_192))).toBeLessThanOrEqual(8_192 + 2 * 81);
+});
+
+it('share the room: nobody gets more than it needs, and none is left where somebody needs it', () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat(10_000), { minLength: 1 }), fc.nat(50_000), (lengths, room) => {
+      const shares = sharesOf(lengths, room);
+      const total = shares.reduce((sum, share) => sum + share, 0);
+      for (const [index, share] of shares.entries()) expect(share).toBeLessThanOrEqual(lengths[index]!);
+      expect(total).toBeLessThanOrEqual(room);
+      const isShort = shares.some((share, index) => share < lengths[index]!);
+      if (isShort) expect(room - total).toBeLessThan(lengths.length);
+    }),
+  );
+});

@@ -1,0 +1,47 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { readList } from '../protocol/list-reader.ts';
+import { type ListSettings, listLimits, listMethods, type Offer, offerKinds } from './discovery.ts';
+
+/** What a server said of itself when it was last seen. */
+export interface Remembered {
+  offer: Offer;
+  instructions: string | undefined;
+  extensions: unknown;
+}
+
+/** More than that is asked for anew at each start. */
+const MAX_CHARACTERS = 4 * 1024 * 1024;
+const SLICE = 200;
+
+/** Written as an answer to all list requests at once, so that it can be read like one; undefined where it is too long. */
+export async function writeRemembered(remembered: Remembered): Promise<string | undefined> {
+  const { offer, instructions, extensions } = remembered;
+  const parts: string[] = [];
+  let length = 0;
+  for (const kind of offerKinds) {
+    const items: string[] = [];
+    for (const item of offer[kind]) {
+      const text = JSON.stringify(item);
+      length += text.length;
+      if (length > MAX_CHARACTERS) return undefined;
+      if (items.push(text) % SLICE === 0) await nextTurn();
+    }
+    parts.push(`${JSON.stringify(listMethods[kind].key)}:[${items.join(',')}]`);
+  }
+  const said = JSON.stringify({ instructions, extensions });
+  return `{"result":{${parts.join(',')},"said":${said}}}`;
+}
+
+/** Fails where it is none. */
+export async function readRemembered(text: string, limits: ListSettings): Promise<Remembered> {
+  const bytes = Buffer.from(text);
+  const offer: Offer = { tools: [], resources: [], templates: [], prompts: [] };
+  let said: unknown;
+  for (const kind of offerKinds) {
+    const page = await readList(bytes, listMethods[kind].key, listLimits(limits));
+    offer[kind] = page.items as Offer[typeof kind];
+    said = page.result.said;
+  }
+  const { instructions, extensions } = (said ?? {}) as { instructions?: unknown; extensions?: unknown };
+  return { offer, instructions: typeof instructions === 'string' ? instructions : undefined, extensions };
+}

@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest';
+import { connectHttp, textOf, toolNamesOnce } from '../helpers/clients.ts';
+import { freshDatabase } from '../helpers/database.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+it('what servers offered is listed after a restart before they run, and checked when they do', async () => {
+  await using database = await freshDatabase();
+  await using witness = await Witness.open();
+  // Each start here has a folder of its own, in which servers would run otherwise.
+  const here = { cwd: '/' };
+  const late = { ...fixtureServer('late', witness.env('late')), ...here };
+  const start = (config: object) => startSwitchboard(config, { database });
+  const mcpServers = { late, notes: { ...fixtureServer('notes'), ...here } };
+  {
+    await using switchboard = await start({ mcpServers });
+    await using client = await connectHttp(switchboard.url);
+    witness.tell('late', 'answer');
+    await toolNamesOnce(client, (names) => names.includes('late_tool') && names.includes('touch'));
+    await switchboard.event(({ name, state }) => name === 'late' && state === 'ready');
+  }
+
+  {
+    await using switchboard = await start({ mcpServers });
+    await using client = await connectHttp(switchboard.url);
+    expect(client.client.getInstructions()).toBe('## late\nBe patient.');
+    const { tools } = await client.client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(['late_tool', 'touch', 'refer', 'announce']);
+    expect((await client.client.listPrompts()).prompts).toMatchObject([{ name: 'summarize' }]);
+    // A call waits for the server, which then offers more than before.
+    const call = client.client.callTool({ name: 'late_tool', arguments: {} });
+    await witness.severalOf('late', 'initialize', 2);
+    witness.tell('late', 'more');
+    witness.tell('late', 'answer');
+    expect(textOf(await call)).toBe('better late than never');
+    await toolNamesOnce(client, (names) => names.includes('later_tool'));
+  }
+
+  // Another server of that name is not known.
+  await using switchboard = await start({
+    mcpServers: { late: { ...late, args: [...late.args, 'another'] } },
+    switchboard: { discoveryWaitMs: 1 },
+  });
+  await using client = await connectHttp(switchboard.url);
+  expect((await client.client.listTools()).tools).toEqual([]);
+});

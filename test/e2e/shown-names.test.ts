@@ -1,0 +1,66 @@
+import { expect, it } from 'vitest';
+import { connectHttp, textOf, toolNamesOnce } from '../helpers/clients.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
+
+it('a name that a client was shown goes on working when another server brings it too', async () => {
+  const notes = (of: string) => fixtureServer('notes', { NOTES_OF: of });
+  const mcpServers = { go: notes('go') };
+  await using switchboard = await startSwitchboard({ mcpServers });
+  await using early = await connectHttp(switchboard.url);
+  const prompt = async () => {
+    const { messages } = await early.client.getPrompt({ name: 'summarize' });
+    return (messages[0]!.content as { text: string }).text;
+  };
+  await early.client.listPrompts();
+  expect(await toolNamesOnce(early, (names) => names.includes('touch'))).toContain('touch');
+
+  await switchboard.configure({ mcpServers: { ...mcpServers, slow: notes('slow') } });
+  const names = await toolNamesOnce(early, (listed) => listed.includes('slow__touch'));
+  expect(names).toContain('go__touch');
+  expect(names).not.toContain('touch');
+  // Whoever saw it, and who never saw any list.
+  expect(textOf(await early.client.callTool({ name: 'announce', arguments: {} }))).toBe('done');
+  expect(await prompt()).toBe('Notes of go');
+  await using hasty = await connectHttp(switchboard.url);
+  expect(textOf(await hasty.client.callTool({ name: 'announce', arguments: {} }))).toBe('done');
+
+  // Who came later was never shown it.
+  const late = await RawSession.open(switchboard.url);
+  await late.toolNames();
+  const refused = await late.request('tools/call', { name: 'announce', arguments: {} });
+  expect(refused).toMatchObject({
+    error: { message: 'Unknown tool: announce. Did you mean go__announce or slow__announce?' },
+  });
+  await late.end();
+
+  // It is gone with the server that it was of: then the name is that of the other one.
+  await switchboard.configure({ mcpServers: { slow: notes('slow') } });
+  await toolNamesOnce(early, (listed) => listed.includes('touch'));
+  expect(await prompt()).toBe('Notes of slow');
+});
+
+it('an unknown name is answered with those that look like it, and no server is blamed that has nothing to do with it', async () => {
+  await using switchboard = await startSwitchboard({
+    mcpServers: { home: fixtureServer('notes'), broken: { command: 'false' } },
+  });
+  const session = await RawSession.open(switchboard.url);
+  await session.toolNames();
+  const messageOf = async (method: string, name: string) => {
+    const { error } = await session.request(method, { name, arguments: {} });
+    return error?.message;
+  };
+  expect(await messageOf('tools/call', 'Announce')).toBe('Unknown tool: Announce. Did you mean announce?');
+  expect(await messageOf('tools/call', 'work__announce')).toBe(
+    'Unknown tool: work__announce. Did you mean announce?',
+  );
+  expect(await messageOf('prompts/get', 'Summarize')).toBe(
+    'Unknown prompt: Summarize. Did you mean summarize?',
+  );
+  expect(await messageOf('tools/call', 'home__nothing')).toBe('Unknown tool: home__nothing');
+  expect(await messageOf('tools/call', 'nothing')).toBe(
+    'Unknown tool: nothing (not known yet: what "broken" offers)',
+  );
+  await session.end();
+});
