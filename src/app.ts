@@ -11,7 +11,6 @@ import { hostedViewOf } from './app/hosted-views.ts';
 import { Hosting } from './app/hosting.ts';
 import { watchIdleness } from './app/idleness.ts';
 import { type LiveProject, unstoredProject } from './app/live-project.ts';
-import { Memory } from './app/memory.ts';
 import { Projects } from './app/projects.ts';
 import { eventOf, startEvent, unchangedEvent, viewsOf } from './app/server-views.ts';
 import { noStorage, ownSecretsIn, Storage } from './app/storage.ts';
@@ -29,6 +28,7 @@ import { SwitchboardError } from './errors.ts';
 import { Gateway } from './gateway/gateway.ts';
 import { HttpFront } from './gateway/http/server.ts';
 import type { CallRecorder } from './gateway/records.ts';
+import { keepsNothing } from './gateway/session-keeper.ts';
 import { identity } from './identity.ts';
 import { limitsOf } from './upstreams/limits.ts';
 import type { ReplicaSettings } from './upstreams/replica.ts';
@@ -132,14 +132,14 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         const event = eventOf(project, server, replica, from);
         events.serverChanged(event);
         followers.changed(project, event);
-        if (event.server.state === 'ready') memory?.note(server);
+        if (event.server.state === 'ready') stored?.memory.note(server);
       },
       offerChanged: (server, kinds) => {
         const project = projects.lookUp(server.project.id);
         if (project === undefined) return;
         if (server.condition.state === 'ready') events.serverChanged(unchangedEvent(project, server));
         projects.changed(project, kinds);
-        memory?.note(server);
+        stored?.memory.note(server);
       },
       connected: (...connected) => gateway.connected(...connected),
       disconnected: (...gone) => gateway.disconnected(...gone),
@@ -152,7 +152,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       {
         servers: serverSettings,
         events: serverEvents,
-        recall: (...asked) => memory?.recall(...asked),
+        recall: (...asked) => stored?.memory.recall(...asked),
         openSecret: (sealed) => storage!.openSecret(sealed),
         ownSecrets: ownSecretsIn(options.database),
         home: options.home,
@@ -174,15 +174,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         refreshed: () => hosting?.refresh(),
       },
     );
-    const memory =
-      storage &&
-      new Memory({
-        store: storage.store,
-        limits: serverSettings.lists,
-        redact: (id, text) => projects.lookUp(id)?.vault.redact(text) ?? text,
-        warned: events.warned,
-      });
-    const stored = storage?.serve(projects, events);
+    const stored = storage?.serve(projects, events, settings);
     if (stored !== undefined) {
       hosting = new Hosting({
         ...{ settings: settings.hosting, projects, store: stored.store, home: options.home },
@@ -195,10 +187,12 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       });
     }
     const chats = stored === undefined ? undefined : new Chats(settings.chat, stored.store, events.warned);
-    const gateway: Gateway = new Gateway(projects, stored?.recorder ?? noRecorder, {
-      ...self,
-      ...settings,
-    });
+    const gateway: Gateway = new Gateway(
+      projects,
+      stored?.recorder ?? noRecorder,
+      stored?.sessions ?? keepsNothing,
+      { ...self, ...settings },
+    );
     const trials = new Set<Server>();
     const parts = { projects, stored, hosting, chats, servers: serverSettings, trials };
     const api = createApi(
@@ -257,10 +251,8 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
 
     /** Where one server that cannot be started takes the others with it, clients come in when all are there. */
     async function startAndListen(): Promise<number> {
-      await memory?.load();
       if (stored === undefined) projects.apply(unstoredProject);
-      else await stored.refresher.refresh();
-      memory?.forgetOthers();
+      else await storage?.begin(stored);
       const stopServers = () => void projects.stop();
       options.signal?.addEventListener('abort', stopServers);
       if (options.signal?.aborted) stopServers();
@@ -275,20 +267,12 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     async function stop(): Promise<void> {
       clearInterval(idleness);
       watch.close();
-      if (stored !== undefined) storage?.leave(stored);
+      const left = stored && storage?.leave(stored);
       gateway.close();
       api.close();
-      const remembered = memory?.close();
       const trialsOver = [...trials].map((server) => server.stop());
       const chatsOver = chats?.close();
-      await Promise.all([
-        chatsOver,
-        front.close(),
-        projects.stop(),
-        hosting?.close(),
-        remembered,
-        ...trialsOver,
-      ]);
+      await Promise.all([chatsOver, front.close(), projects.stop(), hosting?.close(), left, ...trialsOver]);
       if (stored !== undefined) await storage?.close(stored);
       record.close();
     }

@@ -1,9 +1,12 @@
 import querystring from 'node:querystring';
 import type { StatusView } from '../api/views.ts';
 import type { AppEvents, AppOptions } from '../app.ts';
-import { moveCredentials } from '../config.ts';
+import { moveCredentials, type Settings } from '../config.ts';
 import type { SealedSecret, Store } from '../store/types.ts';
+import { limitsOf } from '../upstreams/limits.ts';
 import type { Stored } from './backend/parts.ts';
+import { KeptSessions } from './kept-sessions.ts';
+import { Memory } from './memory.ts';
 import type { Projects } from './projects.ts';
 import { Recorder } from './recorder.ts';
 import { Refresher } from './refresher.ts';
@@ -57,29 +60,41 @@ export class Storage {
   }
 
   /** Keeps the projects up to what is stored, from now on. */
-  serve(projects: Projects, events: AppEvents): Stored {
+  serve(projects: Projects, { warned }: AppEvents, settings: Settings): Stored {
     const { store } = this;
+    const redact = (id: string, text: string) => projects.lookUp(id)?.vault.redact(text) ?? text;
     const refresher = new Refresher(store, projects);
     const recorder = new Recorder({
       write: (records) => store.recordCalls(records),
       writePlain: (calls) => store.recordPlainCalls(calls),
       deleteOld: () => store.deleteOld(),
       keepsPayloads: (id) => projects.lookUp(id)?.row.record_payloads ?? false,
-      redact: (id, text) => projects.lookUp(id)?.vault.redact(text) ?? text,
-      warned: events.warned,
+      redact,
+      warned,
     });
+    const memory = new Memory({ store, limits: limitsOf(settings).lists, redact, warned });
+    const sessions = new KeptSessions({ store, ...settings });
     this.unfollow = store.follow((id) => refresher.follow(id));
-    return { store, refresher, recorder };
+    return { store, refresher, recorder, memory, sessions };
+  }
+
+  /** Brings everything to what is written down. */
+  async begin({ refresher, memory, sessions }: Stored): Promise<void> {
+    await memory.load();
+    await refresher.refresh();
+    memory.forgetOthers();
+    await sessions.load();
   }
 
   get status(): StatusView['database'] {
     return { mode: this.mode, connected: this.store.isConnected, error: this.trouble ?? null };
   }
 
-  /** Nothing that others change is of interest any more. */
-  leave({ refresher }: Stored): void {
+  /** Nothing that others change is of interest any more, and what clients and servers do neither. Writes what is left of that. */
+  async leave({ refresher, memory, sessions }: Stored): Promise<void> {
     this.unfollow();
     refresher.close();
+    await Promise.all([memory.close(), sessions.close()]);
   }
 
   async close({ recorder }: Stored): Promise<void> {

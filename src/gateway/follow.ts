@@ -11,24 +11,24 @@ import type { Followed, Follower } from './follower.ts';
 import { hold } from './hold.ts';
 import { refuse } from './refuse.ts';
 import { required, unknownTarget } from './resolve.ts';
-import type { Scope } from './scope.ts';
+import type { Scope, Scopes } from './scope.ts';
 import type { Session } from './session.ts';
 import { readWishes } from './wishes.ts';
 
 /** resources/subscribe and resources/unsubscribe: the server sees one subscription, however many clients there are. */
-export function follow(scope: Scope, incoming: Incoming<Session>): void {
+export function follow(scope: Scope, incoming: Incoming<Session>, changed: () => void): void {
   required(incoming.message.uri, 'uri');
   const discovered = scope.discovered();
-  if (discovered === undefined) followKnown(scope, incoming);
+  if (discovered === undefined) followKnown(scope, incoming, changed);
   else
     hold(
       incoming,
       () => discovered,
-      () => followKnown(scope, incoming),
+      () => followKnown(scope, incoming, changed),
     );
 }
 
-function followKnown(scope: Scope, incoming: Incoming<Session>): void {
+function followKnown(scope: Scope, incoming: Incoming<Session>, changed: () => void): void {
   const { caller: session, message, outlet, prefer } = incoming;
   const uri = message.uri!.value;
   const key = followedKey(scope, session, uri);
@@ -44,7 +44,10 @@ function followKnown(scope: Scope, incoming: Incoming<Session>): void {
   const change = async () => {
     if (followed !== undefined) await (begins ? begin : end)(session, key, followed);
   };
-  hold(incoming, change, () => outlet.answer(resultMessage(idBytes(message), emptyResult)));
+  hold(incoming, change, () => {
+    changed();
+    outlet.answer(resultMessage(idBytes(message), emptyResult));
+  });
 }
 
 /** What is followed is kept for as long as the session is. */
@@ -108,6 +111,21 @@ function errandOf({ identity: client }: Follower, { own, server, among }: Follow
 /** The same URI may stand for two things in two projects. */
 function followedKey(scope: Scope, session: Session, uri: string): string {
   return scope === session.scope ? uri : `${scope.project?.id}\n${uri}`;
+}
+
+/** Follows what a session followed before a restart, as far as that is there when all servers were asked. */
+export function followKept(scopes: Scopes, session: Session, keys: readonly string[]): void {
+  for (const key of keys) {
+    const end = key.indexOf('\n');
+    const scope = end === -1 ? session.scope : scopes.of(key.slice(0, end));
+    if (scope === undefined) continue;
+    const again = async () => {
+      await scope.discovered();
+      const followed = session.isClosed ? undefined : choose(scope, session, key.slice(end + 1), undefined);
+      if (followed !== undefined) await begin(session, key, followed);
+    };
+    again().catch(() => {});
+  }
 }
 
 async function begin(session: Follower, key: string, followed: Followed): Promise<void> {

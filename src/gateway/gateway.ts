@@ -19,7 +19,7 @@ import type { CallDesk } from './client-call.ts';
 import { HeldCalls } from './eras/held-calls.ts';
 import { RequestStates } from './eras/request-state.ts';
 import { StatelessGateway } from './eras/stateless-gateway.ts';
-import { follow, followAgain, followElsewhere, followRegrouped } from './follow.ts';
+import { follow, followAgain, followElsewhere, followKept, followRegrouped } from './follow.ts';
 import type { Follower } from './follower.ts';
 import { initializeResult, readInitialize } from './initialize.ts';
 import { list } from './lists.ts';
@@ -30,6 +30,7 @@ import { refuse } from './refuse.ts';
 import type { Scope, Scopes } from './scope.ts';
 import { ServerWords } from './server-words.ts';
 import { type ClientStream, Session } from './session.ts';
+import type { SessionKeeper } from './session-keeper.ts';
 
 export interface GatewaySettings {
   identity: Identity;
@@ -61,9 +62,11 @@ export class Gateway {
   /** Clients of the modern era. */
   readonly stateless: StatelessGateway;
   private readonly sweeper: NodeJS.Timeout;
+  private readonly keeper: SessionKeeper;
 
-  constructor(scopes: Scopes, recorder: CallRecorder, settings: GatewaySettings) {
+  constructor(scopes: Scopes, recorder: CallRecorder, keeper: SessionKeeper, settings: GatewaySettings) {
     this.scopes = scopes;
+    this.keeper = keeper;
     const { maxHeldCalls, inputWaitMs } = settings;
     const held = new HeldCalls(maxHeldCalls, inputWaitMs);
     this.desk = { recorder, held, states: new RequestStates(inputWaitMs), inputWaitMs };
@@ -109,8 +112,39 @@ export class Gateway {
     return { session, answer: resultMessage(idBytes(message), bytesOf(result)) };
   }
 
+  /** The session is known after a restart too, from now on. */
+  keep(session: Session): void {
+    session.isKept = true;
+    this.note(session);
+  }
+
+  /** A client comes with a session of the time before this start. */
+  revive(
+    id: string,
+    projects: Incoming['projects'],
+    openStream: (facts: Session['facts']) => ClientStream,
+  ): Session | undefined {
+    const kept = this.keeper.recall(id);
+    if (kept === undefined) return undefined;
+    const { project, facts, logLevel } = kept;
+    const scope = project === undefined ? this.scopes.all : this.scopes.of(project);
+    if (scope === undefined) return undefined;
+    this.makeRoom();
+    const session = new Session(id, facts, scope, openStream(facts));
+    session.isKept = true;
+    this.sessions.set(id, session);
+    session.logLevel = logLevel;
+    if (logLevel !== undefined) this.logLevels.changed(session);
+    followKept(this.scopes, session, kept.followed);
+    // Nobody knows what it missed.
+    for (const method of new Set(Object.values(changedNotifications)))
+      session.announce(method, notificationMessage(method));
+    return this.session(id, projects);
+  }
+
   end(session: Session): void {
     if (!this.sessions.delete(session.id)) return;
+    if (session.isKept) this.keeper.forget(session.id);
     declineAsks(session.close());
     this.release(session);
     if (session.logLevel !== undefined) this.logLevels.changed(session);
@@ -221,11 +255,12 @@ export class Gateway {
         return;
       case 'resources/subscribe':
       case 'resources/unsubscribe':
-        follow(scope, incoming);
+        follow(scope, incoming, () => this.note(session));
         return;
       case 'logging/setLevel':
         session.logLevel = readLevel(message);
         this.logLevels.changed(session);
+        this.note(session);
         outlet.answer(resultMessage(idBytes(message), emptyResult));
         return;
       case 'ping':
@@ -251,6 +286,20 @@ export class Gateway {
       case 'notifications/roots/list_changed':
         this.passRootsChanged(session);
     }
+  }
+
+  private note(session: Session): void {
+    if (!session.isKept || session.isClosed) return;
+    const { id, facts, scope } = session;
+    this.keeper.keep(id, () => {
+      const { logLevel, followed } = session;
+      return {
+        project: scope.project?.id,
+        facts,
+        logLevel,
+        followed: within(followed.keys(), KEPT_CHARACTERS),
+      };
+    });
   }
 
   /** Everybody who is told of changes. */
@@ -303,6 +352,21 @@ export class Gateway {
     }
     this.stateless.sweep(now);
   }
+}
+
+/** So much of what a session follows is known after a restart. */
+const KEPT_CHARACTERS = 64 * 1024;
+
+/** As many texts as have so many characters together. */
+function within(texts: Iterable<string>, characters: number): string[] {
+  const taken: string[] = [];
+  let left = characters;
+  for (const text of texts) {
+    left -= text.length;
+    if (left < 0) break;
+    taken.push(text);
+  }
+  return taken;
 }
 
 function reasonOf({ bytes, params }: Message): string | undefined {

@@ -76,6 +76,8 @@ export class Session implements Caller, Follower {
   listedAt: number | undefined;
   lastSeen = Date.now();
   isClosed = false;
+  /** Whether it is known after a restart too. */
+  isKept = false;
 
   constructor(id: string, facts: SessionFacts, scope: Scope, stream: ClientStream) {
     this.id = id;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { sql as projects } from './migrations/0001-projects.ts';
 import { sql as offers } from './migrations/0002-offers.ts';
+import { sql as sessions } from './migrations/0003-sessions.ts';
 
 export interface Migration {
   number: number;
@@ -13,6 +14,7 @@ export interface Migration {
 export const migrations: readonly Migration[] = [
   ['projects', projects] as const,
   ['offers', offers] as const,
+  ['sessions', sessions] as const,
 ].map(([name, sql], index) => ({
   number: index + 1,
   name,

@@ -162,6 +162,13 @@ interface ServerOffers {
   server_name: string;
 }
 
+interface Sessions {
+  id_hash: string;
+  project_id: string | null;
+  seen_at: Generated<Timestamp>;
+  state: string;
+}
+
 interface Switches {
   created_at: Generated<Timestamp>;
   project_id: string;
@@ -180,5 +187,6 @@ export interface DB {
   projects: Projects;
   secrets: Secrets;
   server_offers: ServerOffers;
+  sessions: Sessions;
   switches: Switches;
 }

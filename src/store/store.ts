@@ -17,6 +17,7 @@ import { Projects } from './projects.ts';
 import { Runs } from './runs.ts';
 import { Secrets } from './secrets.ts';
 import { ServerRows } from './servers.ts';
+import { Sessions } from './sessions.ts';
 import { setSwitch } from './switches.ts';
 import type { Store, StoreOptions } from './types.ts';
 import { Workspaces } from './workspaces.ts';
@@ -71,6 +72,7 @@ async function connect(
   const calls = new Calls(database);
   const runs = new Runs(database);
   const offers = new Offers(database);
+  const sessions = new Sessions(database);
   try {
     await secrets.warnOfMissingKeys(events.warned);
     await credentials.moveStored(database, events.warned);
@@ -117,11 +119,17 @@ async function connect(
     recordPlainCalls: (plain) => calls.recordPlain(plain),
     calls: (...question) => calls.list(...question),
     async deleteOld() {
-      return (await calls.deleteOld()) + (await runs.deleteOld()) + (await offers.deleteOld());
+      let deleted = 0;
+      for (const kept of [calls, runs, offers, sessions]) deleted += await kept.deleteOld();
+      return deleted;
     },
     offers: () => offers.all(),
     keepOffer: (offer) => offers.keep(offer),
     seeOffer: (offer) => offers.see(offer),
+    sessionsSeenWithin: (...question) => sessions.seenWithin(...question),
+    keepSessions: (rows) => sessions.keep(rows),
+    seeSessions: (hashes) => sessions.see(hashes),
+    forgetSessions: (hashes) => sessions.forget(hashes),
     createRun: (run) => runs.create(run),
     addRunMessages: (...added) => runs.addMessages(...added),
     seeRuns: (ids) => runs.see(ids),

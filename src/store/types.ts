@@ -42,6 +42,8 @@ export type CallRow = Selectable<DB['agent_run_tool_calls']>;
 export type SealedSecret = Selectable<DB['secrets']>;
 /** What a server offered when it was last seen. `fingerprint` is that of what it was run by. */
 export type KnownOffer = Omit<Selectable<DB['server_offers']>, 'seen_at'>;
+/** A session of a client, known by a hash of its id. */
+export type SessionRow = Omit<Selectable<DB['sessions']>, 'seen_at'>;
 /** Something that was switched off: a tool, or the whole server where `tool_name` is null. */
 type Switch = Pick<Selectable<DB['switches']>, 'server_name' | 'tool_name'>;
 
@@ -311,7 +313,7 @@ export interface Store {
   recordCalls(calls: readonly CallRecord[]): Promise<void>;
   recordPlainCalls(calls: PlainCalls): Promise<void>;
   calls(projectId: string, filter: CallFilter): Promise<CallPage>;
-  /** Deletes calls and runs that are older than their project keeps them, and what servers long gone offered. Tells how many. */
+  /** Deletes calls and runs that are older than their project keeps them, and what is left of servers and clients long gone. Tells how many. */
   deleteOld(): Promise<number>;
 
   /** What servers offered when they were last seen. */
@@ -329,6 +331,13 @@ export interface Store {
   finishRun(id: string, end: RunEnd): Promise<void>;
   runs(projectId: string, filter: { limit: number; cursor?: string | undefined }): Promise<RunPage>;
   run(projectId: string, id: string): Promise<RunDetails | undefined>;
+
+  /** Sessions of clients that were seen within that time, the latest first. */
+  sessionsSeenWithin(milliseconds: number, limit: number): Promise<SessionRow[]>;
+  /** Those of projects that are gone are left out. */
+  keepSessions(sessions: readonly SessionRow[]): Promise<void>;
+  seeSessions(hashes: readonly string[]): Promise<void>;
+  forgetSessions(hashes: readonly string[]): Promise<void>;
 
   close(): Promise<void>;
 }

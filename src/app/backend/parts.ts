@@ -4,6 +4,8 @@ import type { ReplicaSettings } from '../../upstreams/replica.ts';
 import type { Server } from '../../upstreams/server.ts';
 import type { Chats } from '../chats.ts';
 import type { Hosting } from '../hosting.ts';
+import type { KeptSessions } from '../kept-sessions.ts';
+import type { Memory } from '../memory.ts';
 import type { Projects } from '../projects.ts';
 import type { Recorder } from '../recorder.ts';
 import type { Refresher } from '../refresher.ts';
@@ -27,6 +29,8 @@ export interface Stored {
   store: Store;
   refresher: Refresher;
   recorder: Recorder;
+  memory: Memory;
+  sessions: KeptSessions;
 }
 
 export function needStored({ stored }: Pick<Parts, 'stored'>): Stored {

@@ -143,6 +143,7 @@ export class StreamableEndpoint {
         projects,
         ({ version }) => new SessionStreams(version, this.replayBudget),
       );
+      this.gateway.keep(session);
       writeJson(response, answer, { 'mcp-session-id': session.id });
     } catch (thrown) {
       const error = asSwitchboardError(thrown);
@@ -200,7 +201,7 @@ export class StreamableEndpoint {
         'The Mcp-Session-Id header is missing: initialize first.',
       );
     }
-    const session = this.gateway.session(id, projects);
+    const session = this.gateway.session(id, projects) ?? this.revive(id, projects);
     if (session === undefined || !(session.stream instanceof SessionStreams)) {
       throw new SwitchboardError(
         'unknown_session',
@@ -208,6 +209,15 @@ export class StreamableEndpoint {
       );
     }
     return { session, streams: session.stream };
+  }
+
+  private revive(id: string, projects: Projects): Session | undefined {
+    return this.gateway.revive(
+      id,
+      projects,
+      // The events of the time before are not to be taken for ours.
+      ({ version }) => new SessionStreams(version, this.replayBudget, Date.now()),
+    );
   }
 }
 

@@ -24,16 +24,20 @@ interface OpenStream {
 export class SessionStreams implements ClientStream {
   private readonly version: ProtocolVersion;
   private readonly replay: Replay;
-  private readonly standing: OpenStream = { response: undefined, sequence: 0 };
+  private readonly standing: OpenStream;
   /** How far the standing stream has reached the client. */
-  private delivered = 0;
+  private delivered: number;
   /** How far it had reached the client at a time: so much is dropped when that is long ago. */
-  private settled = { sequence: 0, at: 0 };
+  private settled: { sequence: number; at: number };
   private ofRequests: Map<number, OpenStream> | undefined;
   private nextStream = STANDING + 1;
 
-  constructor(version: ProtocolVersion, budget: ReplayBudget) {
+  /** `first` is behind the number of every event of the standing stream that the client may have seen before. */
+  constructor(version: ProtocolVersion, budget: ReplayBudget, first = 0) {
     this.version = version;
+    this.standing = { response: undefined, sequence: first };
+    this.delivered = first;
+    this.settled = { sequence: first, at: 0 };
     this.replay = new Replay(budget);
   }
 

@@ -1,0 +1,99 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import type { KeptSession } from '../gateway/session-keeper.ts';
+import type { SessionRow } from '../store/types.ts';
+import { KeptSessions } from './kept-sessions.ts';
+
+afterEach(() => vi.useRealTimers());
+
+const facts = { version: '2025-11-25', capabilities: {}, name: 'x', clientInfo: {} } as const;
+const session: KeptSession = { project: undefined, facts, logLevel: undefined, followed: ['a:1'] };
+
+function open(rows = new Map<string, SessionRow>()) {
+  vi.useFakeTimers();
+  const done: string[] = [];
+  const seen: number[] = [];
+  let isAway = false;
+  let whileWriting = () => {};
+  const sessions = new KeptSessions({
+    store: {
+      sessionsSeenWithin: async () => [...rows.values()],
+      async keepSessions(kept) {
+        if (isAway) throw new Error('away');
+        done.push(`keep ${kept.length}`);
+        for (const row of kept) rows.set(row.id_hash, row);
+        whileWriting();
+      },
+      async seeSessions(hashes) {
+        seen.push(hashes.length);
+      },
+      async forgetSessions(hashes) {
+        done.push(`forget ${hashes.length}`);
+        for (const hash of hashes) rows.delete(hash);
+      },
+    },
+    maxSessions: 10,
+    sessionIdleMs: 30_000,
+  });
+  return {
+    sessions,
+    rows,
+    done,
+    seen,
+    goAway: (away: boolean) => {
+      isAway = away;
+    },
+    meanwhile: (work: () => void) => {
+      whileWriting = work;
+    },
+  };
+}
+
+it('is written once, together with others, and never where it is over soon', async () => {
+  const { sessions, done } = open();
+  for (const id of ['one', 'two', 'three']) sessions.keep(id, () => session);
+  sessions.keep('one', () => session);
+  sessions.forget('two');
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(done).toEqual(['keep 2']);
+  sessions.forget('three');
+  sessions.forget('unknown');
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(done).toEqual(['keep 2', 'forget 1']);
+});
+
+it('that ends while it is written is not left behind', async () => {
+  const { sessions, rows, meanwhile } = open();
+  meanwhile(() => sessions.forget('one'));
+  sessions.keep('one', () => session);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(rows.size).toBe(0);
+});
+
+it('is written when the database is back', async () => {
+  const { sessions, rows, goAway } = open();
+  goAway(true);
+  sessions.keep('one', () => session);
+  await vi.advanceTimersByTimeAsync(2_000);
+  goAway(false);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(rows.size).toBe(1);
+});
+
+it('is given back once, for a while, by its id, which is not written down', async () => {
+  const { sessions, rows } = open();
+  for (const id of ['one', 'two']) sessions.keep(id, () => session);
+  await sessions.close();
+  // Ends of this time are those of the program.
+  sessions.forget('one');
+  expect(JSON.stringify([...rows])).not.toContain('one');
+
+  const { sessions: next, seen } = open(rows);
+  await next.load();
+  expect(next.recall('three')).toBeUndefined();
+  expect(next.recall('one')).toEqual(session);
+  expect(next.recall('one')).toBeUndefined();
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(seen).toEqual([1, 1]);
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(next.recall('two')).toBeUndefined();
+});

@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import type { KeptSession, SessionKeeper } from '../gateway/session-keeper.ts';
+import type { SessionRow, Store } from '../store/types.ts';
+
+interface KeptSessionsSettings {
+  store: Pick<Store, 'sessionsSeenWithin' | 'keepSessions' | 'seeSessions' | 'forgetSessions'>;
+  maxSessions: number;
+  sessionIdleMs: number;
+}
+
+/** Sessions that are opened and ended within that time are never written. */
+const WRITE_MS = 500;
+const RETRY_MS = 5_000;
+/** So many are written in one statement. */
+const BATCH = 500;
+
+/** Writes sessions down, behind the back of their clients, so that these can go on with them after a restart. */
+export class KeptSessions implements SessionKeeper {
+  private readonly settings: KeptSessionsSettings;
+  /** What was written down before this start, until its clients come or are not expected any more. */
+  private dormant = new Map<string, SessionRow>();
+  private readonly changed = new Map<string, () => KeptSession>();
+  private readonly ended = new Set<string>();
+  private readonly written = new Set<string>();
+  private timer: NodeJS.Timeout | undefined;
+  private writing: Promise<void> = Promise.resolve();
+  private readonly seeing: NodeJS.Timeout;
+  private readonly expiry: NodeJS.Timeout;
+  private isClosed = false;
+
+  constructor(settings: KeptSessionsSettings) {
+    this.settings = settings;
+    const { sessionIdleMs } = settings;
+    this.seeing = setInterval(() => void this.see(), Math.max(1_000, sessionIdleMs / 3)).unref();
+    this.expiry = setTimeout(() => this.dormant.clear(), sessionIdleMs).unref();
+  }
+
+  async load(): Promise<void> {
+    const { store, sessionIdleMs, maxSessions } = this.settings;
+    const rows = await store.sessionsSeenWithin(sessionIdleMs, maxSessions);
+    this.dormant = new Map(rows.map((row) => [row.id_hash, row]));
+  }
+
+  keep(id: string, describe: () => KeptSession): void {
+    if (this.isClosed) return;
+    const hash = hashOf(id);
+    this.ended.delete(hash);
+    this.changed.set(hash, describe);
+    this.schedule(WRITE_MS);
+  }
+
+  forget(id: string): void {
+    if (this.isClosed) return;
+    const hash = hashOf(id);
+    this.changed.delete(hash);
+    if (!this.written.delete(hash)) return;
+    this.ended.add(hash);
+    this.schedule(WRITE_MS);
+  }
+
+  recall(id: string): KeptSession | undefined {
+    if (this.dormant.size === 0) return undefined;
+    const hash = hashOf(id);
+    const row = this.dormant.get(hash);
+    if (row === undefined) return undefined;
+    this.dormant.delete(hash);
+    this.written.add(hash);
+    const state = JSON.parse(row.state) as Omit<KeptSession, 'project'>;
+    return { project: row.project_id ?? undefined, ...state };
+  }
+
+  /** Sessions end with this process, and go on in the next. Writes what is left. */
+  close(): Promise<void> {
+    this.isClosed = true;
+    clearInterval(this.seeing);
+    clearTimeout(this.expiry);
+    clearTimeout(this.timer);
+    this.write();
+    return this.writing.then(() => this.see());
+  }
+
+  private schedule(milliseconds: number): void {
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      this.write();
+    }, milliseconds).unref();
+  }
+
+  private write(): void {
+    this.writing = this.writing
+      .then(() => this.writeAll())
+      .catch(() => {
+        // While the database is away, what is new waits.
+        if (!this.isClosed) this.schedule(RETRY_MS);
+      });
+  }
+
+  private async writeAll(): Promise<void> {
+    const { store } = this.settings;
+    while (this.changed.size > 0) {
+      const changed = [...this.changed].slice(0, BATCH);
+      await store.keepSessions(changed.map(([hash, describe]) => rowOf(hash, describe())));
+      for (const [hash, describe] of changed) {
+        // It may have ended, or changed, meanwhile.
+        if (this.changed.has(hash)) this.written.add(hash);
+        else this.ended.add(hash);
+        if (this.changed.get(hash) === describe) this.changed.delete(hash);
+      }
+    }
+    const ended = [...this.ended];
+    if (ended.length > 0) await store.forgetSessions(ended);
+    for (const hash of ended) this.ended.delete(hash);
+  }
+
+  private async see(): Promise<void> {
+    // That they were seen is written again soon.
+    await this.settings.store.seeSessions([...this.written]).catch(() => {});
+  }
+}
+
+function rowOf(id_hash: string, { project, ...state }: KeptSession): SessionRow {
+  return { id_hash, project_id: project ?? null, state: JSON.stringify(state) };
+}
+
+function hashOf(id: string): string {
+  return createHash('sha256').update(id).digest('base64');
+}

@@ -1,0 +1,23 @@
+import type { SessionFacts } from './session.ts';
+
+/** What of a session is worth knowing after a restart. */
+export interface KeptSession {
+  /** The project that it was opened for; undefined: all of them. */
+  project: string | undefined;
+  facts: SessionFacts;
+  logLevel: string | undefined;
+  /** The keys of what it follows. */
+  followed: string[];
+}
+
+/** Keeps sessions over a restart. */
+export interface SessionKeeper {
+  /** A session was opened, or what it asked for is another. It is described when it is written. */
+  keep(id: string, describe: () => KeptSession): void;
+  forget(id: string): void;
+  /** What was kept of it before this start, once. */
+  recall(id: string): KeptSession | undefined;
+}
+
+/** Without a database nothing is kept. */
+export const keepsNothing: SessionKeeper = { keep() {}, forget() {}, recall: () => undefined };
