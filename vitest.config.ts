@@ -12,8 +12,8 @@ export default defineConfig({
     globalSetup: ['test/global/postgres.ts', 'test/global/docker.ts', 'test/global/programs.ts'],
     // A test with a database says which.
     env: { DATABASE_URL: 'none' },
-    // Most tests wait for other processes most of the time: one file more than there are cores leaves none of them idle.
-    maxWorkers: availableParallelism() + 1,
+    // Most tests wait for other processes most of the time: some files more than there are cores leave none of them idle.
+    maxWorkers: availableParallelism() + 2,
     testTimeout: patienceMs,
     hookTimeout: patienceMs,
     expect: { poll: { timeout: patienceMs, interval: 20 } },

@@ -7,6 +7,7 @@ import { EventStream } from '../helpers/raw-http.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
+import { childrenOf } from '../soak/processes.ts';
 import { RawModern } from './raw-modern.ts';
 
 const isolation = 'session';
@@ -64,10 +65,12 @@ it('a call that went to another server leaves nothing behind at the one that cou
   for (let call = 0; call < calls; call++) await client.callText('whoami');
   const countStarts = async () => (await readFile(starts, 'utf8')).length;
   expect(await countStarts()).toBeGreaterThan(1);
-  // A process that was about to start when its call was over has done so by the end of another call.
-  await client.callText('sound__whoami');
+  // A process that was about to start when its call was over has started and ended when only those of the servers are left.
+  const settled = () => expect.poll(() => childrenOf(switchboard.process.pid!).length).toBe(2);
+  await settled();
   const before = await countStarts();
   for (let call = 0; call < calls; call++) await client.callText('sound__whoami');
+  await settled();
   expect(await countStarts()).toBe(before);
 });
 
