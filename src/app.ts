@@ -14,7 +14,9 @@ import { type LiveProject, unstoredProject } from './app/live-project.ts';
 import { Projects } from './app/projects.ts';
 import { eventOf, startEvent, unchangedEvent, viewsOf } from './app/server-views.ts';
 import { noStorage, ownSecretsIn, Storage } from './app/storage.ts';
+import { trustAuthorities } from './channels/authorities.ts';
 import type { Hosts } from './channels/hosted.ts';
+import { proxyPasswords } from './channels/http-client/proxy.ts';
 import { endLeftovers } from './channels/leftovers.ts';
 import { ProcessRecord } from './channels/process-record.ts';
 import {
@@ -94,6 +96,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
   let reload = (result: Configuration | SwitchboardError): void => {
     early = result;
   };
+  trustAuthorities(process.env, events.warned);
   const runFolder = join(options.home, 'run');
   await endLeftovers(runFolder, events.warned);
   const record = ProcessRecord.open(runFolder, events.warned);
@@ -102,6 +105,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
   let storage: Storage | undefined;
   try {
     const configuration = withOverrides(await loadConfiguration(options.configPath, events.warned), options);
+    record.inheritsNetwork = configuration.settings.inheritNetwork;
     storage = await Storage.open(options, events);
     return await run(configuration, storage, tokenOf(options.home, events.warned));
   } catch (error) {
@@ -154,7 +158,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         events: serverEvents,
         recall: (...asked) => stored?.memory.recall(...asked),
         openSecret: (sealed) => storage!.openSecret(sealed),
-        ownSecrets: ownSecretsIn(options.database),
+        ownSecrets: [...ownSecretsIn(options.database), ...proxyPasswords(process.env)],
         home: options.home,
         hostedTimeoutMs: settings.hosting.callTimeoutMs,
         startup: options.startup,

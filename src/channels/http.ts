@@ -7,6 +7,7 @@ import { backoffMs } from './backoff.ts';
 import { type Channel, MAX_UNREAD_WORDS, type Receiver } from './channel.ts';
 import { HttpExchange } from './http-client/exchange.ts';
 import { ConnectionPool } from './http-client/pool.ts';
+import { proxyFor } from './http-client/proxy.ts';
 import { requestHead } from './http-client/request-head.ts';
 import type { ResponseHead } from './http-client/response-head.ts';
 import type { HttpTarget } from './http-target.ts';
@@ -56,7 +57,7 @@ export class HttpChannel implements Channel {
     this.isNamed = target.isNamed ?? false;
     this.receiver = receiver;
     this.maxBytes = maxBytes;
-    this.pool = new ConnectionPool(this.url, target.vet);
+    this.pool = new ConnectionPool(this.url, { vet: target.vet, proxy: proxyFor(this.url, process.env) });
     this.postHead = this.buildPostHead();
   }
 

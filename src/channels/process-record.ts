@@ -47,6 +47,7 @@ export function draftOf(path: string): string {
  */
 export class ProcessRecord implements ChildRecord {
   readonly environment: Record<string, string>;
+  inheritsNetwork = true;
   private readonly path: string;
   private readonly warn: (message: string) => void;
   private readonly instance = randomUUID();

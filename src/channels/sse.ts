@@ -6,6 +6,7 @@ import { type SseEvent, SseParser } from '../protocol/sse.ts';
 import { type Channel, MAX_UNREAD_WORDS, type Receiver, tooLarge } from './channel.ts';
 import { HttpExchange } from './http-client/exchange.ts';
 import { ConnectionPool } from './http-client/pool.ts';
+import { proxyFor } from './http-client/proxy.ts';
 import { requestHead } from './http-client/request-head.ts';
 import type { ResponseHead } from './http-client/response-head.ts';
 import { type HttpTarget, networkError, statusError } from './http-target.ts';
@@ -43,7 +44,7 @@ export class SseChannel implements Channel {
     this.headers = target.headers;
     this.receiver = receiver;
     this.maxBytes = maxBytes;
-    this.pool = new ConnectionPool(this.url);
+    this.pool = new ConnectionPool(this.url, { proxy: proxyFor(this.url, process.env) });
     this.openStream();
   }
 

@@ -23,6 +23,8 @@ export interface StdioTarget {
 export interface ChildRecord {
   /** What every child has in its environment. */
   readonly environment: Record<string, string>;
+  /** Whether children get our proxies and certificate authorities. */
+  readonly inheritsNetwork: boolean;
   /** Settles when a child may be started: one in each turn of the event loop, first come, first served. */
   turn(): Promise<void>;
   /** A child was started; it leads a process group of its own. */
@@ -53,7 +55,7 @@ export class StdioChannel implements Channel {
     this.record = record;
     this.child = spawn(target.command, target.args, {
       cwd: target.cwd,
-      env: childEnvironment(process.env, { ...target.env, ...record.environment }),
+      env: childEnvironment(process.env, { ...target.env, ...record.environment }, record.inheritsNetwork),
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: true,
     });

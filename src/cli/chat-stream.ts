@@ -20,7 +20,7 @@ export async function postForEvents(
 ): Promise<void> {
   const url = new URL(`${base}/api/v1${path}`);
   const { headers, vet } = await apiPassFor(base);
-  const pool = new ConnectionPool(url, vet);
+  const pool = new ConnectionPool(url, { vet });
   const types = { accept: 'text/event-stream, application/json', 'content-type': 'application/json' };
   try {
     await new Promise<void>((resolve, reject) => {

@@ -24,7 +24,7 @@ export async function follow(
   const url = new URL(address);
   const { headers, vet } = await apiPassFor(address);
   const own = { accept: 'text/event-stream', ...headers };
-  const pool = new ConnectionPool(url, vet);
+  const pool = new ConnectionPool(url, { vet });
   try {
     return await new Promise((resolve, reject) => {
       if (signal.aborted) return resolve({ error: undefined });

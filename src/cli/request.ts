@@ -31,7 +31,7 @@ export class NeverSentError extends Error {}
 export async function request(method: string, address: string, options: RequestOptions): Promise<Answer> {
   const { timeoutMs, headers = {}, vet, json } = options;
   const url = new URL(address);
-  const pool = new ConnectionPool(url, vet);
+  const pool = new ConnectionPool(url, { vet });
   const body = json === undefined ? undefined : Buffer.from(JSON.stringify(json));
   const own = {
     accept: 'application/json',

@@ -137,6 +137,7 @@ describe('the settings of a configuration', () => {
       maxReplayBytes: 67_108_864,
       replayMs: 60_000,
       localAccess: 'user',
+      inheritNetwork: true,
       allowedOrigins: [],
       maxCatalogItems: 25_000,
       maxInstructionsBytes: 8_192,

@@ -123,6 +123,7 @@ export const settingsSchema = z.object(
     maxReplayBytes: integer(0, 2 ** 40).default(64 * 2 ** 20),
     replayMs: integer(0, maxTimerMs).default(60_000),
     localAccess: oneOf(['user', 'everyone']).default('user'),
+    inheritNetwork: z.boolean().default(true),
     allowedOrigins: z
       .array(text.refine(isOrigin, 'must be an origin as browsers write it, such as http://localhost:6274'), {
         error: (issue) => `must be a list of origins, not ${kindOf(issue.input)}`,

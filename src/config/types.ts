@@ -58,6 +58,8 @@ export interface Settings {
   replayMs: number;
   /** Who on this machine may use MCP without a token. */
   localAccess: 'user' | 'everyone';
+  /** Whether servers that we run as processes get our proxies and certificate authorities. */
+  inheritNetwork: boolean;
   /** Other origins than our own whose pages may use us. */
   allowedOrigins: string[];
   /** How much of one list of a server is taken: tools, resources, templates, prompts. */

@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describeTools, echoTools, type Tool } from '../fixtures/kit/echo-tools.ts';
 import type { Endpoint, Relay } from './backend-endpoint.ts';
+import type { Identity } from './identity.ts';
 import { Inbox } from './inbox.ts';
 import type { RpcMessage } from './raw-http.ts';
 import { SseEndpoint } from './sse-endpoint.ts';
@@ -20,6 +22,8 @@ interface BackendOptions {
   /** The file in which `count` notes each execution. */
   ledger?: string;
   tools?: Record<string, Tool>;
+  /** With which it is behind TLS. */
+  identity?: Identity;
 }
 
 type Fault = { kind: 'none' } | { kind: 'mute' } | { kind: 'status'; status: number };
@@ -33,11 +37,12 @@ export class HttpBackend implements AsyncDisposable {
   private readonly endpoint: Endpoint;
   private readonly server: Server;
   private readonly executions = new Map<string, number>();
+  private readonly scheme: string;
   private port = 0;
   private fault: Fault = { kind: 'none' };
 
   private constructor(name: string, options: BackendOptions) {
-    const { transport = 'http', answers = 'json', unknownSession = 404, ledger, tools } = options;
+    const { transport = 'http', answers = 'json', unknownSession = 404, ledger, tools, identity } = options;
     this.name = name;
     this.tools = {
       ...echoTools({ name, pid: process.pid }, ledger),
@@ -49,7 +54,9 @@ export class HttpBackend implements AsyncDisposable {
       transport === 'sse'
         ? new SseEndpoint(relay)
         : new StreamableEndpoint(relay, answers === 'events', unknownSession);
-    this.server = createServer((request, response) => void this.serve(request, response));
+    const serve = (request: IncomingMessage, response: ServerResponse) => void this.serve(request, response);
+    this.scheme = identity === undefined ? 'http' : 'https';
+    this.server = identity === undefined ? createServer(serve) : createSecureServer(identity, serve);
   }
 
   static async start(name: string, options: BackendOptions = {}): Promise<HttpBackend> {
@@ -59,7 +66,7 @@ export class HttpBackend implements AsyncDisposable {
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.port}${this.endpoint.path}`;
+    return `${this.scheme}://127.0.0.1:${this.port}${this.endpoint.path}`;
   }
 
   /** How often a call with this `text` or `key` was executed. */

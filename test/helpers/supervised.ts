@@ -147,6 +147,7 @@ export class Ground implements AsyncDisposable {
       home,
       children: {
         environment,
+        inheritsNetwork: true,
         turn: () => this.record.turn(),
         started: (pid) => {
           this.groups.push(pid);

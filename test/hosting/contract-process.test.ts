@@ -17,6 +17,7 @@ async function makeProcessDriver(): Promise<DriverUnderTest> {
   const groups: number[] = [];
   const children = {
     environment: record.environment,
+    inheritsNetwork: true,
     turn: () => record.turn(),
     started(pid: number) {
       groups.push(pid);

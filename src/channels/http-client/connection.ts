@@ -2,14 +2,18 @@ import { connect as connectTcp, isIP, type Socket, type TcpNetConnectOpts } from
 import { connect as connectTls } from 'node:tls';
 import { byteLength, join } from '../../protocol/jsonrpc.ts';
 import type { HttpExchange } from './exchange.ts';
+import type { Proxy } from './proxy.ts';
 import type { HeadReader, ResponseHead } from './response-head.ts';
 import { ResponseParser, type ResponseSink } from './response-parser.ts';
+import { connectToProxy, openTunnel } from './tunnel.ts';
 
 export interface Address {
   host: string;
   port: number;
   isSecure: boolean;
   vet?: (() => Promise<void>) | undefined;
+  /** What stands between us and the server. */
+  proxy?: Proxy | undefined;
 }
 
 /** The pool, as its connections see it. */
@@ -33,12 +37,14 @@ const MAX_JOINED_BODY_BYTES = 64 * 1024;
 /** One connection, opened for an exchange and kept for others after it. */
 export class Connection implements ResponseSink {
   private readonly owner: ConnectionOwner;
-  private readonly socket: Socket;
+  private socket: Socket;
   private readonly parser: ResponseParser;
   private readonly patience: NodeJS.Timeout;
   private readBuffer: Buffer | undefined;
   private exchange: HttpExchange | undefined;
   private keepAliveMs = 0;
+  /** What stands between us and the server. */
+  private readonly proxy: string | undefined;
   private isConnected = false;
   private isGone = false;
   private usableUntil = 0;
@@ -50,12 +56,49 @@ export class Connection implements ResponseSink {
     this.parser = new ResponseParser(this, heads);
     this.exchange = first;
     first.carrier = this;
-    this.socket = this.open(address);
-    this.socket.once(address.isSecure ? 'secureConnect' : 'connect', () => this.connected(address.vet));
-    this.socket.on('error', (error) => this.fail(error));
-    this.socket.on('end', () => this.peerEnded());
-    this.socket.on('close', () => this.fail(new Error('the connection was closed')));
     this.patience = setTimeout(() => this.fail(connectTimeout()), CONNECT_MS);
+    const { proxy, isSecure } = address;
+    this.proxy = proxy?.label;
+    this.socket = proxy === undefined ? this.open(address) : connectToProxy(proxy);
+    if (proxy === undefined) this.watch(isSecure, () => this.connected(address.vet));
+    else this.watch(proxy.isSecure, () => this.reachThrough(proxy, address));
+  }
+
+  private watch(isSecure: boolean, connected: () => void): void {
+    const { socket } = this;
+    // That of a tunnel is watched no longer when TLS goes through it.
+    const ifOurs = (work: () => void) => {
+      if (this.socket === socket) work();
+    };
+    socket.once(isSecure ? 'secureConnect' : 'connect', connected);
+    socket.on('error', (error) => ifOurs(() => this.fail(error)));
+    socket.on('end', () => ifOurs(() => this.peerEnded()));
+    socket.on('close', () => ifOurs(() => this.fail(new Error('the connection was closed'))));
+  }
+
+  /** A server without TLS is spoken to by the proxy; to one with it, the proxy only passes on what is said. */
+  private reachThrough(proxy: Proxy, address: Address): void {
+    if (!address.isSecure) {
+      this.readPlainly();
+      this.connected(address.vet);
+      return;
+    }
+    openTunnel(this.socket, proxy, address, (error) => {
+      if (error !== undefined || this.isGone) {
+        this.fail(error ?? new Error('the connection was closed'));
+        return;
+      }
+      this.socket = connectTls({ socket: this.socket, ...securityOf(address.host) });
+      this.readPlainly();
+      this.watch(true, () => this.connected(address.vet));
+    });
+  }
+
+  /** Where the socket is not one that reads into our own buffer. */
+  private readPlainly(): void {
+    this.socket.on('data', (chunk: Buffer) => {
+      if (!this.receive(chunk, chunk.length)) this.socket.pause();
+    });
   }
 
   /** Whether an idle one can be expected to be open still. */
@@ -140,8 +183,7 @@ export class Connection implements ResponseSink {
       },
     };
     if (!isSecure) return connectTcp(options);
-    const servername = isIP(host) === 0 ? { servername: host } : {};
-    return connectTls({ ...options, ...servername, ALPNProtocols: ['http/1.1'] });
+    return connectTls({ ...options, ...securityOf(host) });
   }
 
   private connected(vet: Address['vet']): void {
@@ -212,10 +254,19 @@ export class Connection implements ResponseSink {
 
   private fail(error: Error): void {
     if (this.isGone) return;
-    const { exchange, isConnected } = this;
+    const { exchange, isConnected, proxy } = this;
     this.destroy();
-    exchange?.onError(error, !isConnected);
+    const isOfWay = proxy !== undefined && !isConnected;
+    exchange?.onError(isOfWay ? throughError(proxy, error) : error, !isConnected);
   }
+}
+
+function securityOf(host: string): { servername?: string; ALPNProtocols: string[] } {
+  return { ...(isIP(host) === 0 ? { servername: host } : {}), ALPNProtocols: ['http/1.1'] };
+}
+
+function throughError(proxy: string, error: Error): Error {
+  return new Error(`through the proxy ${proxy}: ${error.message}`, { cause: error });
 }
 
 function connectTimeout(): Error {

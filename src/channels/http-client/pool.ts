@@ -1,9 +1,15 @@
 import type { Chunks } from '../../protocol/jsonrpc.ts';
 import { type Address, Connection, type ConnectionOwner } from './connection.ts';
 import type { HttpExchange } from './exchange.ts';
+import { type Proxy, throughProxy } from './proxy.ts';
 import { HeadReader } from './response-head.ts';
 
 const MAX_CONNECTIONS = 256;
+
+interface PoolOptions {
+  vet?: (() => Promise<void>) | undefined;
+  proxy?: Proxy | undefined;
+}
 
 /**
  * Connections to one server, kept open between exchanges. One exchange at a time on each; those that find no
@@ -11,6 +17,8 @@ const MAX_CONNECTIONS = 256;
  */
 export class ConnectionPool implements ConnectionOwner {
   private readonly address: Address;
+  /** What has to be another in requests that a proxy makes for us. */
+  private readonly adapt: ((requestHead: string) => string) | undefined;
   private readonly heads = new HeadReader();
   private readonly connections = new Set<Connection>();
   /** The one that was used last stands last, and is used next. */
@@ -20,20 +28,22 @@ export class ConnectionPool implements ConnectionOwner {
   private isDestroyed = false;
 
   /** `vet` looks at each connection before anything is sent on it. */
-  constructor(url: URL, vet?: () => Promise<void>) {
+  constructor(url: URL, { vet, proxy }: PoolOptions = {}) {
     const isSecure = url.protocol === 'https:';
+    this.adapt = proxy === undefined || isSecure ? undefined : (head) => throughProxy(head, url, proxy);
     this.address = {
       host: url.hostname.replace(/^\[|\]$/g, ''),
       port: Number(url.port) || (isSecure ? 443 : 80),
       isSecure,
       vet,
+      proxy,
     };
   }
 
   /** Never tells the exchange anything before it returns. */
   send(exchange: HttpExchange, requestHead: string, requestBody?: Chunks): void {
     if (this.isDestroyed) return;
-    exchange.requestHead = requestHead;
+    exchange.requestHead = this.adapt === undefined ? requestHead : this.adapt(requestHead);
     exchange.requestBody = requestBody;
     const connection = this.takeIdle();
     if (connection !== undefined) connection.carry(exchange);

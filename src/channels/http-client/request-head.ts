@@ -68,12 +68,12 @@ function checkHeader(name: string, value: string): void {
   }
 }
 
-function basicCredentials({ username, password }: URL): string | undefined {
+export function basicCredentials({ username, password }: URL): string | undefined {
   if (username === '' && password === '') return undefined;
   return `Basic ${Buffer.from(`${decoded(username)}:${decoded(password)}`).toString('base64')}`;
 }
 
-function decoded(part: string): string {
+export function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {

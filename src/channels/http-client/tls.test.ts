@@ -1,34 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { listen, openPool, post } from '../../../test/helpers/http-exchange.ts';
-
-interface Identity {
-  key: string;
-  cert: string;
-}
-
-/** A key and a certificate for localhost that it signs itself; undefined where there is no openssl to make them. */
-function makeIdentity(): Identity | undefined {
-  const folder = mkdtempSync(join(tmpdir(), 'switchboard-tls-'));
-  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
-  const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
-  try {
-    const words = ['req', '-x509', ...curve, ...names, '-keyout', key, '-out', cert];
-    execFileSync('openssl', words, { stdio: 'ignore' });
-    return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
-  } catch {
-    return undefined;
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
+import { type Identity, makeIdentity } from '../../../test/helpers/identity.ts';
 
 function serve(identity: Identity): Server {
   const server = createServer({ ...identity, ALPNProtocols: ['h2', 'http/1.1'] }, (request, response) => {

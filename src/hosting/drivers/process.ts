@@ -38,7 +38,11 @@ export class ProcessDriver implements Driver {
     signal.throwIfAborted();
     const child = spawn(command, spec.args, {
       cwd: onlyOne(Object.values(folders)),
-      env: childEnvironment(process.env, { ...environmentOf(spec, folders), ...this.children.environment }),
+      env: childEnvironment(
+        process.env,
+        { ...environmentOf(spec, folders), ...this.children.environment },
+        this.children.inheritsNetwork,
+      ),
       stdio: [spec.hasStdio ? 'pipe' : 'ignore', 'pipe', 'pipe'],
       detached: true,
     });

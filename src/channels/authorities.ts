@@ -1,0 +1,38 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+
+const certificate = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/**
+ * Trusts the certificate authorities of `SSL_CERT_FILE` and the folders of `SSL_CERT_DIR` too, as other programs do. Node itself reads
+ * `NODE_EXTRA_CA_CERTS`.
+ */
+export function trustAuthorities(
+  { SSL_CERT_FILE: file = '', SSL_CERT_DIR: folders = '' }: Readonly<Record<string, string | undefined>>,
+  warn: (message: string) => void,
+): void {
+  if (file === '' && folders === '') return;
+  const found = new Set<string>();
+  const attempt = (variable: string, work: () => void) => {
+    try {
+      work();
+    } catch (error) {
+      warn(`The certificates of ${variable} cannot be used: ${(error as Error).message}`);
+    }
+  };
+  const read = (path: string) => {
+    for (const text of readFileSync(path, 'latin1').match(certificate) ?? []) found.add(text);
+  };
+  if (file !== '') attempt('SSL_CERT_FILE', () => read(file));
+  for (const folder of folders.split(delimiter).filter((name) => name !== '')) {
+    attempt('SSL_CERT_DIR', () => {
+      for (const entry of readdirSync(folder, { withFileTypes: true }))
+        if (!entry.isDirectory()) read(join(folder, entry.name));
+    });
+  }
+  if (found.size === 0) return;
+  attempt('SSL_CERT_FILE or SSL_CERT_DIR', () =>
+    setDefaultCACertificates([...getCACertificates('default'), ...found]),
+  );
+}

@@ -1,0 +1,114 @@
+import { BlockList, isIP } from 'node:net';
+import { SwitchboardError } from '../../errors.ts';
+import { basicCredentials, decoded } from './request-head.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** An HTTP proxy on the way to a server. */
+export interface Proxy {
+  host: string;
+  port: number;
+  isSecure: boolean;
+  /** What it wants to know of us. */
+  authorization: string | undefined;
+  /** By which users know it, without a password. */
+  label: string;
+}
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8);
+loopback.addAddress('::1', 'ipv6');
+
+/**
+ * The proxy that the environment names for this address; undefined where it is reached directly. As programs do it: `http_proxy`,
+ * `https_proxy` and `all_proxy`, in small letters or capitals, and `no_proxy` for what has none. This machine has none either.
+ */
+export function proxyFor(url: URL, environment: Environment): Proxy | undefined {
+  const own = `${url.protocol.slice(0, -1)}_proxy`;
+  const [name, value] = firstOf(environment, [own, 'all_proxy']);
+  if (value === undefined) return undefined;
+  const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
+  if (isThisMachine(host)) return undefined;
+  const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port;
+  const [, without = ''] = firstOf(environment, ['no_proxy']);
+  if (without.split(/[\s,]+/).some((entry) => fits(entry.toLowerCase(), host, port))) return undefined;
+  return read(name, value);
+}
+
+/** The first of them that says something. */
+function firstOf(environment: Environment, names: readonly string[]): [string, string | undefined] {
+  for (const name of names.flatMap((small) => [small, small.toUpperCase()])) {
+    const value = environment[name]?.trim();
+    if (value !== undefined && value !== '') return [name, value];
+  }
+  return ['', undefined];
+}
+
+function isThisMachine(host: string): boolean {
+  if (host === 'localhost' || host.endsWith('.localhost')) return true;
+  const version = isIP(host);
+  return version !== 0 && loopback.check(host, version === 4 ? 'ipv4' : 'ipv6');
+}
+
+/** An entry of `no_proxy`: everything, a name with all below it, an address, or a range of addresses; with a port or without. */
+function fits(entry: string, host: string, port: string): boolean {
+  if (entry === '') return false;
+  if (entry === '*') return true;
+  if (entry.includes('/')) return isInRange(entry, host);
+  const [, name = entry, only] = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(entry) ?? [];
+  if (only !== undefined && only !== port) return false;
+  const plain = name.replace(/^\[|\]$/g, '').replace(/^\*?\./, '');
+  return host === plain || (isIP(host) === 0 && host.endsWith(`.${plain}`));
+}
+
+function isInRange(entry: string, host: string): boolean {
+  const [address = '', bits = ''] = entry.split('/');
+  const version = isIP(address);
+  if (version === 0 || isIP(host) !== version || !/^\d{1,3}$/.test(bits)) return false;
+  if (Number(bits) > (version === 4 ? 32 : 128)) return false;
+  const family = version === 4 ? 'ipv4' : 'ipv6';
+  const range = new BlockList();
+  range.addSubnet(address, Number(bits), family);
+  return range.check(host, family);
+}
+
+function read(name: string, value: string): Proxy {
+  const url = URL.parse(value.includes('://') ? value : `http://${value}`);
+  if (url === null || !['http:', 'https:'].includes(url.protocol) || url.hostname === '') {
+    throw new SwitchboardError(
+      'invalid_config',
+      `The variable ${name} does not name a proxy that can be used: write http://host:port or https://host:port.`,
+    );
+  }
+  const isSecure = url.protocol === 'https:';
+  const port = Number(url.port) || (isSecure ? 443 : 80);
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  return {
+    host,
+    port,
+    isSecure,
+    authorization: basicCredentials(url),
+    label: `${url.protocol}//${url.hostname}:${port}`,
+  };
+}
+
+/** The passwords of the proxies that the environment names, as they are written there and as they are. */
+export function proxyPasswords(environment: Environment): string[] {
+  const names = ['http_proxy', 'https_proxy', 'all_proxy'].flatMap((name) => [name, name.toUpperCase()]);
+  const passwords = names.flatMap((name) => {
+    const { password = '' } = URL.parse(environment[name] ?? '') ?? {};
+    return [password, decoded(password)];
+  });
+  return [...new Set(passwords)].filter((password) => password.length >= SHORTEST_MASKED);
+}
+
+/** Shorter ones stand in too many other texts. */
+const SHORTEST_MASKED = 8;
+
+/** A request to a server without TLS, as a proxy wants it: with the whole address of the server, and who we are. */
+export function throughProxy(requestHead: string, url: URL, { authorization }: Proxy): string {
+  const target = requestHead.indexOf(' ') + 1;
+  const headers = requestHead.indexOf('\r\n') + 2;
+  const line = authorization === undefined ? '' : `proxy-authorization: ${authorization}\r\n`;
+  return `${requestHead.slice(0, target)}http://${url.host}${requestHead.slice(target, headers)}${line}${requestHead.slice(headers)}`;
+}
