@@ -1,10 +1,9 @@
 import { cut } from './cut.ts';
+import { type Item, LazyItem, type SourcedItem } from './lazy-item.ts';
 import { type ListedItem, Listing } from './listing.ts';
 import { type NamingRules, publicNames } from './names.ts';
 import { NearNames } from './near-names.ts';
 import { parsePublicUri, publicUri, templateMatcher } from './uris.ts';
-
-type Item = Record<string, unknown>;
 
 /** What one server offers. */
 export interface ServerOffer {
@@ -52,11 +51,6 @@ export interface Route {
 export type ListName = 'tools' | 'resources' | 'templates' | 'prompts';
 /** Kinds of things that are known by a name. */
 export type NamedKind = 'tools' | 'prompts';
-
-/** Under these keys of `_meta` every listed item says where it is from. */
-const SERVER_META_KEY = 'dev.switchboard/server';
-const GROUP_META_KEY = 'dev.switchboard/group';
-const PROJECT_META_KEY = 'dev.switchboard/project';
 
 /** A tool under all of its names. */
 export interface NamedTool {
@@ -245,11 +239,6 @@ export class Catalog {
 
 type Place = Pick<Route, 'group' | 'place' | 'server'>;
 
-interface SourcedItem {
-  server: string;
-  item: Item;
-}
-
 interface SharedItem {
   key: string;
   /** The same thing as each server that offers it describes it; the first one's word is listed. */
@@ -288,56 +277,4 @@ function aliases(contribution: Contribution, kind: NamedKind) {
 function isHarmless({ annotations }: Item): boolean {
   const { readOnlyHint, idempotentHint } = (annotations ?? {}) as Item;
   return readOnlyHint === true || idempotentHint === true;
-}
-
-/** Most catalogs are replaced before anybody asks for all of their lists. */
-class LazyItem implements ListedItem {
-  readonly group: string;
-  readonly key: string;
-  private readonly source: SourcedItem;
-  private readonly contribution: Contribution;
-  private readonly changed: Item;
-
-  constructor(group: string, key: string, source: SourcedItem, contribution: Contribution, changed: Item) {
-    this.group = group;
-    this.key = key;
-    this.source = source;
-    this.contribution = contribution;
-    this.changed = changed;
-  }
-
-  get bytes(): Buffer {
-    return itemBytes(this.source, this.contribution, this.changed);
-  }
-}
-
-function itemBytes(
-  { server, item }: SourcedItem,
-  { group, place, project }: Contribution,
-  changed: Item,
-): Buffer {
-  const meta = isItem(item._meta) ? withPublicInterface(item._meta, place) : {};
-  const from = {
-    [SERVER_META_KEY]: server,
-    ...(group === server ? {} : { [GROUP_META_KEY]: group }),
-    ...(project === undefined ? {} : { [PROJECT_META_KEY]: project }),
-  };
-  return Buffer.from(JSON.stringify({ ...item, ...changed, _meta: { ...meta, ...from } }));
-}
-
-/** Where a tool names the resource that is its user interface, in both of the ways in which that is written. */
-function withPublicInterface(meta: Item, place: string): Item {
-  const { ui, [FLAT_UI_KEY]: flat } = meta;
-  const nested = isItem(ui) ? ui.resourceUri : undefined;
-  return {
-    ...meta,
-    ...(typeof nested === 'string' ? { ui: { ...(ui as Item), resourceUri: publicUri(place, nested) } } : {}),
-    ...(typeof flat === 'string' ? { [FLAT_UI_KEY]: publicUri(place, flat) } : {}),
-  };
-}
-
-const FLAT_UI_KEY = 'ui/resourceUri';
-
-function isItem(value: unknown): value is Item {
-  return typeof value === 'object' && value !== null;
 }

@@ -6,11 +6,12 @@ import {
   type NamedKind,
   type Route,
 } from '../catalog/catalog.ts';
-import type { Freshness, Offer, OfferKind } from '../upstreams/discovery.ts';
+import type { Freshness, OfferKind } from '../upstreams/discovery.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Project } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
+import { Places } from './contributions.ts';
 import { FormerNames } from './former-names.ts';
 import type { AbsentServer } from './resolve.ts';
 import { allWithin } from './within.ts';
@@ -116,7 +117,7 @@ export class Scope {
   /** What stands for a server here. */
   placeOf({ name, project }: Server): string {
     const owner = this.project ?? [...this.projects()].find(({ id }) => id === project.id);
-    return owner === undefined ? name : this.placeIn(owner, name);
+    return owner === undefined ? name : this.places.placeIn(owner, name);
   }
 
   shows(project: Project): boolean {
@@ -177,7 +178,7 @@ export class Scope {
         .filter(({ replicas, isRemembered }) => !isRemembered && replicas.every(({ isSeen }) => !isSeen))
         .map(({ name, config, condition }) => ({
           name,
-          qualifier: this.prefixIn(project, config.prefix ?? name) + separator,
+          qualifier: this.places.prefixIn(project, config.prefix ?? name) + separator,
           why: condition.reason?.message ?? `Server "${name}" has not said yet what it offers.`,
         })),
     );
@@ -200,13 +201,10 @@ export class Scope {
 
   /** What the qualified names of each group begin with. */
   private *qualifiers(): Generator<{ project: ScopedProject; group: Group; qualifier: string }> {
+    const { places } = this;
     for (const project of this.projects()) {
       for (const group of project.servers.groups()) {
-        yield {
-          project,
-          group,
-          qualifier: this.prefixIn(project, prefixOf(group)) + this.settings.separator,
-        };
+        yield { project, group, qualifier: places.qualifierOf(project, group) };
       }
     }
   }
@@ -218,6 +216,10 @@ export class Scope {
 
   close(): void {
     clearTimeout(this.pending);
+  }
+
+  private get places(): Places {
+    return new Places(this.project !== undefined, this.settings.separator);
   }
 
   private get current(): Snapshot {
@@ -241,49 +243,15 @@ export class Scope {
   private build(withSwitches: boolean): Snapshot {
     const groups = new Map<string, Group>();
     const contributions: Contribution[] = [];
+    const { places } = this;
     for (const project of this.projects()) {
       for (const group of project.servers.groups()) {
-        const contribution = this.contribution(project, group, withSwitches);
+        const contribution = places.contribution(project, group, withSwitches);
         groups.set(contribution.place, group);
         contributions.push(contribution);
       }
     }
     return { catalog: new Catalog(contributions, this.settings), groups };
-  }
-
-  private contribution(project: ScopedProject, group: Group, withSwitches: boolean): Contribution {
-    const { name, members } = group;
-    return {
-      place: this.placeIn(project, name),
-      group: name,
-      project: project.isDefault ? undefined : project.name,
-      prefix: this.prefixIn(project, prefixOf(group)),
-      servers: members.map(({ config, offer = nothing }) => ({
-        server: config.name,
-        place: this.placeIn(project, config.name),
-        prefix: this.prefixIn(project, config.prefix ?? config.name),
-        ...offer,
-        tools: withSwitches
-          ? offer.tools.filter((tool) => !project.isSwitchedOff(name, String(tool.name)))
-          : offer.tools,
-      })),
-    };
-  }
-
-  /**
-   * What stands for a server in URIs. Names are unique in a project only. A slash cannot be in a name, so nothing that
-   * is added later changes what a place means.
-   */
-  private placeIn(project: ScopedProject, name: string): string {
-    return this.isPlain(project) ? name : `${project.name}/${name}`;
-  }
-
-  private prefixIn(project: ScopedProject, prefix: string): string {
-    return this.isPlain(project) ? prefix : project.name + this.settings.separator + prefix;
-  }
-
-  private isPlain({ isDefault }: ScopedProject): boolean {
-    return isDefault || this.project !== undefined;
   }
 
   /** Starts servers that were never seen. Others are not waited for, connected or not. */
@@ -328,11 +296,3 @@ export class Scope {
     ]);
   }
 }
-
-function prefixOf({ name, members }: Group): string {
-  const [first] = members;
-  const isOne = members.length === 1 && first?.name === name;
-  return isOne ? (first.config.prefix ?? name) : name;
-}
-
-const nothing: Offer = { tools: [], resources: [], templates: [], prompts: [] };

@@ -13,6 +13,8 @@ beforeAll(async () => {
       everything: referenceServer('everything'),
       dying: fixtureServer('dying'),
     },
+    // What cannot be started is not tried again meanwhile.
+    switchboard: { backoffFirstMs: 3_600_000 },
   });
   nobody = `http://127.0.0.1:${await freePort()}`;
 });

@@ -2,7 +2,7 @@ import { connect as connectTcp, isIP, type Socket, type TcpNetConnectOpts } from
 import { connect as connectTls } from 'node:tls';
 import { byteLength, join } from '../../protocol/jsonrpc.ts';
 import type { HttpExchange } from './exchange.ts';
-import type { Proxy } from './proxy.ts';
+import type { HttpProxy } from './proxy.ts';
 import type { HeadReader, ResponseHead } from './response-head.ts';
 import { ResponseParser, type ResponseSink } from './response-parser.ts';
 import { connectToProxy, openTunnel } from './tunnel.ts';
@@ -13,7 +13,7 @@ export interface Address {
   isSecure: boolean;
   vet?: (() => Promise<void>) | undefined;
   /** What stands between us and the server. */
-  proxy?: Proxy | undefined;
+  proxy?: HttpProxy | undefined;
 }
 
 /** The pool, as its connections see it. */
@@ -77,7 +77,7 @@ export class Connection implements ResponseSink {
   }
 
   /** A server without TLS is spoken to by the proxy; to one with it, the proxy only passes on what is said. */
-  private reachThrough(proxy: Proxy, address: Address): void {
+  private reachThrough(proxy: HttpProxy, address: Address): void {
     if (!address.isSecure) {
       this.readPlainly();
       this.connected(address.vet);

@@ -1,14 +1,14 @@
 import type { Chunks } from '../../protocol/jsonrpc.ts';
 import { type Address, Connection, type ConnectionOwner } from './connection.ts';
 import type { HttpExchange } from './exchange.ts';
-import { type Proxy, throughProxy } from './proxy.ts';
+import { type HttpProxy, throughProxy } from './proxy.ts';
 import { HeadReader } from './response-head.ts';
 
 const MAX_CONNECTIONS = 256;
 
 interface PoolOptions {
   vet?: (() => Promise<void>) | undefined;
-  proxy?: Proxy | undefined;
+  proxy?: HttpProxy | undefined;
 }
 
 /**

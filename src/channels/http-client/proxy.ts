@@ -5,7 +5,7 @@ import { basicCredentials, decoded } from './request-head.ts';
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** An HTTP proxy on the way to a server. */
-export interface Proxy {
+export interface HttpProxy {
   host: string;
   port: number;
   isSecure: boolean;
@@ -23,7 +23,7 @@ loopback.addAddress('::1', 'ipv6');
  * The proxy that the environment names for this address; undefined where it is reached directly. As programs do it: `http_proxy`,
  * `https_proxy` and `all_proxy`, in small letters or capitals, and `no_proxy` for what has none. This machine has none either.
  */
-export function proxyFor(url: URL, environment: Environment): Proxy | undefined {
+export function proxyFor(url: URL, environment: Environment): HttpProxy | undefined {
   const own = `${url.protocol.slice(0, -1)}_proxy`;
   const [name, value] = firstOf(environment, [own, 'all_proxy']);
   if (value === undefined) return undefined;
@@ -72,7 +72,7 @@ function isInRange(entry: string, host: string): boolean {
   return range.check(host, family);
 }
 
-function read(name: string, value: string): Proxy {
+function read(name: string, value: string): HttpProxy {
   const url = URL.parse(value.includes('://') ? value : `http://${value}`);
   if (url === null || !['http:', 'https:'].includes(url.protocol) || url.hostname === '') {
     throw new SwitchboardError(
@@ -106,7 +106,7 @@ export function proxyPasswords(environment: Environment): string[] {
 const SHORTEST_MASKED = 8;
 
 /** A request to a server without TLS, as a proxy wants it: with the whole address of the server, and who we are. */
-export function throughProxy(requestHead: string, url: URL, { authorization }: Proxy): string {
+export function throughProxy(requestHead: string, url: URL, { authorization }: HttpProxy): string {
   const target = requestHead.indexOf(' ') + 1;
   const headers = requestHead.indexOf('\r\n') + 2;
   const line = authorization === undefined ? '' : `proxy-authorization: ${authorization}\r\n`;

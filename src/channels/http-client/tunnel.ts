@@ -1,11 +1,11 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import type { Proxy } from './proxy.ts';
+import type { HttpProxy } from './proxy.ts';
 
 const MAX_HEAD_BYTES = 16 * 1024;
 
 /** Connects to a proxy. */
-export function connectToProxy({ host, port, isSecure }: Proxy): Socket {
+export function connectToProxy({ host, port, isSecure }: HttpProxy): Socket {
   const options = { host, port, noDelay: true };
   if (!isSecure) return connectTcp(options);
   return connectTls({
@@ -21,7 +21,7 @@ export function connectToProxy({ host, port, isSecure }: Proxy): Socket {
  */
 export function openTunnel(
   socket: Socket,
-  { authorization }: Proxy,
+  { authorization }: HttpProxy,
   { host, port }: { host: string; port: number },
   opened: (error?: Error) => void,
 ): void {
