@@ -9,7 +9,7 @@ export class LocalUsers {
   private readonly user = process.geteuid?.();
   private readonly verdicts = new WeakMap<Socket, boolean | Promise<boolean>>();
   private reading: Promise<unknown> = Promise.resolve();
-  private readonly next = new Map<string, Promise<Owners>>();
+  private readonly next = new Map<string, { wanted: Ends[]; owners: Promise<Owners> }>();
   private readonly readTable: typeof readOwners;
 
   constructor(readTable = readOwners) {
@@ -47,7 +47,7 @@ export class LocalUsers {
     const ends = endsOf(socket);
     if (ends === undefined || !this.areTold) return false;
     for (const table of tablesOf(ends.ours.address)) {
-      const owners = await this.read(table, ends.ours.port);
+      const owners = await this.read(table, ends);
       // One that was reset is nobody's: its port may belong to somebody else by now.
       if (!hasPeer(socket)) return false;
       const owner = owners(ends);
@@ -57,17 +57,22 @@ export class LocalUsers {
   }
 
   /** A read that begins after now. There is one at a time, for all who wait: many connections cost no more than a few. */
-  private read(table: Table, port: number): Promise<Owners> {
+  private read(table: Table, ends: Ends): Promise<Owners> {
+    const { port } = ends.ours;
     const key = `${table} ${port}`;
     const waiting = this.next.get(key);
-    if (waiting !== undefined) return waiting;
-    const next = this.reading.then(() => {
+    if (waiting !== undefined) {
+      waiting.wanted.push(ends);
+      return waiting.owners;
+    }
+    const wanted = [ends];
+    const owners = this.reading.then(() => {
       this.next.delete(key);
-      return this.readTable(table, port);
+      return this.readTable(table, port, wanted);
     });
-    this.next.set(key, next);
-    this.reading = next.catch(() => {});
-    return next;
+    this.next.set(key, { wanted, owners });
+    this.reading = owners.catch(() => {});
+    return owners;
   }
 }
 

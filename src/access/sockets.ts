@@ -31,9 +31,9 @@ export function tablesOf(address: string, platform = process.platform): Table[] 
   return [usual, '/proc/net/tcp6', usual];
 }
 
-/** Who is connected to a port of ours just now. Fails where the system does not tell. */
-export function readOwners(table: Table, port: number): Promise<Owners> {
-  return table === 'lsof' ? ownersFromLsof(port) : ownersIn(table, port);
+/** Who is connected to a port of ours just now: those that are wanted, at least. Fails where the system does not tell. */
+export function readOwners(table: Table, port: number, wanted: readonly Ends[]): Promise<Owners> {
+  return table === 'lsof' ? ownersFromLsof(port) : ownersIn(table, port, wanted);
 }
 
 /** The users that listen at an address, or at all addresses; none where nobody does. */
@@ -56,23 +56,33 @@ const LISTENING = '0A';
 /** Open at their end, also where they have said all that they have to say. */
 const connected = new Set(['01', '04', '05']);
 
-async function ownersIn(table: string, port: number): Promise<Owners> {
+async function ownersIn(table: string, port: number, wanted: readonly Ends[]): Promise<Owners> {
   const owners = new Map<string, number>();
   const suffix = `:${hexPort(port)}`;
+  // To read on would cost more than all that was read before.
+  const missing = new Set(wanted.map(rowKey));
   await eachSocket(table, port, ({ local, remote, state, uid, inode }) => {
     // A socket that its process has closed has no inode, and is shown as if it were root's.
-    if (!connected.has(state) || inode === '0' || !remote.endsWith(suffix)) return;
-    owners.set(`${local} ${remote}`, uid);
+    if (!connected.has(state) || inode === '0' || !remote.endsWith(suffix)) return false;
+    const key = `${local} ${remote}`;
+    owners.set(key, uid);
+    missing.delete(key);
+    return missing.size === 0;
   });
-  return ({ theirs, ours }) => owners.get(`${hexEnd(theirs)} ${hexEnd(ours)}`);
+  return (ends) => owners.get(rowKey(ends));
+}
+
+function rowKey({ theirs, ours }: Ends): string {
+  return `${hexEnd(theirs)} ${hexEnd(ours)}`;
 }
 
 async function listenersIn(table: string, end: End): Promise<number[]> {
   const users: number[] = [];
   const suffix = `:${hexPort(end.port)}`;
   await eachSocket(table, end.port, ({ local, state, uid }) => {
-    if (state !== LISTENING || !local.endsWith(suffix)) return;
-    if (local === hexEnd(end) || /^0+:/.test(local)) users.push(uid);
+    const isThere = state === LISTENING && local.endsWith(suffix);
+    if (isThere && (local === hexEnd(end) || /^0+:/.test(local))) users.push(uid);
+    return false;
   });
   return users;
 }
@@ -85,8 +95,8 @@ interface SocketRow {
   inode: string;
 }
 
-/** The sockets that have to do with a port, read piece by piece: somebody may have opened many. */
-async function eachSocket(table: string, port: number, take: (row: SocketRow) => void): Promise<void> {
+/** The sockets that have to do with a port, read piece by piece, for somebody may have opened many; until `take` has enough. */
+async function eachSocket(table: string, port: number, take: (row: SocketRow) => boolean): Promise<void> {
   const mark = `:${hexPort(port)} `;
   await eachLine(table, (line) => line.includes(mark) && take(rowOf(line)));
 }
@@ -107,7 +117,7 @@ function rowOf(line: string): SocketRow {
  * busy process would wait for a turn of its own for each; which of them gets which lines does not matter. Nothing is asked
  * for beyond the end that is not needed to find it: for that the system looks through all of its table again.
  */
-async function eachLine(path: string, take: (line: string) => void): Promise<void> {
+async function eachLine(path: string, take: (line: string) => boolean): Promise<void> {
   // Where there is no IPv6 there is no table of it.
   const file = await open(path).catch(() => undefined);
   if (file === undefined) return;
@@ -125,7 +135,7 @@ async function eachLine(path: string, take: (line: string) => void): Promise<voi
       for (const { buffer, bytesRead } of reads) {
         for (const line of buffer.toString('latin1', 0, bytesRead).split('\n')) {
           lines++;
-          take(line);
+          if (take(line)) return;
         }
       }
       if (reads.some(({ bytesRead }) => bytesRead === 0)) return;
