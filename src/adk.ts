@@ -1,9 +1,13 @@
 import { type Lease, SharedToolboxes } from './adk/shared-toolboxes.ts';
 import { SwitchboardToolset, type ToolFilter } from './adk/toolset.ts';
 import { LocalToolbox, projectOf } from './agent/local-toolbox.ts';
+import { needNode } from './agent/node-version.ts';
+import { onceEach } from './agent/once-each.ts';
 import type { Toolbox } from './agent/toolbox.ts';
 import type { ServerEntry } from './config/entry.ts';
 import { SwitchboardError } from './errors.ts';
+
+needNode();
 
 export type { ServerEntry, SwitchboardToolset, ToolFilter };
 
@@ -38,6 +42,7 @@ export function adkTools(options: AdkToolsOptions): SwitchboardToolset {
     keepMs = 30_000,
     onWarning: warn = (message) => console.warn(`switchboard: ${message}`),
   } = options;
+  // What is opened again has the same to say again.
   const onWarning = onceEach(warn);
   if ((url === undefined) === (servers === undefined)) {
     const what = 'adkTools takes either `url`, a project of a running Switchboard, or `servers` of its own.';
@@ -59,16 +64,6 @@ function addressOf(url: string): string {
   if (URL.canParse(url)) return new URL(url).href;
   const what = `"${url}" is not a URL. A project of a running Switchboard is like http://127.0.0.1:7400/mcp/default.`;
   throw new SwitchboardError('invalid_config', what);
-}
-
-/** What is opened again has the same to say again. */
-function onceEach(warn: (message: string) => void): (message: string) => void {
-  const told = new Set<string>();
-  return (message) => {
-    if (told.has(message)) return;
-    told.add(message);
-    warn(message);
-  };
 }
 
 function owned(toolbox: Toolbox): Lease {

@@ -216,6 +216,14 @@ export const errorTable = {
     false,
     'A server asked something that no client can be asked for.',
   ),
+  cancelled: row(499, -32603, 'client', false, 'Whoever asked for a chat has cancelled it.'),
+  listener_failed: row(
+    500,
+    -32603,
+    'client',
+    false,
+    'A listener of your program that was told of the events of a chat threw an error, which is the cause.',
+  ),
   internal: row(500, -32603, 'switchboard', false, 'A fault in Switchboard itself.'),
 } satisfies Record<string, ErrorKind>;
 

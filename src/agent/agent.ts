@@ -1,6 +1,8 @@
 import type { ServerEntry } from '../config/entry.ts';
 import { SwitchboardError } from '../errors.ts';
-import { ClaudeModel } from './claude.ts';
+import { Chat } from './chat.ts';
+import { type ChatError, chatError } from './chat-error.ts';
+import { type ClaudeClient, ClaudeModel } from './claude.ts';
 import { CombinedTools, NATIVE_SERVER } from './combined-tools.ts';
 import { EventQueue } from './event-queue.ts';
 import type { AgentEvent, ChatResult } from './events.ts';
@@ -8,13 +10,20 @@ import { LocalToolbox, type LocalToolboxOptions, projectOf } from './local-toolb
 import { runLoop } from './loop.ts';
 import type { AgentMessage, Model } from './model.ts';
 import type { NativeTool } from './native-tools.ts';
+import { onceEach } from './once-each.ts';
+import { ProjectRuns } from './project-runs.ts';
 import { allowedBy } from './tool-patterns.ts';
 import type { AgentTool, Toolbox } from './toolbox.ts';
 import { unlessAborted } from './unless-aborted.ts';
 
+/** As the program, where nobody says otherwise. */
+const DEFAULT_NAME = 'switchboard';
+
 export interface AiAgentOptions {
   /** MCP servers of its own, as in `mcpServers` of a configuration file. */
   servers?: Record<string, ServerEntry> | undefined;
+  /** What it calls itself to its servers, and in the records of a Switchboard; `switchboard` where nothing is said. */
+  name?: string | undefined;
   /** A project of a running Switchboard, in place of servers of its own: `http://127.0.0.1:7400/mcp/<project>`. */
   url?: string | undefined;
   /** Tools that run in this process. */
@@ -32,6 +41,8 @@ export interface AiAgentOptions {
   apiKey?: string | undefined;
   /** Only where `model` is a name. */
   baseUrl?: string | undefined;
+  /** Only where `model` is a name: a client of Anthropic's SDK, or one with the same `messages`, as for Bedrock or Vertex. */
+  client?: ClaudeClient | undefined;
   /** What a tool gives beyond this is cut. */
   maxResultCharacters?: number | undefined;
   /** Told of what a user should know. Without it, warnings go to stderr. */
@@ -43,6 +54,7 @@ export interface ChatOptions {
   history?: readonly AgentMessage[] | undefined;
   /** Ends the chat: the model's turn, and the tool calls under way. */
   signal?: AbortSignal | undefined;
+  /** Told of what happens. It is not waited for. Where it throws, the chat ends and fails with that (`listener_failed`). */
   onEvent?: ((event: AgentEvent) => void) | undefined;
 }
 
@@ -52,18 +64,20 @@ export class AiAgent implements AsyncDisposable {
   private readonly model: Model;
   private readonly toolbox: Toolbox;
   private readonly allows: (tool: AgentTool) => boolean;
+  /** Where its tools are those of a project. */
+  private readonly runs: ProjectRuns | undefined;
+  private readonly warned: (message: string) => void;
   private readonly ending = new AbortController();
 
   constructor(options: AiAgentOptions) {
-    const {
-      onWarning = (message) => console.warn(`switchboard: ${message}`),
-      nativeTools = [],
-      tools,
-    } = options;
+    const { onWarning = (message) => console.warn(`switchboard: ${message}`), nativeTools = [] } = options;
+    const { tools } = options;
     this.options = options;
     this.model = modelOf(options);
-    const local = new LocalToolbox({ ...serversOf(options), onWarning });
-    this.toolbox = new CombinedTools(local, nativeTools, onWarning);
+    this.warned = onceEach(onWarning);
+    const local = new LocalToolbox({ ...serversOf(options), onWarning: this.warned });
+    this.runs = options.url === undefined ? undefined : new ProjectRuns(options.url, this.warned);
+    this.toolbox = new CombinedTools(local, nativeTools, this.warned);
     this.allows = tools === undefined ? () => true : allowedBy(tools);
   }
 
@@ -79,18 +93,38 @@ export class AiAgent implements AsyncDisposable {
     return this.toolbox.tools().filter(this.allows);
   }
 
+  /** Where there is no answer, it fails with a `ChatError`, which has what happened until then. */
   async chat(input: string | readonly AgentMessage[], options: ChatOptions = {}): Promise<ChatResult> {
     const { history = [], onEvent } = options;
-    const { system, maxSteps, maxResultCharacters } = this.options;
+    const { name = DEFAULT_NAME, system, tools, maxSteps, maxResultCharacters } = this.options;
     const messages = [...history, ...messagesOf(input)];
     const { signal: ending } = this.ending;
     const signal = options.signal === undefined ? ending : AbortSignal.any([options.signal, ending]);
-    signal.throwIfAborted();
-    await unlessAborted(this.start(), signal);
-    const { model, toolbox, allows } = this;
-    return runLoop({
-      ...{ model, toolbox, messages, system, maxSteps, maxResultCharacters, allows, signal, onEvent },
+    try {
+      signal.throwIfAborted();
+      await unlessAborted(this.start(), signal);
+    } catch (thrown) {
+      throw chatError(thrown, new Chat(messages, () => {}), signal);
+    }
+    const { model, toolbox, allows, warned: onWarning } = this;
+    const run = await this.runs?.begin({
+      ...{ agent: name, model: model.name, system: system ?? null, tools: tools ?? null },
+      input: textOf(messages.at(-1)),
     });
+    const told = (event: AgentEvent) => {
+      const isOurs = event.type === 'tool_end' && [NATIVE_SERVER, undefined].includes(event.call.server);
+      if (isOurs) run?.call(event.call);
+      onEvent?.(event);
+    };
+    const work = runLoop({
+      ...{ model, toolbox, messages, system, maxSteps, maxResultCharacters, allows, signal, onWarning },
+      ...{ onEvent: told, runId: run?.id },
+    });
+    await work.then(
+      (result) => run?.end(result),
+      (error: ChatError) => run?.end(error),
+    );
+    return work;
   }
 
   /** The same, event by event. Who stops to listen ends the chat. */
@@ -125,20 +159,25 @@ export class AiAgent implements AsyncDisposable {
   }
 }
 
-function modelOf({ model, apiKey, baseUrl, maxTokens }: AiAgentOptions): Model {
-  if (typeof model === 'string') return new ClaudeModel({ model, apiKey, baseUrl, maxTokens });
-  const idle = Object.entries({ apiKey, baseUrl, maxTokens }).find(([, value]) => value !== undefined);
+function modelOf({ model, client, apiKey, baseUrl, maxTokens }: AiAgentOptions): Model {
+  if (typeof model === 'string') return new ClaudeModel({ model, client, apiKey, baseUrl, maxTokens });
+  const options = { client, apiKey, baseUrl, maxTokens };
+  const idle = Object.entries(options).find(([, value]) => value !== undefined);
   if (idle === undefined) return model;
   throw wrong(`\`${idle[0]}\` has no effect where \`model\` is not a name: give it to that model.`);
 }
 
-function serversOf({ servers = {}, url }: AiAgentOptions): Omit<LocalToolboxOptions, 'onWarning'> {
+function serversOf({ name, servers = {}, url }: AiAgentOptions): Omit<LocalToolboxOptions, 'onWarning'> {
   if (NATIVE_SERVER in servers) {
     throw wrong(`A server cannot be called "${NATIVE_SERVER}": that stands for native tools. Rename it.`);
   }
-  if (url === undefined) return { servers };
-  if (Object.keys(servers).length === 0) return projectOf(url);
+  if (url === undefined) return { name, servers };
+  if (Object.keys(servers).length === 0) return { name, ...projectOf(url) };
   throw wrong('There are both `servers` and `url`: leave one out, or put {"url": …} among the servers.');
+}
+
+function textOf(message: AgentMessage | undefined): string {
+  return message?.content.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? '';
 }
 
 function messagesOf(input: string | readonly AgentMessage[]): readonly AgentMessage[] {

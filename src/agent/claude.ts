@@ -1,12 +1,30 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type Anthropic from '@anthropic-ai/sdk';
-import { claudeFailure } from './claude/failures.ts';
-import { loadSdk, type Sdk } from './claude/sdk.ts';
+import { SwitchboardError } from '../errors.ts';
+import { claudeFailure, isBrokenOff, refusedTool } from './claude/failures.ts';
+import { type OfferedTool, OfferedTools } from './claude/offered-tools.ts';
+import { loadSdk } from './claude/sdk.ts';
 import { messageParams, partsOf, toolParams } from './claude/translate.ts';
 import type { Model, Turn, TurnRequest } from './model.ts';
 
+/** What is used of a client of Anthropic's SDK. Those for Bedrock, Vertex and Foundry have it too. */
+export interface ClaudeClient {
+  readonly baseURL?: string;
+  readonly messages: {
+    stream(params: Anthropic.MessageStreamParams, options?: { signal?: AbortSignal }): ClaudeStream;
+  };
+}
+
+interface ClaudeStream {
+  on(event: 'text', listener: (text: string) => void): unknown;
+  finalMessage(): Promise<Anthropic.Message>;
+}
+
 export interface ClaudeOptions {
-  /** The name of the model, as `claude-…`. */
+  /** The name of the model, as `claude-…`, or as the client calls it. */
   model: string;
+  /** A client of your own, in place of `apiKey` and `baseUrl`: `new AnthropicBedrock()`, … */
+  client?: ClaudeClient | undefined;
   /** Without one, it comes from where the SDK looks for it: ANTHROPIC_API_KEY, or a profile. */
   apiKey?: string | undefined;
   /** Another address than Anthropic's own. */
@@ -15,7 +33,15 @@ export interface ClaudeOptions {
   maxTokens?: number | undefined;
   /** More parameters of the Messages API, sent as they are: `temperature`, `thinking`, … */
   parameters?: Record<string, unknown> | undefined;
+  /** How long it waits before an answer that broke off is asked for again; twice as long before the second time. */
+  retryDelayMs?: number | undefined;
 }
+
+/** As often as the SDK itself tries again what was not answered at all. */
+const MAX_RETRIES = 2;
+const RETRY_DELAY_MS = 500;
+/** Each costs a request. A server with more tools that the API refuses than that is to be mended. */
+const MAX_REFUSED_TOOLS = 20;
 
 const DEFAULT_MAX_TOKENS = 16_000;
 
@@ -33,43 +59,80 @@ const stopReasons: Record<Anthropic.StopReason, Turn['stopReason']> = {
 export class ClaudeModel implements Model {
   readonly name: string;
   private readonly options: ClaudeOptions;
-  private loaded: Promise<{ sdk: Sdk; client: Anthropic }> | undefined;
+  private readonly tools = new OfferedTools();
+  private client: Promise<ClaudeClient> | undefined;
 
   constructor(options: ClaudeOptions) {
+    const { client, apiKey, baseUrl } = options;
+    if (client !== undefined && (apiKey !== undefined || baseUrl !== undefined)) {
+      const what = '`apiKey` and `baseUrl` have no effect beside `client`: give them to that client.';
+      throw new SwitchboardError('invalid_config', what);
+    }
     this.name = options.model;
     this.options = options;
   }
 
-  async turn({ system, messages, tools, signal, onText }: TurnRequest): Promise<Turn> {
-    this.loaded ??= this.load();
-    const { sdk, client } = await this.loaded;
-    const { maxTokens = DEFAULT_MAX_TOKENS, parameters = {} } = this.options;
-    const request: Anthropic.MessageStreamParams = {
-      model: this.name,
-      max_tokens: maxTokens,
-      ...(system === undefined || system.trim() === '' ? {} : { system: [cached(system)] }),
-      ...(tools.length === 0 ? {} : { tools: toolParams(tools) }),
-      messages: messageParams(messages),
-      ...parameters,
-    };
-    try {
-      const stream = client.messages.stream(request, signal === undefined ? {} : { signal });
-      stream.on('text', (text) => onText(text));
-      return turnOf(await stream.finalMessage());
-    } catch (error) {
-      signal?.throwIfAborted();
-      throw claudeFailure(sdk, error, client.baseURL);
+  async turn(request: TurnRequest): Promise<Turn> {
+    const { signal, onText, onWarning } = request;
+    this.client ??= this.open();
+    const client = await this.client;
+    let retries = 0;
+    for (let refusals = 0; ; ) {
+      const offered = this.tools.offer(request.tools, onWarning);
+      let hasSpoken = false;
+      try {
+        const stream = client.messages.stream(this.params(request, offered), { signal });
+        stream.on('text', (text) => {
+          hasSpoken = true;
+          onText(text);
+        });
+        return turnOf(await stream.finalMessage(), offered);
+      } catch (error) {
+        signal.throwIfAborted();
+        const refused = refusedTool(error);
+        const tool = offered[refused?.index ?? -1]?.tool;
+        if (tool !== undefined && refusals++ < MAX_REFUSED_TOOLS) {
+          this.tools.leaveOut(tool, `Claude's API does not take it: ${refused!.why}`);
+          continue;
+        }
+        // What was said cannot be taken back, and a second answer would be another one.
+        if (hasSpoken || retries >= MAX_RETRIES || !isBrokenOff(error))
+          throw claudeFailure(error, client.baseURL);
+        await this.pause(retries++, signal);
+      }
     }
   }
 
-  private async load(): Promise<{ sdk: Sdk; client: Anthropic }> {
+  private params(
+    { system, messages }: TurnRequest,
+    offered: readonly OfferedTool[],
+  ): Anthropic.MessageStreamParams {
+    const { maxTokens = DEFAULT_MAX_TOKENS, parameters = {} } = this.options;
+    return {
+      model: this.name,
+      max_tokens: maxTokens,
+      ...(system === undefined || system.trim() === '' ? {} : { system: [cached(system)] }),
+      ...(offered.length === 0 ? {} : { tools: toolParams(offered) }),
+      messages: messageParams(messages, offered),
+      ...parameters,
+    };
+  }
+
+  /** Not all who were cut off come back at the same moment. */
+  private async pause(retries: number, signal: AbortSignal): Promise<void> {
+    const { retryDelayMs = RETRY_DELAY_MS } = this.options;
+    const delayMs = retryDelayMs * 2 ** retries * (0.75 + Math.random() / 4);
+    await pause(delayMs, undefined, { signal });
+  }
+
+  private async open(): Promise<ClaudeClient> {
+    const { client, apiKey, baseUrl } = this.options;
+    if (client !== undefined) return client;
     const sdk = await loadSdk();
-    const { apiKey, baseUrl } = this.options;
-    const client = new sdk.default({
+    return new sdk.default({
       ...(apiKey === undefined ? {} : { apiKey }),
       ...(baseUrl === undefined ? {} : { baseURL: baseUrl }),
     });
-    return { sdk, client };
   }
 }
 
@@ -77,9 +140,9 @@ function cached(text: string): Anthropic.TextBlockParam {
   return { type: 'text', text, cache_control: { type: 'ephemeral' } };
 }
 
-function turnOf({ content, stop_reason, usage }: Anthropic.Message): Turn {
+function turnOf({ content, stop_reason, usage }: Anthropic.Message, offered: readonly OfferedTool[]): Turn {
   return {
-    content: partsOf(content),
+    content: partsOf(content, offered),
     stopReason: stopReasons[stop_reason ?? 'end_turn'] ?? 'end',
     usage: {
       inputTokens: usage.input_tokens,

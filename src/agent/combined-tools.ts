@@ -1,5 +1,6 @@
 import { SwitchboardError } from '../errors.ts';
 import { jsonSchemaOf, type NativeTool, runNative } from './native-tools.ts';
+import { onceEach } from './once-each.ts';
 import type { AgentTool, CallOptions, Toolbox, ToolOutcome } from './toolbox.ts';
 
 /** What stands for the server of a tool that runs in this process. */
@@ -13,16 +14,14 @@ export class CombinedTools implements Toolbox {
   private readonly others: Toolbox;
   private readonly warned: (message: string) => void;
   private readonly native = new Map<string, { tool: AgentTool; definition: NativeTool }>();
-  private readonly told = new Set<string>();
 
   constructor(others: Toolbox, native: readonly NativeTool[], warned: (message: string) => void) {
     this.others = others;
-    this.warned = warned;
+    this.warned = onceEach(warned);
     for (const definition of native) {
       const { name, description } = definition;
       if (!namePattern.test(name)) throw wrongName(name);
-      if (this.native.has(name))
-        this.tellOnce(`There are two native tools "${name}": the later one is used.`);
+      if (this.native.has(name)) this.warned(`There are two native tools "${name}": the later one is used.`);
       const tool = { name, description, inputSchema: jsonSchemaOf(definition), server: NATIVE_SERVER };
       this.native.set(name, { tool, definition });
     }
@@ -35,7 +34,7 @@ export class CombinedTools implements Toolbox {
   tools(): readonly AgentTool[] {
     const shown = this.others.tools().filter(({ name, server }) => {
       if (!this.native.has(name)) return true;
-      this.tellOnce(`The tool "${name}" of server "${server}" is hidden by the native tool of that name.`);
+      this.warned(`The tool "${name}" of server "${server}" is hidden by the native tool of that name.`);
       return false;
     });
     return [...shown, ...[...this.native.values()].map(({ tool }) => tool)];
@@ -53,12 +52,6 @@ export class CombinedTools implements Toolbox {
 
   stop(): Promise<void> {
     return this.others.stop();
-  }
-
-  private tellOnce(warning: string): void {
-    if (this.told.has(warning)) return;
-    this.told.add(warning);
-    this.warned(warning);
   }
 }
 

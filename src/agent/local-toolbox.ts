@@ -13,9 +13,12 @@ import { shareChildren } from './children.ts';
 import { localServers } from './local-servers.ts';
 import { type LocalTools, localTools } from './local-tools.ts';
 import { outcomeOf } from './mcp-tools.ts';
+import { onceEach } from './once-each.ts';
 import type { AgentTool, CallOptions, Toolbox, ToolOutcome } from './toolbox.ts';
 
 export interface LocalToolboxOptions {
+  /** What servers are told who calls them; `switchboard` where nothing is said. */
+  name?: string | undefined;
   /** As in `mcpServers` of a configuration file. One with a `url` may be a project of a Switchboard. */
   servers: Record<string, ServerEntry>;
   /** For how long a server is left alone that could not be reached several times; a minute where nothing is said. */
@@ -23,6 +26,9 @@ export interface LocalToolboxOptions {
   /** Told of what a user should know: names that hide others, keys that have no effect. */
   onWarning?: ((message: string) => void) | undefined;
 }
+
+/** Under this key a Switchboard is told which run a call belongs to. */
+const RUN_META_KEY = 'dev.switchboard/run';
 
 /** A project of a Switchboard as the only server. It is a program that is restarted now and then, and back soon. */
 export function projectOf(url: string): Pick<LocalToolboxOptions, 'servers' | 'breakerOpenMs'> {
@@ -37,10 +43,10 @@ interface Running {
 
 /** The tools of MCP servers that run for this process alone, and end with it. */
 export class LocalToolbox implements Toolbox {
+  private readonly name: string | undefined;
   private readonly configs: readonly ServerConfig[];
   private readonly settings: Settings;
   private readonly warned: (message: string) => void;
-  private readonly told = new Set<string>();
   private readonly listeners = new Set<() => void>();
   /** There also while they start. */
   private running: Running | undefined;
@@ -50,11 +56,12 @@ export class LocalToolbox implements Toolbox {
   /** What is offered now; made when somebody asks. */
   private offered: LocalTools | undefined;
 
-  constructor({ servers, breakerOpenMs, onWarning = () => {} }: LocalToolboxOptions) {
+  constructor({ name, servers, breakerOpenMs, onWarning = () => {} }: LocalToolboxOptions) {
+    this.name = name;
     const { configs, settings } = localServers(servers, onWarning);
     this.configs = configs;
     this.settings = breakerOpenMs === undefined ? settings : { ...settings, breakerOpenMs };
-    this.warned = onWarning;
+    this.warned = onceEach(onWarning);
   }
 
   async start(): Promise<void> {
@@ -76,14 +83,15 @@ export class LocalToolbox implements Toolbox {
   async call(
     { name }: AgentTool,
     args: Record<string, unknown>,
-    { signal }: CallOptions,
+    { signal, run }: CallOptions,
   ): Promise<ToolOutcome> {
     signal?.throwIfAborted();
     if (this.stopping !== undefined) throw stopped();
     const found = this.current.byName.get(name);
     if (found === undefined) throw new SwitchboardError('unknown_tool', `Unknown tool: ${name}`);
     const { group, own, tool } = found;
-    const paramsText = JSON.stringify({ name: own, arguments: args });
+    const meta = run === undefined ? {} : { _meta: { [RUN_META_KEY]: run } };
+    const paramsText = JSON.stringify({ name: own, arguments: args, ...meta });
     const answer = await askGroup(group, { name: tool.server }, { method: 'tools/call', paramsText }, signal);
     if ('result' in answer) return outcomeOf(answer.result);
     const { code, message } = answer.error;
@@ -109,14 +117,14 @@ export class LocalToolbox implements Toolbox {
   private get current(): LocalTools {
     if (this.offered === undefined) {
       this.offered = localTools(this.running?.servers.groups() ?? []);
-      for (const warning of this.offered.warnings) this.tellOnce(warning);
+      for (const warning of this.offered.warnings) this.warned(warning);
     }
     return this.offered;
   }
 
   private async open(): Promise<void> {
-    const { record, release } = await shareChildren((message) => this.tellOnce(message));
-    const servers = new Servers(replicaSettings(this.settings, record), this.events());
+    const { record, release } = await shareChildren((message) => this.warned(message));
+    const servers = new Servers(replicaSettings(this.settings, record, this.name), this.events());
     this.running = { servers, release };
     try {
       if (this.stopping !== undefined) throw stopped();
@@ -155,9 +163,15 @@ export class LocalToolbox implements Toolbox {
 
   private events(): ServerEvents {
     return {
-      ...{ stateChanged() {}, connected() {}, disconnected() {}, notified() {}, logged() {} },
-      offerChanged: (_server, kinds) => {
+      ...{ connected() {}, disconnected() {}, notified() {}, logged() {} },
+      stateChanged: ({ name }, replica) => {
+        // One that is lost is started again, and says then what it has.
+        const why = replica.condition.state === 'degraded' ? replica.unlisted('tools') : undefined;
+        if (this.isReady && why !== undefined) this.warned(`Server "${name}": ${why}`);
+      },
+      offerChanged: (server, kinds) => {
         if (!kinds.includes('tools')) return;
+        if (server.warning !== undefined) this.warned(`Server "${server.name}": ${server.warning}`);
         this.offered = undefined;
         if (this.isReady) for (const told of [...this.listeners]) told();
       },
@@ -167,35 +181,38 @@ export class LocalToolbox implements Toolbox {
       },
     };
   }
+}
 
-  private tellOnce(warning: string): void {
-    if (this.told.has(warning)) return;
-    this.told.add(warning);
-    this.warned(warning);
+/** Fails where it is not there, or cannot say which tools it has: an agent that lacks some would fail in stranger ways. */
+async function startServer(server: Server): Promise<void> {
+  const { name } = server;
+  await server.discover();
+  for (const replica of server.replicas) {
+    const { reason, state } = replica.condition;
+    if (state !== 'ready' && state !== 'degraded') {
+      throw startFailure(name, reason?.message ?? `Server "${name}" is ${state}.`, reason);
+    }
+    const why = replica.unlisted('tools');
+    if (why !== undefined) throw startFailure(name, `Server "${name}" cannot be used: ${why}`, reason);
   }
 }
 
-async function startServer(server: Server): Promise<void> {
-  await server.discover();
-  const failed = server.replicas.find(
-    ({ condition: { state } }) => state !== 'ready' && state !== 'degraded',
-  );
-  if (failed === undefined) return;
-  const { reason, state } = failed.condition;
-  throw new SwitchboardError(
-    'server_start_failed',
-    reason?.message ?? `Server "${server.name}" is ${state}.`,
-    { cause: reason, data: { server: server.name } },
-  );
+function startFailure(server: string, what: string, cause: unknown): SwitchboardError {
+  return new SwitchboardError('server_start_failed', what, { cause, data: { server } });
 }
 
 function stopped(): SwitchboardError {
   return new SwitchboardError('server_unavailable', 'The servers were stopped.');
 }
 
-function replicaSettings(settings: Settings, children: ReplicaSettings['children']): ReplicaSettings {
+function replicaSettings(
+  settings: Settings,
+  children: ReplicaSettings['children'],
+  name: string | undefined,
+): ReplicaSettings {
+  const us = identity();
   return {
-    identity: identity(),
+    identity: name === undefined ? us : { ...us, name },
     instance: undefined,
     project: { id: 'agent', name: 'agent' },
     ...limitsOf(settings),

@@ -45,9 +45,12 @@ export interface TurnRequest {
   system: string | undefined;
   messages: readonly AgentMessage[];
   tools: readonly AgentTool[];
-  signal: AbortSignal | undefined;
-  /** Told of text as it comes. */
+  /** Nobody waits for the answer any more when it says so. */
+  signal: AbortSignal;
+  /** Told of text as it comes. It never throws. */
   onText(text: string): void;
+  /** Told of what a user should know, such as a tool that cannot be offered; as often as you like, it is passed on once. */
+  onWarning(message: string): void;
 }
 
 /** Whoever answers. Another provider is one more of these. */

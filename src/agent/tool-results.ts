@@ -31,7 +31,9 @@ export function failureContent(why: string): ResultContent[] {
   return [text(why.trim() === '' ? 'The tool failed without saying why.' : why)];
 }
 
-function contentOf(item: Item): ResultContent {
+/** Servers give what they like, and one that is wrong must not end the chat. */
+function contentOf(item: unknown): ResultContent {
+  if (!isItem(item)) return text(inWords(item));
   switch (item.type) {
     case 'text':
       return text(inWords(item.text ?? ''));

@@ -18,6 +18,8 @@ export interface ToolOutcome {
 
 export interface CallOptions {
   signal?: AbortSignal | undefined;
+  /** The run that the call belongs to, for the records of a project that it goes through. */
+  run?: { id: string; step: number } | undefined;
 }
 
 /** Where an agent's tools come from: servers of its own, a project, or another Switchboard. */

@@ -3,6 +3,7 @@ import type { ChatEvent, ChatView, RunDetails, RunList } from './chat-views.ts';
 import type { HostedCall, HostedChanges, NewHosted } from './hosted-input.ts';
 import type { HostedEvent, HostedLine, HostedView } from './hosted-views.ts';
 import type { CallFilter, NewProduct, NewProject, ProjectChanges } from './inputs.ts';
+import type { AgentRunCall, AgentRunChanges, NewAgentRun } from './run-input.ts';
 import type { NewServer, ServerChanges } from './server-input.ts';
 import type {
   CallList,
@@ -113,6 +114,10 @@ interface Chats {
   begin(project: string, chat: NewChat): Promise<ChatRun>;
   runs(project: string, filter: RunFilter): Promise<RunList>;
   run(project: string, id: string): Promise<RunDetails>;
+  /** Those of agents elsewhere, which tell of them. */
+  beginRun(project: string, run: NewAgentRun): Promise<{ id: string }>;
+  recordCalls(project: string, run: string, calls: readonly AgentRunCall[]): Promise<void>;
+  changeRun(project: string, run: string, changes: AgentRunChanges): Promise<void>;
 }
 
 export interface ChatRun {

@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import { parseObject } from './body.ts';
 import { type ChatMessage, chatMessage } from './chat-messages.ts';
-import { check } from './check.ts';
 import { fields, flag, integer, listOf, secretName, text } from './fields.ts';
-import { checkDepth } from './storable.ts';
+import { readToolBody } from './tool-body.ts';
 
 const DEFAULT_SECRET = 'ANTHROPIC_API_KEY';
 
@@ -50,11 +48,9 @@ export interface NewChat {
   apiKeySecret: string;
 }
 
-/** Read apart from other bodies: what tools gave comes back in it, and may hold what those must not. */
+/** Of a request's body. */
 export function readChat(body: string): { chat: NewChat; isStream: boolean } {
-  const value = parseObject(body);
-  checkDepth(value);
-  const { input, messages = [], ...rest } = check(newChat, value);
+  const { input, messages = [], ...rest } = readToolBody(newChat, body);
   const last = input === undefined ? [] : [{ role: 'user' as const, content: input }];
   return {
     chat: {

@@ -45,6 +45,10 @@ export const chatView = z.object({
 export const runView = z.object({
   id,
   status: z.enum(['running', 'completed', 'failed', 'cancelled']),
+  agent: z
+    .string()
+    .nullable()
+    .describe('What an agent calls itself that runs elsewhere; null: a chat of Switchboard'),
   model: z.string(),
   system: z.string().nullable(),
   tools: z.array(z.string()).nullable().describe('Those that it was allowed to use; null is all'),
@@ -57,6 +61,8 @@ export const runView = z.object({
   started_at: time,
   finished_at: time.nullable(),
 });
+
+export const begunRun = z.object({ id });
 
 export const runList = z.object({
   runs: z.array(runView),

@@ -1,9 +1,11 @@
 import type { Backend } from './backend.ts';
 import { newChat, readChat, runQuery } from './chat-input.ts';
 import { streamChat } from './chat-stream.ts';
-import { chatView, runDetails, runList } from './chat-views.ts';
-import { ok } from './reply.ts';
+import { begunRun, chatView, runDetails, runList } from './chat-views.ts';
+import { created, noContent, ok } from './reply.ts';
 import { type Route, route } from './route.ts';
+import { newRun, runCalls, runChanges } from './run-input.ts';
+import { readToolBody } from './tool-body.ts';
 
 export function chatRoutes({ chats }: Backend): Route[] {
   return [
@@ -38,6 +40,42 @@ export function chatRoutes({ chats }: Backend): Route[] {
       summary: 'One of them, with what was said and every tool call',
       answers: { 200: runDetails },
       handle: async ({ params }) => ok(await chats.run(params.project, params.run)),
+    }),
+    route({
+      method: 'POST',
+      path: '/projects/:project/runs',
+      operationId: 'beginRun',
+      summary: 'Tell of a run of an agent elsewhere that begins',
+      text: newRun,
+      answers: { 201: begunRun },
+      async handle({ params, text }) {
+        const run = await chats.beginRun(params.project, readToolBody(newRun, text));
+        return created(run, ['projects', params.project, 'runs', run.id]);
+      },
+    }),
+    route({
+      method: 'POST',
+      path: '/projects/:project/runs/:run/calls',
+      operationId: 'recordRunCalls',
+      summary: 'Tell of tool calls of such a run that did not go through Switchboard',
+      text: runCalls,
+      answers: { 204: null },
+      async handle({ params, text }) {
+        await chats.recordCalls(params.project, params.run, readToolBody(runCalls, text).calls);
+        return noContent;
+      },
+    }),
+    route({
+      method: 'PATCH',
+      path: '/projects/:project/runs/:run',
+      operationId: 'changeRun',
+      summary: 'Tell that such a run goes on, or what it came to',
+      text: runChanges,
+      answers: { 204: null },
+      async handle({ params, text }) {
+        await chats.changeRun(params.project, params.run, readToolBody(runChanges, text));
+        return noContent;
+      },
     }),
   ];
 }

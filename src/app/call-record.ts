@@ -3,14 +3,15 @@ import type { FinishedCall } from '../gateway/records.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
 import type { Span } from '../protocol/json-scanner.ts';
 import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
+import { isObject } from '../protocol/objects.ts';
 import type { CallRecord } from '../store/types.ts';
 
 /** What is larger is not kept: records are for looking into, not for storing results. */
 const MAX_PAYLOAD_BYTES = 256 * 1024;
 
 /** Whether there is nothing more to tell of it than a few numbers. */
-export function isPlain({ error, request, answer }: FinishedCall): boolean {
-  return error === undefined && request === undefined && answer === undefined;
+export function isPlain({ error, request, answer, run }: FinishedCall): boolean {
+  return error === undefined && request === undefined && answer === undefined && run === undefined;
 }
 
 /** All that is kept of a call, without what must not be shown. */
@@ -25,6 +26,8 @@ export function recordOf(
   return {
     id: randomUUID(),
     projectId: project.id,
+    runId: call.run?.id,
+    step: call.run?.step,
     client: call.client,
     method: call.method,
     server: call.server,
@@ -73,7 +76,24 @@ function inputOf(request: Message, params: Span, clean: (text: string) => string
 }
 
 function outputOf(answer: Chunks, clean: (text: string) => string): string | null {
-  return payload(answer, clean, ({ result }) => result);
+  return payload(answer, clean, ({ result }) => withoutFiles(result));
+}
+
+/** Images, sounds and files of a result are not kept, wherever they stand in it. */
+export function withoutFiles(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutFiles);
+  if (!isObject(value)) return value;
+  const { type, data, uri, blob } = value;
+  const isMedia = (type === 'image' || type === 'audio') && typeof data === 'string';
+  const isFile = typeof uri === 'string' && typeof blob === 'string';
+  const file = isMedia ? 'data' : isFile ? 'blob' : undefined;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) =>
+      key === file
+        ? ['omitted', `${String(item).length} characters of base64 are not kept`]
+        : [key, withoutFiles(item)],
+    ),
+  );
 }
 
 /** As JSON text. */

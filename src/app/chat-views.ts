@@ -69,7 +69,7 @@ function toolCallView(call: ToolCallRecord): ToolCallView {
   };
 }
 
-function messageView({ role, content }: AgentMessage): ChatMessage {
+export function messageView({ role, content }: AgentMessage): ChatMessage {
   return { role, content: content.map(partView) } as ChatMessage;
 }
 

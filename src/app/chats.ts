@@ -1,16 +1,21 @@
+import { ChatError } from '../agent/chat-error.ts';
 import type { AgentMessage } from '../agent/model.ts';
+import { onceEach } from '../agent/once-each.ts';
 import type { NewChat } from '../api/chat-input.ts';
 import type { ChatEvent, ChatView } from '../api/chat-views.ts';
 import type { ChatSettings } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { Store } from '../store/types.ts';
-import { agentMessages, chatEvent, chatViewOf, usageView } from './chat-views.ts';
+import { agentMessages, chatEvent, chatViewOf, messageView, usageView } from './chat-views.ts';
 import type { LiveProject } from './live-project.ts';
 import { ProjectToolbox } from './project-toolbox.ts';
 import { RunRecord } from './run-record.ts';
 
 /** How often it is written down that those under way are still under way. */
 const SEEN_MS = 20_000;
+
+/** How often those are looked for whose process was killed: this one's before, or another's on the same database. */
+const GIVE_UP_MS = 60_000;
 
 interface ActiveChat {
   project: LiveProject;
@@ -24,14 +29,21 @@ export class Chats {
   private readonly settings: ChatSettings;
   private readonly store: Store;
   private readonly warned: (message: string) => void;
+  /** Each chat has the same to say of the tools of its project. */
+  private readonly warnings = new WeakMap<LiveProject, (message: string) => void>();
   private readonly active = new Map<string, ActiveChat>();
   private timer: NodeJS.Timeout | undefined;
+  private readonly givingUp: NodeJS.Timeout;
   private isClosed = false;
 
   constructor(settings: ChatSettings, store: Store, warned: (message: string) => void) {
     this.settings = settings;
     this.store = store;
     this.warned = warned;
+    // Where the database is away, that has been told already.
+    const giveUp = () => void store.giveUpLostRuns().catch(() => {});
+    giveUp();
+    this.givingUp = setInterval(giveUp, GIVE_UP_MS).unref();
   }
 
   get count(): number {
@@ -72,6 +84,7 @@ export class Chats {
   /** Ends all of them, and settles when that is written down. */
   async close(): Promise<void> {
     this.isClosed = true;
+    clearInterval(this.givingUp);
     const active = [...this.active.values()];
     for (const { abort } of active) abort.abort(stopped());
     await Promise.all(active.map(({ over }) => over));
@@ -120,7 +133,7 @@ export class Chats {
 
   /** The parts of it are loaded with the first chat: a gateway that is only called needs none of them. */
   private async converse(
-    { chat, apiKey, messages, record, listener }: Work,
+    { project, chat, apiKey, messages, record, listener }: Work,
     toolbox: ProjectToolbox,
     progress: Progress,
     signal: AbortSignal,
@@ -137,6 +150,7 @@ export class Chats {
       model: new ClaudeModel({ model, apiKey, baseUrl: this.settings.baseUrl, maxTokens }),
       ...{ toolbox, messages, system, maxSteps, signal },
       allows: tools === undefined ? undefined : allowedBy(tools),
+      onWarning: this.warningOf(project),
       onEvent(event) {
         if (event.type === 'message') record.message(event.message, event.step);
         if (event.type === 'tool_end' && event.call.server === undefined) record.unknownTool(event.call);
@@ -150,15 +164,27 @@ export class Chats {
     });
   }
 
-  /** What whoever asked is told. It names the run, which can be looked into. */
-  private failure(thrown: unknown, { project, record }: Work): SwitchboardError {
-    if (!(thrown instanceof SwitchboardError)) {
-      this.warned(`internal error: ${(thrown as Error)?.stack ?? thrown}`);
+  private warningOf(project: LiveProject): (message: string) => void {
+    const known = this.warnings.get(project);
+    const { name, vault } = project;
+    const tell =
+      known ?? onceEach((message) => this.warned(vault.redact(`Chats of project "${name}": ${message}`)));
+    this.warnings.set(project, tell);
+    return tell;
+  }
+
+  /** What whoever asked is told. It names the run, which can be looked into, and has what the conversation can be gone on with. */
+  private failure(thrown: unknown, { project, record, messages: known }: Work): SwitchboardError {
+    const isOfChat = thrown instanceof ChatError;
+    const cause = isOfChat ? thrown.cause : thrown;
+    if (!(cause instanceof SwitchboardError)) {
+      this.warned(`internal error: ${(cause as Error)?.stack ?? cause}`);
     }
     const { code, message, data } = asSwitchboardError(thrown);
+    const messages = isOfChat ? thrown.messages.slice(known.length).map(messageView) : [];
     return new SwitchboardError(code, project.vault.redact(message), {
       cause: thrown,
-      data: { ...data, run_id: record.id },
+      data: { ...data, run_id: record.id, messages },
     });
   }
 }

@@ -17,7 +17,7 @@ function keptPart(part: UserPart | AssistantPart, clean: Clean): object {
       return { type: 'text', text: cut(clean(part.text)) };
     case 'tool_call': {
       const { type, id, name, input } = part;
-      return { type, id, name: clean(name), input: JSON.parse(keptInput(input, clean)) as unknown };
+      return { type, id, name: clean(name), input: JSON.parse(keptValue(input, clean)) as unknown };
     }
     case 'tool_result': {
       const { type, id, isError, content } = part;
@@ -26,9 +26,9 @@ function keptPart(part: UserPart | AssistantPart, clean: Clean): object {
   }
 }
 
-/** What a tool was called with, as JSON text. */
-export function keptInput(input: Record<string, unknown>, clean: Clean): string {
-  const text = JSON.stringify(cleanValue(input, clean));
+/** What a tool was called with, or gave, as JSON text. */
+export function keptValue(value: unknown, clean: Clean): string {
+  const text = JSON.stringify(cleanValue(value, clean));
   if (text.length <= MAX_CHARACTERS) return text;
   return JSON.stringify({ omitted: `${text.length} characters are too many to be kept` });
 }

@@ -5,7 +5,7 @@ import { asSwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
 import type { CallRecord, NewRun, RunEnd, Store } from '../store/types.ts';
 import { recordOf } from './call-record.ts';
-import { keptContent, keptInput } from './kept-messages.ts';
+import { keptContent, keptValue } from './kept-messages.ts';
 
 export interface RunRecordSettings {
   store: Pick<Store, 'createRun' | 'addRunMessages' | 'recordCalls' | 'finishRun'>;
@@ -36,7 +36,14 @@ export class RunRecord {
     const { store, projectId, redact } = this.settings;
     const { id } = this;
     const system = run.system === null ? null : redact(run.system);
-    await store.createRun({ ...run, id, projectId, system, input: this.textOf(messages.at(-1)) });
+    await store.createRun({
+      ...run,
+      id,
+      projectId,
+      agent: null,
+      system,
+      input: this.textOf(messages.at(-1)),
+    });
     for (const message of messages) this.message(message, 0);
   }
 
@@ -54,7 +61,7 @@ export class RunRecord {
 
   /** No server was asked. */
   unknownTool({ name, input, durationMs }: ToolCallRecord): void {
-    const text = keptInput(input, this.settings.redact);
+    const text = keptValue(input, this.settings.redact);
     this.add({
       ...{ id: randomUUID(), projectId: this.settings.projectId, client: 'chat', method: 'tools/call' },
       ...{ server: null, replica: null, tool: this.settings.redact(name), status: 'error', durationMs },

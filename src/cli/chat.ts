@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline';
+import type { SwitchboardError } from '../errors.ts';
 import { callApi, failureOf, projectPath } from './api.ts';
 import { ChatScreen, type Screen } from './chat-screen.ts';
 import { postForEvents } from './chat-stream.ts';
@@ -64,7 +65,7 @@ export async function converse(path: string, flags: ChatFlags, terminal: Termina
   }
 }
 
-/** What fails leaves the conversation as it was. */
+/** What happened until an answer failed stays in the conversation; one that was refused, or ended, leaves it as it was. */
 async function exchange(
   path: string,
   flags: ChatFlags,
@@ -78,6 +79,10 @@ async function exchange(
     const { messages } = await answer(path, flags, body, screen, signal);
     history.push({ role: 'user', content: input }, ...messages);
   } catch (error) {
+    const { messages } = (error as Partial<SwitchboardError>).data ?? {};
+    if (Array.isArray(messages) && messages.length > 0) {
+      history.push({ role: 'user', content: input }, ...(messages as ChatMessage[]));
+    }
     screen.stderr.write(`error: ${printable((error as Error).message)}\n`);
   }
 }

@@ -60,11 +60,11 @@ function forward(scope: Scope, incoming: Incoming, { route, kind, edits }: Targe
   const round = message.requestState === undefined ? noRound : laterRound(scope, incoming, group, desk);
   if (round === undefined) return;
   const { own, server, among } = route;
-  const { labels, timeoutMs } = readWishes(message, prefer);
+  const { labels, timeoutMs, run } = readWishes(message, prefer);
   deliver(
     incoming,
     desk,
-    { group, place: route.place, project: scope.project?.id },
+    { group, place: route.place, project: scope.project?.id, run },
     {
       client: caller.identity,
       kind,

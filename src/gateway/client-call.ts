@@ -27,7 +27,7 @@ import { nowhere } from './eras/nowhere.ts';
 import { Questions } from './eras/questions.ts';
 import { bindingOf, type RequestStates } from './eras/request-state.ts';
 import { isReadInSlices, mapLargeAnswer } from './large-answers.ts';
-import type { CallRecorder, FinishedCall } from './records.ts';
+import type { CallRecorder, FinishedCall, RunOfCall } from './records.ts';
 import { Session } from './session.ts';
 import { begunTask, progressOf, Tasks } from './tasks.ts';
 
@@ -47,6 +47,8 @@ export interface CallContext {
   place: string;
   /** The project that the request is limited to. */
   project: string | undefined;
+  /** The run of an agent that it belongs to. */
+  run?: RunOfCall | undefined;
 }
 
 /** A server that never has enough of asking must not keep a call for ever. */
@@ -375,6 +377,7 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
       request: keeps ? message : undefined,
       // What a server says of its error is short, and not known otherwise.
       answer: keeps || isRpcError ? answer : undefined,
+      run: this.context.run,
     });
   }
 

@@ -3,6 +3,13 @@ import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
 import type { Project } from '../upstreams/replica.ts';
 
+/** A run of an agent, and the turn of its model in which a call was made. */
+export interface RunOfCall {
+  /** A uuid. */
+  id: string;
+  step: number;
+}
+
 /** One request of a client that was routed to a server, when it is over. */
 export interface FinishedCall {
   project: Project;
@@ -26,6 +33,8 @@ export interface FinishedCall {
   /** Only where they are kept: the request, and the answer. */
   request: Message | undefined;
   answer: Chunks | undefined;
+  /** Where its client says so. */
+  run?: RunOfCall | undefined;
 }
 
 /** Whoever writes down what calls there were. */

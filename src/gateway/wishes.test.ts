@@ -10,6 +10,7 @@ function wishesOf(meta: unknown, preferHeader?: string): Wishes {
   return readWishes(readMessage(Buffer.from(text)), preferHeader);
 }
 
+const run = (value: unknown) => ({ 'dev.switchboard/run': value });
 const prefer = (value: unknown) => ({ 'dev.switchboard/prefer': value });
 const timeout = (value: unknown) => ({ 'dev.switchboard/timeoutMs': value });
 
@@ -33,6 +34,11 @@ describe('the wishes of a request', () => {
       labels,
       timeoutMs: 1,
     });
+  });
+
+  it('may say which run of an agent a call belongs to', () => {
+    const of = { id: '00000000-0000-4000-8000-000000000000', step: 3 };
+    expect(wishesOf(run({ ...of, more: 1 }))).toEqual({ labels: undefined, timeoutMs: undefined, run: of });
   });
 
   it('are labels as a configuration writes them', () => {
@@ -87,6 +93,10 @@ describe('the wishes of a request', () => {
     ...[0, -1, 1.5, 1e300, '5000', null, true].map((value): [object, string] => [
       timeout(value),
       'The _meta["dev.switchboard/timeoutMs"] must be a whole number of milliseconds, 1 or more.',
+    ]),
+    ...[null, 'x', {}, { id: 'x', step: 1 }, { id: crypto.randomUUID() }].map((value): [object, string] => [
+      run(value),
+      'The _meta["dev.switchboard/run"] must be an object such as {"id": "<uuid>", "step": 1}.',
     ]),
   ])('are refused in %j', (meta, message) => {
     expectRefusal(() => wishesOf(meta, 'region=eu'), message);

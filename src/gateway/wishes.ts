@@ -2,6 +2,7 @@ import { SwitchboardError } from '../errors.ts';
 import { parseBounded } from '../protocol/bounded-parse.ts';
 import type { Message } from '../protocol/envelope.ts';
 import { asObject, isObject } from '../protocol/objects.ts';
+import type { RunOfCall } from './records.ts';
 
 /** What the sender of one request wants of us, beside what the server is to do. */
 export interface Wishes {
@@ -9,12 +10,17 @@ export interface Wishes {
   readonly labels: Readonly<Record<string, string>> | undefined;
   /** How long this call may take. */
   readonly timeoutMs: number | undefined;
+  /** The run of an agent that it belongs to, for the record of the call. */
+  readonly run: RunOfCall | undefined;
 }
 
-export const noWishes: Wishes = Object.freeze({ labels: undefined, timeoutMs: undefined });
+export const noWishes: Wishes = Object.freeze({ labels: undefined, timeoutMs: undefined, run: undefined });
 
 const preferKey = 'dev.switchboard/prefer';
 const timeoutKey = 'dev.switchboard/timeoutMs';
+const runKey = 'dev.switchboard/run';
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const MAX_STEP = 1_000_000;
 
 /** The wishes in a request's `_meta`, and in its header X-Switchboard-Prefer. Where both say something, `_meta` counts. */
 export function readWishes(message: Message, preferHeader: string | undefined): Wishes {
@@ -24,7 +30,9 @@ export function readWishes(message: Message, preferHeader: string | undefined): 
   const timeout = meta[timeoutKey];
   const labels = prefer === undefined ? labelsOfHeader(preferHeader ?? '') : labelsOfMeta(prefer);
   const timeoutMs = timeout === undefined ? undefined : wholeMilliseconds(timeout);
-  return labels === undefined && timeoutMs === undefined ? noWishes : { labels, timeoutMs };
+  const run = meta[runKey] === undefined ? undefined : runOfMeta(meta[runKey]);
+  if (labels === undefined && timeoutMs === undefined && run === undefined) return noWishes;
+  return { labels, timeoutMs, run };
 }
 
 function metaOf({ bytes, wishes }: Message): Record<string, unknown> {
@@ -65,6 +73,13 @@ function labelsOf(pairs: [name: string, value: string][]): Wishes['labels'] {
 function wholeMilliseconds(value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1) return value;
   throw wrong(`_meta["${timeoutKey}"]`, 'a whole number of milliseconds, 1 or more');
+}
+
+function runOfMeta(run: unknown): RunOfCall {
+  const { id, step } = asObject(run);
+  const isStep = typeof step === 'number' && Number.isInteger(step) && step >= 1 && step <= MAX_STEP;
+  if (typeof id === 'string' && uuid.test(id) && isStep) return { id, step };
+  throw wrong(`_meta["${runKey}"]`, 'an object such as {"id": "<uuid>", "step": 1}');
 }
 
 function wrong(what: string, expected: string): SwitchboardError {

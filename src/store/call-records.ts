@@ -65,7 +65,7 @@ const columns = {
 const names = Object.keys(columns);
 /** Runs and payloads that cannot be kept are left out, and not the call. */
 const expressions: Record<string, string> = {
-  run_id: '(SELECT id FROM kb.agent_runs WHERE id = call.run_id)',
+  run_id: '(SELECT id FROM kb.agent_runs WHERE id = call.run_id AND project_id = call.project_id)',
   message_id: '(SELECT id FROM kb.agent_run_messages WHERE id = call.message_id)',
   input: 'kb.jsonb_or_null(call.input)',
   output: 'kb.jsonb_or_null(call.output)',

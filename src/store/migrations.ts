@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import { sql as projects } from './migrations/0001-projects.ts';
 import { sql as offers } from './migrations/0002-offers.ts';
+
 import { sql as sessions } from './migrations/0003-sessions.ts';
+
+import { sql as agentRuns } from './migrations/0004-agent-runs.ts';
 
 export interface Migration {
   number: number;
@@ -15,6 +18,7 @@ export const migrations: readonly Migration[] = [
   ['projects', projects] as const,
   ['offers', offers] as const,
   ['sessions', sessions] as const,
+  ['agent-runs', agentRuns] as const,
 ].map(([name, sql], index) => ({
   number: index + 1,
   name,

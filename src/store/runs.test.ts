@@ -9,7 +9,7 @@ const { database, store, newProject } = await storeForTests();
 async function newRun(projectId: string, more: Partial<NewRun> = {}): Promise<string> {
   const id = randomUUID();
   await store.createRun({
-    ...{ id, projectId, model: 'a-model', system: null, tools: null, input: 'What time is it?' },
+    ...{ id, projectId, model: 'a-model', agent: null, system: null, tools: null, input: 'What time is it?' },
     ...more,
   });
   return id;
@@ -50,6 +50,7 @@ describe('runs', () => {
     expect(begun).toEqual({
       run: {
         ...{ id, project_id: projectId, status: 'running', model: 'a-model', system: 'Be brief.' },
+        agent: null,
         ...{ tools: ['time__*'], input: 'What time is it?', output: null, usage: null, steps: 0 },
         ...{ stop_reason: null, error_code: null, error: null, finished_at: null },
         ...{ started_at: expect.any(Date), seen_at: expect.any(Date) },
@@ -147,6 +148,25 @@ describe('runs', () => {
     const { run } = (await store.run(projectId, gone))!;
     expect(run).toMatchObject({ status: 'failed', error: expect.stringContaining('in the middle') });
     expect(run.finished_at).toEqual(run.seen_at);
+  });
+
+  it('whose process is gone are failed in the table too, and go on where it comes back', async () => {
+    const projectId = await newProject();
+    const [gone, back, late] = [await newRun(projectId), await newRun(projectId), await newRun(projectId)];
+    for (const id of [gone, back, late]) await unseen(id, 120);
+    const here = await newRun(projectId);
+    await store.giveUpLostRuns();
+    await using client = await connectTo(database.name);
+    const written = async (...ids: string[]) => {
+      const { rows } = await client.query('SELECT id, status FROM kb.agent_runs WHERE id = ANY($1)', [ids]);
+      const statuses = new Map(rows.map(({ id, status }) => [id, status]));
+      return ids.map((id) => statuses.get(id));
+    };
+    expect(await written(gone, back, late, here)).toEqual(['failed', 'failed', 'failed', 'running']);
+    await store.seeRuns([back]);
+    await store.finishRun(late, completed);
+    expect(await written(gone, back, late)).toEqual(['failed', 'running', 'completed']);
+    expect((await store.run(projectId, back))!.run).toMatchObject({ error: null, finished_at: null });
   });
 
   it('are found in their project only, and by an id only', async () => {

@@ -10,6 +10,17 @@ const DELETE_BATCH = 1_000;
 /** A process that is there says so far more often than that. */
 const lost = sql<boolean>`status = 'running' AND seen_at < now() - interval '90 seconds'`;
 
+/** Why a run has failed whose process went away without a word. */
+const LOST = 'Switchboard ended in the middle of it, or could not write down how it ended.';
+
+/** One that was given up may come back: its process was there, and only the database was not. */
+const isOpen = sql<boolean>`(status = 'running' OR (status = 'failed' AND error = ${LOST}))`;
+
+const goesOn = {
+  ...{ status: 'running' as const, error_code: null, error: null, finished_at: null },
+  seen_at: sql<Date>`now()`,
+};
+
 /** Runs of agents, with what was said and done in them. */
 export class Runs {
   private readonly database: Database;
@@ -18,12 +29,13 @@ export class Runs {
     this.database = database;
   }
 
-  async create({ id, projectId, model, system, tools, input }: NewRun): Promise<void> {
+  async create({ id, projectId, agent, model, system, tools, input }: NewRun): Promise<void> {
     await this.database.run((queries) =>
       queries
         .insertInto('agent_runs')
         .values({
           ...{ id, project_id: projectId, status: 'running', model: storableText(model) },
+          agent: agent === null ? null : storableText(agent),
           system: system === null ? null : storableText(system),
           tools: tools === null ? null : jsonOf(tools),
           input: jsonOf(input),
@@ -49,11 +61,33 @@ export class Runs {
 
   async see(ids: readonly string[]): Promise<void> {
     await this.database.run((queries) =>
+      queries.updateTable('agent_runs').set(goesOn).where('id', 'in', ids).where(isOpen).execute(),
+    );
+  }
+
+  async seeOne(projectId: string, id: string): Promise<string | undefined> {
+    if (!isUuid(id)) return undefined;
+    const row = await this.database.run((queries) =>
       queries
         .updateTable('agent_runs')
-        .set({ seen_at: sql<Date>`now()` })
-        .where('id', 'in', ids)
-        .where('status', '=', 'running')
+        .set(goesOn)
+        .where('id', '=', id)
+        .where('project_id', '=', projectId)
+        .where('agent', 'is not', null)
+        .where(isOpen)
+        .returning('agent')
+        .executeTakeFirst(),
+    );
+    return row?.agent ?? undefined;
+  }
+
+  /** Writes down that those have failed whose process was not seen for long. */
+  async giveUpLost(): Promise<void> {
+    await this.database.run((queries) =>
+      queries
+        .updateTable('agent_runs')
+        .set({ status: 'failed', error_code: 'internal', error: LOST, finished_at: sql<Date>`seen_at` })
+        .where(lost)
         .execute(),
     );
   }
@@ -73,7 +107,7 @@ export class Runs {
           ...{ seen_at: sql<Date>`now()`, finished_at: sql<Date>`now()` },
         })
         .where('id', '=', id)
-        .where('status', '=', 'running')
+        .where(isOpen)
         .execute(),
     );
   }
@@ -148,11 +182,10 @@ export class Runs {
   }
 }
 
-/** A run whose process went away without a word has failed, and nobody was there to write that down. */
+/** Until somebody writes it down. */
 function settled({ is_lost, ...run }: Selectable<DB['agent_runs']> & { is_lost: boolean }): RunRow {
   if (!is_lost) return run;
-  const error = 'Switchboard ended in the middle of it, or could not write down how it ended.';
-  return { ...run, status: 'failed', error_code: 'internal', error, finished_at: run.seen_at };
+  return { ...run, status: 'failed', error_code: 'internal', error: LOST, finished_at: run.seen_at };
 }
 
 function jsonOf(value: unknown): string {

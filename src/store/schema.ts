@@ -34,6 +34,7 @@ interface AgentRunMessages {
 }
 
 interface AgentRuns {
+  agent: string | null;
   error: string | null;
   error_code: string | null;
   finished_at: Timestamp | null;

@@ -133,6 +133,8 @@ async function connect(
     createRun: (run) => runs.create(run),
     addRunMessages: (...added) => runs.addMessages(...added),
     seeRuns: (ids) => runs.see(ids),
+    seeRun: (...run) => runs.seeOne(...run),
+    giveUpLostRuns: () => runs.giveUpLost(),
     finishRun: (...end) => runs.finish(...end),
     runs: (...question) => runs.list(...question),
     run: (...question) => runs.get(...question),

@@ -195,6 +195,8 @@ export interface NewRun {
   /** A uuid. */
   id: string;
   projectId: string;
+  /** What an agent calls itself that runs elsewhere; null for our own. */
+  agent: string | null;
   model: string;
   system: string | null;
   /** Names and patterns of the tools that it may use; null is all. */
@@ -327,6 +329,10 @@ export interface Store {
   addRunMessages(runId: string, messages: readonly RunMessage[]): Promise<void>;
   /** Whoever does these runs is still there. A run that nobody sees for long is shown as failed. */
   seeRuns(ids: readonly string[]): Promise<void>;
+  /** One that runs elsewhere is still there: the name of its agent; undefined where there is no such run, or it is over. */
+  seeRun(projectId: string, id: string): Promise<string | undefined>;
+  /** Those whose process was not seen for long have failed. */
+  giveUpLostRuns(): Promise<void>;
   /** What a run came to is written once. */
   finishRun(id: string, end: RunEnd): Promise<void>;
   runs(projectId: string, filter: { limit: number; cursor?: string | undefined }): Promise<RunPage>;

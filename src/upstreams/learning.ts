@@ -130,6 +130,11 @@ export class Learning {
     };
   }
 
+  /** Why its list of a kind is not known, or is an old one; undefined where it is as the server gave it last. */
+  failureOf(kind: OfferKind): string | undefined {
+    return this.failures.get(kind);
+  }
+
   /** What is not known of what the server offers, because it is too much or cannot be used. */
   get problems(): string[] {
     return [...this.leftOut.values()].flat();

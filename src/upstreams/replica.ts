@@ -232,6 +232,11 @@ export class Replica implements Candidate {
     return this.learning.freshness(kind);
   }
 
+  /** Why a list of it could not be had; undefined where it could. */
+  unlisted(kind: OfferKind): string | undefined {
+    return this.learning.failureOf(kind);
+  }
+
   /** Somebody asks what it offers: what its server says is out of date is asked for again. */
   freshen(): void {
     this.learning.freshen();

@@ -43,10 +43,9 @@ describe('a chat', () => {
       await new Promise((resolve) => gone.addEventListener('abort', resolve));
       return says('to nobody');
     });
-    await expect(scene.agent.chat('hello', { signal: user.signal })).rejects.toHaveProperty(
-      'name',
-      'AbortError',
-    );
+    await expect(scene.agent.chat('hello', { signal: user.signal })).rejects.toMatchObject({
+      ...{ code: 'cancelled', cause: { name: 'AbortError' } },
+    });
     const request = await scene.api.requests.first(() => true);
     if (!request.gone.aborted)
       await new Promise((resolve) => request.gone.addEventListener('abort', resolve));

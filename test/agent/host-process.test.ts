@@ -1,7 +1,8 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { type ChildProcessByStdio, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { isAlive } from '../helpers/processes.ts';
 import { fixtureProgram } from '../helpers/programs.ts';
@@ -36,6 +37,17 @@ describe('a process with an agent in it', () => {
     await scene.agent.start();
     await scene.witness.sees('stubborn', 'end');
     expect(scene.warnings).toEqual([expect.stringContaining(`They are stopped now: process ${pid}`)]);
+  });
+
+  it('says which Node it needs on an older one', async () => {
+    const older = "Object.defineProperty(process.versions, 'node', { value: '22.4.1' })";
+    const words = ['--import', `data:text/javascript,${older}`, fixtureProgram('agent-host')];
+    const { code, stderr } = await promisify(execFile)(process.execPath, words).then(
+      () => ({ code: 0, stderr: '' }),
+      (error: { code: number; stderr: string }) => error,
+    );
+    expect(code).toBe(1);
+    expect(stderr).toContain('switchboard needs Node.js 24 or newer, and this is 22.4.1');
   });
 });
 

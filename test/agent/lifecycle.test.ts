@@ -53,6 +53,21 @@ describe('the start of an agent', () => {
     expect(await scene.records()).toEqual([]);
   });
 
+  it('[M11] fails with a server that cannot list its tools, and stops those that were started', async () => {
+    await using scene = await openScene([], (witness) => ({
+      servers: { good: fixtureServer('toolbox', witness.env('good')), listless: fixtureServer('listless') },
+    }));
+    await expect(scene.agent.start()).rejects.toMatchObject({
+      code: 'server_start_failed',
+      message: expect.stringMatching(
+        /^Server "listless" cannot be used: its tools could not be listed: .*lost/,
+      ),
+      data: { server: 'listless' },
+    });
+    await scene.witness.sees('good', 'end');
+    expect(await scene.records()).toEqual([]);
+  });
+
   it('[M13] comes with the first chat, once for all who are first, and serves the later ones', async () => {
     await using scene = await openScene(
       (request) => (resultsIn(request).length === 0 ? calls({ name: 'pid' }) : says('done')),
@@ -106,6 +121,17 @@ describe('the servers of an agent', () => {
     expect(scene.warnings).toEqual([
       'The server "box": timeoutMS: is not a key that we know, so it has no effect; did you mean "timeoutMs"?',
     ]);
+  });
+
+  it('that cannot list their tools any more are warned about, and keep those that they had', async () => {
+    const warned = Promise.withResolvers<string>();
+    await using scene = await openScene([calls({ name: 'forget' }), says('done')], () => ({
+      servers: { listless: fixtureServer('listless', {}, 'later') },
+      onWarning: warned.resolve,
+    }));
+    await scene.agent.chat('forget');
+    expect(await warned.promise).toMatch(/^Server "listless": its tools could not be listed: .*lost/);
+    expect(scene.agent.tools()).toMatchObject([{ name: 'forget' }]);
   });
 
   it('[P11] are one process each for 100 chats at once', async () => {

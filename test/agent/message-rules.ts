@@ -21,8 +21,22 @@ function toolProblem({ tools = [] }: Anthropic.MessageCreateParams): string | un
   const wrong = names.find((name) => !/^[a-zA-Z0-9_-]{1,128}$/.test(name));
   if (wrong !== undefined) return `tools: name ${JSON.stringify(wrong)} does not match the pattern`;
   if (new Set(names).size < names.length) return 'tools: Tool names must be unique.';
-  const untyped = tools.find((tool) => 'input_schema' in tool && tool.input_schema.type !== 'object');
-  return untyped === undefined ? undefined : 'tools.input_schema.type: Field required';
+  for (const [index, tool] of tools.entries()) {
+    const problem = 'input_schema' in tool ? schemaProblem(tool.input_schema) : undefined;
+    if (problem !== undefined) return `tools.${index}.custom.input_schema${problem}`;
+  }
+  return undefined;
+}
+
+/** Only the top of a schema is looked at so closely. */
+function schemaProblem(schema: Record<string, unknown>): string | undefined {
+  if (schema.type !== 'object') return '.type: Field required';
+  if (['oneOf', 'allOf', 'anyOf'].some((keyword) => keyword in schema))
+    return ': input_schema does not support oneOf, allOf, or anyOf at the top level';
+  const names = Object.keys((schema.properties ?? {}) as object);
+  if (!names.every((name) => /^[a-zA-Z0-9_.-]{1,64}$/.test(name)))
+    return ".properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'";
+  return undefined;
 }
 
 function messageProblem(messages: readonly Anthropic.MessageParam[]): string | undefined {

@@ -52,6 +52,25 @@ describe('a chat', () => {
     });
   });
 
+  it('that fails has what happened in its error, and can be gone on with', async () => {
+    const refusal = { status: 400, error: { type: 'invalid_request_error', message: 'Not now.' } };
+    const talk = await scene.project([calls(echo('hello')), refusal, says('It said hello.')]);
+    const { status, body } = await talk.refused('Say hello!');
+    expect([status, body.error]).toMatchObject([502, { code: 'model_refused' }]);
+    const { run_id, messages } = body.error!.details as unknown as ChatView;
+    expect(messages).toMatchObject([
+      { role: 'assistant', content: [{ type: 'tool_call', name: 'echo' }] },
+      { role: 'user', content: [{ type: 'tool_result', is_error: false, content: [{ text: 'hello' }] }] },
+    ]);
+    expect(await talk.run(run_id)).toMatchObject({ status: 'failed', steps: 1 });
+    const history = [{ role: 'user', content: 'Say hello!' }, ...messages];
+    const { text } = await talk.project.done<ChatView>('POST /chat', {
+      model: talk.model,
+      messages: history,
+    });
+    expect(text).toBe('It said hello.');
+  });
+
   it('can be followed as it goes on', async () => {
     const talk = await scene.project([calls(echo('hello')), says('Done.')]);
     const stream = await talk.stream('Say hello!');

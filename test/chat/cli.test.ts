@@ -74,6 +74,20 @@ describe('switchboard chat', () => {
     expect(await talk.over(runs[0]!.id)).toMatchObject({ status: 'cancelled' });
   });
 
+  it('goes on with what was done when an answer fails', async () => {
+    const refusal = { status: 400, error: { type: 'invalid_request_error', message: 'Not now.' } };
+    const talk = await scene.project([calls(echo), refusal, says('Two.')]);
+    const { over, stdin, said, noted } = sitDown(talk);
+    stdin.write('First?\r');
+    await noted.first((all) => all.includes('Not now.'));
+    stdin.write('Second?\r');
+    await said.first((all) => all.includes('Two.\n'));
+    stdin.end();
+    await over;
+    const { messages } = talk.requests[2]!.body;
+    expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'user']);
+  });
+
   it('goes on on a terminal until it is closed; Ctrl-C ends an answer only', async () => {
     const talk = await scene.project([
       says('One.'),

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunList } from '../../src/api/chat-views.ts';
 import { API_KEY, calls, resultsIn, says } from '../agent/messages-api.ts';
@@ -108,7 +109,13 @@ describe('runs', () => {
   it('keep no images and nothing large, and say what is missing', async () => {
     const data = Buffer.alloc(3_000, 7).toString('base64');
     const long = 'x'.repeat(300_000);
-    const result = { content: [{ type: 'image', mimeType: 'image/png', data }] };
+    const resource = { uri: 'file:///a.pdf', mimeType: 'application/pdf', blob: data };
+    const result = {
+      content: [
+        { type: 'image', mimeType: 'image/png', data },
+        { type: 'resource', resource },
+      ],
+    };
     const talk = await scene.project([
       calls({ name: 'give', input: { result } }, { name: 'echo', input: { text: long }, id: 'toolu_b' }),
       says('Seen.'),
@@ -117,16 +124,40 @@ describe('runs', () => {
     const chat = await talk.chat('Go!');
     const { messages, tool_calls: recorded } = await talk.run(chat.run_id);
     expect(messages[2]!.content[0]).toMatchObject({
-      content: [{ type: 'image', media_type: 'image/png', omitted: expect.stringContaining('4000') }],
+      content: [
+        { type: 'image', media_type: 'image/png', omitted: expect.stringContaining('4000') },
+        { type: 'document', media_type: 'application/pdf', omitted: expect.stringContaining('4000') },
+      ],
     });
     expect(messages[1]!.content[1]).toMatchObject({ input: { omitted: expect.any(String) } });
     expect(recorded.find(({ tool }) => tool === 'echo')).toMatchObject({
       input: { omitted: expect.any(String) },
       input_bytes: expect.any(Number),
     });
+    const { input: _, ...given } = recorded.find(({ tool }) => tool === 'give')!;
+    expect(given.output).toEqual({
+      content: [
+        { type: 'image', mimeType: 'image/png', omitted: '4000 characters of base64 are not kept' },
+        {
+          type: 'resource',
+          resource: {
+            ...{ uri: 'file:///a.pdf', mimeType: 'application/pdf' },
+            omitted: '4000 characters of base64 are not kept',
+          },
+        },
+      ],
+    });
     // Whoever asked has all of it.
     expect(chat.messages[1]).toMatchObject({
-      content: [{ content: [{ type: 'image', media_type: 'image/png', data }] }, { type: 'tool_result' }],
+      content: [
+        {
+          content: [
+            { type: 'image', media_type: 'image/png', data },
+            { type: 'document', media_type: 'application/pdf', data },
+          ],
+        },
+        { type: 'tool_result' },
+      ],
     });
   });
 
@@ -166,6 +197,21 @@ describe('runs', () => {
     await talk.project.done('DELETE ');
     const { error } = (await eventOf(stream, 'error')) as { error: object };
     expect(error).toMatchObject({ code: 'unknown_project' });
+  });
+
+  it('of a process that was killed are failed in the table when the next one has started', async () => {
+    const talk = await scene.project([]);
+    const id = randomUUID();
+    await scene.site.restart(() =>
+      scene.site.query(
+        `INSERT INTO kb.agent_runs (id, project_id, status, model, seen_at)
+         VALUES ($1, $2, 'running', 'claude-x', now() - interval '2 minutes')`,
+        [id, talk.project.id],
+      ),
+    );
+    await expect
+      .poll(() => scene.site.query('SELECT status, error_code FROM kb.agent_runs WHERE id = $1', [id]))
+      .toEqual([{ status: 'failed', error_code: 'internal' }]);
   });
 
   it('end with Switchboard, and say so afterwards', async () => {

@@ -145,6 +145,12 @@ export class MemoryBackend implements Backend {
   hosted = new MemoryHosted((project) => this.find(project).view);
 
   chats: Backend['chats'] = {
+    beginRun: async (project) => {
+      this.find(project);
+      return { id: randomUUID() };
+    },
+    recordCalls: async (project) => void this.find(project),
+    changeRun: async (project) => void this.find(project),
     begin: async (project, chat) => {
       this.find(project);
       this.chatted.push(chat);
@@ -249,7 +255,13 @@ function chatView(run_id: string): ChatView {
 
 function runView(): RunView {
   return {
-    ...{ id: '7f5c3f57-0c5e-4b0e-9d6a-0d2f3a1b4c5d', status: 'completed', model: 'claude', system: null },
+    ...{
+      id: '7f5c3f57-0c5e-4b0e-9d6a-0d2f3a1b4c5d',
+      agent: null,
+      status: 'completed',
+      model: 'claude',
+      system: null,
+    },
     ...{ tools: null, input: 'Hi!', output: 'Hello.', stop_reason: 'end', steps: 1, usage, error: null },
     ...{ started_at: time, finished_at: time },
   };

@@ -1,7 +1,7 @@
 import { SwitchboardError } from '../../errors.ts';
 
 /** Anthropic's SDK, which only those have who use it. */
-export type Sdk = typeof import('@anthropic-ai/sdk');
+type Sdk = typeof import('@anthropic-ai/sdk');
 
 /** `load` is for tests of what is said where the package is missing. */
 export async function loadSdk(load: () => Promise<Sdk> = () => import('@anthropic-ai/sdk')): Promise<Sdk> {

@@ -1,6 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
+import { asObject } from '../../protocol/objects.ts';
 import type { AgentMessage, AssistantPart, ResultContent, UserPart } from '../model.ts';
-import type { AgentTool } from '../toolbox.ts';
+import type { OfferedTool } from './offered-tools.ts';
 
 type ResultBlock = Exclude<Anthropic.ToolResultBlockParam['content'], string | undefined>[number];
 
@@ -14,20 +15,25 @@ const imageTypes: readonly string[] = [
 const ephemeral = { cache_control: { type: 'ephemeral' } } as const;
 
 /** The tools, with a mark after the last: up to there, every chat sends the same, and the API may keep it. */
-export function toolParams(tools: readonly AgentTool[]): Anthropic.Tool[] {
-  return tools.map(({ name, description, inputSchema }, index) => ({
+export function toolParams(tools: readonly OfferedTool[]): Anthropic.Tool[] {
+  return tools.map(({ tool: { name, description }, schema }, index) => ({
     name,
     ...(description === undefined ? {} : { description }),
-    input_schema: { ...inputSchema, type: 'object' },
+    input_schema: schema,
     ...(index === tools.length - 1 ? ephemeral : {}),
   }));
 }
 
 /** The conversation, with a mark at its end: the next step sends all of it again, and more. */
-export function messageParams(messages: readonly AgentMessage[]): Anthropic.MessageParam[] {
+export function messageParams(
+  messages: readonly AgentMessage[],
+  tools: readonly OfferedTool[],
+): Anthropic.MessageParam[] {
+  const renamed = renaming(tools);
   const params: { role: 'user' | 'assistant'; content: Anthropic.ContentBlockParam[] }[] = [];
   for (const message of messages) {
-    const content = message.role === 'user' ? message.content.map(userBlock) : assistantBlocks(message);
+    const content =
+      message.role === 'user' ? message.content.map(userBlock) : assistantBlocks(message, renamed);
     const shown = content.filter((block) => block.type !== 'text' || block.text.trim() !== '');
     // What has nothing in it is refused, and takes the conversation with it.
     if (shown.length > 0) params.push({ role: message.role, content: shown });
@@ -41,13 +47,23 @@ export function messageParams(messages: readonly AgentMessage[]): Anthropic.Mess
 }
 
 /** What is common to all models of what Claude said. */
-export function partsOf(content: readonly Anthropic.ContentBlock[]): AssistantPart[] {
+export function partsOf(
+  content: readonly Anthropic.ContentBlock[],
+  tools: readonly OfferedTool[],
+): AssistantPart[] {
+  const renamed = renaming(tools);
   return content.flatMap((block): AssistantPart[] => {
     if (block.type === 'text') return [{ type: 'text', text: block.text }];
     if (block.type !== 'tool_use') return [];
-    const input = typeof block.input === 'object' && block.input !== null ? block.input : {};
-    return [{ type: 'tool_call', id: block.id, name: block.name, input: input as Record<string, unknown> }];
+    const input = renamed(block.name, asObject(block.input));
+    return [{ type: 'tool_call', id: block.id, name: block.name, input }];
   });
+}
+
+/** Between the names of arguments that tools have and those that Claude knows, in either direction. */
+function renaming(tools: readonly OfferedTool[]) {
+  const byName = new Map(tools.map(({ tool, renamed }) => [tool.name, renamed]));
+  return (tool: string, args: Record<string, unknown>) => byName.get(tool)?.(args) ?? args;
 }
 
 function userBlock(part: UserPart): Anthropic.TextBlockParam | Anthropic.ToolResultBlockParam {
@@ -61,15 +77,15 @@ function userBlock(part: UserPart): Anthropic.TextBlockParam | Anthropic.ToolRes
 }
 
 /** Claude wants to see again all that it said, also what only it understands. */
-function assistantBlocks({
-  content,
-  raw,
-}: Extract<AgentMessage, { role: 'assistant' }>): Anthropic.ContentBlockParam[] {
+function assistantBlocks(
+  { content, raw }: Extract<AgentMessage, { role: 'assistant' }>,
+  renamed: ReturnType<typeof renaming>,
+): Anthropic.ContentBlockParam[] {
   if (isOfClaude(raw)) return [...raw.claude];
   return content.map((part) =>
     part.type === 'text'
       ? { type: 'text', text: part.text }
-      : { type: 'tool_use', id: part.id, name: part.name, input: part.input },
+      : { type: 'tool_use', id: part.id, name: part.name, input: renamed(part.name, part.input) },
   );
 }
 

@@ -1,0 +1,119 @@
+import { isObject } from '../../protocol/objects.ts';
+import type { Schema } from './json-schema.ts';
+
+/** What a schema says of an object. */
+export interface Shape {
+  properties: ReadonlyMap<string, unknown>;
+  /** Those that have to be there. */
+  required: ReadonlySet<string>;
+  /** Of each of these, all properties of one set have to be there. */
+  choices: readonly Choice[];
+}
+
+type Choice = readonly (readonly string[])[];
+
+/** A schema that leads to more than that says nothing more: those that lead to themselves would never come to an end. */
+const MAX_PARTS = 200;
+
+const anything: Shape = { properties: new Map(), required: new Set(), choices: [] };
+
+/**
+ * What a schema and all that it is combined of say together of an object; undefined where no object fits. Of alternatives,
+ * each property may be as in any of them, and only what all of them ask for has to be there.
+ */
+export function shapeOf(root: Schema): Shape | undefined {
+  let parts = 0;
+  const visit = (schema: unknown): Shape | undefined => {
+    if (schema === false) return undefined;
+    if (!isObject(schema) || ++parts > MAX_PARTS) return anything;
+    if (![schema.type ?? 'object'].flat().includes('object')) return undefined;
+    let shape: Shape | undefined = ownShape(schema);
+    const together = [...('$ref' in schema ? [referred(root, schema.$ref)] : []), ...listOf(schema.allOf)];
+    for (const part of together) shape = both(shape, visit(part));
+    for (const parted of [schema.anyOf, schema.oneOf]) {
+      if (parted !== undefined) shape = both(shape, either(listOf(parted).map(visit)));
+    }
+    return shape;
+  };
+  return visit(root);
+}
+
+function ownShape({ properties, required }: Schema): Shape {
+  return {
+    properties: new Map(isObject(properties) ? Object.entries(properties) : []),
+    required: new Set(Array.isArray(required) ? (required as string[]) : []),
+    choices: [],
+  };
+}
+
+function both(one: Shape | undefined, other: Shape | undefined): Shape | undefined {
+  if (one === undefined || other === undefined) return undefined;
+  const properties = new Map(one.properties);
+  for (const [name, schema] of other.properties) {
+    properties.set(name, properties.has(name) ? joined(properties.get(name), schema) : schema);
+  }
+  return {
+    properties,
+    required: one.required.union(other.required),
+    choices: [...one.choices, ...other.choices],
+  };
+}
+
+function either(shapes: readonly (Shape | undefined)[]): Shape | undefined {
+  const possible = shapes.filter((shape) => shape !== undefined);
+  const [first, ...others] = possible;
+  if (first === undefined) return undefined;
+  const names = new Set(possible.flatMap(({ properties }) => [...properties.keys()]));
+  const required = others.reduce((common, shape) => common.intersection(shape.required), first.required);
+  const properties = new Map<string, unknown>();
+  for (const name of names) {
+    const schemas = possible.flatMap((shape) =>
+      shape.properties.has(name) ? [shape.properties.get(name)] : [],
+    );
+    const distinct = [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()];
+    properties.set(name, distinct.length === 1 ? distinct[0] : { anyOf: distinct });
+  }
+  const choice = possible.map((shape) => [...shape.required.difference(required)]);
+  return { properties, required, choices: choice.every(({ length }) => length > 0) ? [choice] : [] };
+}
+
+function joined(one: unknown, other: unknown): unknown {
+  if (saysNothing(one) || JSON.stringify(one) === JSON.stringify(other)) return other;
+  if (saysNothing(other)) return one;
+  if (isObject(one) && isObject(other) && !('anyOf' in one) && Object.keys(other).join() === 'anyOf') {
+    return { ...one, ...other };
+  }
+  return { allOf: [one, other] };
+}
+
+function saysNothing(schema: unknown): boolean {
+  return schema === true || (isObject(schema) && Object.keys(schema).length === 0);
+}
+
+/** What a reference into the same schema leads to. Any other leads nowhere. */
+function referred(root: Schema, reference: unknown): unknown {
+  if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference)) return true;
+  let at: unknown = root;
+  for (const step of reference.split('/').slice(1)) {
+    const key = unescaped(step);
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return true;
+    at = (at as Schema)[key];
+  }
+  return at;
+}
+
+function unescaped(step: string): string {
+  return decoded(step).replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+function decoded(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
