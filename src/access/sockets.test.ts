@@ -50,7 +50,7 @@ describe('what the system tells of connections', () => {
           readOwners('/proc/net/tcp', ours.port, [endsOf(port)]),
         );
         // Rows move while they are read, so one may be missed.
-      expect([process.geteuid!(), undefined]).toContain(result(endsOf(port)));
+        expect([process.geteuid!(), undefined]).toContain(result(endsOf(port)));
         fewest = Math.min(fewest, reads);
       }
       expect(fewest).toBeLessThan(unknown.reads);

@@ -48,7 +48,9 @@ describe('an edit of the configuration', () => {
     const ofTwo = await session.callText('two__pid');
     expect(await configure({ one: one() })).toMatchObject({ started: [], stopped: ['two'] });
     await witness.sees('two', 'end', (sighting) => String(sighting.pid) === ofTwo);
-    expect(await session.call('two__pid')).toMatchObject({ error: { message: 'Unknown tool: two__pid' } });
+    expect(await session.call('two__pid')).toMatchObject({
+      error: { message: 'Unknown tool: two__pid. Did you mean one__pid?' },
+    });
     expect(await session.callText('one__pid')).toBe(pid);
   });
 
@@ -125,7 +127,9 @@ describe('an edit of the configuration', () => {
     const stream = await session.openCall('two__wait', { order: 'finish' }, 'token');
     await stream.message(({ method }) => method === 'notifications/progress');
     await configure({ one: one() });
-    expect(await session.call('two__echo')).toMatchObject({ error: { message: 'Unknown tool: two__echo' } });
+    expect(await session.call('two__echo')).toMatchObject({
+      error: { message: 'Unknown tool: two__echo. Did you mean one__echo?' },
+    });
     witness.tell('two', 'finish');
     await stream.ended;
     expect(stream.messages.at(-1)).toMatchObject({ result: { content: [{ text: 'waited' }] } });

@@ -86,6 +86,7 @@ it.concurrent('a server sees its own environment, and neither that of another se
         },
         fetch: { ...referenceServer('everything'), env: { PROXY: 'of fetch' } },
       },
+      switchboard: { inheritNetwork: false },
     },
     { env: { GATEWAY_TOKEN: 'of the gateway' } },
   );

@@ -21,7 +21,5 @@ export default async function setup(project: Pick<TestProject, 'provide'>): Prom
   await cp(join(root, 'package.json'), join(folder, 'package.json'));
   await promisify(execFile)(process.execPath, [join(root, 'scripts/build.mjs'), folder]);
   project.provide('programs', folder);
-  // Hundreds of processes run the same programs: what Node makes of their code, the next ones find.
-  process.env.NODE_COMPILE_CACHE = join(folder, 'compiled');
-  return () => rm(folder, { recursive: true });
+  return () => rm(folder, { recursive: true, maxRetries: 20, retryDelay: 50 });
 }

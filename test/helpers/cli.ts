@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { Inbox } from './inbox.ts';
-import { mainProgram } from './programs.ts';
+import { mainEnvironment, mainProgram } from './programs.ts';
 
 export interface Finished {
   code: number | null;
@@ -21,7 +21,7 @@ export async function runCli(
 ): Promise<Finished> {
   const child = spawn(process.execPath, [mainProgram, ...words], {
     cwd,
-    env: { ...process.env, ...env },
+    env: { ...process.env, ...mainEnvironment, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const [stdout, stderr, [code]] = await Promise.all([
@@ -42,7 +42,7 @@ export interface RunningCli extends AsyncDisposable {
 /** Starts a command of the real program that does not end by itself. */
 export function startCli(words: string[], env: Record<string, string> = {}): RunningCli {
   const child = spawn(process.execPath, [mainProgram, ...words], {
-    env: { ...process.env, ...env },
+    env: { ...process.env, ...mainEnvironment, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const lines = new Inbox<string>();

@@ -16,6 +16,10 @@ async function providedFolder(): Promise<string | undefined> {
 export const mainProgram =
   programsFolder === undefined ? join(root, 'src/main.ts') : join(programsFolder, 'dist/main.js');
 
+/** Hundreds of processes run the same program: what Node makes of its code, the next ones find. */
+export const mainEnvironment: Record<string, string> =
+  programsFolder === undefined ? {} : { NODE_COMPILE_CACHE: join(programsFolder, 'compiled') };
+
 /** A program of test/fixtures. */
 export function fixtureProgram(name: string): string {
   return programsFolder === undefined

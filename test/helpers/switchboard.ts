@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import type { TestDatabase } from './database.ts';
 import { patienceMs } from './patience.ts';
 import { endPostgresIn, removeHome } from './postgres.ts';
-import { mainProgram } from './programs.ts';
+import { mainEnvironment, mainProgram } from './programs.ts';
 
 /** A line that `switchboard up --json` printed. */
 interface UpEvent {
@@ -64,7 +64,11 @@ export async function startSwitchboard(
   const words = [mainProgram, 'up', '--config', configPath, '--port', '0', '--json', ...(options.args ?? [])];
   const [command, ...parameters] = [...limit, process.execPath, ...words];
   const child = spawn(command!, parameters, {
-    env: { ...process.env, DATABASE_URL: database.variable, SWITCHBOARD_HOME: home, ...options.env },
+    env: {
+      ...{ ...process.env, ...mainEnvironment },
+      ...{ DATABASE_URL: database.variable, SWITCHBOARD_HOME: home },
+      ...options.env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
