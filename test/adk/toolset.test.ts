@@ -129,7 +129,8 @@ describe.concurrent('the tools of a project, in the ADK', () => {
     const options = { ...withoutDatabase, args: ['--port', port] };
     const servers = { one: fixtureServer('toolbox') };
     await using first = await startSwitchboard({ mcpServers: servers }, options);
-    await using tools = toolset({ url: projectOf(first) });
+    // It may be asked what it has just when it goes away.
+    await using tools = toolset({ url: projectOf(first), onWarning() {} });
     const before = await runAgent(tools, [calls('pid'), 'Done.']);
     const names = await namesOf(tools);
     await first.stop();
@@ -150,7 +151,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
 
   it('come when Switchboard comes, where it was not there at first', async () => {
     const port = await freePort();
-    await using tools = toolset({ url: `http://127.0.0.1:${port}/mcp/default` });
+    await using tools = toolset({ url: `http://127.0.0.1:${port}/mcp/default`, onWarning() {} });
     await expect(tools.getTools()).rejects.toThrow(`127.0.0.1:${port}`);
     await using _switchboard = await startSwitchboard(
       { mcpServers: { growing: fixtureServer('growing') } },

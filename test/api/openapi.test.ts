@@ -317,6 +317,19 @@ describe('the document of the API, held against its answers', () => {
     const { body: run } = await gets(200, 'getRun', { at: { run: String(chat.run_id) } });
     expect(run).toMatchObject({ id: chat.run_id, tools: ['echo'], tool_calls: [{ tool: 'echo' }] });
     await fails('not_found', 'getRun', { at: { run: 'nothing' } });
+
+    const begun = { agent: 'helper', model: 'some-model', input: 'Add!' };
+    const { body: elsewhere } = await gets(201, 'beginRun', { body: begun });
+    await fails('invalid_input', 'beginRun', { body: {} });
+    const at = { run: String(elsewhere.id) };
+    const call = { id: crypto.randomUUID(), step: 1, tool: 'add', server: 'native', status: 'ok' };
+    const calls = [{ ...call, input: { one: 1 }, output: { sum: 1 }, duration_ms: 1.5 }];
+    await gets(204, 'recordRunCalls', { at, body: { calls } });
+    await fails('invalid_input', 'recordRunCalls', { at, body: { calls: [] } });
+    await gets(204, 'changeRun', { at, body: { status: 'completed', output: '1', steps: 1 } });
+    await fails('not_found', 'changeRun', { at: { run: 'nothing' }, body: {} });
+    const { body: done } = await gets(200, 'getRun', { at });
+    expect(done).toMatchObject({ agent: 'helper', status: 'completed', tool_calls: [{ tool: 'add' }] });
     await gets(204, 'removeSecret', { at: { secret: 'ANTHROPIC_API_KEY' } });
   });
 
