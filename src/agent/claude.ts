@@ -7,17 +7,21 @@ import { loadSdk } from './claude/sdk.ts';
 import { messageParams, partsOf, toolParams } from './claude/translate.ts';
 import type { Model, Turn, TurnRequest } from './model.ts';
 
-/** What is used of a client of Anthropic's SDK. Those for Bedrock, Vertex and Foundry have it too. */
+/**
+ * What is used of a client of Anthropic's SDK. Those for Bedrock, Vertex and Foundry have it too. Without the SDK's own
+ * types, which programs that use no Claude do not have.
+ */
 export interface ClaudeClient {
   readonly baseURL?: string;
   readonly messages: {
-    stream(params: Anthropic.MessageStreamParams, options?: { signal?: AbortSignal }): ClaudeStream;
+    stream(params: object, options?: { signal?: AbortSignal }): ClaudeStream;
   };
 }
 
 interface ClaudeStream {
   on(event: 'text', listener: (text: string) => void): unknown;
-  finalMessage(): Promise<Anthropic.Message>;
+  /** A `Message` of the SDK. */
+  finalMessage(): Promise<object>;
 }
 
 export interface ClaudeOptions {
@@ -86,7 +90,7 @@ export class ClaudeModel implements Model {
           hasSpoken = true;
           onText(text);
         });
-        return turnOf(await stream.finalMessage(), offered);
+        return turnOf((await stream.finalMessage()) as Anthropic.Message, offered);
       } catch (error) {
         signal.throwIfAborted();
         const refused = refusedTool(error);
