@@ -43,6 +43,10 @@ async function unseen(id: string, seconds: number): Promise<void> {
 }
 
 describe('runs', () => {
+  it('of a project that is gone are refused as such', async () => {
+    await expect(newRun(randomUUID())).rejects.toMatchObject({ code: 'unknown_project' });
+  });
+
   it('are there when they begin, and have what they came to when they end', async () => {
     const projectId = await newProject();
     const id = await newRun(projectId, { system: 'Be brief.', tools: ['time__*'] });

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import { behind, cursorOf } from './cursor.ts';
 import type { Database } from './database.ts';
+import { requireProject } from './projects.ts';
 import type { DB } from './schema.ts';
 import { isUuid, storableJson, storableText } from './text.ts';
 import type { NewRun, RunDetails, RunEnd, RunMessage, RunPage, RunRow } from './types.ts';
@@ -30,8 +31,10 @@ export class Runs {
   }
 
   async create({ id, projectId, agent, model, system, tools, input }: NewRun): Promise<void> {
-    await this.database.run((queries) =>
-      queries
+    await this.database.write(async (changes) => {
+      // It may have been removed since it was looked up.
+      await requireProject(changes, projectId);
+      await changes
         .insertInto('agent_runs')
         .values({
           ...{ id, project_id: projectId, status: 'running', model: storableText(model) },
@@ -40,8 +43,8 @@ export class Runs {
           tools: tools === null ? null : jsonOf(tools),
           input: jsonOf(input),
         })
-        .execute(),
-    );
+        .execute();
+    });
   }
 
   /** One that is there already is left as it is. Those of a run that is gone are left out. */
