@@ -109,7 +109,9 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     await expect(start(made, spec)).rejects.toMatchObject({
       code: 'invalid_config',
       // How much of the last file it could write depends on when it is looked at.
-      message: expect.stringMatching(/hold (1[6-9]|2[0-4]) MB, and it may use 16 MB of disk. Raise its limit/),
+      message: expect.stringMatching(
+        /hold (1[6-9]|2[0-4]) MB, and it may use 16 MB of disk. Raise its limit/,
+      ),
     });
     expect(await made.running()).toEqual([]);
   });
