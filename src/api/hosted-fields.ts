@@ -45,6 +45,8 @@ const always = {
   volumes: volumes.describe('Paths inside whose contents are kept'),
   writable_root: flag.describe('Whether it may write to the rest of its file system'),
 };
+const portNumber = integer(1, 65_535);
+
 /** null stands for nothing. */
 const perhaps = {
   image: image.nullable(),
@@ -52,10 +54,34 @@ const perhaps = {
     .refine((value) => value.trim() !== '', 'must not be empty')
     .nullable()
     .describe('In the place of what the image says'),
-  port: integer(1, 65_535).nullable().describe('The port inside on which it serves'),
+  port: portNumber.nullable().describe('The port inside on which it serves'),
+  host_port: portNumber.nullable(),
   provider: oneOf(providerChoices).nullable().describe('null is the most isolated one that there is'),
 };
+/** As they are stored. */
 export const configShape = z.object({ ...always, ...perhaps }).partial().shape;
+
+const { host_port: _stored, ...requested } = configShape;
+/** As they are asked for. */
+export const requestShape = {
+  ...requested,
+  port: z
+    .union([portNumber, fields({ container: portNumber, host: portNumber })], {
+      error: 'must be a port, or {"container", "host"} with a port each',
+    })
+    .nullable()
+    .optional()
+    .describe('The port inside on which it serves; with `host`, where it is published on 127.0.0.1'),
+};
+
+/** One value in a request, two in all that is stored. */
+export function portsOf(port: number | { container: number; host: number } | null): {
+  port: number | null;
+  host_port: number | null;
+} {
+  if (port === null || typeof port === 'number') return { port, host_port: null };
+  return { port: port.container, host_port: port.host };
+}
 
 const variableName = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
 const nameAdvice = 'is not a name that a variable can have';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defaultLimits, describeLimits, type LimitsInput, parseLimits } from '../config/limits.ts';
 import { defined } from './defined.ts';
 import { fields, flag, hostedName, oneOf, text, timeout } from './fields.ts';
-import { configShape, environment, environmentChanges, limits } from './hosted-fields.ts';
+import { environment, environmentChanges, limits, portsOf, requestShape } from './hosted-fields.ts';
 import { hostedProblems } from './hosted-problems.ts';
 import type { HostedView } from './hosted-views.ts';
 
@@ -14,7 +14,7 @@ const newBody = fields({
   name: hostedName,
   project_id: text(128, 1).optional().describe('An id or a name; "default" where nothing is said'),
   enabled: flag.optional(),
-  ...configShape,
+  ...requestShape,
   environment: environment.optional(),
   resource_limits: limits.optional(),
 });
@@ -27,7 +27,7 @@ export const newHosted = newBody.superRefine((body, context) => {
 
 export const hostedChanges = fields({
   enabled: flag.optional(),
-  ...configShape,
+  ...requestShape,
   environment: environmentChanges.optional(),
   resource_limits: limits.optional().describe('What is not named stays as it is; null is as usual'),
 }).describe('What is not sent stays as it is. So does the name: volumes are called by it');
@@ -58,7 +58,7 @@ export type HostedLimits = HostedView['resource_limits'];
 /** How it is run. `${NAME}` references are still in it. */
 export interface HostedConfig
   extends Pick<HostedView, 'image' | 'command' | 'args' | 'stdio_bridge' | 'restart_policy'>,
-    Pick<HostedView, 'port' | 'path' | 'network' | 'volumes' | 'writable_root'> {
+    Pick<HostedView, 'port' | 'host_port' | 'path' | 'network' | 'volumes' | 'writable_root'> {
   environment: Record<string, string>;
   /** What is asked for. */
   provider: HostedView['requested_provider'];
@@ -104,6 +104,7 @@ export const usual: HostedConfig = {
   restart_policy: 'always',
   environment: {},
   port: null,
+  host_port: null,
   path: '/mcp',
   network: false,
   volumes: [],
@@ -113,16 +114,20 @@ export const usual: HostedConfig = {
 
 /** Sorts what stands side by side in a request, and fills in what was not said. */
 export function newHostedOf(body: z.infer<typeof newBody>): NewHosted {
-  const { name, project_id: project = DEFAULT_PROJECT, enabled = true, resource_limits, ...config } = body;
+  const { name, project_id: project = DEFAULT_PROJECT, enabled = true, resource_limits, ...more } = body;
+  const { port = null, ...config } = more;
   return {
     ...{ name, project, enabled, resource_limits: limitsOf(resource_limits ?? {}) },
-    config: { ...usual, ...defined(config) },
+    config: { ...usual, ...defined(config), ...portsOf(port) },
   };
 }
 
 export function hostedChangesOf(body: z.infer<typeof hostedChanges>): HostedChanges {
-  const { enabled, resource_limits, ...config } = body;
-  return { ...defined({ enabled, resource_limits }), config: defined(config) };
+  const { enabled, resource_limits, port, ...config } = body;
+  return {
+    ...defined({ enabled, resource_limits }),
+    config: { ...defined(config), ...(port === undefined ? {} : portsOf(port)) },
+  };
 }
 
 /** As they are stored and shown, with the usual ones for those that are missing or null. */

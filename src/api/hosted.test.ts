@@ -26,7 +26,8 @@ describe('a hosted server', () => {
       resource_limits: { cpu: '0.5', memory: '512M', disk: '1G', pids: 128 },
       config: {
         ...{ image: 'mcp/time', command: null, args: [], stdio_bridge: true, restart_policy: 'always' },
-        ...{ environment: {}, port: null, path: '/mcp', network: false, volumes: [], writable_root: false },
+        ...{ environment: {}, port: null, host_port: null, path: '/mcp', network: false },
+        ...{ volumes: [], writable_root: false },
         provider: null,
       },
     });

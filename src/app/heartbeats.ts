@@ -6,7 +6,7 @@ import type { Server } from '../upstreams/server.ts';
 interface HeartbeatsEvents {
   server(id: string): Server | undefined;
   ping(id: string, timeoutMs: number): Promise<void>;
-  changed(id: string, isResponsive: boolean): void;
+  changed(id: string, isResponsive: boolean, why?: string): void;
 }
 
 /** One for each hosted server that runs. */
@@ -32,7 +32,7 @@ export class Heartbeats {
       timeoutMs,
       isBusy: () => this.isBusy(id),
       ping: () => this.ping(id, timeoutMs),
-      changed: (isResponsive) => this.events.changed(id, isResponsive),
+      changed: (isResponsive) => this.events.changed(id, isResponsive, this.whyMute(id)),
     });
     this.byId.set(id, heartbeat);
   }
@@ -46,18 +46,28 @@ export class Heartbeats {
     }
   }
 
-  /** It works on a call, or the handshake is under way, which has a time of its own. */
+  /** It works on a call. Before the handshake it cannot: calls wait for it. */
   private isBusy(id: string): boolean {
     const replica = this.events.server(id)?.replicas[0];
-    if (replica === undefined || replica.condition.state === 'starting') return true;
-    return replica.load > 0;
+    return replica === undefined || (replica.isLive && replica.load > 0);
   }
 
   private async ping(id: string, timeoutMs: number): Promise<void> {
     const replica = this.events.server(id)?.replicas[0];
-    // It runs, and could not be brought to shake hands.
-    if (replica?.isLive === false)
-      throw new SwitchboardError('call_timeout', 'The server runs, but does not speak MCP with us.');
-    await this.events.ping(id, timeoutMs);
+    if (replica?.isLive !== false) return this.events.ping(id, timeoutMs);
+    // A handshake that is under way has as long as any other answer.
+    await replica.opening?.catch(() => {});
+    if (!replica.isLive)
+      throw new SwitchboardError('call_timeout', 'The server runs, but does not speak MCP.');
+  }
+
+  /** What came of the last handshake, where there was one. */
+  private whyMute(id: string): string | undefined {
+    const replica = this.events.server(id)?.replicas[0];
+    if (replica === undefined || replica.isLive) return undefined;
+    const { heartbeatMs, heartbeatTimeoutMs } = this.settings;
+    const within = `It runs, but has not completed the MCP handshake within ${(heartbeatMs + heartbeatTimeoutMs) / 1_000} s`;
+    const { reason } = replica.condition;
+    return reason === undefined ? `${within}.` : `${within}: ${reason.message}`;
   }
 }

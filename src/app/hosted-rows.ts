@@ -42,6 +42,7 @@ export function configOfHosted(
     enabled,
     startup: 'parallel',
     isolation: 'shared',
+    era: 'auto',
     replicas: 1,
     labels: {},
     concurrency: mcp_config.stdio_bridge ? 1 : defaults.concurrency,
@@ -60,9 +61,11 @@ export function hostedServerOf(
 ): HostedServer {
   const { id, name, enabled, mcp_config, resource_limits, metadata } = row;
   const { provider, restart_policy, ...made } = mcp_config;
-  const secrets = project.vault.versions(variablesIn([...Object.values(made.environment), ...made.args]));
+  const texts = [...Object.values(made.environment), ...made.args, made.command ?? ''];
+  const secrets = project.vault.versions(variablesIn(texts));
   return {
     ...{ id, name, project: project.id, enabled, provider: provider ?? formerProvider(row, allow) },
+    isFormerProvider: provider === null,
     restartPolicy: restart_policy,
     revision: JSON.stringify([made, resource_limits, provider, secrets]),
     memory: memoryOf(metadata),
@@ -90,6 +93,8 @@ function specOf(
 ): InstanceSpec {
   if (problem !== undefined) throw new SwitchboardError('invalid_config', problem);
   const { image, command, args, environment, port, stdio_bridge } = mcp_config;
+  // What is no secret is for the shell that may be in it.
+  const filled = (text: string) => fillKnown(text, (secret) => project.vault.value(secret));
   const parsed = parseLimits(resource_limits);
   if ('problems' in parsed) {
     const problems = parsed.problems.map(({ path, message }) => `${path.join('.')} ${message}`);
@@ -99,13 +104,14 @@ function specOf(
     );
   }
   return {
-    ...{ id, name, project: project.id, image: image ?? undefined, command: command ?? undefined },
-    // What is no secret is for the shell that may be in it.
-    args: args.map((argument) => fillKnown(argument, (secret) => project.vault.value(secret))),
+    ...{ id, name, project: project.id, image: image ?? undefined },
+    command: command === null ? undefined : filled(command),
+    args: args.map(filled),
     environment: resolved(name, environment, project),
     limits: parsed.limits,
     hasStdio: stdio_bridge,
     port: port ?? undefined,
+    hostPort: mcp_config.host_port ?? undefined,
     hasNetwork: mcp_config.network || port !== null,
     volumes: mcp_config.volumes,
     hasWritableRoot: mcp_config.writable_root,

@@ -8,6 +8,7 @@ import { temporaryHome } from '../../test/helpers/store.ts';
 import { newWorkspace } from '../../test/helpers/workspaces.ts';
 import { ProcessRecord } from '../channels/process-record.ts';
 import type { Store, WorkspaceNote, WorkspaceRow } from '../store/types.ts';
+import type { Server } from '../upstreams/server.ts';
 import { Hosting } from './hosting.ts';
 import type { Projects } from './projects.ts';
 import { Vault } from './vault.ts';
@@ -31,6 +32,8 @@ async function hostOne(change: {
     vault: new Vault(() => ''),
     servers: { get: () => undefined },
   };
+  /** Nobody connects to it here: it is told at once that the handshake is done. */
+  const shake = () => hosting.connected({ config: { transport: { type: 'hosted', id: row.id } } } as Server);
   const notes = new Inbox<Partial<WorkspaceNote>>();
   let tell = (_isHost: boolean) => {};
   const store = {
@@ -51,7 +54,7 @@ async function hostOne(change: {
     home: home.path,
     children: record,
     warned() {},
-    changed() {},
+    changed: () => void setImmediate(shake),
     recorded() {},
   });
   onTestFinished(async () => {
@@ -114,7 +117,9 @@ describe('the process that hosts', () => {
       provider: noted === undefined ? 'gvisor' : noted,
     }));
     hosting.refresh();
-    await expect(hosting.restart(id)).rejects.toThrow('The provider "gvisor"');
+    await expect(hosting.restart(id)).rejects.toThrow(
+      'The provider "gvisor", which ran the server before and has its volumes, cannot be used',
+    );
   });
 
   it.each(['//', '/\\'])('reaches a server where it serves, whatever its path: %j', async (start) => {
@@ -128,7 +133,7 @@ describe('the process that hosts', () => {
       },
     });
     becomesHost(true);
-    expect(await hosting.attach(id)).toEqual({
+    expect(await hosting.attach(id)).toMatchObject({
       kind: 'url',
       url: `${own.origin}//${new URL(other.origin).host}/mcp`,
     });

@@ -1,11 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Attachment, Hosts } from '../channels/hosted.ts';
 import type { ChildRecord } from '../channels/stdio.ts';
 import type { HostingSettings } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
 import type { Usage } from '../hosting/driver.ts';
-import type { HostedLog, LogLine } from '../hosting/log.ts';
+import type { LogLine } from '../hosting/log.ts';
 import type { Condition, Supervisor } from '../hosting/supervisor.ts';
 import type { Store } from '../store/types.ts';
 import { type Answer, type AskedCall, ask, type Question } from '../upstreams/ask.ts';
@@ -13,6 +12,8 @@ import type { Project } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
 import { EnvironmentMask } from './environment-mask.ts';
 import { Heartbeats } from './heartbeats.ts';
+import { servedAttachment } from './hosted-address.ts';
+import { LogFollowers, type LogListener } from './hosted-log-followers.ts';
 import { HostedNotes } from './hosted-notes.ts';
 import { type HostedRow, hostedServerOf } from './hosted-rows.ts';
 import type { LiveProject } from './live-project.ts';
@@ -32,24 +33,7 @@ interface HostingOptions {
 
 /** Another process is given this long to be the same one, come back, before what runs here is left to it. */
 const YIELD_MS = 5_000;
-/** A server over HTTP has so long to listen, and is looked for so often. */
-const SERVE_MS = 30_000;
-const SERVE_EVERY_MS = 100;
 const DEFAULT_ENGINE = '/var/run/docker.sock';
-
-interface LogListener {
-  line(line: LogLine): void;
-  /** The server is gone. */
-  removed(): void;
-}
-
-interface Follower {
-  id: string;
-  listener: LogListener;
-  /** What it follows; undefined while nobody runs the server here. */
-  log: HostedLog | undefined;
-  unfollow(): void;
-}
 
 /** A hosted server, where it is written down. */
 export interface HostedPlace {
@@ -63,7 +47,7 @@ export class Hosting implements Hosts {
   private readonly notes: HostedNotes;
   private readonly heartbeats: Heartbeats;
   private readonly masks = new WeakMap<LiveProject, EnvironmentMask>();
-  private readonly followers = new Set<Follower>();
+  private readonly followers = new LogFollowers((id) => this.supervisor?.log(id));
   private supervisor: Supervisor | undefined;
   private loading: Promise<void> | undefined;
   private leave = () => {};
@@ -79,7 +63,7 @@ export class Hosting implements Hosts {
     this.heartbeats = new Heartbeats(options.settings, {
       server: (id) => this.serverOf(id),
       ping: async (id, timeoutMs) => void (await this.question(id, { method: 'ping', timeoutMs })),
-      changed: (id, isResponsive) => this.supervisor?.responds(id, isResponsive),
+      changed: (...told) => this.supervisor?.responds(...told),
     });
   }
 
@@ -92,11 +76,7 @@ export class Hosting implements Hosts {
   refresh(): void {
     const places = this.places();
     const ids = new Set(places.map(({ row }) => row.id));
-    for (const follower of this.followers) {
-      if (ids.has(follower.id)) continue;
-      this.followers.delete(follower);
-      follower.listener.removed();
-    }
+    this.followers.keep(ids);
     if (!this.isHost || this.isClosed) return;
     if (this.supervisor === undefined) {
       if (places.length > 0) this.loading ??= this.load().catch((error: Error) => this.loadFailed(error));
@@ -105,7 +85,7 @@ export class Hosting implements Hosts {
     const { allow } = this.options.settings;
     this.supervisor.apply(places.map(({ row, project }) => hostedServerOf(row, project, allow)));
     this.heartbeats.keep(ids);
-    for (const follower of this.followers) this.followLog(follower, true);
+    this.followers.refresh();
   }
 
   /** Settles when what is written down is known to whoever runs it. */
@@ -135,26 +115,7 @@ export class Hosting implements Hosts {
 
   /** The same, and every line after them. */
   follow(id: string, listener: LogListener): { lines: readonly LogLine[]; stop(): void } {
-    const follower: Follower = { id, listener, log: undefined, unfollow() {} };
-    this.followLog(follower, false);
-    this.followers.add(follower);
-    return {
-      lines: follower.log?.lines ?? [],
-      stop: () => {
-        follower.unfollow();
-        this.followers.delete(follower);
-      },
-    };
-  }
-
-  /** Another log is there where the server is run here again, or was not run here before. */
-  private followLog(follower: Follower, tellsLines: boolean): void {
-    const log = this.supervisor?.log(follower.id);
-    if (log === undefined || log === follower.log) return;
-    follower.unfollow();
-    follower.log = log;
-    if (tellsLines) for (const line of log.lines) follower.listener.line(line);
-    follower.unfollow = log.follow((line) => follower.listener.line(line));
+    return this.followers.add(id, listener);
   }
 
   async usage(id: string): Promise<Usage | undefined> {
@@ -171,27 +132,17 @@ export class Hosting implements Hosts {
           : 'it is run by another Switchboard on the same database, and can be reached through that one only',
       );
     }
-    // A server that has only just started does not listen yet. It may also end meanwhile, and serve elsewhere.
-    for (
-      const until = performance.now() + SERVE_MS;
-      ;
-      await delay(SERVE_EVERY_MS, undefined, { ref: false })
-    ) {
-      const attachment = await supervisor.attach(id);
-      if (attachment.kind === 'stdio') return attachment;
-      const address = new URL(attachment.url);
-      // Only the path: as an address relative to this one, "//host" and "/\host" would name another host.
-      address.pathname = this.find(id)?.row.mcp_config.path ?? '/mcp';
-      const url = address.href;
-      // Loaded here, because few need it, and node:http takes much memory.
-      const { isServing } = await import('./serving.ts');
-      if (performance.now() > until || (await isServing(url))) return { kind: 'url', url };
-    }
+    return servedAttachment(
+      () => supervisor.attach(id),
+      () => this.find(id)?.row.mcp_config.path ?? '/mcp',
+    );
   }
 
   async call(id: string, question: Question, signal: AbortSignal | undefined): Promise<Answer> {
+    // The time counts from now on, also where the server is still to be started.
+    const { timeoutMs = this.options.settings.callTimeoutMs } = question;
     try {
-      return await this.question(id, question, signal, true);
+      return await this.question(id, { ...question, timeoutMs }, signal, true);
     } catch (error) {
       if (error instanceof SwitchboardError && error.code === 'call_timeout') {
         this.supervisor?.log(id)?.add(error.message);
@@ -231,6 +182,11 @@ export class Hosting implements Hosts {
   say(server: Server, line: string): void {
     const { transport } = server.config;
     if (transport.type === 'hosted') this.supervisor?.log(transport.id)?.add(line);
+  }
+
+  /** The gateway has completed the MCP handshake with a server. */
+  connected({ config: { transport } }: Server): void {
+    if (transport.type === 'hosted') this.supervisor?.speaks(transport.id);
   }
 
   /** Stops all of them: each is asked to end, and ended after its time. */

@@ -6,9 +6,13 @@ import type { Channel, Receiver } from './channel.ts';
 import { LinePipe } from './line-pipe.ts';
 
 /** What a hosted server is spoken with through: its own stdin and stdout, or the address that it serves at. */
-export type Attachment =
-  | { kind: 'stdio'; input: Writable; output: Readable; ended: Promise<SwitchboardError> }
-  | { kind: 'url'; url: string };
+export type Attachment = (
+  | { kind: 'stdio'; input: Writable; output: Readable }
+  | { kind: 'url'; url: string }
+) & {
+  /** Settles when what runs it ends. */
+  ended: Promise<SwitchboardError>;
+};
 
 /** Whoever runs hosted servers. */
 export interface Hosts {

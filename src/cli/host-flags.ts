@@ -10,7 +10,7 @@ export interface HostFlags {
   memory?: string;
   disk?: string;
   pids?: number;
-  port?: number;
+  port?: { container: number; host?: number };
   path?: string;
   stdio?: boolean;
   provider?: string;
@@ -39,7 +39,9 @@ export function newHosted(image: string | undefined, words: string[], flags: Hos
     ...{ name, project_id: project, image: isProcess ? undefined : image },
     ...(command === undefined ? {} : { command, args }),
     ...{ volumes: volume, environment: env, provider, restart_policy: flags.restart },
-    ...(port === undefined ? {} : { port, path, stdio_bridge: stdio === true }),
+    ...(port === undefined
+      ? {}
+      : { port: port.host === undefined ? port.container : port, path, stdio_bridge: stdio === true }),
     ...{ network: flags.network, writable_root: flags.writableRoot },
     ...(isLimited ? { resource_limits: limits } : {}),
   };

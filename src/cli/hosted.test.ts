@@ -79,6 +79,15 @@ describe('switchboard host', () => {
     expect(rest).toEqual({ port: 8080, ...expected });
   });
 
+  it('publishes a port where it is told to', async () => {
+    const words = ['host', 'a/b', '--name', 'x', '-d', '--port'];
+    const { requests } = await runWith({ 'POST /mcp/servers': added }, ...words, '8080:18080');
+    expect(requests[0]).toContain('"port":{"container":8080,"host":18080},"stdio_bridge":false');
+    const refused = await runWith({}, ...words, '8080:');
+    expect(refused).toMatchObject({ code: 2, requests: [] });
+    expect(refused.stderr).toContain('It must be 8080 or 8080:18080.');
+  });
+
   it('takes a command without an image for a process', async () => {
     const { requests } = await runWith(
       { 'POST /mcp/servers': added },

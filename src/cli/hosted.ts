@@ -2,7 +2,7 @@ import { callApi } from './api.ts';
 import { exitCodes } from './exit.ts';
 import { allHosted, findHosted, hostedPath } from './hosted-place.ts';
 import { hostedRow, hostedText, statusText } from './hosted-text.ts';
-import { complain, print, printJson, table } from './output.ts';
+import { complain, listTable, print, printJson } from './output.ts';
 import { isConfirmed } from './prompt.ts';
 import type { HostedView } from './views.ts';
 
@@ -20,7 +20,7 @@ export async function listHosted(flags: Flags): Promise<void> {
   const now = new Date();
   if (flags.json) printJson(servers);
   else if (servers.length === 0) print('no hosted servers');
-  else print(table(servers.map((server) => hostedRow(server, now))));
+  else print(listTable(servers.map((server) => hostedRow(server, now))));
 }
 
 export async function showHosted(name: string, flags: Flags): Promise<void> {

@@ -74,6 +74,11 @@ export class Appearance {
     });
   }
 
+  /** The same without secrets, which it may quote. */
+  redacted({ code, message, data }: SwitchboardError): SwitchboardError {
+    return new SwitchboardError(code, this.redact(message), { data });
+  }
+
   private redact(text: string): string {
     return this.audience.redact(this.server().project, text);
   }

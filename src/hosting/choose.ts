@@ -6,7 +6,7 @@ import type { HostingSettings, LesserProvider } from './settings.ts';
 export interface Drivers {
   get(provider: Provider): Promise<Driver>;
   /** What was asked for, or the most fitting one that can be used now; fails where there is none. */
-  choose(asked: Provider | undefined): Promise<Driver>;
+  choose(asked: Provider | undefined, isFormer?: boolean): Promise<Driver>;
 }
 
 export interface DriversOptions extends HostingSettings {
@@ -31,14 +31,15 @@ export function createDrivers(options: DriversOptions): Drivers {
     made.set(provider, driver);
     return driver;
   };
-  return { get, choose: (asked) => chooseDriver(asked, options.allow, get) };
+  return { get, choose: (asked, isFormer) => chooseDriver(asked, options.allow, get, isFormer) };
 }
 
-/** Never gives less isolation than was asked for, or allowed. */
+/** Never gives less isolation than was asked for, or allowed. `isFormer`: nobody asked for it, it ran the server before. */
 export async function chooseDriver<Found extends Candidate>(
   asked: Provider | undefined,
   allow: readonly LesserProvider[],
   get: (provider: Provider) => Promise<Found>,
+  isFormer = false,
 ): Promise<Found> {
   const order =
     asked === undefined ? [...isolating, ...lesser.filter((each) => allow.includes(each))] : [asked];
@@ -54,7 +55,7 @@ export async function chooseDriver<Found extends Candidate>(
     ? new SwitchboardError('no_isolation', describeLack(reasons), { data })
     : new SwitchboardError(
         'server_start_failed',
-        `The provider "${asked}", which the server asks for, cannot be used: ${reasons[0]![1]}`,
+        `The provider "${asked}", which ${isFormer ? 'ran the server before and has its volumes' : 'the server asks for'}, cannot be used: ${reasons[0]![1]}`,
         { data },
       );
 }

@@ -8,8 +8,10 @@ export interface HostedServer {
   id: string;
   name: string;
   project: string;
-  /** What the registration asked for. */
+  /** What the registration asked for, or what ran it before. */
   provider: Provider | undefined;
+  /** Whether it asked for none, and this is what ran it before. */
+  isFormerProvider?: boolean;
   restartPolicy: RestartPolicy;
   enabled: boolean;
   /** Read at every start, with secrets in place. Throws a SwitchboardError where one is missing. */
@@ -29,6 +31,8 @@ export interface Memory {
   crashes: string[];
   /** Of the backoff; 0: none. */
   step: number;
+  /** The port of this machine that it was last published at. */
+  hostPort?: number | undefined;
 }
 
 export interface LastCrash {
@@ -39,9 +43,11 @@ export interface LastCrash {
 }
 
 export type HostedStatus =
+  /** It is being started, or runs and has not completed the MCP handshake. */
   | 'starting'
+  /** It runs and speaks MCP. */
   | 'ready'
-  /** It runs, and does not answer the heartbeat. */
+  /** It runs, and does not answer the heartbeat or the handshake. */
   | 'unresponsive'
   /** It is started again within seconds. */
   | 'restarting'
@@ -69,12 +75,10 @@ export interface Condition {
  * What to speak with an instance through. The pipes belong to the instance: whoever attaches removes the listeners that he
  * added when he goes, and neither ends nor destroys a pipe, because the next one attaches to the same.
  */
-export type Attachment =
-  | {
-      kind: 'stdio';
-      input: Writable;
-      output: Readable;
-      /** Settles when the instance runs no more, with why. */
-      ended: Promise<SwitchboardError>;
-    }
-  | { kind: 'url'; url: string };
+export type Attachment = (
+  | { kind: 'stdio'; input: Writable; output: Readable }
+  | { kind: 'url'; url: string }
+) & {
+  /** Settles when the instance runs no more, with why. */
+  ended: Promise<SwitchboardError>;
+};

@@ -30,6 +30,10 @@ export interface InstanceSpec {
   hasStdio: boolean;
   /** The port inside on which it serves; it is published on loopback only. */
   port: number | undefined;
+  /** Where it has to be published; undefined: anywhere. */
+  hostPort?: number | undefined;
+  /** Where it was published last, and is again if that is free and nothing else is asked for. */
+  formerHostPort?: number | undefined;
   /** Whether it may reach the network. A port brings a network along. */
   hasNetwork: boolean;
   /** Paths inside that are kept: each is a volume of the server's own. */

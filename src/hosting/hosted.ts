@@ -1,29 +1,15 @@
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { Appearance, type Audience, type Facts } from './appearance.ts';
+import { Appearance, type Facts } from './appearance.ts';
 import { asleep, unlessAborted, within } from './clock.ts';
 import type { Attachment, Condition, HostedServer } from './condition.ts';
 import { CrashHistory, type End } from './crash-history.ts';
+import { describeCrash, MUTE, SILENT, withLastWords, withoutPeriod } from './crash-words.ts';
 import type { Driver, Exit, InstanceEvents, InstanceSpec, Usage } from './driver.ts';
 import { type HostedLog, LastLines } from './log.ts';
-import type { RestartRules } from './restart-policy.ts';
-import { describeExit, Run } from './run.ts';
-import { type AwayRule, type DriverPool, Supply } from './supply.ts';
-
-export interface Timing {
-  restarts: RestartRules;
-  /** Between SIGTERM and SIGKILL, when Switchboard stops. */
-  stopGraceMs: number;
-  /** The same where only this server is stopped, or restarted. */
-  restartGraceMs: number;
-  /** So long somebody who wants to speak with a server waits for its start. */
-  attachMs: number;
-  away: AwayRule;
-}
-
-/** What a server needs of those who look after all of them. */
-export interface Surroundings extends DriverPool, Audience {
-  running(id: string): void;
-}
+import { RestartRequest } from './restart-request.ts';
+import { Run } from './run.ts';
+import { Supply } from './supply.ts';
+import type { Surroundings, Timing } from './surroundings.ts';
 
 /** Why it is not started, until something changes. */
 interface Hold {
@@ -58,13 +44,14 @@ export class Hosted {
   private run: Run | undefined;
 
   private readonly history: CrashHistory;
+  /** Where it was last published. */
+  private hostPort: number | undefined;
   /** Whether the next start makes up for a crash. */
   private isRestart = false;
   private hold: Hold | undefined;
   /** The time before which it is not started, on the clock that is never set. */
   private dueAt = 0;
-  /** Of those who restart it by hand. */
-  private asked: PromiseWithResolvers<void> | undefined;
+  private readonly byHand = new RestartRequest();
 
   constructor(server: HostedServer, timing: Timing, around: Surroundings) {
     this.server = server;
@@ -73,6 +60,7 @@ export class Hosted {
     this.around = around;
     this.supply = new Supply(around, timing.away);
     this.history = new CrashHistory(server.memory, timing.restarts);
+    this.hostPort = server.memory.hostPort;
     this.appearance = new Appearance(
       around,
       () => this.server,
@@ -172,26 +160,36 @@ export class Hosted {
   }
 
   restart(): Promise<void> {
-    if (this.asked !== undefined) return this.asked.promise;
+    if (this.byHand.isOpen) return this.byHand.outcome;
     if (!this.isWanted) return Promise.reject(this.unavailable(this.ceased ?? SWITCHED_OFF));
-    this.asked = Promise.withResolvers();
-    // Whoever asked may have gone.
-    this.asked.promise.catch(() => {});
+    this.byHand.ask();
     this.history.reset();
     this.log.add('restarted by hand');
     this.startSoon('It is restarted by hand.');
-    return this.asked.promise;
+    return this.byHand.outcome;
   }
 
-  responds(isResponsive: boolean): void {
+  /** The handshake with what runs is done: from now on it is ready. */
+  speaks(): void {
+    const { run } = this;
+    if (!run?.isAlive || run.isSpeaking) return;
+    run.isSpeaking = true;
+    if (run.isAnnounced) this.showReady();
+  }
+
+  /** The word of the heartbeat. `why` says more, where the handshake is what it waits for. */
+  responds(isResponsive: boolean, why?: string): void {
+    const { run } = this;
     const { status } = this.condition;
-    if (isResponsive && status === 'unresponsive') {
+    if (!run?.isAlive || !run.isAnnounced) return;
+    if (isResponsive && status === 'unresponsive' && run.isSpeaking) {
       this.log.add('responds again');
-      this.appearance.show('ready');
-    } else if (!isResponsive && status === 'ready') {
-      const why = 'It runs, but does not answer the heartbeat. It may be at long work: it is not restarted.';
-      this.appearance.warn(`does not respond. ${why}`);
-      this.appearance.show('unresponsive', why);
+      this.showReady();
+    } else if (!isResponsive && (status === 'ready' || status === 'starting')) {
+      const reason = run.isSpeaking ? SILENT : withLastWords(why ?? MUTE, run.lastLines.text);
+      this.appearance.warn(`does not respond. ${reason}`);
+      this.appearance.show('unresponsive', reason);
+      this.byHand.settle(this.unavailable(reason));
     }
   }
 
@@ -247,7 +245,7 @@ export class Hosted {
   }
 
   private isRight(run: Run): boolean {
-    return this.isWanted && run.revision === this.server.revision && this.asked === undefined;
+    return this.isWanted && run.revision === this.server.revision && !this.byHand.isOpen;
   }
 
   /** There is no instance, and there is to be none. */
@@ -267,8 +265,12 @@ export class Hosted {
   private async watch(run: Run, signal: AbortSignal): Promise<void> {
     // Something else was wanted for a moment only.
     if (!run.isAnnounced) this.announce(run);
-    else if (this.appearance.status !== 'ready' && this.appearance.status !== 'unresponsive')
-      this.appearance.show('ready');
+    else if (
+      run.isSpeaking &&
+      this.appearance.status !== 'ready' &&
+      this.appearance.status !== 'unresponsive'
+    )
+      this.showReady();
     if (this.supply.hasLeftover) return this.supply.clearLeftover(signal);
     if (!this.history.isLoop) return asleep(signal);
     const { windowMs } = this.timing.restarts;
@@ -281,7 +283,7 @@ export class Hosted {
 
   private async start(signal: AbortSignal): Promise<void> {
     const { appearance, supply } = this;
-    const driver = await supply.find(this.server.provider, signal);
+    const driver = await supply.find(this.server, signal);
     if (driver === undefined) return;
     if (typeof driver === 'string') {
       this.stayAway(driver);
@@ -295,11 +297,11 @@ export class Hosted {
     const events: InstanceEvents = { log: (line) => lastLines.add(this.log.add(line)) };
     let spec: InstanceSpec | undefined;
     try {
-      spec = server.spec();
-      const wish = { isNew: () => this.asked !== undefined, graceMs: this.timing.restartGraceMs };
+      spec = { ...server.spec(), formerHostPort: this.hostPort };
+      const wish = { isNew: () => this.byHand.isOpen, graceMs: this.timing.restartGraceMs };
       const { instance, isAdopted } = await supply.bring(driver, spec, events, wish, signal);
       if (isAdopted) this.isRestart = false;
-      this.started(new Run(driver, instance, server.revision, lastLines), signal);
+      this.started(new Run(driver, instance, server.revision, spec.limits, lastLines), signal);
     } catch (error) {
       if (!signal.aborted) await this.startFailed(driver, error, spec === undefined, signal);
     }
@@ -307,6 +309,8 @@ export class Hosted {
 
   private started(run: Run, signal: AbortSignal): void {
     this.run = run;
+    const { url } = run.instance;
+    if (url !== undefined) this.hostPort = Number(new URL(url).port);
     void run.ended.then(() => {
       if (this.run === run) this.interrupt();
     });
@@ -314,15 +318,21 @@ export class Hosted {
     if (signal.aborted) return;
     if (this.isRestart) this.history.restarted();
     this.isRestart = false;
-    this.settleAsked(undefined);
+    this.byHand.started();
     this.announce(run);
   }
 
   private announce(run: Run): void {
     run.isAnnounced = true;
     this.log.add(`runs (${run.driver.provider}, ${run.instance.id})`);
-    this.appearance.show('ready');
+    if (run.isSpeaking) this.showReady();
+    else this.appearance.show('starting');
     this.around.running(this.id);
+  }
+
+  private showReady(): void {
+    this.appearance.show('ready');
+    this.byHand.settle(undefined);
   }
 
   private async startFailed(
@@ -340,7 +350,8 @@ export class Hosted {
       this.stayAway(away);
       return;
     }
-    const problem = asSwitchboardError(error);
+    // What cannot be run is quoted, and secrets may be in it.
+    const problem = this.appearance.redacted(asSwitchboardError(error));
     // A fault of ours may pass: only what was said to stay is taken for that.
     const isLasting =
       error instanceof SwitchboardError && !problem.kind.retryable && problem.code !== 'internal';
@@ -349,7 +360,7 @@ export class Hosted {
       const end = { exit: undefined, reason: problem.message, uptimeMs: 0 };
       this.plan(end, `could not be started: ${withoutPeriod(problem.message)}`, '');
     }
-    this.settleAsked(problem);
+    this.byHand.settle(problem);
   }
 
   /** It cannot be started as it is. */
@@ -366,7 +377,7 @@ export class Hosted {
     this.dueAt = performance.now() + this.supply.awayDelayMs();
     if (status !== 'waiting') this.appearance.warn(`has to wait: ${why}`);
     if (status !== 'waiting' || reason !== why) this.appearance.show('waiting', why);
-    this.settleAsked(this.unavailable(why));
+    this.byHand.settle(this.unavailable(why));
   }
 
   /** An end that nobody asked for. */
@@ -377,8 +388,9 @@ export class Hosted {
       this.stayAway(exit.reason ?? `What runs it (${run.driver.provider}) does not answer.`);
       return;
     }
-    const how = describeExit(exit);
-    this.plan({ exit, reason: exit.reason ?? how, uptimeMs: run.uptimeMs }, how, run.lastLines.text);
+    const { how, reason } = describeCrash(exit, run.lastLines.text, run.limits);
+    this.plan({ exit, reason, uptimeMs: run.uptimeMs }, how, run.lastLines.text);
+    this.byHand.settle(this.unavailable(withLastWords(`It ${how}`, run.lastLines.text)));
     await within(run.instance.stop(REMAINS_MS), REMAINS_MS + 500).catch(() => {
       this.supply.leave(run.driver);
     });
@@ -396,8 +408,7 @@ export class Hosted {
       const when = delayMs === 0 ? 'at once' : `in ${delayMs / 1_000} s`;
       const loop = isLoop ? 'It is in a crash loop. ' : '';
       this.appearance.warn(`${how}. ${loop}It is started again ${when}.`, quote);
-      if (isLoop) this.appearance.show('backing_off', `${loop}It ${how}.`, nextTry);
-      else this.appearance.show('restarting', `It ${how}.`, nextTry);
+      this.appearance.show(isLoop ? 'backing_off' : 'restarting', `${loop}It ${how}.${quote}`, nextTry);
       return;
     }
     this.hold = { isUnspecified: false };
@@ -405,7 +416,7 @@ export class Hosted {
     const words = `${how}. It is not started again (restart policy ${this.server.restartPolicy}).`;
     if (isFailure) this.appearance.warn(words, quote);
     else this.log.add(words);
-    this.appearance.show(isFailure ? 'failed' : 'stopped', `It ${how}.`);
+    this.appearance.show(isFailure ? 'failed' : 'stopped', `It ${how}.${isFailure ? quote : ''}`);
   }
 
   private async stopRun(run: Run): Promise<void> {
@@ -434,8 +445,7 @@ export class Hosted {
     }
     this.isRestart = true;
     this.dueAt = performance.now() + leftMs;
-    const why = `It is in a crash loop: the next start is in ${Math.ceil(leftMs / 1_000)} s.`;
-    this.appearance.show('backing_off', why, new Date(Date.now() + leftMs));
+    this.appearance.show('backing_off', 'It is in a crash loop.', new Date(Date.now() + leftMs));
   }
 
   /** Whatever was in the way of a start counts no more. */
@@ -465,20 +475,13 @@ export class Hosted {
   private cease(why: string): void {
     this.ceased = why;
     this.hold = undefined;
-    this.settleAsked(this.unavailable(why));
+    this.byHand.settle(this.unavailable(why));
     this.interrupt();
     this.appearance.changes.tell();
   }
 
   private interrupt(): void {
     this.step.abort();
-  }
-
-  private settleAsked(problem: SwitchboardError | undefined): void {
-    const { asked } = this;
-    this.asked = undefined;
-    if (problem === undefined) asked?.resolve();
-    else asked?.reject(problem);
   }
 
   private unavailable(why: string): SwitchboardError {
@@ -489,16 +492,13 @@ export class Hosted {
 
   private facts(): Facts {
     const instance = this.run?.instance;
+    const { hostPort } = this;
     return {
       provider: this.lastDriver?.provider,
       instanceId: instance?.id,
       startedAt: instance?.startedAt,
       url: instance?.url,
-      memory: this.history.memory,
+      memory: { ...this.history.memory, ...(hostPort === undefined ? {} : { hostPort }) },
     };
   }
-}
-
-function withoutPeriod(text: string): string {
-  return text.replace(/\.$/, '');
 }

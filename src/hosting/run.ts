@@ -1,6 +1,6 @@
 import { SwitchboardError } from '../errors.ts';
 import type { Attachment } from './condition.ts';
-import type { Driver, Exit, Instance } from './driver.ts';
+import type { Driver, Exit, Instance, Limits } from './driver.ts';
 import type { LastLines } from './log.ts';
 
 /** One run of a hosted server: its instance, and what became of it. */
@@ -9,6 +9,7 @@ export class Run {
   readonly instance: Instance;
   /** Of the server that was started. */
   readonly revision: string;
+  readonly limits: Limits;
   readonly lastLines: LastLines;
   /** Settles with its end, and never fails. */
   readonly ended: Promise<SwitchboardError>;
@@ -18,12 +19,15 @@ export class Run {
   isStopping = false;
   /** Whether it was told that it runs. */
   isAnnounced = false;
+  /** Whether the handshake is done. */
+  isSpeaking = false;
   private readonly letGo = Promise.withResolvers<SwitchboardError>();
 
-  constructor(driver: Driver, instance: Instance, revision: string, lastLines: LastLines) {
+  constructor(driver: Driver, instance: Instance, revision: string, limits: Limits, lastLines: LastLines) {
     this.driver = driver;
     this.instance = instance;
     this.revision = revision;
+    this.limits = limits;
     this.lastLines = lastLines;
     const exited = instance.exited.then((exit) => {
       this.exit = exit;
@@ -59,7 +63,7 @@ export class Run {
   get attachment(): Attachment | undefined {
     const { stdio, url } = this.instance;
     if (stdio !== undefined) return { kind: 'stdio', ...stdio, ended: this.ended };
-    return url === undefined ? undefined : { kind: 'url', url };
+    return url === undefined ? undefined : { kind: 'url', url, ended: this.ended };
   }
 
   private describeEnd(exit: Exit): SwitchboardError {

@@ -2,6 +2,7 @@ import { createHook } from 'node:async_hooks';
 import { describe, expect, it } from 'vitest';
 import { Ground, probe, quick } from '../../test/helpers/supervised.ts';
 import { SwitchboardError } from '../errors.ts';
+import type { Driver, InstanceSpec } from './driver.ts';
 
 const isReady = { status: 'ready' };
 
@@ -60,12 +61,32 @@ describe('a hosted server', () => {
     const watched = ground.supervise();
     const server = probe({ more: { hasStdio: false, port: 49_200 } });
     watched.supervisor.apply([server]);
-    expect(await watched.supervisor.attach(server.id)).toEqual({
+    expect(await watched.supervisor.attach(server.id)).toMatchObject({
       kind: 'url',
       url: 'http://127.0.0.1:49200',
     });
     await watched.untilStatus(server.id, 'ready');
     expect(watched.supervisor.condition(server.id)?.url).toBe('http://127.0.0.1:49200');
+  });
+
+  it('is published where it was before Switchboard was started again', async () => {
+    await using ground = await Ground.make();
+    const specs: InstanceSpec[] = [];
+    const driver: Driver = {
+      provider: 'docker',
+      unavailable: async () => undefined,
+      start(spec, ...more) {
+        specs.push(spec);
+        return ground.processes.start(spec, ...more);
+      },
+    };
+    const watched = ground.supervise({}, [driver]);
+    const memory = { restarts: 0, lastCrash: null, crashes: [], step: 0, hostPort: 49_201 };
+    const server = probe({ memory, does: () => ['stay'], more: { hasStdio: false, port: 49_202 } });
+    watched.supervisor.apply([server]);
+    expect((await watched.untilStatus(server.id, 'ready')).memory.hostPort).toBe(49_202);
+    await watched.supervisor.restart(server.id);
+    expect(specs.map(({ formerHostPort }) => formerHostPort)).toEqual([49_201, 49_202]);
   });
 
   it('is one of many that start at once', async () => {
@@ -98,7 +119,10 @@ describe('a crash', () => {
     const server = probe();
     watched.supervisor.apply([server]);
     const speech = await watched.speak(server.id);
-    const again = watched.until(server.id, ({ memory }) => memory.restarts === 1);
+    const again = watched.until(
+      server.id,
+      ({ memory, status }) => memory.restarts === 1 && status === 'ready',
+    );
     speech.say('stderr the password is hunter2');
     speech.say('exit 3');
     const error = await speech.ended;
@@ -109,7 +133,10 @@ describe('a crash', () => {
       ...isReady,
       memory: {
         restarts: 1,
-        lastCrash: { exit_code: 3, signal: null, reason: 'exited with code 3' },
+        lastCrash: {
+          ...{ exit_code: 3, signal: null },
+          reason: 'exited with code 3; its last words: the password is ***',
+        },
         crashes: [expect.any(String)],
         step: 0,
       },
@@ -506,6 +533,54 @@ describe('a server that does not respond', () => {
     expect(await speech.ask('echo here')).toBe('here');
     expect(watched.statuses(server.id)).toEqual(['starting', 'ready', 'unresponsive', 'ready']);
     expect(ground.groups).toHaveLength(1);
+  });
+});
+
+describe('a server that runs and has not completed the handshake', () => {
+  it('is starting, then unresponsive with what it wrote last, and ready once it speaks', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise({ mute: true });
+    const server = probe({ does: () => ['stderr waiting for a database'] });
+    watched.supervisor.apply([server]);
+    await watched.runs.first(() => true);
+    await watched.speak(server.id);
+    expect(watched.status(server.id)).toBe('starting');
+    await expect
+      .poll(() => watched.supervisor.log(server.id)!.lines.map(({ line }) => line))
+      .toContain('waiting for a database');
+    watched.supervisor.responds(server.id, false, 'It is mute.');
+    expect(watched.supervisor.condition(server.id)).toMatchObject({
+      status: 'unresponsive',
+      reason: 'It is mute; its last words: waiting for a database',
+    });
+    watched.supervisor.speaks(server.id);
+    expect(watched.status(server.id)).toBe('ready');
+    expect(watched.statuses(server.id)).toEqual(['starting', 'unresponsive', 'ready']);
+    expect(ground.groups).toHaveLength(1);
+  });
+
+  it('fails a restart by hand where it does not speak, or ends before', async () => {
+    await using ground = await Ground.make();
+    const watched = ground.supervise({ mute: true });
+    let does: string[] = [];
+    const server = probe({ does: () => does, restartPolicy: 'never' });
+    watched.supervisor.apply([server]);
+    await watched.runs.first(() => true);
+    const next = () => watched.runs.next(() => true);
+    let running = next();
+    const mute = watched.supervisor.restart(server.id);
+    await running;
+    watched.supervisor.responds(server.id, false, 'It is mute.');
+    await expect(mute).rejects.toThrow('is not available: It is mute.');
+    running = next();
+    const good = watched.supervisor.restart(server.id);
+    await running;
+    watched.supervisor.speaks(server.id);
+    await good;
+    does = ['stderr no luck', 'exit 3'];
+    await expect(watched.supervisor.restart(server.id)).rejects.toThrow(
+      'It exited with code 3; its last words: no luck',
+    );
   });
 });
 

@@ -2,9 +2,10 @@ import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { Drivers } from './choose.ts';
 import type { Attachment, Condition, HostedServer } from './condition.ts';
 import { type Driver, type Provider, providers, type Usage } from './driver.ts';
-import { Hosted, type Timing } from './hosted.ts';
+import { Hosted } from './hosted.ts';
 import type { HostedLog } from './log.ts';
 import { restartRules } from './restart-policy.ts';
+import type { Timing } from './surroundings.ts';
 
 export type { Attachment, Condition, HostedServer, HostedStatus, Memory } from './condition.ts';
 
@@ -13,7 +14,7 @@ export interface SupervisorEvents {
   changed(id: string, condition: Condition): void;
   /** A crash, a crash loop, a server that does not respond, or cannot be run. */
   warned(message: string): void;
-  /** An instance is there anew: connect now. */
+  /** An instance is there anew: connect now, and tell `speaks` when the handshake is done. */
   running(id: string): void;
 }
 
@@ -99,14 +100,19 @@ export class Supervisor {
     return this.get(id).attach();
   }
 
-  /** Restarts it by hand, with counters reset. Settles when the new instance runs, or fails with why it does not. */
+  /** Restarts it by hand, with counters reset. Settles when the new instance is ready, or fails with why it is not. */
   async restart(id: string): Promise<void> {
     return this.get(id).restart();
   }
 
-  /** The heartbeat's word. */
-  responds(id: string, isResponsive: boolean): void {
-    this.hosted.get(id)?.responds(isResponsive);
+  /** The MCP handshake with it is done. */
+  speaks(id: string): void {
+    this.hosted.get(id)?.speaks();
+  }
+
+  /** The heartbeat's word; `why` is what keeps a server from completing the handshake, where that is known. */
+  responds(id: string, isResponsive: boolean, why?: string): void {
+    this.hosted.get(id)?.responds(isResponsive, why);
   }
 
   /** Why its volumes could not be removed now. */
@@ -157,7 +163,7 @@ export class Supervisor {
   private create(server: HostedServer): Hosted {
     this.former.delete(server.id);
     return new Hosted(server, this.timing, {
-      choose: (asked) => this.drivers.choose(asked),
+      choose: (...asked) => this.drivers.choose(...asked),
       cleared: (driver) => this.allCleared(driver),
       clear: (driver) => this.clear(driver),
       redact: (project, text) => this.settings.redact(project, text),

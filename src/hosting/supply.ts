@@ -1,10 +1,11 @@
 import { asSwitchboardError } from '../errors.ts';
 import { asleep, unlessAborted } from './clock.ts';
+import type { HostedServer } from './condition.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec, Provider } from './driver.ts';
 
 /** What looks after the drivers that all servers share. */
 export interface DriverPool {
-  choose(asked: Provider | undefined): Promise<Driver>;
+  choose(asked: Provider | undefined, isFormer?: boolean): Promise<Driver>;
   /** Settles when what others left behind is removed, or cannot be. Nothing may be started before. */
   cleared(driver: Driver): Promise<void>;
   /** Removes what is left of servers that are to run no more. */
@@ -50,13 +51,16 @@ export class Supply {
    * The driver, or why there is none now; undefined where that was aborted. Once chosen it stays, also while it is away:
    * elsewhere it would run a second time, and without its volumes.
    */
-  async find(asked: Provider | undefined, signal: AbortSignal): Promise<Driver | string | undefined> {
+  async find(
+    { provider, isFormerProvider }: Pick<HostedServer, 'provider' | 'isFormerProvider'>,
+    signal: AbortSignal,
+  ): Promise<Driver | string | undefined> {
     let why: string | undefined;
     try {
       if (this.chosen !== undefined) {
         if (this.timesAway > 0) why = await unlessAborted(this.chosen.unavailable(), signal);
       } else {
-        const found = await unlessAborted(this.pool.choose(asked), signal);
+        const found = await unlessAborted(this.pool.choose(provider, isFormerProvider), signal);
         if (!signal.aborted) this.chosen = found;
       }
     } catch (error) {

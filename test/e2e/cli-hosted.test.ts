@@ -6,8 +6,9 @@ import { startSwitchboard } from '../helpers/switchboard.ts';
 const { command, args } = fixtureServer('toolbox');
 
 /** Switchboard without any server, and its command line. */
-async function start() {
-  const switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'shared' });
+async function start(hosting: object = {}) {
+  const config = { mcpServers: {}, switchboard: { hosting } };
+  const switchboard = await startSwitchboard(config, { database: 'shared' });
   onTestFinished(() => switchboard.stop());
   const address = ['--url', switchboard.baseUrl];
   const cli = (words: string[], behind: string[] = []): Promise<Finished> =>
@@ -80,5 +81,28 @@ it('a hosted server that cannot be run says why, and what to do', async () => {
   expect(await cli(['restart', 'nobody'])).toMatchObject({
     code: 1,
     stderr: 'error: There is no hosted server "nobody". There are: nothing.\n',
+  });
+});
+
+it('a hosted server that runs but does not become ready is a failure, with the reason and what it wrote last', async () => {
+  const { cli } = await start({ heartbeatMs: 200, heartbeatTimeoutMs: 400 });
+  const host = (name: string, script: string) =>
+    cli(['host', '--name', name, '--provider', 'process', '--json'], ['sh', '-c', script]);
+  const [mute, crashing] = await Promise.all([
+    host('mute', 'echo "waits for a database" >&2; exec cat > /dev/null'),
+    host('crashing', 'echo "FATAL: no configuration" >&2; exit 3'),
+  ]);
+  expect(mute.code).toBe(1);
+  expect(JSON.parse(mute.stdout)).toMatchObject({
+    status: 'unresponsive',
+    error: expect.stringMatching(
+      /has not completed the MCP handshake within 0.6 s; its last words: waits for a database$/,
+    ),
+  });
+  expect(crashing.code).toBe(1);
+  expect(JSON.parse(crashing.stdout)).toMatchObject({
+    status: 'backing_off',
+    error: expect.stringMatching(/exited with code 3\. Its last words: FATAL: no configuration$/),
+    last_crash: { reason: 'exited with code 3; its last words: FATAL: no configuration' },
   });
 });

@@ -15,6 +15,7 @@ export function hostedView(otherwise: Partial<HostedView> = {}): HostedView {
     restart_policy: 'always',
     environment: [],
     port: null,
+    host_port: null,
     path: '/mcp',
     network: false,
     volumes: [],

@@ -46,6 +46,11 @@ async function chooseFrom(drivers: readonly Driver[]): Promise<Driver> {
   return found;
 }
 
+export interface WatchedSettings extends Partial<SupervisorSettings> {
+  /** Nobody shakes hands with what runs. */
+  mute?: boolean;
+}
+
 /** A supervisor, and all that it told. */
 export class Watched {
   readonly changes = new Inbox<Change>();
@@ -54,7 +59,7 @@ export class Watched {
   readonly supervisor: Supervisor;
 
   /** Who asks for none gets the first driver that is there. */
-  constructor(drivers: readonly Driver[], settings: Partial<SupervisorSettings>) {
+  constructor(drivers: readonly Driver[], { mute = false, ...settings }: WatchedSettings) {
     const get = async (provider: Provider) =>
       drivers.find((driver) => driver.provider === provider) ?? drivers[0]!;
     const choose = (asked: Provider | undefined) =>
@@ -65,7 +70,11 @@ export class Watched {
       {
         changed: (id, condition) => this.changes.add({ id, condition }),
         warned: (message) => this.warnings.add(message),
-        running: (id) => this.runs.add(id),
+        running: (id) => {
+          this.runs.add(id);
+          // The probe speaks no MCP: whoever runs is taken to have shaken hands, unless a test says otherwise.
+          if (!mute) this.supervisor.speaks(id);
+        },
       },
     );
   }
@@ -74,9 +83,12 @@ export class Watched {
     return this.supervisor.condition(id)?.status;
   }
 
-  /** All that were told of it so far. */
+  /** All that were told of it so far; one that was told again, with more known of it, counts once. */
   statuses(id: string): HostedStatus[] {
-    return this.changes.items.filter((change) => change.id === id).map(({ condition }) => condition.status);
+    return this.changes.items
+      .filter((change) => change.id === id)
+      .map(({ condition }) => condition.status)
+      .filter((status, index, all) => status !== all[index - 1]);
   }
 
   /** Settles when its condition is one that fits. */
@@ -162,10 +174,7 @@ export class Ground implements AsyncDisposable {
     return new Ground(await mkdtemp(join(tmpdir(), 'switchboard-test-')));
   }
 
-  supervise(
-    settings: Partial<SupervisorSettings> = {},
-    drivers: readonly Driver[] = [this.processes],
-  ): Watched {
+  supervise(settings: WatchedSettings = {}, drivers: readonly Driver[] = [this.processes]): Watched {
     const watched = new Watched(drivers, settings);
     this.watched.push(watched);
     return watched;

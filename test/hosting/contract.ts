@@ -138,6 +138,25 @@ function speaking(make: MakeDriver): void {
     expect(await answer.text()).toBe('served /somewhere');
   });
 
+  it('publishes its port where that is asked for, and where it was before', async (test) => {
+    await using made = await make(test);
+    for (const which of ['hostPort', 'formerHostPort'] as const) {
+      const port = await freePort();
+      // A process listens on its port itself.
+      const published = made.driver.provider === 'process' ? port : await freePort();
+      const spec = made.spec('hosted-probe', {
+        args: [`listen ${port}`],
+        hasStdio: false,
+        port,
+        [which]: published,
+      });
+      await using probe = await start(made, spec);
+      await probe.log.first((line) => line === 'listening');
+      expect(probe.instance.url).toBe(`http://127.0.0.1:${published}`);
+      expect(await (await fetch(probe.instance.url!)).text()).toBe('served /');
+    }
+  });
+
   it('has no address without a port', async (test) => {
     await using made = await make(test);
     await using probe = await start(made, made.spec('hosted-probe'));

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { Instance, InstanceSpec } from '../../src/hosting/driver.ts';
 import { dockerRequest, sharedEngine } from '../helpers/docker.ts';
@@ -25,7 +27,7 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
       NanoCpus: 500_000_000,
       Memory: 256 * MEGABYTE,
       MemorySwap: 256 * MEGABYTE,
-      PidsLimit: provider === 'gvisor' ? 314 : 100,
+      PidsLimit: provider === 'gvisor' ? 656 : 100,
       CapAdd: null,
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges'],
@@ -116,6 +118,28 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     expect(await made.running()).toEqual([]);
   });
 
+  it('[H16] writes hardly more to its volumes than its limit of disk', async ({ skip }) => {
+    await using made = await dockerDriver(await sharedEngine({ skip }), provider);
+    const limits = { cpus: 1, memoryBytes: 256 * MEGABYTE, diskBytes: 256 * MEGABYTE, pids: 128 };
+    const writer = `
+      process.on('SIGTERM', () => {});
+      let i = 0;
+      const write = () => fs.writeFileSync('/data/' + i++, Buffer.alloc(8 << 20, 1));
+      while (i < 20) write();
+      const timer = setInterval(() => {
+        write();
+        if (i === 60) clearInterval(timer);
+      }, 500);
+      setInterval(() => {}, 60_000)`;
+    const spec = made.script(writer, { limits, volumes: ['/data'] });
+    await using probe = await start(made, spec);
+    expect(await probe.instance.exited).toMatchObject({ reason: 'used more than its 256 MB of disk' });
+    const refused: unknown = await start(made, spec).catch((error: unknown) => error);
+    const [, held] = /hold ([\d.]+) MB, and it may use 256 MB/.exec((refused as Error).message) ?? [];
+    expect(Number(held)).toBeGreaterThan(256);
+    expect(Number(held)).toBeLessThanOrEqual(1.1 * 256);
+  });
+
   it('is published on loopback only', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, provider);
@@ -127,6 +151,27 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     const published = NetworkSettings.Ports['8080/tcp']!;
     expect(published.map(({ HostIp }) => HostIp)).toEqual(['127.0.0.1']);
     expect(probe.instance.url).toBe(`http://127.0.0.1:${published[0]!.HostPort}`);
+    expect(await (await fetch(probe.instance.url!)).text()).toBe('served /');
+  });
+
+  it('[H2] says that the port it is to be published at is taken, and takes another where it has the choice', async ({
+    skip,
+  }) => {
+    await using made = await dockerDriver(await sharedEngine({ skip }), provider);
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port: hostPort } = taken.address() as AddressInfo;
+    const serving = { port: 8080, args: ['listen'] };
+    await expect(start(made, made.spec('hosted-probe', { ...serving, hostPort }))).rejects.toMatchObject({
+      code: 'server_start_failed',
+      message: expect.stringMatching(`The port ${hostPort} of this machine, .* is taken`),
+    });
+    await using probe = await start(
+      made,
+      made.spec('hosted-probe', { ...serving, formerHostPort: hostPort }),
+    );
+    taken.close();
+    await probe.log.first((line) => line === 'listening');
     expect(await (await fetch(probe.instance.url!)).text()).toBe('served /');
   });
 

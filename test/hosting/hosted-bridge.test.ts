@@ -140,6 +140,24 @@ describe.concurrent('the bridge', () => {
     expect(await site.reaches(id, isReady)).toMatchObject({ restart_count: 0 });
   });
 
+  it('[H6] counts the time from the request on, also while the server does not speak MCP yet', async () => {
+    const site = await open();
+    const { id } = await site.register({
+      ...{ provider: 'process', command: 'sh', args: ['-c', 'exec cat > /dev/null'] },
+    });
+    const { status, body } = await site.call(id, 'tools/call', { name: 'echo' }, 300);
+    expect({ status, message: body.error?.message }).toEqual({
+      status: 504,
+      message: expect.stringMatching(/was not there within \d+ ms/),
+    });
+    expect(await site.view(id)).toMatchObject({ status: 'starting', restart_count: 0 });
+    await using hasty = await HostingSite.start({ settings: { callTimeoutMs: 300 } });
+    const mute = await hasty.register(site.process('silent'));
+    expect((await hasty.call(mute.id, 'ping')).body.error?.message).toMatch(
+      /was not there within \d+ ms \(setting hosting.callTimeoutMs\)/,
+    );
+  });
+
   it('[H7] lets the others wait while one call takes long, and serves them after it', async () => {
     const site = await open();
     const who = 'waiting';

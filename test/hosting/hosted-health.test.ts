@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { HostedView } from '../../src/api/hosted-views.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer, freePort } from '../helpers/servers.ts';
 import { isReady, sharedHostingSite, sharedProcessSite } from './hosting-site.ts';
 
 describe('the status of a server in a sandbox', () => {
@@ -87,6 +87,35 @@ describe.concurrent('the heartbeat', () => {
     expect(await site.log(id)).toContain('responds again');
     witness.tell('busy', 'go');
     expect(await long).toBe('waited');
+  });
+});
+
+describe('a server over HTTP', () => {
+  const open = sharedProcessSite({ heartbeatMs: 100, heartbeatTimeoutMs: 500 });
+
+  it('[H2] is ready when its endpoint answers MCP, and again after a crash', async () => {
+    const site = await open();
+    const answering = await site.register({
+      ...site.process('hosted-http'),
+      ...{ stdio_bridge: false, port: await freePort() },
+    });
+    const deaf = await site.register({
+      ...{ provider: 'process', command: process.execPath, stdio_bridge: false, port: await freePort() },
+      args: [
+        '-e',
+        'http.createServer((_, response) => response.writeHead(500).end()).listen(process.env.PORT)',
+      ],
+    });
+    const mute = await site.reaches(deaf.id, ({ status }) => status === 'unresponsive');
+    expect(mute.error).toMatch(/has not completed the MCP handshake within 0.6 s/);
+    const { provider_workspace_id } = await site.reaches(answering.id, isReady);
+    expect(await site.tool(answering.id, 'echo', { text: 'hello' })).toBe('hello');
+    process.kill(Number(provider_workspace_id), 'SIGKILL');
+    await site.reaches(
+      answering.id,
+      ({ status, restart_count }) => status === 'ready' && restart_count === 1,
+    );
+    expect(await site.tool(answering.id, 'echo', { text: 'again' })).toBe('again');
   });
 });
 

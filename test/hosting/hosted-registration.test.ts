@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { connectHttp, textOf } from '../helpers/clients.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer, freePort } from '../helpers/servers.ts';
 import { HostingSite, sharedHostingSite } from './hosting-site.ts';
 
 /** What gVisor says of itself, wherever it runs. */
@@ -51,6 +51,25 @@ describe.concurrent('a server that is registered', () => {
       url: null,
     });
     expect(JSON.parse(await site.tool(id, 'read', { path: '/proc/version' }))).toBe(gvisorsKernel);
+  });
+
+  it('[H2] is published at the port that was chosen, and else at the same one again', async ({ skip }) => {
+    const site = await open({ skip });
+    const serves = { image: await site.image('hosted-http'), stdio_bridge: false };
+    const host = await freePort();
+    const [chosen, any] = await Promise.all([
+      site.host({ ...serves, port: { container: 8123, host } }),
+      site.host({ ...serves, port: 8123 }),
+    ]);
+    expect(chosen).toMatchObject({ port: 8123, host_port: host, url: `http://127.0.0.1:${host}` });
+    expect((await site.row(chosen.id))?.mcp_config).toMatchObject({ port: 8123, host_port: host });
+    expect(any).toMatchObject({ port: 8123, host_port: null });
+    await site.site.done(`POST /mcp/servers/${any.id}/restart`);
+    const again = await site.reaches(any.id, ({ status }) => status === 'ready');
+    expect(again.url).toBe(any.url);
+    expect(again.provider_workspace_id).not.toBe(any.provider_workspace_id);
+    const { metadata } = await site.rowReaches(any.id, ({ status }) => status === 'ready');
+    expect(metadata.memory.hostPort).toBe(Number(new URL(any.url!).port));
   });
 
   it('[H2] is reached over HTTP where it has a port and no bridge, on loopback only', async ({ skip }) => {

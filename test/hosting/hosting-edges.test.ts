@@ -47,6 +47,38 @@ describe.concurrent('hosted servers', () => {
     },
   );
 
+  it('get secrets in their command and arguments, which are shown to nobody', async () => {
+    const site = await shared();
+    const { command, args } = fixtureServer('exploring');
+    const secrets = {
+      NODE_COMMAND: command,
+      SESAME: 'open-sesame-please',
+      NO_COMMAND: '/nowhere/very-secret',
+    };
+    for (const [name, value] of Object.entries(secrets))
+      await site.site.done(`PUT /projects/default/secrets/${name}`, { value });
+    const { id } = await site.host({
+      ...{
+        provider: 'process',
+        command: `\${NODE_COMMAND}`,
+        args: [...args, `--token=\${SESAME}`, `\${HOME}`],
+      },
+    });
+    expect(JSON.parse(await site.tool(id, 'arguments'))).toEqual(['--token=open-sesame-please', `\${HOME}`]);
+    const broken = await site.register({
+      provider: 'process',
+      command: `\${NO_COMMAND}`,
+      args: [`\${SESAME}`],
+    });
+    const view = await site.reaches(broken.id, ({ error }) => error !== null);
+    expect(view.error).toContain('"***" was not found');
+    const restarted = await site.site.ask(`POST /mcp/servers/${broken.id}/restart`);
+    expect(restarted.status).not.toBe(200);
+    const shown = [await site.view(id), view, restarted.text, await site.log(broken.id), await site.log(id)];
+    for (const text of shown)
+      for (const value of Object.values(secrets)) expect(JSON.stringify(text)).not.toContain(value);
+  });
+
   it('that have no volumes need nobody who could remove them', async () => {
     const site = await shared();
     const { id } = await site.register({ image: 'mcp/none', provider: 'docker' });

@@ -30,7 +30,10 @@ export interface StoredServer {
   status: string;
   resource_limits: Record<string, unknown>;
   mcp_config: Record<string, unknown>;
-  metadata: { memory: { crashes: string[]; step: number; restarts: number }; started_at: string | null };
+  metadata: {
+    memory: { crashes: string[]; step: number; restarts: number; hostPort?: number };
+    started_at: string | null;
+  };
   created_at: Date;
   updated_at: Date;
 }

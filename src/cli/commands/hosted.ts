@@ -1,4 +1,5 @@
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { HostFlags } from '../host-flags.ts';
 import {
   anyProjectOption,
   jsonOption,
@@ -17,6 +18,7 @@ Examples:
   switchboard host ghcr.io/acme/notes:2 --name notes --volume /data --env 'TOKEN=\${NOTES_TOKEN}' --network
   switchboard host node:24 --name mine --memory 1G -- node server.js
   switchboard host acme/search --name search --port 8080
+  switchboard host acme/search --name search --port 8080:18080
   switchboard host --name mine --provider process -- node server.js
 
 The image is run in a sandbox of its own: half a core, 512 MB, no network and no files but its volumes, unless you say
@@ -32,6 +34,12 @@ Examples:
 
 A server is called by its name, or by its id; where several projects have the name, say which with -P.`;
 
+function ports(text: string): HostFlags['port'] {
+  const [, container, host] = /^(\d{1,5})(?::(\d{1,5}))?$/.exec(text) ?? [];
+  if (container === undefined) throw new InvalidArgumentError('It must be 8080 or 8080:18080.');
+  return { container: Number(container), ...(host === undefined ? {} : { host: Number(host) }) };
+}
+
 export function addHostedCommands(program: Command, setExitCode: SetExitCode): void {
   program
     .command('host')
@@ -45,7 +53,11 @@ export function addHostedCommands(program: Command, setExitCode: SetExitCode): v
     .option('--memory <size>', 'how much memory, such as 1G (default: 512M)')
     .option('--disk <size>', 'how much disk (default: 1G)')
     .option('--pids <number>', 'how many processes and threads (default: 128)', wholeNumber)
-    .option('--port <number>', 'it serves MCP over HTTP on this port inside', wholeNumber)
+    .option(
+      '--port <port[:host-port]>',
+      'it serves MCP over HTTP on this port inside, published on 127.0.0.1 at the host port (default: any)',
+      ports,
+    )
     .option('--path <path>', 'where on that port (default: /mcp)')
     .option('--stdio', 'it speaks MCP over stdin and stdout although it has a port')
     .addOption(

@@ -1,7 +1,14 @@
 import { SwitchboardError } from '../../errors.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../driver.ts';
+import { portTaken } from '../port-taken.ts';
+import { sizeText } from '../size-text.ts';
 import { Attached } from './docker/attached.ts';
-import { containerName, containerOptions, type Installation } from './docker/container-options.ts';
+import {
+  containerName,
+  containerOptions,
+  type Installation,
+  portBindings,
+} from './docker/container-options.ts';
 import { inspectContainer, listContainers, removeContainer } from './docker/containers.ts';
 import { describeRunning } from './docker/describe-running.ts';
 import { DiskMeter } from './docker/disk.ts';
@@ -9,7 +16,6 @@ import { Engine, EngineRefusal } from './docker/engine.ts';
 import { DockerInstance } from './docker/instance.ts';
 import { provideImage } from './docker/pull.ts';
 import { type Choice, chooseRuntime, type EngineInfo } from './docker/runtimes.ts';
-import { sizeText } from './docker/size-text.ts';
 import { DockerSurvivors } from './docker/survivors.ts';
 import { DockerVolumes } from './docker/volumes.ts';
 import { Waiting } from './docker/waiting.ts';
@@ -23,6 +29,8 @@ export interface DockerDriverOptions {
   /** Names this installation. What belongs to another one is never touched. */
   owner: string;
 }
+
+type Options = ReturnType<typeof containerOptions>;
 
 /** Starting may load an image into a sandbox. */
 const START_MS = 120_000;
@@ -85,12 +93,42 @@ export class DockerDriver implements Driver {
     await this.checkDisk(spec, volumes);
     signal.throwIfAborted();
     // From here on nothing is given up halfway: what the engine was asked for has to be known to be removed.
-    const id = await this.create(spec, containerOptions(spec, image, installation));
+    const options = containerOptions(spec, image, installation);
+    try {
+      return await this.createAndRun(spec, options, events, signal);
+    } catch (error) {
+      await this.volumes.removeAllBut(volumes, spec).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** At the port that it had before, if that is free and no other was asked for. */
+  private async createAndRun(
+    spec: InstanceSpec,
+    options: Options,
+    events: InstanceEvents,
+    signal: AbortSignal,
+  ) {
+    const { name, port, hostPort, formerHostPort } = spec;
+    try {
+      if (port === undefined || hostPort !== undefined || formerHostPort === undefined)
+        return await this.createOne(spec, options, events, signal);
+      const PortBindings = portBindings(port, formerHostPort);
+      const asBefore = { ...options, HostConfig: { ...options.HostConfig, PortBindings } };
+      return await this.createOne(spec, asBefore, events, signal);
+    } catch (error) {
+      if (!isPortTaken(error)) throw error;
+      if (hostPort !== undefined) throw portTaken(name, hostPort);
+      return await this.createOne(spec, options, events, signal);
+    }
+  }
+
+  private async createOne(spec: InstanceSpec, options: Options, events: InstanceEvents, signal: AbortSignal) {
+    const id = await this.create(spec, options);
     try {
       return await this.run(id, spec, events, signal);
     } catch (error) {
       await removeContainer(this.engine, id).catch(() => {});
-      await this.volumes.removeAllBut(volumes, spec).catch(() => {});
       throw error;
     }
   }
@@ -117,7 +155,7 @@ export class DockerDriver implements Driver {
     }
   }
 
-  private async create(spec: InstanceSpec, options: ReturnType<typeof containerOptions>): Promise<string> {
+  private async create(spec: InstanceSpec, options: Options): Promise<string> {
     const query = { name: containerName(spec) };
     const ask = async (body: object) =>
       (await this.engine.post<{ Id: string }>('/containers/create', { query, body })).Id;
@@ -158,6 +196,13 @@ export class DockerDriver implements Driver {
     const info = await this.engine.get<EngineInfo>('/info', { timeoutMs: ANSWER_MS });
     return chooseRuntime(this.provider, this.configuredRuntime, this.engine, info);
   }
+}
+
+/** What engines say of a port that they cannot publish at. */
+function isPortTaken(error: unknown): boolean {
+  return (
+    error instanceof EngineRefusal && /port is already allocated|address already in use/i.test(error.message)
+  );
 }
 
 function imageOf({ image, name }: InstanceSpec): string {

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { ConnectionOpts, Sandbox, SandboxInfo } from 'e2b';
 import { SwitchboardError } from '../../errors.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec, Survivors } from '../driver.ts';
+import { portTaken } from '../port-taken.ts';
 import { E2bInstance, LEASE_MS } from './e2b/instance.ts';
 import { type LoopbackPort, openLoopbackPort } from './e2b/loopback-port.ts';
 import { SandboxProcess } from './e2b/sandbox-process.ts';
@@ -187,13 +188,17 @@ async function instanceOf(
   server: SandboxProcess,
   { spec, events, startedAt }: { spec: InstanceSpec; events: InstanceEvents; startedAt: Date },
 ): Promise<Instance> {
-  const port = spec.port === undefined ? undefined : await publish(sandbox, spec.port);
+  const port = spec.port === undefined ? undefined : await publish(sandbox, spec.port, spec);
   return new E2bInstance({ sandbox, process: server, port, startedAt, hasStdio: spec.hasStdio, events });
 }
 
-async function publish(sandbox: Sandbox, port: number): Promise<LoopbackPort> {
+async function publish(
+  sandbox: Sandbox,
+  port: number,
+  { name, hostPort, formerHostPort }: InstanceSpec,
+): Promise<LoopbackPort> {
   const token = sandbox.trafficAccessToken;
-  return openLoopbackPort({
+  const target = {
     // One address for all sandboxes, as some have who host E2B themselves, needs to be told of which it is.
     url: process.env.E2B_SANDBOX_URL || `https://${sandbox.getHost(port)}`,
     headers: {
@@ -201,5 +206,8 @@ async function publish(sandbox: Sandbox, port: number): Promise<LoopbackPort> {
       'E2b-Sandbox-Port': String(port),
       ...(token === undefined ? {} : { 'e2b-traffic-access-token': token }),
     },
-  });
+  };
+  if (hostPort !== undefined)
+    return openLoopbackPort(target, hostPort).catch(() => Promise.reject(portTaken(name, hostPort)));
+  return openLoopbackPort(target, formerHostPort).catch(() => openLoopbackPort(target));
 }

@@ -44,7 +44,7 @@ export function containerOptions(spec: InstanceSpec, image: string, installation
 }
 
 function withoutLabels(spec: InstanceSpec, image: string, { runtime, provider, owner }: Installation) {
-  const { limits, hasStdio, port } = spec;
+  const { limits, hasStdio, port, hostPort } = spec;
   const volumes = spec.volumes.map((path) => posix.resolve('/', path)).toSorted();
   return {
     Image: image,
@@ -67,9 +67,7 @@ function withoutLabels(spec: InstanceSpec, image: string, { runtime, provider, o
       Memory: limits.memoryBytes,
       // As much as of memory alone: nothing of it is swapped.
       MemorySwap: limits.memoryBytes,
-      PidsLimit: provider === 'gvisor' ? gvisorTasks(limits.pids) : limits.pids,
-      // A core is a copy of all its secrets on the disk.
-      Ulimits: [{ Name: 'core', Soft: 0, Hard: 0 }],
+      ...processLimits(limits.pids, provider),
       CapDrop: ['ALL'],
       SecurityOpt: ['no-new-privileges'],
       Privileged: false,
@@ -79,9 +77,7 @@ function withoutLabels(spec: InstanceSpec, image: string, { runtime, provider, o
         : { Tmpfs: { [TMP]: `rw,exec,nosuid,nodev,size=${TMP_BYTES},mode=1777` } }),
       Mounts: volumes.map((path) => volumeMount(owner, spec, path)),
       NetworkMode: spec.hasNetwork || port !== undefined ? 'bridge' : 'none',
-      ...(port === undefined
-        ? {}
-        : { PortBindings: { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: '' }] } }),
+      ...(port === undefined ? {} : { PortBindings: portBindings(port, hostPort) }),
       // What it says are messages, which are nobody's to keep.
       LogConfig: { Type: 'none', Config: {} },
       // The first process of a container ignores SIGTERM where it does not handle it, and leaves zombies.
@@ -90,6 +86,11 @@ function withoutLabels(spec: InstanceSpec, image: string, { runtime, provider, o
       AutoRemove: false,
     },
   };
+}
+
+/** Without a port of the machine, the engine takes a free one. */
+export function portBindings(port: number, hostPort: number | undefined) {
+  return { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: String(hostPort ?? '') }] };
 }
 
 /** A name to be read in lists; nothing depends on it. */
@@ -106,10 +107,16 @@ function environment({ environment, port }: InstanceSpec): string[] {
     .toSorted();
 }
 
+/** A core dump is a copy of all its secrets on the disk. */
+const noCoreDumps = { Name: 'core', Soft: 0, Hard: 0 };
+
 /**
- * To the engine, the threads of gVisor itself are threads of the container: about 60 with one small process inside, and
- * about two and a half for each one inside. Where it cannot have them, all of the container ends.
+ * The control group of a container limits its processes and threads. With gVisor it holds the threads of the sandbox
+ * itself: about 60 with one small process inside, and about 2.5 for each task inside. At its limit the whole sandbox dies.
+ * So gVisor's own kernel counts the tasks inside, by RLIMIT_NPROC, and a fork over the limit fails; the control group only
+ * bounds the sandbox, with room to spare. Elsewhere RLIMIT_NPROC would count the tasks of a user of the machine.
  */
-function gvisorTasks(pids: number): number {
-  return 64 + Math.ceil(2.5 * pids);
+function processLimits(pids: number, provider: Provider) {
+  if (provider !== 'gvisor') return { PidsLimit: pids, Ulimits: [noCoreDumps] };
+  return { PidsLimit: 256 + 4 * pids, Ulimits: [noCoreDumps, { Name: 'nproc', Soft: pids, Hard: pids }] };
 }

@@ -1,8 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { inspectContainer } from './containers.ts';
-import type { Engine } from './engine.ts';
+import { type Engine, EngineRefusal } from './engine.ts';
 
-/** Of the time, what measuring may take at most. */
+/** Of the time, what measuring may take at most; and where a limit may be reached soon. */
 const SHARE = 1 / 20;
+const URGENT_SHARE = 1 / 2;
+const OFTEN_MS = 100;
 /** A measurement may walk through many files. */
 const MEASURING_MS = 120_000;
 
@@ -13,19 +16,26 @@ export interface Disk {
   volumes: readonly string[];
 }
 
+interface Measurement {
+  sizes: Promise<Map<string, number>>;
+  tookMs: number;
+  /** Undefined while it is under way. */
+  endedAt: number | undefined;
+}
+
 /** Measures what containers and volumes take on the disk of an engine. */
 export class DiskMeter {
   private readonly engine: Engine;
-  private volumeSizes: Promise<Map<string, number>> | undefined;
+  private last: Measurement | undefined;
 
   constructor(engine: Engine) {
     this.engine = engine;
   }
 
-  async measure({ root, volumes }: Disk): Promise<number> {
+  async measure({ root, volumes }: Disk, isUrgent = false): Promise<number> {
     const [ofRoot, sizes] = await Promise.all([
       root === undefined ? 0 : this.measureRoot(root),
-      volumes.length === 0 ? new Map<string, number>() : this.measureVolumes(),
+      volumes.length === 0 ? new Map<string, number>() : this.measureVolumes(isUrgent),
     ]);
     // One that nobody knows the size of counts as less than nothing.
     return volumes.reduce((sum, volume) => sum + Math.max(0, sizes.get(volume) ?? 0), ofRoot);
@@ -37,38 +47,62 @@ export class DiskMeter {
   }
 
   /** The engine measures all volumes at once, and refuses to do so twice at the same time; so all share what it finds. */
-  private measureVolumes(): Promise<Map<string, number>> {
+  private measureVolumes(isUrgent: boolean): Promise<Map<string, number>> {
+    const { last } = this;
     const began = performance.now();
-    this.volumeSizes ??= this.askForVolumes().finally(() => {
-      const forget = () => {
-        this.volumeSizes = undefined;
-      };
-      setTimeout(forget, (performance.now() - began) / SHARE).unref();
-    });
-    return this.volumeSizes;
+    const isFresh = ({ endedAt, tookMs }: Measurement) =>
+      endedAt === undefined || began - endedAt < tookMs / (isUrgent ? URGENT_SHARE : SHARE);
+    if (last !== undefined && isFresh(last)) return last.sizes;
+    const measurement: Measurement = { sizes: this.askForVolumes(), tookMs: 0, endedAt: undefined };
+    const ended = () => {
+      measurement.endedAt = performance.now();
+      measurement.tookMs = measurement.endedAt - began;
+    };
+    measurement.sizes.then(ended, ended);
+    this.last = measurement;
+    return measurement.sizes;
   }
 
+  /** Somebody else may have the engine measure just now. */
   private async askForVolumes(): Promise<Map<string, number>> {
-    const { Volumes } = await this.engine.get<{
-      Volumes: { Name: string; UsageData?: { Size: number } }[] | null;
-    }>('/system/df', { query: { type: 'volume' }, timeoutMs: MEASURING_MS });
-    return new Map((Volumes ?? []).map(({ Name, UsageData }) => [Name, UsageData?.Size ?? 0]));
+    for (const until = performance.now() + MEASURING_MS; ; await delay(OFTEN_MS, undefined, { ref: false })) {
+      try {
+        const { Volumes } = await this.engine.get<{
+          Volumes: { Name: string; UsageData?: { Size: number } }[] | null;
+        }>('/system/df', { query: { type: 'volume' }, timeoutMs: MEASURING_MS });
+        return new Map((Volumes ?? []).map(({ Name, UsageData }) => [Name, UsageData?.Size ?? 0]));
+      } catch (error) {
+        const isBusy = error instanceof EngineRefusal && /already running/i.test(error.message);
+        if (!isBusy || performance.now() > until) throw error;
+      }
+    }
   }
 }
 
-const EVERY_MS = 5_000;
+const SELDOM_MS = 5_000;
+/** A server is taken to write this many bytes in a millisecond at most: 256 MB in a second. */
+const FASTEST_WRITER = (256 * 1024 * 1024) / 1_000;
 
-/** Looks now and then how much is used, as the engine seldom can keep a container from using more. */
+/**
+ * Looks how much is used, as the engine seldom can keep a container from using more: the more often, the sooner the limit
+ * can be reached.
+ */
 export class DiskWatch {
   /** What was measured last. */
   bytes: number | undefined;
-  private readonly measure: () => Promise<number>;
+  private readonly limit: number;
+  private readonly measure: (isUrgent: boolean) => Promise<number>;
   private timer: NodeJS.Timeout | undefined;
   private isStopped = false;
 
-  constructor(measure: () => Promise<number>, measured: (bytes: number) => void) {
+  constructor(
+    limit: number,
+    measure: (isUrgent: boolean) => Promise<number>,
+    measured: (bytes: number) => void,
+  ) {
+    this.limit = limit;
     this.measure = measure;
-    void this.look(measured);
+    void this.look(measured, false);
   }
 
   stop(): void {
@@ -76,16 +110,24 @@ export class DiskWatch {
     clearTimeout(this.timer);
   }
 
-  private async look(measured: (bytes: number) => void): Promise<void> {
+  private async look(measured: (bytes: number) => void, isUrgent: boolean): Promise<void> {
     const began = performance.now();
+    const before = this.bytes ?? 0;
     // Where it fails, the next time is soon enough: an engine that is away is noticed elsewhere.
-    const bytes = await this.measure().catch(() => undefined);
+    const bytes = await this.measure(isUrgent).catch(() => undefined);
     if (this.isStopped) return;
     if (bytes !== undefined) {
       this.bytes = bytes;
       measured(bytes);
     }
-    const pause = Math.max(EVERY_MS, (performance.now() - began) / SHARE);
-    this.timer = setTimeout(() => void this.look(measured), pause).unref();
+    const now = bytes ?? before;
+    const willBeUrgent = now > before || now > this.limit / 2;
+    const isReachedMs = Math.max(OFTEN_MS, (this.limit - now) / FASTEST_WRITER);
+    const tookMs = performance.now() - began;
+    const pauseMs = Math.max(
+      Math.min(isReachedMs, SELDOM_MS),
+      tookMs / (willBeUrgent ? URGENT_SHARE : SHARE),
+    );
+    this.timer = setTimeout(() => void this.look(measured, willBeUrgent), pauseMs).unref();
   }
 }

@@ -3,13 +3,13 @@ import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../../../errors.ts';
 import type { Exit, Instance, Limits, Usage } from '../../driver.ts';
+import { sizeText } from '../../size-text.ts';
 import type { Attached } from './attached.ts';
 import { containerLabels } from './container-options.ts';
 import { inspectContainer, isGone, removeContainer } from './containers.ts';
 import type { DiskMeter } from './disk.ts';
 import { DiskWatch } from './disk.ts';
 import { type Engine, EngineAway } from './engine.ts';
-import { sizeText } from './size-text.ts';
 import { UsageMeter } from './usage-meter.ts';
 import type { Waiting } from './waiting.ts';
 
@@ -30,8 +30,6 @@ const DRAIN_MS = 2_000;
 const ANSWER_MS = 5_000;
 /** How long an engine may take to stop or kill a container, beyond the time that the container has. */
 const STOPPING_MS = 15_000;
-/** For one that uses too much of the disk. */
-const DISK_GRACE_MS = 2_000;
 
 export class DockerInstance implements Instance {
   readonly id: string;
@@ -66,7 +64,8 @@ export class DockerInstance implements Instance {
     this.settle = resolve;
     if (running.disk.root !== undefined || running.disk.volumes.length > 0) {
       this.disk = new DiskWatch(
-        () => diskMeter.measure(running.disk),
+        running.limits.diskBytes,
+        (isUrgent) => diskMeter.measure(running.disk, isUrgent),
         (bytes) => this.measured(bytes),
       );
     }
@@ -136,8 +135,8 @@ export class DockerInstance implements Instance {
   private measured(bytes: number): void {
     if (bytes <= this.limits.diskBytes || this.isOver || this.reason !== undefined) return;
     this.reason = `used more than its ${sizeText(this.limits.diskBytes)} of disk`;
-    // Where it fails, the engine is away.
-    this.end(DISK_GRACE_MS).catch(() => {});
+    // At once, as it would go on writing. Where it fails, the engine is away.
+    this.end(0).catch(() => {});
   }
 
   private async isRunning(): Promise<boolean> {
@@ -165,8 +164,8 @@ export class DockerInstance implements Instance {
     this.isStopping = true;
     const seconds = Math.ceil(graceMs / 1_000);
     try {
-      await this.engine.post(`/containers/${this.id}/stop`, {
-        query: { t: String(seconds) },
+      await this.engine.post(`/containers/${this.id}/${seconds === 0 ? 'kill' : 'stop'}`, {
+        query: seconds === 0 ? {} : { t: String(seconds) },
         timeoutMs: seconds * 1_000 + STOPPING_MS,
       });
     } catch (error) {

@@ -1,4 +1,4 @@
-import { sizeText } from './size-text.ts';
+import { sizeText } from '../../size-text.ts';
 
 /** One line of what an engine says during a pull. */
 export interface PullStep {

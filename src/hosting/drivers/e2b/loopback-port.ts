@@ -19,9 +19,10 @@ export interface LoopbackPort {
   close(): void;
 }
 
-export async function openLoopbackPort(target: Target): Promise<LoopbackPort> {
+/** Where the port of this machine that was wanted is taken, it fails. */
+export async function openLoopbackPort(target: Target, hostPort = 0): Promise<LoopbackPort> {
   const server = createServer((incoming, outgoing) => forward(incoming, outgoing, target));
-  server.listen(0, '127.0.0.1');
+  server.listen(hostPort, '127.0.0.1');
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -1,0 +1,55 @@
+import type { Exit, Limits } from './driver.ts';
+import { describeExit } from './run.ts';
+import { sizeText } from './size-text.ts';
+
+/** A crash in the words that people read. */
+export interface CrashWords {
+  /** Such as "exited with code 137: it used more memory than it may". */
+  how: string;
+  /** The same with what the server wrote last, where that may say why. */
+  reason: string;
+}
+
+/** Why a server that runs is unresponsive: once it has spoken, and before. */
+export const SILENT =
+  'It runs, but does not answer the heartbeat. It may be at long work: it is not restarted.';
+export const MUTE = 'It runs, but does not answer the MCP handshake.';
+
+const processLimit = ({ pids }: Limits) => `its limit of ${pids} processes and threads`;
+
+/** What programs write in one line when a limit keeps them from going on, and the limit that they mean. */
+const signs: readonly [RegExp[], (limits: Limits) => string][] = [
+  [[/(spawn|fork|clone|pthread_create)\b/i, /EAGAIN|temporarily unavailable|retry/i], processLimit],
+  [[/(start|create) (a )?(new )?(native |OS )?thread/i], processLimit],
+  [
+    [/\bENOSPC\b|No space left on device/i],
+    ({ diskBytes }) => `its limit of ${sizeText(diskBytes)} of disk, or the end of its /tmp`,
+  ],
+  [
+    [/\bENOMEM\b|Cannot allocate memory/i],
+    ({ memoryBytes }) => `its limit of ${sizeText(memoryBytes)} of memory`,
+  ],
+];
+
+/** `lastWords` come from its log, where secrets are masked already. */
+export function describeCrash(exit: Exit, lastWords: string, limits: Limits): CrashWords {
+  const limit = exit.reason === undefined ? limitIn(lastWords, limits) : undefined;
+  const how = describeExit(limit === undefined ? exit : { ...exit, reason: `perhaps it reached ${limit}` });
+  // A limit that certainly ended it says all there is to say.
+  const reason = exit.reason ?? withLastWords(how, lastWords);
+  return { how, reason };
+}
+
+export function withLastWords(text: string, lastWords: string): string {
+  return lastWords === '' ? text : `${withoutPeriod(text)}; its last words: ${lastWords}`;
+}
+
+function limitIn(lastWords: string, limits: Limits): string | undefined {
+  const lines = lastWords.split('\n');
+  const found = signs.find(([parts]) => lines.some((line) => parts.every((part) => part.test(line))));
+  return found?.[1](limits);
+}
+
+export function withoutPeriod(text: string): string {
+  return text.replace(/\.$/, '');
+}
