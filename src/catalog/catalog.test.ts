@@ -52,6 +52,25 @@ describe('a catalog', () => {
     });
   });
 
+  it('[G11] makes a link public under its owner, where one other alone lists it', () => {
+    const catalog = new Catalog(
+      [
+        contribution('one', { resources: [{ uri: 'a:one' }, { uri: 'a:both' }, { uri: 'b:7' }] }),
+        contribution('two', { resources: [{ uri: 'a:both' }], templates: [{ uriTemplate: 'b:{id}' }] }),
+        group('pool', offer('three', { resources: [{ uri: 'a:three' }] }), offer('four', {})),
+      ],
+      rules,
+    );
+    expect(catalog.placeOfLink('a:one', 'two')).toBe('one');
+    expect(catalog.placeOfLink('a:one', 'one')).toBe('one');
+    expect(catalog.placeOfLink('a:three', 'one')).toBe('pool');
+    expect(catalog.placeOfLink('a:three', 'four')).toBe('four');
+    // Several have it, or nobody lists it, or the template of the one that mentions it stands for it.
+    expect(catalog.placeOfLink('a:both', 'pool')).toBe('pool');
+    expect(catalog.placeOfLink('z:1', 'pool')).toBe('pool');
+    expect(catalog.placeOfLink('b:7', 'two')).toBe('two');
+  });
+
   it('[G10, G11] finds the owner of a resource, by any of its URIs', () => {
     const catalog = new Catalog(
       [

@@ -1,7 +1,7 @@
 import { cut } from './cut.ts';
 import { type Item, LazyItem, type SourcedItem } from './lazy-item.ts';
 import { type ListedItem, Listing } from './listing.ts';
-import { type NamingRules, publicNames } from './names.ts';
+import { isModelSafe, type NamingRules, publicNames } from './names.ts';
 import { NearNames } from './near-names.ts';
 import { parsePublicUri, publicUri, templateMatcher } from './uris.ts';
 
@@ -56,6 +56,8 @@ export type NamedKind = 'tools' | 'prompts';
 export interface NamedTool {
   /** Undefined where a later one of the same name hides it. */
   listed: string | undefined;
+  /** The same where it fits the API of every model, else a name that does. */
+  modelSafe: string | undefined;
   qualified: string;
   place: string;
   group: string;
@@ -150,6 +152,17 @@ export class Catalog {
     return this.resourceRoute({ group, place: group, server: undefined }, uri);
   }
 
+  /**
+   * Under which place a URI is public that an answer from `place` mentions: that of its owner, where only one other group
+   * lists it.
+   */
+  placeOfLink(uri: string, place: string): string {
+    const owners = this.resourceOwners.get(uri);
+    if (owners === undefined || owners.size > 1) return place;
+    const group = this.places.get(place)?.group;
+    return group !== undefined && this.offers(group, uri) ? place : [...owners][0]!;
+  }
+
   private behind(uri: string): Route | undefined {
     const inner = parsePublicUri(uri);
     const place = inner && this.places.get(inner.server);
@@ -191,15 +204,20 @@ export class Catalog {
     );
     const listed: ListedItem[] = [];
     entries.forEach(({ contribution, key, items, alias }, index) => {
-      const { listed: name, qualified } = names[index]!;
+      const { listed: name, qualified, fitted } = names[index]!;
       const { place: group } = contribution;
       const isRepeatable = kind === 'prompts' || items.every(({ item }) => isHarmless(item));
       const place = alias?.place ?? group;
       const route = { group, own: key, place, server: alias?.server, among: undefined, isRepeatable };
+      // Of several names the listed one comes last.
+      if (fitted !== undefined) routes.set(fitted, route);
       routes.set(qualified, route);
       if (alias !== undefined) return;
-      if (kind === 'tools')
-        this.namedTools.push({ listed: name, qualified, place, group: contribution.group, ...items[0]! });
+      if (kind === 'tools') {
+        const modelSafe = name === undefined || isModelSafe(name) ? name : (fitted ?? qualified);
+        const shown = { listed: name, modelSafe, qualified, place, group: contribution.group };
+        this.namedTools.push({ ...shown, ...items[0]! });
+      }
       if (name === undefined) {
         this.warnings.push(
           `${kind.slice(0, -1)} "${key}" of server "${contribution.group}" is hidden by a later one; call it "${qualified}"`,

@@ -6,6 +6,8 @@ export type Item = Record<string, unknown>;
 /** Under these keys of `_meta` every listed item says where it is from. */
 const SERVER_META_KEY = 'dev.switchboard/server';
 const GROUP_META_KEY = 'dev.switchboard/group';
+/** What its server calls it, where it is listed under another name. */
+const NAME_META_KEY = 'dev.switchboard/name';
 const PROJECT_META_KEY = 'dev.switchboard/project';
 
 /** An item, and the server that it is of. */
@@ -48,6 +50,7 @@ function itemBytes({ server, item }: SourcedItem, { group, place, project }: Own
     [SERVER_META_KEY]: server,
     ...(group === server ? {} : { [GROUP_META_KEY]: group }),
     ...(project === undefined ? {} : { [PROJECT_META_KEY]: project }),
+    ...(changed.name === undefined || changed.name === item.name ? {} : { [NAME_META_KEY]: item.name }),
   };
   return Buffer.from(JSON.stringify({ ...item, ...changed, _meta: { ...meta, ...from } }));
 }

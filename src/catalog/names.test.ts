@@ -16,6 +16,31 @@ const nearNames = fc.string({
 const longNames = fc.constantFrom('a'.repeat(64), 'a'.repeat(65), `${'a'.repeat(64)}b`, `${'a'.repeat(64)}.`);
 const anyNames = fc.oneof({ arbitrary: nearNames, weight: 4 }, fc.string({ unit: 'binary' }), longNames);
 
+it('[P8] names that stay as they are keep dots and colons, and can be called as what they were fitted to', () => {
+  const named = (...names: string[]) =>
+    publicNames(
+      names.map((name) => ({ server: 's', prefix: 's', name, isAlias: false })),
+      { mode: 'on-conflict', separator: '__', names: 'as-is' },
+    ).map(({ listed, fitted }) => [listed, fitted]);
+  expect(named('b-one.x', 'plain')).toEqual([
+    ['b-one.x', 'b-one_x'],
+    ['plain', undefined],
+  ]);
+  // The fitted name is another's own, or would be that of two.
+  expect(named('a.b', 'a_b')).toEqual([
+    ['a.b', undefined],
+    ['a_b', undefined],
+  ]);
+  expect(named('a.b', 'a:b')).toEqual([
+    ['a.b', undefined],
+    ['a:b', undefined],
+  ]);
+  expect(named('n é', `${'a'.repeat(64)}.`)).toEqual([
+    ['n__', undefined],
+    [expect.stringMatching(/^a{55}_[0-9a-f]{8}$/), undefined],
+  ]);
+});
+
 interface Server {
   server: string;
   prefix: string;

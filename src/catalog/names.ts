@@ -6,7 +6,11 @@ export interface NamingRules {
   mode: NamingMode;
   /** Stands between a server's prefix and a name. */
   separator: string;
+  /** What a name may be to stay as it is: what all APIs of models take, or dots and colons too. */
+  names?: Names;
 }
+
+export type Names = 'model-safe' | 'as-is';
 
 /** Something with a name on a server: a tool or a prompt. */
 export interface Named {
@@ -23,6 +27,8 @@ export interface PublicName {
   listed: string | undefined;
   /** Under this name it can be called in every mode. */
   qualified: string;
+  /** Under this name too, where names stay as they are: what it would be listed as otherwise, if that is nobody else's. */
+  fitted: string | undefined;
 }
 
 /** What model APIs take. */
@@ -31,20 +37,56 @@ const HASH_LENGTH = 8;
 
 /**
  * Gives everything a public name; no two items have both the same server and the same name. All names given, listed and qualified, are different (but for an item's own two),
- * fit `[A-Za-z0-9_-]{1,64}`, and depend on the set of items alone, not on their order (but for `last-wins`).
+ * fit `[A-Za-z0-9_-]{1,64}` (or, where they stay as they are, have dots and colons too), and depend on the set of items alone, not on their order (but for `last-wins`).
  */
 export function publicNames(items: readonly Named[], rules: NamingRules): PublicName[] {
   const qualified = qualifiedNames(items, rules.separator);
-  const plain = items.map(({ name }) => fitted(name));
+  const staysAsIs = rules.names === 'as-is' ? isAcceptedByMany : () => false;
+  const plain = items.map(({ name }) => (staysAsIs(name) ? name : fitted(name)));
   const owners: Owners = new Map();
   items.forEach(({ isAlias }, index) => {
     if (!isAlias) claim(owners, plain[index]!, index);
     claim(owners, qualified[index]!, index);
   });
+  const others = otherNames(items, plain);
   return items.map(({ isAlias }, index) => ({
     qualified: qualified[index]!,
     listed: isAlias ? undefined : listedName(index, plain, qualified, owners, rules.mode),
+    fitted: otherNameOf(index, others, owners),
   }));
+}
+
+/** Who would have which name, if names did not stay as they are. */
+function otherNames(items: readonly Named[], plain: readonly string[]): { names: string[]; owners: Owners } {
+  const owners: Owners = new Map();
+  const names = items.map(({ name, isAlias }, index) => {
+    const other = isModelSafe(plain[index]!) ? plain[index]! : fitted(name);
+    if (!isAlias && other !== plain[index]) claim(owners, other, index);
+    return other;
+  });
+  return { names, owners };
+}
+
+function otherNameOf(
+  index: number,
+  { names, owners: others }: ReturnType<typeof otherNames>,
+  owners: Owners,
+): string | undefined {
+  const name = names[index]!;
+  return others.get(name) === index && !owners.has(name) ? name : undefined;
+}
+
+const modelSafe = /^[A-Za-z0-9_-]{1,64}$/;
+const accepted = /^[A-Za-z0-9_.:-]{1,64}$/;
+
+/** Whether the APIs of all models take such a name. */
+export function isModelSafe(name: string): boolean {
+  return modelSafe.test(name);
+}
+
+/** Whether many do: Gemini's, and most clients of MCP. */
+function isAcceptedByMany(name: string): boolean {
+  return accepted.test(name);
 }
 
 function listedName(

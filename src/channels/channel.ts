@@ -7,6 +7,8 @@ export interface Channel {
   readonly firstRequest?: number;
   /** Whether every request is an HTTP exchange of its own: it has headers, and closing it is cancelling it. */
   readonly isStreamable: boolean;
+  /** Whether the server keeps a session for us; not there where the channel itself is one. */
+  hasSession?(): boolean;
   /**
    * Sends one message. `request` is its id, where it is a request of ours that awaits an answer. `lines` stand in its head
    * where it has one.

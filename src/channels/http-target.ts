@@ -1,5 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
-import { MalformedResponseError } from './http-client/response-head.ts';
+import { MalformedResponseError, type ResponseHead } from './http-client/response-head.ts';
 import { QuotingError } from './quoting-error.ts';
 
 /** Of what a server says with a refusal. */
@@ -32,19 +32,43 @@ export function networkError(error: Error, url: URL): SwitchboardError {
   });
 }
 
-export function statusError(status: number, url: URL, body: string, location?: string): SwitchboardError {
+/** What the head of an answer says beside its status. */
+type StatusHints = Partial<Pick<ResponseHead, 'location' | 'retryAfter'>>;
+
+export function statusError(
+  status: number,
+  url: URL,
+  body: string,
+  { location, retryAfter }: StatusHints = {},
+): SwitchboardError {
+  const retryAfterMs = retryAfter === undefined ? undefined : retryAfterIn(retryAfter);
   const hint =
     status === 401 || status === 403
       ? ' Check the configured headers.'
       : location !== undefined
         ? ` It redirects to ${location}: configure that URL.`
-        : '';
+        : retryAfterMs !== undefined
+          ? ` It asks to be tried again in ${Math.ceil(retryAfterMs / 1_000)} s.`
+          : '';
   const statement = `${url.origin}${url.pathname} answered HTTP ${status}.${hint}${body === '' ? '' : ' It said: '}`;
   return new QuotingError(
     'server_unavailable',
     { statement, quote: body, shown: SHOWN_CHARACTERS },
-    { status },
+    retryAfterMs === undefined ? { status } : { status, retryAfterMs },
   );
+}
+
+/** Too busy, or not in service: a server that answers so has not begun with the request. */
+const refusals: ReadonlySet<unknown> = new Set([429, 503]);
+
+export function isRefusal(status: unknown): boolean {
+  return refusals.has(status);
+}
+
+/** Milliseconds until the time in a Retry-After header, which is a number of seconds or a date. */
+function retryAfterIn(value: string): number | undefined {
+  const ms = /^\d{1,9}$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
 }
 
 export function sessionForgotten(url: URL): SwitchboardError {

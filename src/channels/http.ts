@@ -127,6 +127,12 @@ export class HttpChannel implements Channel {
     this.receiver.stale(error, isThere);
   }
 
+  /** The server runs no more: whatever answers at its address next knows nothing of us. */
+  serverEnded(error: SwitchboardError): void {
+    this.breaks(error, false);
+    this.reportIfBroken();
+  }
+
   /** Whether the handshake of the legacy era is done. */
   get isGreeted(): boolean {
     return this.version !== undefined;

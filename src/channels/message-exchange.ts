@@ -8,7 +8,7 @@ import type { HttpChannel } from './http.ts';
 import { HttpExchange } from './http-client/exchange.ts';
 import { isHeaderValue } from './http-client/request-head.ts';
 import type { ResponseHead } from './http-client/response-head.ts';
-import { networkError, sessionForgotten, statusError } from './http-target.ts';
+import { isRefusal, networkError, sessionForgotten, statusError } from './http-target.ts';
 
 const LINGER_MS = 5_000;
 /** How a server of the legacy era refuses what one of the modern era would have taken. */
@@ -27,7 +27,7 @@ export class MessageExchange extends HttpExchange {
   private readonly standing: boolean;
   private readonly resumedFrom: string | undefined;
   private status = 0;
-  private location: string | undefined;
+  private head: ResponseHead | undefined;
   private events: SseParser | undefined;
   private readonly body = new Gathered();
   private retryMs: number | undefined;
@@ -71,9 +71,10 @@ export class MessageExchange extends HttpExchange {
     }, LINGER_MS).unref();
   }
 
-  onHead({ status, contentType, sessionId, location }: ResponseHead): void {
+  onHead(head: ResponseHead): void {
+    const { status, contentType, sessionId } = head;
     this.status = status;
-    this.location = location;
+    this.head = head;
     if (status < 200 || status > 299) return;
     if (this.takesSession) this.channel.opened(sessionId);
     if (this.standing) this.channel.listens(this.resumedFrom !== undefined);
@@ -169,9 +170,14 @@ export class MessageExchange extends HttpExchange {
     }
     const body = this.body.take();
     const reason = join(body);
-    const error = statusError(this.status, url, reason.toString(), this.location);
+    const error = statusError(this.status, url, reason.toString(), this.head);
     if (this.speaksAnotherEra(reason)) {
       this.meetAnew(error);
+      return;
+    }
+    if (isRefusal(this.status)) {
+      // What is only resumed, the server took long before.
+      this.channel.failed(this.request, error, this.resumedFrom !== undefined);
       return;
     }
     // A server may say with the status too that its answer is an error.

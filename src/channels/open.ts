@@ -29,8 +29,14 @@ export async function channelOpener(
       const attachment = await hosts.attach(transport.id);
       if (attachment.kind === 'url') {
         const { HttpChannel } = await import('./http.ts');
-        const target = { url: attachment.url, headers: {} };
-        return (receiver) => new HttpChannel(target, maxMessageBytes, receiver);
+        const { url, ended } = attachment;
+        return (receiver) => {
+          const channel = new HttpChannel({ url, headers: {} }, maxMessageBytes, receiver);
+          // An instance may outlive many channels: it must not keep them until it ends.
+          const weak = new WeakRef(channel);
+          void ended.then((error) => weak.deref()?.serverEnded(error));
+          return channel;
+        };
       }
       const { HostedChannel } = await import('./hosted.ts');
       return (receiver) => new HostedChannel(attachment, maxMessageBytes, receiver);

@@ -9,7 +9,7 @@ import { ConnectionPool } from './http-client/pool.ts';
 import { proxyFor } from './http-client/proxy.ts';
 import { requestHead } from './http-client/request-head.ts';
 import type { ResponseHead } from './http-client/response-head.ts';
-import { type HttpTarget, networkError, statusError } from './http-target.ts';
+import { type HttpTarget, isRefusal, networkError, statusError } from './http-target.ts';
 
 /** How much of a refusal's reason is kept. */
 const MAX_REFUSAL_BYTES = 8 * 1024;
@@ -89,7 +89,7 @@ export class SseChannel implements Channel {
         ended: () => {
           this.end(new SwitchboardError('server_unavailable', `${this.url.origin} closed its event stream.`));
         },
-        refused: (status, body) => this.end(statusError(status, this.url, body)),
+        refused: (head, body) => this.end(statusError(head.status, this.url, body, head)),
         failed: (error) => this.end(networkError(error, this.url)),
       }),
       head,
@@ -127,9 +127,9 @@ export class SseChannel implements Channel {
     const head = requestHead('POST', this.url, path, this.headers, { 'content-type': 'application/json' });
     const post = new Post({
       ended: () => clearTimeout(patience),
-      refused: (status, body) => {
+      refused: (head, body) => {
         clearTimeout(patience);
-        this.refused(statusError(status, this.url, body), status, fail);
+        this.refused(statusError(head.status, this.url, body, head), head.status, fail);
       },
       failed: (error, neverSent) => {
         clearTimeout(patience);
@@ -151,7 +151,7 @@ export class SseChannel implements Channel {
     fail: (error: SwitchboardError, sent: boolean) => void,
   ): void {
     if (status !== 404) {
-      fail(error, true);
+      fail(error, !isRefusal(status));
       return;
     }
     // The server knows nothing of our stream any more, so it has not taken the message either.
@@ -179,14 +179,15 @@ export class SseChannel implements Channel {
 interface Outcome {
   ended(): void;
   /** The server answered with a status that says no; `body` is how its reason begins. */
-  refused(status: number, body: string): void;
+  refused(head: ResponseHead, body: string): void;
   failed(error: Error, neverSent: boolean): void;
 }
 
 /** A message on its way to the server. Its answer comes on the stream: what stands here only matters if it is a refusal. */
 class Post extends HttpExchange {
   private readonly outcome: Outcome;
-  protected status = 0;
+  protected isTaken = false;
+  private head!: ResponseHead;
   private readonly refusal = new Gathered();
 
   constructor(outcome: Outcome) {
@@ -194,8 +195,9 @@ class Post extends HttpExchange {
     this.outcome = outcome;
   }
 
-  onHead({ status }: ResponseHead): void {
-    this.status = status;
+  onHead(head: ResponseHead): void {
+    this.head = head;
+    this.isTaken = head.status >= 200 && head.status <= 299;
   }
 
   onData(chunk: Buffer): void {
@@ -203,8 +205,8 @@ class Post extends HttpExchange {
   }
 
   onEnd(): void {
-    if (this.status >= 200 && this.status <= 299) this.outcome.ended();
-    else this.outcome.refused(this.status, join(this.refusal.take()).toString());
+    if (this.isTaken) this.outcome.ended();
+    else this.outcome.refused(this.head, join(this.refusal.take()).toString());
   }
 
   onError(error: Error, neverSent: boolean): void {
@@ -222,7 +224,7 @@ class EventStream extends Post {
   }
 
   override onData(chunk: Buffer): void {
-    if (this.status < 200 || this.status > 299) {
+    if (!this.isTaken) {
       super.onData(chunk);
       return;
     }

@@ -4,13 +4,13 @@ import { type AnswerId, answerIdOf, withAnswerId } from '../protocol/answer.ts';
 import { readMessage } from '../protocol/envelope.ts';
 import type { Span } from '../protocol/json-scanner.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
-import { readModernResult, resultStart } from '../protocol/modern-result.ts';
+import { readModernResult, resultStart, stringAt } from '../protocol/modern-result.ts';
 import { mayHoldUris, resultUriSpans } from '../protocol/result-uris.ts';
 import { type Edit, splice } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
 import type { Replica } from '../upstreams/replica.ts';
+import type { CallContext } from './call-context.ts';
 import type { Caller } from './caller.ts';
-import type { CallContext } from './client-call.ts';
 import { type Answer, errorOf, toLegacy, toModern, withResultType } from './eras/answers.ts';
 import { type LedCall, leadBack, mayLeadBack } from './eras/modern-edits.ts';
 
@@ -51,13 +51,13 @@ function inClientsEra(answer: Answer, { caller, serverEra, method }: AnsweredCal
 }
 
 function withPublicNames({ chunks, at }: Answer, call: AnsweredCall, mayHold: boolean): Buffer[] {
-  const { method, idBytes, context } = call;
+  const { method, idBytes } = call;
   const leadsTo = at.isError ? undefined : leadsBackTo(chunks, call);
   if (at.isError || (leadsTo === undefined && !mayHold)) {
     return withAnswerId(chunks, at, idBytes);
   }
   const answer = join(withAnswerId(chunks, at, idBytes));
-  const edits = resultUriSpans(method, answer).map((span) => publicUri(answer, span, context.place));
+  const edits = resultUriSpans(method, answer).map((span) => publicUri(answer, span, call));
   if (leadsTo !== undefined) {
     const start = resultStart(answer);
     edits.push(...leadBack(answer, { start, ...readModernResult(answer, start) }, leadsTo, call));
@@ -73,9 +73,19 @@ export function leadsBackTo(chunks: Chunks, call: AnsweredCall): Replica | undef
 }
 
 /** The edit that makes the URI that stands there, with its quotes, public. */
-export function publicUri(answer: Buffer, { start, end }: Span, place: string): Edit {
-  const own = answer.toString('utf8', start + 1, end - 1);
-  return { start: start + 1, end: start + 1, bytes: Buffer.from(uriPrefix(place, own)) };
+export function publicUri(answer: Buffer, span: Span, { method, context }: AnsweredCall): Edit {
+  const at = span.start + 1;
+  const own = answer.toString('utf8', at, span.end - 1);
+  // What is read is that of who was asked for it, whoever else may list it. All else may be a link to others.
+  const place =
+    method === 'resources/read'
+      ? context.place
+      : linkPlace(context, own.includes('\\') ? stringAt(answer, span)! : own);
+  return { start: at, end: at, bytes: Buffer.from(uriPrefix(place, own)) };
+}
+
+function linkPlace({ catalog, place }: CallContext, uri: string): string {
+  return catalog === undefined ? place : catalog.placeOfLink(uri, place);
 }
 
 /**

@@ -4,11 +4,13 @@ import { bytesOf } from '../protocol/jsonrpc.ts';
 import { membersAt, withoutMembers } from '../protocol/members.ts';
 import { stringAt } from '../protocol/modern-result.ts';
 import type { Edit } from '../protocol/splice.ts';
-import { Delivery, type Parcel } from '../upstreams/delivery.ts';
+import { Delivery } from '../upstreams/delivery.ts';
 import type { Group } from '../upstreams/group.ts';
+import type { Parcel } from '../upstreams/parcel.ts';
 import type { Replica } from '../upstreams/replica.ts';
+import type { CallContext, CallDesk } from './call-context.ts';
 import type { Incoming } from './caller.ts';
-import { type CallContext, type CallDesk, ClientCall } from './client-call.ts';
+import { ClientCall } from './client-call.ts';
 import { checkParameters } from './eras/header-checks.ts';
 import { bindingOf, wrong } from './eras/request-state.ts';
 import { taskOf } from './eras/tasks.ts';
@@ -42,11 +44,22 @@ function callOnceDiscovered(scope: Scope, incoming: Incoming, desk: CallDesk): v
   const forwardOrRefuse = () => {
     const target = resolve(scope.catalog, incoming.message);
     if (target !== undefined) forward(scope, incoming, target, desk);
-    else refuse(incoming, unknownTarget(incoming.message, scope));
+    else refuseUnknown(scope, incoming);
   };
   const discovered = scope.discovered();
   if (discovered === undefined) forwardOrRefuse();
   else hold(incoming, () => discovered, forwardOrRefuse);
+}
+
+/** What it is about may be that of a server that never was there: then the call failed because of that. */
+function refuseUnknown(scope: Scope, incoming: Incoming): void {
+  const error = unknownTarget(incoming.message, scope);
+  if (error.code === 'server_unavailable') {
+    const server = scope.servers().find(({ name }) => name === error.data.server);
+    if (server !== undefined)
+      scope.groupOf(server.project.id, server.name)?.group.callMissed(server.name, error);
+  }
+  refuse(incoming, error);
 }
 
 function forward(scope: Scope, incoming: Incoming, { route, kind, edits }: Target, desk: CallDesk): void {
@@ -64,9 +77,10 @@ function forward(scope: Scope, incoming: Incoming, { route, kind, edits }: Targe
   deliver(
     incoming,
     desk,
-    { group, place: route.place, project: scope.project?.id, run },
+    { group, place: route.place, catalog: scope.catalog, project: scope.project?.id, run },
     {
       client: caller.identity,
+      era: caller.era,
       kind,
       own,
       server,
@@ -124,10 +138,11 @@ function stateAsItWas({ bytes, params, requestState }: Message, own: string | un
 const stateName: ReadonlySet<string> = new Set(['requestState']);
 
 /** What is asked of a task of the legacy era goes to the one that does it. */
-export function callTask(incoming: Incoming<Session>, desk: CallDesk): void {
+export function callTask(scope: Scope, incoming: Incoming<Session>, desk: CallDesk): void {
   const { caller, message } = incoming;
   const { group, replica, place } = (caller.tasks ?? noTasks).named(message);
-  askTask(incoming, desk, { group, place, project: undefined }, replica, message.taskId?.value ?? '', []);
+  const context = { group, place, catalog: scope.catalog, project: undefined };
+  askTask(incoming, desk, context, replica, message.taskId?.value ?? '', []);
 }
 
 /** The same for the modern era, in which the task's id says whose it is. */
@@ -142,7 +157,7 @@ export function callModernTask(scope: Scope, incoming: Incoming, desk: CallDesk)
   const { start, end } = message.taskId!;
   const edits = [{ start, end, bytes: bytesOf(task.own) }];
   const { place, group } = home;
-  const context = { group, place, project: scope.project?.id };
+  const context = { group, place, catalog: scope.catalog, project: scope.project?.id };
   askTask(incoming, desk, context, replica, task.own, edits);
 }
 
@@ -160,6 +175,7 @@ function askTask(
   const { timeoutMs } = readWishes(message, prefer);
   deliver(incoming, desk, context, {
     client: caller.identity,
+    era: caller.era,
     kind: 'tools',
     own,
     server: undefined,

@@ -13,43 +13,25 @@ import {
 import { withMembers } from '../protocol/members.ts';
 import { splice } from '../protocol/splice.ts';
 import { saysToolError } from '../protocol/tool-error.ts';
-import { Delivery, type Parcel, type Recipient } from '../upstreams/delivery.ts';
+import { Delivery } from '../upstreams/delivery.ts';
 import type { Group } from '../upstreams/group.ts';
+import type { Parcel, Recipient } from '../upstreams/parcel.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Call, Upstream } from '../upstreams/upstream.ts';
 import { type AnsweredCall, type MappedAnswer, mapAnswer } from './answer-mapping.ts';
 import { clientGone, decline, mayAsk } from './ask.ts';
+import type { CallContext, CallDesk } from './call-context.ts';
 import type { Caller, Incoming, InFlight, Outlet } from './caller.ts';
 import { ClientRound } from './eras/client-round.ts';
-import type { HeldCalls, Holdable } from './eras/held-calls.ts';
+import type { Holdable } from './eras/held-calls.ts';
 import { inputIn, inputMembers, inputRequired, mayAskInput, type WantedInput } from './eras/input.ts';
 import { nowhere } from './eras/nowhere.ts';
 import { Questions } from './eras/questions.ts';
 import { bindingOf, type RequestStates } from './eras/request-state.ts';
 import { isReadInSlices, mapLargeAnswer } from './large-answers.ts';
-import type { CallRecorder, FinishedCall, RunOfCall } from './records.ts';
+import type { FinishedCall } from './records.ts';
 import { Session } from './session.ts';
 import { begunTask, progressOf, Tasks } from './tasks.ts';
-
-/** What all calls share. */
-export interface CallDesk {
-  recorder: CallRecorder;
-  held: HeldCalls;
-  states: RequestStates;
-  /** How long a client may take to answer what a server asks. */
-  inputWaitMs: number;
-}
-
-/** Where a call goes, and as what its client knows that. */
-export interface CallContext {
-  group: Group;
-  /** The name under which the client asked for it; URIs in the answer are under the same one. */
-  place: string;
-  /** The project that the request is limited to. */
-  project: string | undefined;
-  /** The run of an agent that it belongs to. */
-  run?: RunOfCall | undefined;
-}
 
 /** A server that never has enough of asking must not keep a call for ever. */
 const MAX_ROUNDS = 32;

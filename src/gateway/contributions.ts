@@ -1,4 +1,5 @@
 import type { Contribution } from '../catalog/catalog.ts';
+import { type ServerConfig, toolFilter } from '../config.ts';
 import type { Offer } from '../upstreams/discovery.ts';
 import type { Group } from '../upstreams/group.ts';
 
@@ -51,9 +52,7 @@ export class Places {
         place: this.placeIn(project, config.name),
         prefix: this.prefixIn(project, config.prefix ?? config.name),
         ...offer,
-        tools: withSwitches
-          ? offer.tools.filter((tool) => !project.isSwitchedOff(name, String(tool.name)))
-          : offer.tools,
+        tools: withSwitches ? offeredTools(project, name, config, offer.tools) : offer.tools,
       })),
     };
   }
@@ -61,6 +60,20 @@ export class Places {
   private isPlain({ isDefault }: NamedProject): boolean {
     return isDefault || this.isOfOne;
   }
+}
+
+/** Those that are neither switched off in the project nor left out by the configuration of their server. */
+function offeredTools(
+  project: NamedProject,
+  group: string,
+  { tools: choice }: ServerConfig,
+  tools: Offer['tools'],
+): Offer['tools'] {
+  const isOffered = toolFilter(choice);
+  return tools.filter(({ name }) => {
+    const own = String(name);
+    return isOffered?.(own) !== false && !project.isSwitchedOff(group, own);
+  });
 }
 
 function prefixOf({ name, members }: Group): string {

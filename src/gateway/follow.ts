@@ -85,6 +85,7 @@ function choose(
   if (known !== undefined) return { ...known, uri, server };
   const errand: Errand = {
     client: follower.identity,
+    era: follower.era,
     kind: 'resources',
     own,
     server,
@@ -93,7 +94,7 @@ function choose(
     only: undefined,
   };
   const replica = group.pick(errand, undefined);
-  if (replica === undefined) throw group.unavailable(errand, undefined);
+  if (replica === undefined) throw group.unavailable(errand);
   return { uri, project, group: group.name, own, server, among, replica };
 }
 
@@ -104,8 +105,8 @@ export async function followOne(scope: Scope, follower: Follower, uri: string): 
   await begin(follower, uri, followed);
 }
 
-function errandOf({ identity: client }: Follower, { own, server, among }: Followed): Errand {
-  return { client, kind: 'resources', own, server, among, labels: undefined, only: undefined };
+function errandOf({ identity: client, era }: Follower, { own, server, among }: Followed): Errand {
+  return { client, era, kind: 'resources', own, server, among, labels: undefined, only: undefined };
 }
 
 /** The same URI may stand for two things in two projects. */
@@ -129,10 +130,9 @@ export function followKept(scopes: Scopes, session: Session, keys: readonly stri
 }
 
 async function begin(session: Follower, key: string, followed: Followed): Promise<void> {
-  const connection = followed.replica.connectionFor(session.identity, session);
   session.followed.set(key, followed);
   try {
-    await subscribe(connection, session, followed.own);
+    await subscribe(followed.replica, session, followed.own);
   } catch (error) {
     if (session.followed.get(key) === followed) session.followed.delete(key);
     throw error;
@@ -148,15 +148,28 @@ async function end(session: Follower, key: string, followed: Followed): Promise<
 
 /** The server is told when this was the last that anybody wanted to know of the resource. */
 async function leave(session: Follower, own: string, replica: Replica): Promise<void> {
-  const connection = replica.connectionFor(session.identity, session);
+  const connection = replica.connectionFor(session.identity, session, session.era);
   for (const other of session.followed.values()) if (other.own === own && other.replica === replica) return;
   if (connection.subscriptions.remove(own, session)) await connection.unfollow(own);
 }
 
-async function subscribe(connection: Connection, session: Follower, uri: string): Promise<void> {
-  await connection.open();
+async function subscribe(replica: Replica, session: Follower, uri: string): Promise<void> {
+  const connection = await opened(replica, session);
   if (session.isClosed) throw new SwitchboardError('unknown_session', 'The session has ended.');
   await connection.follow(uri, session);
+}
+
+/** The connection that this client's requests take, when it is there. Which one that is may come out when the server is reached. */
+async function opened(replica: Replica, session: Follower): Promise<Connection> {
+  for (;;) {
+    const connection = replica.connectionFor(session.identity, session, session.era);
+    try {
+      await connection.open();
+      if (!replica.isOutdated(connection, session.era)) return connection;
+    } catch (error) {
+      if (!replica.isOutdated(connection, session.era)) throw error;
+    }
+  }
 }
 
 /** Asks on a new connection for the updates that clients still wait for, there or where nothing can come from any more. */
@@ -176,7 +189,10 @@ export function followAgain(
         group.mayTake(errandOf(session, followed), replica);
       if (followed.replica !== replica && !isOurs) continue;
       followed.replica = replica;
-      subscribe(connection, session, followed.own).catch((error: Error) => server.log.add(error.message));
+      // A server that speaks both eras is asked on the connection of the client's.
+      const own = replica.connectionFor(session.identity, session, session.era);
+      if (own !== connection && own.current !== undefined) continue;
+      subscribe(replica, session, followed.own).catch((error: Error) => server.log.add(error.message));
     }
   }
 }
@@ -217,8 +233,7 @@ function move(group: Group, session: Follower, followed: Followed): boolean {
   const replica = group.pick(errandOf(session, followed), new Set([followed.replica]));
   if (replica === undefined) return false;
   followed.replica = replica;
-  const connection = replica.connectionFor(session.identity, session);
-  subscribe(connection, session, followed.own).catch(() => {});
+  subscribe(replica, session, followed.own).catch(() => {});
   return true;
 }
 

@@ -1,5 +1,6 @@
 import type { Message } from '../protocol/envelope.ts';
 import type { Edit } from '../protocol/splice.ts';
+import type { Era } from '../protocol/versions.ts';
 import type { Errand } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Client } from '../upstreams/upstream.ts';
@@ -22,6 +23,7 @@ export interface Followed {
 
 /** A client that is told of changes: a session of the legacy era, or a subscription of the modern era. */
 export interface Follower {
+  readonly era: Era;
   readonly scope: Scope;
   /** Whom servers take it for. */
   readonly identity: Client;

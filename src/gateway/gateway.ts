@@ -13,9 +13,9 @@ import type { Servers } from '../upstreams/servers.ts';
 import type { Client, Upstream } from '../upstreams/upstream.ts';
 import { answerAsk, declineAsks, progressOfAsk, rootsChanged, withdrawAsks } from './ask.ts';
 import { call, callTask } from './call.ts';
+import type { CallDesk } from './call-context.ts';
 import type { Incoming } from './caller.ts';
 import { chooseScope } from './choose-scope.ts';
-import type { CallDesk } from './client-call.ts';
 import { HeldCalls } from './eras/held-calls.ts';
 import { RequestStates } from './eras/request-state.ts';
 import { StatelessGateway } from './eras/stateless-gateway.ts';
@@ -245,7 +245,7 @@ export class Gateway {
       case 'tasks/get':
       case 'tasks/result':
       case 'tasks/cancel':
-        callTask(incoming, this.desk);
+        callTask(scope, incoming, this.desk);
         return;
       case 'tools/list':
       case 'resources/list':

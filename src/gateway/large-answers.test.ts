@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { turnsDuring } from '../../test/helpers/turns.ts';
+import { Catalog } from '../catalog/catalog.ts';
 import { findAnswerId } from '../protocol/answer.ts';
 import { readMessage } from '../protocol/envelope.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { LARGE_BYTES } from '../protocol/large-walk.ts';
 import type { Era } from '../protocol/versions.ts';
-import type { Parcel } from '../upstreams/delivery.ts';
 import { Group } from '../upstreams/group.ts';
+import type { Parcel } from '../upstreams/parcel.ts';
 import { type AnsweredCall, mapAnswer } from './answer-mapping.ts';
 import type { Caller, Outlet } from './caller.ts';
 import { ClientCall } from './client-call.ts';
@@ -14,8 +15,14 @@ import { HeldCalls } from './eras/held-calls.ts';
 import { RequestStates } from './eras/request-state.ts';
 import { mapLargeAnswer } from './large-answers.ts';
 
-const group = new Group('notes', { id: 'p', name: 'p' });
+const group = new Group('notes', { id: 'p', name: 'p' }, () => {});
 const states = new RequestStates(1_000);
+const lists = { tools: [], resources: [{ uri: 'b:/1' }], templates: [], prompts: [] };
+const other = { server: 'other', place: 'other', prefix: 'other', ...lists };
+const catalog = new Catalog(
+  [{ place: 'other', group: 'other', project: undefined, prefix: 'other', servers: [other] }],
+  { mode: 'on-conflict', separator: '__', pageSize: 0, maxItems: 10 },
+);
 
 function callerOf(era: Era, awaitsOthers = () => false): Caller {
   return {
@@ -41,6 +48,7 @@ describe('a large answer', () => {
     links: `"result":{"resultType":"complete","content":[${link},${link}],"ttlMs":0}`,
     'no type': `"result": {"content":[{"type":"resource","resource":{"uri":"ui://x"}}]}`,
     contents: '"result":{"contents":[{"uri":"a:1"}],"ttlMs":5,"cacheScope":"public"}',
+    'a link to another': `"result":{"content":[{"type":"resource_link","uri":"b:\\/1"}]}`,
     'an empty result': '"result":{ }',
     'no object': '"result":[1]',
   };
@@ -62,7 +70,10 @@ describe('a large answer', () => {
           const chunks = [whole.subarray(0, place), whole.subarray(place)];
           const call: AnsweredCall = {
             ...{ method, serverEra, states, caller: callerOf(era), isVerified: true, replica: undefined },
-            ...{ context: { group, place: 'notes', project: undefined }, idBytes: Buffer.from('"mine"') },
+            ...{
+              context: { group, place: 'notes', catalog, project: undefined },
+              idBytes: Buffer.from('"mine"'),
+            },
             binding: () => '',
           };
           const at = findAnswerId(chunks)!;
@@ -70,6 +81,8 @@ describe('a large answer', () => {
           const small = mapAnswer([whole], findAnswerId([whole])!, call);
           expect(JSON.parse(join(message).toString())).toEqual(JSON.parse(join(small.message).toString()));
           expect(errorCode).toBe(small.errorCode);
+          if (name === 'a link to another' && method === 'tools/call')
+            expect(join(message).toString()).toContain(String.raw`"resource://other/b:\/1"`);
           expect(check).not.toThrow();
         }
       }
@@ -116,7 +129,7 @@ describe('a call with a large answer', () => {
         ...{ prefer: undefined, projects: undefined },
       },
       { recorder, held: new HeldCalls(1, 1_000), states, inputWaitMs: 1_000 },
-      { group, place: 'notes', project: undefined },
+      { group, place: 'notes', catalog: undefined, project: undefined },
       { own: 'x' } as Parcel,
     );
     const answered = (bytes: Buffer) => call.answered([bytes], findAnswerId([bytes])!);

@@ -42,7 +42,7 @@ export async function mapLargeAnswer(
     edits.push(...eraEdits(answer, result, call));
     if (leadsTo !== undefined) edits.push(...leadBack(answer, result, leadsTo, call));
   }
-  const message = await withPublicUris(answer, edits, walked, call.context.place);
+  const message = await withPublicUris(answer, edits, walked, call);
   const check = () => {
     if (call.isVerified) verify(answer, walked, at);
   };
@@ -78,10 +78,10 @@ function withPublicUris(
   answer: Buffer,
   edits: Edit[],
   { strings }: Walked,
-  place: string,
+  call: AnsweredCall,
 ): Promise<Buffer[]> {
   return spliceMany(answer, edits, strings.length / 2, (index) =>
-    publicUri(answer, { start: strings[2 * index]!, end: strings[2 * index + 1]! }, place),
+    publicUri(answer, { start: strings[2 * index]!, end: strings[2 * index + 1]! }, call),
   );
 }
 

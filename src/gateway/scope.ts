@@ -189,6 +189,7 @@ export class Scope {
     for (const { project, group, qualifier } of this.qualifiers()) {
       const own = name.startsWith(qualifier) ? name.slice(qualifier.length) : name;
       if (project.isSwitchedOff(group.name, name) || project.isSwitchedOff(group.name, own)) return true;
+      if (group.members.some((server) => server.leavesOut(name) || server.leavesOut(own))) return true;
     }
     return false;
   }

@@ -1,6 +1,8 @@
 /** The two kinds of MCP: with sessions, or without any state between requests. */
 export type Era = 'legacy' | 'modern';
 
+export const otherEra: Readonly<Record<Era, Era>> = { legacy: 'modern', modern: 'legacy' };
+
 /** The version of the modern era that we speak on both sides. */
 export const modernVersion = '2026-07-28';
 

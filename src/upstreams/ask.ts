@@ -4,9 +4,10 @@ import { type Message, readMessage } from '../protocol/envelope.ts';
 import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
 import { parseLossless } from '../protocol/lossless.ts';
 import { INPUT_REQUIRED } from '../protocol/modern-result.ts';
-import { Delivery, type Parcel, type Recipient } from './delivery.ts';
+import { Delivery } from './delivery.ts';
 import type { Group } from './group.ts';
 import { relayedCapabilities } from './handshake.ts';
+import type { Parcel, Recipient } from './parcel.ts';
 import type { Server } from './server.ts';
 
 export interface Question {
@@ -121,7 +122,16 @@ export function askGroup(
       waitedUntil: () => 0,
     };
     const parcel: Parcel = {
-      ...{ client: nobody, kind: 'tools', own, message, edits: [], timeoutMs, sender: undefined },
+      ...{
+        client: nobody,
+        era: 'modern',
+        kind: 'tools',
+        own,
+        message,
+        edits: [],
+        timeoutMs,
+        sender: undefined,
+      },
       ...{ server: undefined, among: undefined, labels: undefined, only: undefined },
       ...{ able: { capabilities: relayedCapabilities }, isRepeatable: false },
       ...asked,

@@ -24,10 +24,13 @@ export interface Condition {
   /** How often it was lost since it last stayed for a while. */
   readonly losses: number;
   readonly connectedAt: number;
+  /** Whether calls wait for the start that is under way. They do not wait for a retry. */
+  readonly isAwaited: boolean;
 }
 
 export type Happening =
-  | { kind: 'starts' }
+  /** `isHastened`: what was in its way is gone, so it does not wait for its next try. */
+  | { kind: 'starts'; isHastened?: boolean }
   /** The handshake is done; what it offers is not known yet. */
   | { kind: 'connected' }
   | { kind: 'ready' }
@@ -78,6 +81,7 @@ export function initialCondition(now: number): Condition {
     failedConnects: 0,
     losses: 0,
     connectedAt: 0,
+    isAwaited: false,
   };
 }
 
@@ -101,7 +105,10 @@ export function next(
   switch (happening.kind) {
     case 'starts':
       // Why it had to be started again stays known until it is there.
-      return enter('starting', { reason: before.reason });
+      return enter('starting', {
+        reason: before.reason,
+        isAwaited: happening.isHastened === true || startsPromptly(before),
+      });
     case 'connected':
       return { ...before, failedConnects: 0, connectedAt: now };
     case 'ready':
@@ -136,6 +143,11 @@ export function next(
     case 'stops':
       return enter('stopped');
   }
+}
+
+/** Whether its next start is a first one, or makes a loss good at once. */
+export function startsPromptly({ state, since, nextTry, failedConnects }: Condition): boolean {
+  return state === 'idle' || (failedConnects === 0 && nextTry === since);
 }
 
 /** The nearer to being ready, the earlier. */

@@ -2,8 +2,9 @@ import type { Hosts } from '../channels/hosted.ts';
 import type { OpenChannel } from '../channels/open.ts';
 import type { ChildRecord } from '../channels/stdio.ts';
 import type { ServerConfig, ServerTransport } from '../config.ts';
-import { asSwitchboardError, type ErrorCode, SwitchboardError } from '../errors.ts';
+import { type ErrorCode, SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
+import { aboutServer } from './about-server.ts';
 import type { RecoveryPolicy } from './condition.ts';
 import { Connector } from './connector.ts';
 import type { KnownEra, Self, ServerFacts } from './handshake.ts';
@@ -12,7 +13,7 @@ import type { Listening } from './listening.ts';
 import { redacted } from './redacted.ts';
 import { Slots } from './slots.ts';
 import { Subscriptions } from './subscriptions.ts';
-import { type Call, type Client, ServerAnsweredError, Upstream } from './upstream.ts';
+import { type Call, type Client, Upstream } from './upstream.ts';
 
 export interface ConnectionSettings extends Self {
   connectTimeoutMs: number;
@@ -55,6 +56,8 @@ export interface ConnectionEvents {
   changed(): void;
   /** `wasBroken`: the breaker was open until now. */
   opened(live: LiveUpstream, wasBroken: boolean): void;
+  /** It could not be opened. `cause` is the reason as it was found. */
+  failed(reason: SwitchboardError, cause: unknown): void;
   /** What was wrong with it while it was connected may be better now. */
   recheck(): void;
   /** What the server has said by itself for a while may be lost. */
@@ -72,11 +75,21 @@ const happeningOf: { readonly [code in ErrorCode]?: 'unusable' | 'loops' } = {
 /** A server that does not answer a subscription in this time gets no more of the client's. */
 const SUBSCRIBE_MS = 60_000;
 
-/** The one connection to a replica, or to one client's own instance of it: opened when needed, once, and again when lost. */
+/** What a connection is made for. */
+export interface ConnectionPurpose {
+  /** The client that it is opened for; undefined where all share it. */
+  owner: Client | undefined;
+  /** What the server is told that clients can do. */
+  capabilities: object;
+  known: KnownEra;
+  /** The slots of another connection, where both share them. */
+  slots?: Slots;
+}
+
+/** A connection to a replica, or to one client's own instance of it: opened when needed, once, and again when lost. */
 export class Connection {
   private readonly config: ServerConfig;
   private readonly connector: Connector;
-  /** The client that it is opened for; undefined for the one that all share. */
   readonly owner: Client | undefined;
   private readonly settings: ConnectionSettings;
   private readonly events: ConnectionEvents;
@@ -87,6 +100,9 @@ export class Connection {
   private readonly closing = new Set<Promise<void>>();
   private stopped = false;
   private logLevel: string | undefined;
+  /** How often it was opened, and how long that took the last time. */
+  opens = 0;
+  openedInMs = 0;
   readonly lifecycle: Lifecycle;
   readonly slots: Slots;
   readonly subscriptions = new Subscriptions();
@@ -94,9 +110,7 @@ export class Connection {
   constructor(
     config: ServerConfig,
     settings: ConnectionSettings,
-    known: KnownEra,
-    owner: Client | undefined,
-    capabilities: object,
+    { owner, capabilities, known, slots }: ConnectionPurpose,
     events: ConnectionEvents,
   ) {
     this.config = config;
@@ -112,7 +126,7 @@ export class Connection {
       missed: () => events.missed(),
       log: (line) => events.log(line),
     });
-    this.slots = new Slots(config.concurrency, settings.queueLimit);
+    this.slots = slots ?? new Slots(config.concurrency, settings.queueLimit);
     this.lifecycle = new Lifecycle(settings.recovery, {
       changed: () => events.changed(),
       due: () => this.due(),
@@ -124,25 +138,31 @@ export class Connection {
     return this.live;
   }
 
+  /** Whether it was there before, and was lost. */
+  get wasLost(): boolean {
+    return this.lifecycle.condition.losses > 0;
+  }
+
   /** What is being opened just now. */
   get pending(): Promise<LiveUpstream> | undefined {
     return this.opening;
   }
 
-  /** Why nothing can be sent here now, nor after a start; undefined where it can. */
+  /** Why nothing can be sent here now, nor after a start that calls wait for; undefined where it can. */
   get refusal(): SwitchboardError | undefined {
-    return this.live === undefined && this.opening === undefined
-      ? this.lifecycle.refusal(this.config.name)
-      : undefined;
+    return this.live === undefined ? this.lifecycle.refusal(this.config.name) : undefined;
   }
 
   /** Opens it, or gives what is open or opening. Fails at once while it waits for its next try. */
   open(): Promise<LiveUpstream> {
     if (this.live !== undefined) return Promise.resolve(this.live);
     if (this.opening !== undefined) return this.opening;
-    const refusal = this.lifecycle.refusal(this.config.name);
-    if (refusal !== undefined) return Promise.reject(refusal);
-    this.opening = this.start().finally(() => {
+    const refusal = this.lifecycle.notYet(this.config.name);
+    return refusal === undefined ? this.begin(false) : Promise.reject(refusal);
+  }
+
+  private begin(isHastened: boolean): Promise<LiveUpstream> {
+    this.opening = this.start(isHastened).finally(() => {
       this.opening = undefined;
     });
     return this.opening;
@@ -151,8 +171,9 @@ export class Connection {
   /** What was in the way of it is gone: it is tried now, and not when its time has come. */
   retry(): void {
     if (this.stopped || this.live !== undefined || this.opening !== undefined) return;
-    this.lifecycle.hasten();
-    this.open().catch(() => {});
+    const { state } = this.lifecycle.condition;
+    if (state === 'failed') return;
+    this.begin(true).catch(() => {});
   }
 
   /** Settles when no client has a call under way here any more, nor one that waits. */
@@ -255,10 +276,11 @@ export class Connection {
     else this.open().catch(() => {});
   }
 
-  private async start(): Promise<LiveUpstream> {
+  private async start(isHastened: boolean): Promise<LiveUpstream> {
     const { lifecycle } = this;
+    const startedAt = performance.now();
     const wasBroken = lifecycle.condition.failedConnects >= this.settings.recovery.breakerFailures;
-    lifecycle.happens({ kind: 'starts' });
+    lifecycle.happens({ kind: 'starts', isHastened });
     try {
       const live = await this.connector.connect();
       if (this.stopped) {
@@ -268,13 +290,15 @@ export class Connection {
       if (live.upstream.isGone)
         throw new SwitchboardError('server_unavailable', 'it ended right after the handshake');
       this.live = live;
+      this.opens++;
+      this.openedInMs = performance.now() - startedAt;
       lifecycle.happens({ kind: 'connected' });
       void this.sendLogLevel(live);
       this.events.opened(live, wasBroken);
       return live;
     } catch (error) {
       const reason = this.failure(error);
-      this.events.log(reason.message);
+      this.events.failed(reason, error);
       lifecycle.happens({ kind: happeningOf[reason.code] ?? 'connect failed', reason });
       throw reason;
     }
@@ -339,28 +363,6 @@ export class Connection {
   }
 
   private failure(error: unknown): SwitchboardError {
-    return redacted(this.named(error), this.settings.redact);
-  }
-
-  /** Every error that leaves here says which server it is about. */
-  private named(error: unknown): SwitchboardError {
-    const { name } = this.config;
-    if (error instanceof ServerAnsweredError) {
-      return new SwitchboardError(
-        'server_start_failed',
-        `Server "${name}" refused the handshake: ${error.message}`,
-        {
-          cause: error,
-          data: { server: name },
-        },
-      );
-    }
-    const known = asSwitchboardError(error);
-    if (known.data.server === name) return known;
-    const code = known.code === 'internal' ? 'server_start_failed' : known.code;
-    return new SwitchboardError(code, `Server "${name}" is not available: ${known.message}`, {
-      cause: error,
-      data: { ...known.data, server: name },
-    });
+    return redacted(aboutServer(error, this.config.name), this.settings.redact);
   }
 }

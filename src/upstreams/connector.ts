@@ -63,19 +63,29 @@ export class Connector {
       return await this.reachOrStartAgain(transport);
     } catch (error) {
       const status = error instanceof SwitchboardError ? error.data.status : undefined;
-      if (transport.type !== 'http' || !notStreamable.has(status as number)) throw error;
+      const isElsewhere = this.known.only === 'modern' || this.known.patienceMs !== undefined;
+      if (transport.type !== 'http' || isElsewhere || !notStreamable.has(status as number)) throw error;
       this.events.log(`no streamable HTTP there (HTTP ${status}); trying HTTP+SSE`);
       return await this.reach({ ...transport, type: 'sse' }).catch(() => Promise.reject(error));
     }
   }
 
-  /** A process that ends when it is asked for its era is started once more, and not asked again. */
+  /**
+   * A server that fails in the era that its client wishes for is connected in its own. A process that ends when it is asked
+   * for its era is started once more, and not asked again.
+   */
   private async reachOrStartAgain(transport: ServerTransport): Promise<LiveUpstream> {
+    const { known } = this;
     try {
       return await this.reach(transport);
     } catch (error) {
-      if (!(error instanceof EndedByQuestionError)) throw error;
-      this.known.era = 'legacy';
+      if (known.isWished) {
+        Object.assign(known, { era: undefined, isWished: false, patienceMs: undefined });
+      } else if (error instanceof EndedByQuestionError && known.only === undefined) {
+        known.era = 'legacy';
+      } else {
+        throw error;
+      }
       await this.events.gone();
       return await this.reach(transport);
     }
@@ -120,12 +130,15 @@ export class Connector {
   }
 
   private async tooLate(signal: AbortSignal): Promise<never> {
-    await delay(this.settings.connectTimeoutMs, undefined, { signal, ref: false });
+    const { connectTimeoutMs } = this.settings;
+    const patienceMs = Math.min(connectTimeoutMs, this.known.patienceMs ?? connectTimeoutMs);
+    await delay(patienceMs, undefined, { signal, ref: false });
     // It may be another server now, to which what was said means nothing.
     this.known.era = undefined;
+    const setting = patienceMs === connectTimeoutMs ? ' (setting connectTimeoutMs)' : '';
     throw new SwitchboardError(
       'server_start_failed',
-      `it did not finish the handshake within ${this.settings.connectTimeoutMs} ms (setting connectTimeoutMs)`,
+      `it did not finish the handshake within ${Math.round(patienceMs)} ms${setting}`,
     );
   }
 }

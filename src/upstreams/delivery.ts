@@ -1,40 +1,26 @@
-import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import { isRefusal } from '../channels/http-target.ts';
+import { asSwitchboardError, type SwitchboardError } from '../errors.ts';
 import type { AnswerId } from '../protocol/answer.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
 import type { Era } from '../protocol/versions.ts';
+import { isCutOff, maybeExecuted, named, timedOut, tooManyWait } from './call-errors.ts';
 import type { Connection } from './connection.ts';
-import type { Errand, Group } from './group.ts';
-import type { Able, Replica } from './replica.ts';
+import { Deadline, type TimeLimits } from './deadline.ts';
+import type { Group } from './group.ts';
+import type { Parcel, Recipient } from './parcel.ts';
+import type { Replica } from './replica.ts';
 import type { Waiting } from './slots.ts';
-import type { Call, Client, Letter, Upstream } from './upstream.ts';
+import type { Call, Client, Upstream } from './upstream.ts';
 
-/** A request that some replica of a group is to answer. */
-export interface Parcel extends Errand, Letter {
-  /** What the client can do; a connection of its own is opened with it. */
-  able: Able;
-  /** Whether it does no harm to do it twice. */
-  isRepeatable: boolean;
-  /** How long the client wants to wait. */
-  timeoutMs: number | undefined;
-}
-
-/** Whoever wants the answer. Exactly one of `answered` and `failed` comes, unless it is cancelled. */
-export interface Recipient {
-  answered(chunks: Chunks, at: AnswerId): void;
-  failed(error: SwitchboardError): void;
-  progressed(message: Message): void;
-  /** The server will go on with its answer later. */
-  paused(retryMs: number): void;
-  /** Until when that server waited for this client, `now` where it still does: that time was not the server's. */
-  waitedUntil(upstream: Upstream, now: number): number;
-}
+/** A client that waits for less than this is in a hurry. */
+const HURRY_MS = 5_000;
 
 /**
  * One request on its way: pick a replica, wait until it is there and has a slot, send, await. Where it certainly was
  * not executed, or does no harm twice, another replica is tried; a request that was sent is otherwise never sent again.
  */
-export class Delivery implements Call, Waiting {
+export class Delivery extends Deadline implements Call, Waiting {
   readonly client: Client;
   readonly recipient: Recipient;
   private readonly group: Group;
@@ -48,16 +34,14 @@ export class Delivery implements Call, Waiting {
   private isQueued = false;
   private holdsSlot = false;
   private isOver = false;
-  /** Where it is not tried again. */
-  private tried: Set<Replica> | undefined;
+  /** Where it is not tried again, and what came of it there. */
+  private tried: Map<Replica, SwitchboardError> | undefined;
   /** Where it did not get through although the replica seemed to be there: that happens when a server forgets us. */
   private unreached: Set<Replica> | undefined;
   private lastError: SwitchboardError | undefined;
-  private clock: NodeJS.Timeout | undefined;
-  private startedAt = 0;
-  private lastSign = 0;
 
   constructor(group: Group, parcel: Parcel, recipient: Recipient) {
+    super();
     this.group = group;
     this.parcel = parcel;
     this.client = parcel.client;
@@ -87,7 +71,7 @@ export class Delivery implements Call, Waiting {
       return;
     }
     this.replica = replica;
-    this.connection = replica.connectionFor(this.client, this.parcel.able);
+    this.connection = replica.connectionFor(this.client, this.parcel.able, this.parcel.era);
     this.lineUp(this.connection);
   }
 
@@ -125,7 +109,7 @@ export class Delivery implements Call, Waiting {
 
   progressed(message: Message): void {
     if (this.isOver) return;
-    this.lastSign = performance.now();
+    this.showsLife();
     this.recipient.progressed(message);
   }
 
@@ -135,9 +119,9 @@ export class Delivery implements Call, Waiting {
 
   /** Takes a slot, or waits for one, whether the server is there already or has to be started. */
   private lineUp(connection: Connection): void {
-    // Where the client says how long, that is all the time there is; else starting has a limit of its own.
+    // Where the client says how long, that is all the time there is. A first start has a limit of its own otherwise.
     const isThere = connection.current !== undefined;
-    if (isThere || this.parcel.timeoutMs !== undefined) this.startClock();
+    if (isThere || this.parcel.timeoutMs !== undefined || connection.wasLost) this.startClock();
     if (connection.slots.take()) {
       this.holdsSlot = true;
       this.proceed(connection);
@@ -162,6 +146,11 @@ export class Delivery implements Call, Waiting {
 
   /** Until it is there, or another one that can do the same. */
   private awaitOpen(connection: Connection): void {
+    const { refusal } = connection;
+    if (refusal !== undefined) {
+      this.notOpened(refusal);
+      return;
+    }
     const wait = ++this.waits;
     const isCurrent = () => !this.isOver && this.waits === wait && this.upstream === undefined;
     const opening = connection.open();
@@ -175,21 +164,28 @@ export class Delivery implements Call, Waiting {
   }
 
   private opened(connection: Connection): void {
-    if (connection.current === undefined) this.moveOn();
+    const isRight = !this.replica!.isOutdated(connection, this.parcel.era);
+    if (connection.current === undefined || !isRight) this.moveOn();
     else if (this.isQueued) this.startClock();
     else this.proceed(connection);
   }
 
   private notOpened(error: SwitchboardError): void {
+    const replica = this.replica!;
     this.lastError = error;
     this.leaveLine();
+    if (replica.isOutdated(this.connection!, this.parcel.era)) {
+      this.begin();
+      return;
+    }
+    replica.callRefused(error);
     this.tryElsewhere();
   }
 
-  /** Where a client has an instance of its own, it waits for that one. */
+  /** One that is there, but not for this client yet, is waited for: it is being opened in the client's era. */
   private canMoveOn(): boolean {
     const replica = this.replica!;
-    return !replica.isolates && this.group.hasOther(this.parcel, new Set(this.tried).add(replica));
+    return !replica.isLive && this.group.hasOther(this.parcel, new Set(this.tried?.keys()).add(replica));
   }
 
   private moveOn(): void {
@@ -205,11 +201,7 @@ export class Delivery implements Call, Waiting {
 
   private foundNoPlace(): void {
     const { server } = this.replica!;
-    this.lastError = new SwitchboardError(
-      'server_busy',
-      `Server "${server}" is busy: too many calls wait for it already (setting queueLimit).`,
-      { data: { server } },
-    );
+    this.lastError = tooManyWait(server);
     this.tryElsewhere();
   }
 
@@ -232,6 +224,12 @@ export class Delivery implements Call, Waiting {
   private notExecuted(error: SwitchboardError): void {
     const replica = this.replica!;
     this.lastError = named(error, replica.server);
+    if (isRefusal(error.data.status)) {
+      // Asked again at once, it would refuse again.
+      replica.callFailed(this.lastError, true);
+      this.tryElsewhere();
+      return;
+    }
     this.unreached ??= new Set();
     if (this.unreached.has(replica)) {
       this.tryElsewhere();
@@ -245,67 +243,53 @@ export class Delivery implements Call, Waiting {
     const error = named(failure, this.replica!.server);
     this.replica!.callFailed(error, true);
     this.lastError = error;
-    this.tried ??= new Set();
-    this.tried.add(this.replica!);
+    this.tried ??= new Map();
+    this.tried.set(this.replica!, error);
     if (this.parcel.isRepeatable && this.group.hasOther(this.parcel, this.tried)) this.begin();
-    else this.fail(isCutOff(error) ? maybeExecuted(error) : error);
+    else {
+      if (error.code === 'server_unavailable') this.group.callLost(error);
+      this.fail(isCutOff(error) ? maybeExecuted(error) : error);
+    }
   }
 
   private tryElsewhere(): void {
-    this.tried ??= new Set();
-    this.tried.add(this.replica!);
+    this.tried ??= new Map();
+    this.tried.set(this.replica!, this.lastError!);
     this.begin();
   }
 
   /** No replica is left to try. */
   private giveUp(): void {
-    this.replica?.callRefused();
-    this.fail(this.group.unavailable(this.parcel, this.lastError));
+    const error = this.group.unavailable(this.parcel, this.tried, this.lastError);
+    if (error.code !== 'server_busy') this.group.callRefused(this.parcel, this.tried, error);
+    this.fail(error);
   }
 
   private fail(error: SwitchboardError): void {
     if (this.finish()) this.recipient.failed(error);
   }
 
-  private startClock(): void {
-    if (this.clock !== undefined) return;
-    this.startedAt = performance.now();
-    this.lastSign = this.startedAt;
-    const { timeoutMs } = this.limits();
-    this.clock = setTimeout(() => this.timeIsUp(), timeoutMs);
-  }
-
-  private limits(): { timeoutMs: number; maxTimeoutMs: number } {
+  protected override limits(): TimeLimits {
     const { timeoutMs, maxTimeoutMs } = this.replica!.limits;
     return { timeoutMs: Math.min(this.parcel.timeoutMs ?? timeoutMs, maxTimeoutMs), maxTimeoutMs };
   }
 
-  private timeIsUp(): void {
-    const now = performance.now();
-    const { timeoutMs, maxTimeoutMs } = this.limits();
-    if (this.upstream !== undefined) {
-      this.lastSign = Math.max(this.lastSign, this.recipient.waitedUntil(this.upstream, now));
-    }
-    const until = Math.min(this.lastSign + timeoutMs, this.startedAt + maxTimeoutMs);
-    if (until > now) {
-      this.clock = setTimeout(() => this.timeIsUp(), until - now);
-      return;
-    }
+  protected override excusedUntil(now: number): number {
+    return this.upstream === undefined ? 0 : this.recipient.waitedUntil(this.upstream, now);
+  }
+
+  protected override timeIsUp(waited: number, { timeoutMs }: TimeLimits): void {
     const { server, timeoutSetting } = this.replica!;
-    const waited = Math.round(now - this.startedAt);
-    const limit = this.parcel.timeoutMs === undefined ? `setting ${timeoutSetting}` : "the call's own limit";
+    const isSetting = (this.parcel.timeoutMs ?? timeoutMs) === this.replica!.limits.timeoutMs;
+    const limit = isSetting ? `setting ${timeoutSetting}` : "the call's own limit";
     const what = this.isQueued
       ? 'had no free slot'
       : this.upstream === undefined
         ? 'was not there'
         : 'did not answer';
-    const error = new SwitchboardError(
-      'call_timeout',
-      `Server "${server}" ${what} within ${waited} ms (${limit}).`,
-      { data: { server, timeoutMs } },
-    );
+    const error = timedOut(server, what, waited, limit, timeoutMs);
     // That a client is in a hurry says nothing of the server.
-    const isItsFault = waited >= this.replica!.limits.timeoutMs;
+    const isItsFault = waited >= Math.min(this.replica!.limits.timeoutMs, HURRY_MS);
     if (this.upstream !== undefined) this.replica!.callFailed(error, isItsFault);
     this.withdraw('The call took too long.');
     this.fail(error);
@@ -319,7 +303,7 @@ export class Delivery implements Call, Waiting {
   private finish(): boolean {
     if (this.isOver) return false;
     this.isOver = true;
-    clearTimeout(this.clock);
+    this.stopClock();
     this.replica?.used();
     this.releaseSlot();
     return true;
@@ -330,24 +314,4 @@ export class Delivery implements Call, Waiting {
     this.holdsSlot = false;
     this.connection!.slots.release();
   }
-}
-
-/** Whether the server went away without a word on the call. */
-function isCutOff({ code, data }: SwitchboardError): boolean {
-  return code === 'server_unavailable' && data.status === undefined;
-}
-
-/** Whoever made the call has to know, before making it again. */
-function maybeExecuted(error: SwitchboardError): SwitchboardError {
-  const message = `${error.message} (the call may have been carried out, and is not sent again)`;
-  return new SwitchboardError(error.code, message, { cause: error, data: error.data });
-}
-
-/** Every error says which server it is about. */
-function named(error: SwitchboardError, server: string): SwitchboardError {
-  if (error.data.server === server) return error;
-  return new SwitchboardError(error.code, `Server "${server}": ${error.message}`, {
-    cause: error,
-    data: { ...error.data, server },
-  });
 }

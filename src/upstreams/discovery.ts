@@ -4,7 +4,8 @@ import { LARGEST_MEMBER, type ListLimits, readList } from '../protocol/list-read
 import { parameterHeaders } from '../protocol/parameter-headers.ts';
 import { MAX_ID_BYTES, MAX_OWN_URI_BYTES } from '../protocol/scalar-limits.ts';
 import { type Self, type ServerFacts, ttlOf } from './handshake.ts';
-import { notJson, ServerAnsweredError, type Upstream } from './upstream.ts';
+import { notJson, ServerAnsweredError } from './own-answers.ts';
+import type { Upstream } from './upstream.ts';
 
 /** A tool, resource, template or prompt exactly as its server describes it. */
 export type Item = Record<string, unknown>;

@@ -1,7 +1,10 @@
+import { toolFilter } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { ParameterHeader } from '../protocol/parameter-headers.ts';
+import type { Era } from '../protocol/versions.ts';
 import { choose } from './balance.ts';
 import type { OfferKind } from './discovery.ts';
+import { FailureLog } from './failure-log.ts';
 import type { Project, Replica } from './replica.ts';
 import type { Server } from './server.ts';
 import type { Client } from './upstream.ts';
@@ -9,6 +12,8 @@ import type { Client } from './upstream.ts';
 /** What a replica is wanted for. */
 export interface Errand {
   readonly client: Client;
+  /** The client's era: a server that speaks both is reached in this one. */
+  era: Era;
   kind: OfferKind;
   /** The servers' own name or URI of what is asked for. */
   readonly own: string;
@@ -22,6 +27,11 @@ export interface Errand {
   only: Replica | undefined;
 }
 
+/** The replicas that have been tried already. */
+interface Tried {
+  has(replica: Replica): boolean;
+}
+
 const MAX_TURNS = 10_000;
 
 /** Servers that offer the same things and share the load: all replicas of each. */
@@ -30,14 +40,19 @@ export class Group {
   readonly project: Project;
   private servers: readonly Server[] = [];
   private replicas: readonly Replica[] = [];
+  /** Of replicas that offer only some of their tools. */
+  private filters: ReadonlyMap<Replica, (tool: string) => boolean> = new Map();
   private labels = new Map<Replica, Readonly<Record<string, string>>>();
   /** Whose turn it is, for everything that is asked for: calls of one tool do not shift those of another. */
   private readonly turns = new Map<string, number>();
   private readonly stays = new WeakMap<Client, Replica>();
+  private readonly outages: FailureLog;
 
-  constructor(name: string, project: Project) {
+  /** `tell` takes lines on calls that failed because no server was available. */
+  constructor(name: string, project: Project, tell: (line: string) => void) {
     this.name = name;
     this.project = project;
+    this.outages = new FailureLog(`calls of "${name}"`, tell);
   }
 
   get members(): readonly Server[] {
@@ -48,29 +63,35 @@ export class Group {
   join(servers: readonly Server[]): void {
     this.servers = servers;
     this.replicas = servers.flatMap(({ replicas }) => replicas);
+    this.filters = new Map(
+      servers.flatMap(({ replicas, config }) => {
+        const isOffered = toolFilter(config.tools);
+        return isOffered === undefined ? [] : replicas.map((replica) => [replica, isOffered] as const);
+      }),
+    );
     this.labels = new Map(
       servers.flatMap(({ replicas, config }) => replicas.map((replica) => [replica, config.labels] as const)),
     );
   }
 
   /** The replica that this errand goes to, `except` those; undefined where there is none that can take it. */
-  pick(errand: Errand, except: ReadonlySet<Replica> | undefined): Replica | undefined {
-    const { client } = errand;
+  pick(errand: Errand, except: Tried | undefined): Replica | undefined {
+    const { client, era } = errand;
     const only = errand.only ?? (this.replicas.length === 1 ? this.replicas[0] : undefined);
     if (only !== undefined) {
-      return except?.has(only) || only.refusal(client) !== undefined ? undefined : only;
+      return except?.has(only) || only.refusal(client, era) !== undefined ? undefined : only;
     }
     const able = this.able(errand);
     for (const replica of able) replica.wake();
     const candidates = able.filter(
-      (replica) => !except?.has(replica) && replica.refusal(client) === undefined,
+      (replica) => !except?.has(replica) && replica.refusal(client, era) === undefined,
     );
     if (candidates.length === 0) return undefined;
     const stay = this.stays.get(client);
     if (stay !== undefined && candidates.includes(stay)) return stay;
     const chosen = choose(candidates, this.turn(errand), this.preference(errand));
     // Who goes elsewhere for one thing that only another server has comes back after it.
-    const isAway = stay !== undefined && this.has(stay) && !except?.has(stay) && !stay.refusal(client);
+    const isAway = stay !== undefined && this.has(stay) && !except?.has(stay) && !stay.refusal(client, era);
     if (chosen.isolates && !isAway) this.stays.set(client, chosen);
     return chosen;
   }
@@ -92,7 +113,7 @@ export class Group {
 
   /** Whether all that is known of its servers is of the legacy era. */
   get isLegacy(): boolean {
-    return this.replicas.every(({ facts }) => facts?.era === 'legacy');
+    return this.replicas.every(({ isLegacy }) => isLegacy);
   }
 
   replica(server: string, number: number): Replica | undefined {
@@ -117,37 +138,66 @@ export class Group {
   }
 
   /** Whether another replica could do the same right now. */
-  hasOther(errand: Errand, except: ReadonlySet<Replica>): boolean {
+  hasOther(errand: Errand, except: Tried): boolean {
     if (errand.only !== undefined || this.replicas.length === 1) return false;
     return this.able(errand).some(
-      (replica) => !except.has(replica) && replica.isLive && replica.refusal(errand.client) === undefined,
+      (replica) =>
+        !except.has(replica) && replica.isLive && replica.refusal(errand.client, errand.era) === undefined,
     );
   }
 
   /** Those that are about to be there. */
-  openings(errand: Errand, except: ReadonlySet<Replica> | undefined): Promise<unknown>[] {
+  openings(errand: Errand, except: Tried | undefined): Promise<unknown>[] {
     if (errand.only !== undefined || this.replicas.length === 1) return [];
+    const { client, era } = errand;
     return this.able(errand).flatMap((replica) =>
-      except?.has(replica) || replica.opening === undefined ? [] : [replica.opening],
+      except?.has(replica) || replica.opening === undefined || replica.refusal(client, era) !== undefined
+        ? []
+        : [replica.opening],
     );
   }
 
-  /** Why there is none: what is known of each that could have, and what came of the last try. */
-  unavailable(errand: Errand, lastError: SwitchboardError | undefined): SwitchboardError {
-    if (lastError?.code === 'server_busy') return lastError;
+  /** Why there is none: of each that could have, what came of trying it, or else what is known of it. */
+  unavailable(
+    errand: Errand,
+    tried?: ReadonlyMap<Replica, SwitchboardError>,
+    lastError?: SwitchboardError,
+  ): SwitchboardError {
+    if (lastError?.code === 'server_busy' && !hasFailed(tried)) return lastError;
     const able = this.able(errand);
     const [first] = able;
     if (able.length === 1 && first !== undefined) {
       // Its next try may have become due since it was asked.
-      return first.refusal(errand.client) ?? lastError ?? first.condition.reason ?? notThere(first.server);
+      return (
+        first.refusal(errand.client, errand.era) ??
+        lastError ??
+        first.condition.reason ??
+        notThere(first.server)
+      );
     }
-    const backends = able.map(backendFacts);
-    const last = lastError === undefined ? '' : ` The last try: ${lastError.message}`;
+    const backends = able.map((replica) => backendFacts(replica, tried?.get(replica)));
     return new SwitchboardError(
       'no_backends',
-      `No backends available in group "${this.name}": ${backends.map(backendText).join('; ')}.${last}`,
+      `No backends available in group "${this.name}": ${backends.map(backendText).join('; ')}.`,
       { cause: lastError, data: { group: this.name, backends } },
     );
+  }
+
+  /** A call fails because nobody is there to take it. Whoever could have, and was not tried, has that in its log too. */
+  callRefused(errand: Errand, tried: Tried | undefined, error: SwitchboardError): void {
+    for (const replica of this.able(errand)) if (!tried?.has(replica)) replica.callRefused(error);
+    this.outages.add(error);
+  }
+
+  /** The same where nobody ever was there, so that it is not known what was asked for. */
+  callMissed(server: string, error: SwitchboardError): void {
+    for (const replica of this.replicas) if (replica.server === server) replica.callRefused(error);
+    this.outages.add(error);
+  }
+
+  /** A call fails because its server was lost. */
+  callLost(error: SwitchboardError): void {
+    this.outages.add(error);
   }
 
   /** The replicas that offer it; where none is known to, for resources need not be listed, those that may. */
@@ -163,6 +213,7 @@ export class Group {
 
   /** One that was never seen offers what its siblings do. */
   private offers(replica: Replica, kind: OfferKind, own: string): boolean {
+    if (kind === 'tools' && this.filters.get(replica)?.(own) === false) return false;
     if (replica.offer !== undefined) return replica.offer.has(kind, own);
     return this.replicas.some(
       (sibling) => sibling.server === replica.server && sibling.offer?.has(kind, own) === true,
@@ -197,13 +248,16 @@ interface BackendFacts {
   nextTry: string | null;
 }
 
-function backendFacts({ server, number, condition }: Replica): BackendFacts {
+function backendFacts(
+  { server, number, condition }: Replica,
+  failure: SwitchboardError | undefined,
+): BackendFacts {
   const { state, reason, nextTry } = condition;
   return {
     server,
     replica: number,
     state,
-    reason: reason?.message ?? null,
+    reason: (failure ?? reason)?.message ?? null,
     nextTry: nextTry === undefined ? null : new Date(nextTry).toISOString(),
   };
 }
@@ -212,6 +266,11 @@ function backendText({ server, replica, state, reason, nextTry }: BackendFacts):
   const when = nextTry === null ? '' : `, next try at ${nextTry}`;
   const why = reason === null ? '' : ` (${reason})`;
   return `${server}/${replica} is ${state.replace('_', ' ')}${when}${why}`;
+}
+
+/** Whether more is wrong somewhere than that too many wait. */
+function hasFailed(tried: ReadonlyMap<Replica, SwitchboardError> | undefined): boolean {
+  return tried?.values().some(({ code }) => code !== 'server_busy') ?? false;
 }
 
 function notThere(server: string): SwitchboardError {

@@ -12,7 +12,9 @@ import {
   type ProtocolVersion,
   protocolVersions,
 } from '../protocol/versions.ts';
-import { ServerAnsweredError, type Upstream } from './upstream.ts';
+import { kept } from './kept-words.ts';
+import { ServerAnsweredError } from './own-answers.ts';
+import type { Upstream } from './upstream.ts';
 
 /** What a server says of itself. */
 export interface ServerFacts {
@@ -61,6 +63,12 @@ export interface KnownEra {
   era: Era | undefined;
   /** What a server of the modern era said of itself, and until when that holds. */
   discovered: { facts: ServerFacts; until: number } | undefined;
+  /** Where the server is to be spoken to in this era and in no other. */
+  only?: Era | undefined;
+  /** How long the handshake may take where there is a connection in the other era already. */
+  patienceMs?: number | undefined;
+  /** Whether the era is only a client's wish: where the handshake fails in it, the server's own is found out. */
+  isWished?: boolean;
 }
 
 /** A server that has said nothing for so long is asked in the words of the legacy era too. */
@@ -89,15 +97,30 @@ export async function shakeHands(
   upstream.ownMeta = describedMeta({ ...us, capabilities: modernCapabilities });
   upstream.nobody = describedMembers({ ...us, capabilities: {} });
   const greet = () => initialize(upstream, self, capabilities);
-  const facts =
-    known.era === 'legacy'
-      ? await legacyFirst(upstream, instance, known, greet)
-      : await modernFirst(upstream, instance, known, greet);
+  const facts = await factsOf(upstream, instance, known, greet);
   known.era = facts.era;
   upstream.era = facts.era;
   upstream.ready(facts.version);
   if (facts.era === 'legacy') upstream.notify('notifications/initialized');
   return facts;
+}
+
+async function factsOf(
+  upstream: Upstream,
+  instance: Self['instance'],
+  known: KnownEra,
+  greet: () => Promise<ServerFacts>,
+): Promise<ServerFacts> {
+  if (known.only === 'legacy') return greet();
+  if (known.only === 'modern') {
+    const facts = await discovered(upstream, instance, known);
+    if (facts !== undefined) return facts;
+    const why = `The server does not speak the modern era (protocol ${modernVersion}).`;
+    throw new SwitchboardError('server_protocol_error', why);
+  }
+  return known.era === 'legacy'
+    ? legacyFirst(upstream, instance, known, greet)
+    : modernFirst(upstream, instance, known, greet);
 }
 
 /** What was of the legacy era before may have been replaced. */
@@ -219,7 +242,7 @@ function supportedIn({ rpc }: ServerAnsweredError): readonly unknown[] {
 const UNSUPPORTED_VERSION = -32022;
 
 /** An HTTP status that refuses the request, but not us. */
-function isRefusal(error: unknown): boolean {
+export function isRefusal(error: unknown): boolean {
   const status = error instanceof SwitchboardError ? error.data.status : undefined;
   if (typeof status !== 'number' || status < 400 || status > 499) return false;
   return ![401, 403, 408, 429].includes(status);
@@ -260,29 +283,6 @@ async function initialize(
     capabilities: asObject(offered),
     ...kept(instructions, serverInfo),
     instances: instancesIn(result, instance),
-  };
-}
-
-/** Every client is told all of them, and every model reads them. */
-const LONGEST_INSTRUCTIONS = 64 * 1024;
-/** There may be pictures in it. */
-const LARGEST_INFO = 64 * 1024;
-
-function kept(
-  instructions: unknown,
-  info: unknown,
-): Pick<ServerFacts, 'instructions' | 'serverInfo' | 'problems'> {
-  const text = typeof instructions === 'string' ? instructions : undefined;
-  const isLong = text !== undefined && text.length > LONGEST_INSTRUCTIONS;
-  const isInfo = typeof info === 'object' && info !== null;
-  const isLarge = isInfo && JSON.stringify(info).length > LARGEST_INFO;
-  return {
-    instructions: isLong ? `${Buffer.from(text.slice(0, LONGEST_INSTRUCTIONS)).toString()} …` : text,
-    serverInfo: isInfo && !isLarge ? asObject(info) : undefined,
-    problems: [
-      ...(isLong ? [`its instructions are cut at ${LONGEST_INSTRUCTIONS} characters`] : []),
-      ...(isLarge ? [`its serverInfo is left out: larger than ${LARGEST_INFO} characters`] : []),
-    ],
   };
 }
 

@@ -1,4 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
+import { FailureLog } from './failure-log.ts';
 
 interface HealthRules {
   /** So many failed calls in a row, and the replica is left out for a while; 0: never. */
@@ -6,22 +7,17 @@ interface HealthRules {
   ejectMs: number;
 }
 
-/** So many failed calls in a row have a line each in the log; the others are counted. */
-const LOGGED_FAILURES = 5;
-
 /** How the calls of one replica fare: whether it is left out for a while, and what its log says of them. */
 export class Health {
   private readonly rules: HealthRules;
-  private readonly log: (line: string) => void;
+  private readonly failures: FailureLog;
   private failedInRow = 0;
-  private logged = 0;
+  private hasFailed = false;
   private ejectedUntil = 0;
-  /** Calls of which the log says nothing yet. */
-  private uncounted = { refused: 0, failed: 0 };
 
   constructor(rules: HealthRules, log: (line: string) => void) {
     this.rules = rules;
-    this.log = log;
+    this.failures = new FailureLog('calls', log);
   }
 
   get isEjected(): boolean {
@@ -30,9 +26,9 @@ export class Health {
 
   /** True where it was left out until now. */
   succeeded(): boolean {
-    if (this.logged === 0) return false;
+    if (!this.hasFailed) return false;
     this.failedInRow = 0;
-    this.logged = 0;
+    this.hasFailed = false;
     this.logCounts();
     return this.readmit();
   }
@@ -50,13 +46,8 @@ export class Health {
 
   /** The same, but nothing that is to be held against it. */
   note(error: SwitchboardError): void {
-    if (this.logged++ < LOGGED_FAILURES) this.log(`a call failed: ${error.message}`);
-    else this.uncounted.failed++;
-  }
-
-  /** A call was not even sent. Only counted: a client in a loop must not push everything else out of the log. */
-  refused(): void {
-    this.uncounted.refused++;
+    this.hasFailed = true;
+    this.failures.add(error);
   }
 
   /** True where it was left out until now. */
@@ -73,9 +64,6 @@ export class Health {
   }
 
   logCounts(): void {
-    const { refused, failed } = this.uncounted;
-    if (failed > 0) this.log(`${failed} more calls failed`);
-    if (refused > 0) this.log(`${refused} calls were refused meanwhile`);
-    this.uncounted = { refused: 0, failed: 0 };
+    this.failures.tellCount();
   }
 }

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type BackoffRule, backoffMs } from '../channels/backoff.ts';
 import { SwitchboardError } from '../errors.ts';
+import { type Era, otherEra } from '../protocol/versions.ts';
 import type { LiveUpstream } from './connection.ts';
 import {
   discover,
@@ -13,7 +14,7 @@ import {
   offerKinds,
 } from './discovery.ts';
 import type { Self } from './handshake.ts';
-import { KnownOffer } from './offers.ts';
+import { KnownOffer, mergeLists } from './offers.ts';
 
 interface LearningSettings {
   /** How long the lists of one kind may take. */
@@ -48,7 +49,7 @@ const LEAST_TTL_MS = 1_000;
 export class Learning {
   private readonly settings: LearningSettings;
   private readonly events: LearningEvents;
-  private readonly live: () => LiveUpstream | undefined;
+  private readonly lives: () => readonly LiveUpstream[];
   private underWay: Promise<void> | undefined;
   private readonly announced = new Set<OfferKind>();
   private timer: NodeJS.Timeout | undefined;
@@ -58,21 +59,24 @@ export class Learning {
   private readonly held = new Map<OfferKind, { until: number; isPublic: boolean }>();
   /** What of each list is left out, and why. */
   private readonly leftOut = new Map<OfferKind, readonly string[]>();
+  /** What a server lists in each era that it is connected in. */
+  private readonly listed: Record<Era, Map<OfferKind, Item[]>> = { legacy: new Map(), modern: new Map() };
   private attempts = 0;
   /** Kept when the connection is lost. */
   known: KnownOffer | undefined;
   /** Whether all lists were asked for once. */
   isSeen = false;
 
+  /** `lives`: the connections there are, at most one for each era; the word of the first counts. */
   constructor(
     settings: LearningSettings,
-    live: () => LiveUpstream | undefined,
+    lives: () => readonly LiveUpstream[],
     inherited: Offer | undefined,
     events: LearningEvents,
   ) {
     this.known = inherited && new KnownOffer(inherited);
     this.settings = settings;
-    this.live = live;
+    this.lives = lives;
     this.events = events;
   }
 
@@ -84,6 +88,8 @@ export class Learning {
   /** Asks a new connection for everything. */
   begin(isNews: boolean): void {
     this.failures.clear();
+    this.listed.legacy.clear();
+    this.listed.modern.clear();
     this.attempts = 0;
     this.ask(offerKinds, isNews);
   }
@@ -106,7 +112,7 @@ export class Learning {
 
   /** Asks for what has been known for longer than its server says that it holds, unless that tells of changes. */
   freshen(): void {
-    const { listening } = this.live() ?? {};
+    const { listening } = this.lives()[0] ?? {};
     if (listening === undefined || this.underWay !== undefined) return;
     const now = Date.now();
     const isStale = (kind: OfferKind) =>
@@ -171,21 +177,24 @@ export class Learning {
    * other back, and stays as it was.
    */
   private async learn(kinds: readonly OfferKind[], isNews: boolean): Promise<void> {
-    const live = this.live();
+    const lives = this.lives();
+    const [live] = lives;
     if (live === undefined) return;
     this.attempts++;
+    const isCurrent = () => this.lives()[0] === live;
     await Promise.all(
       kinds.map(async (kind) => {
         try {
-          const { items, ttlMs, isPublic, problems } = await discover(live, kind, this.settings);
+          const { ttlMs, isPublic, problems } = await this.list(lives, kind);
           this.failures.delete(kind);
-          if (this.live() !== live) return;
+          if (!isCurrent()) return;
           this.held.set(kind, { until: Date.now() + ttlMs, isPublic });
           this.leftOut.set(kind, problems);
           for (const problem of problems) this.events.log(problem);
-          await this.take(kind, items, isNews, live);
+          // Each connection tells of the same change, and it is passed on once: when the lists are seen to differ.
+          await this.take(kind, this.itemsOf(live, kind), isNews && lives.length === 1, isCurrent);
         } catch (error) {
-          if (this.live() !== live) return;
+          if (!isCurrent()) return;
           if (error instanceof SwitchboardError && error.code === 'server_loop') {
             this.events.loops(error);
             return;
@@ -196,15 +205,43 @@ export class Learning {
         }
       }),
     );
-    if (this.live() !== live) return;
+    if (!isCurrent()) return;
     this.isSeen = true;
     this.events.settled();
   }
 
+  /** Asks all connections for a list. That of the first has to come; the others may be left as they were. */
+  private async list(
+    [first, ...others]: readonly LiveUpstream[],
+    kind: OfferKind,
+  ): ReturnType<typeof discover> {
+    const ask = async (live: LiveUpstream) => {
+      const list = await discover(live, kind, this.settings);
+      this.listed[live.facts.era].set(kind, list.items);
+      return list;
+    };
+    const asked = Promise.all(others.map((live) => ask(live).catch(() => {})));
+    const list = await ask(first!);
+    await asked;
+    return list;
+  }
+
+  /** What a server lists in both eras, as far as it was asked in both. */
+  private itemsOf({ facts: { era } }: LiveUpstream, kind: OfferKind): Item[] {
+    const first = this.listed[era].get(kind) ?? [];
+    const second = this.listed[otherEra[era]].get(kind);
+    return second === undefined ? first : mergeLists(kind, [first, second]);
+  }
+
   /** What a server announced is passed on even where the list is the same: only the server knows what it meant. */
-  private async take(kind: OfferKind, items: Item[], isNews: boolean, live: LiveUpstream): Promise<void> {
+  private async take(
+    kind: OfferKind,
+    items: Item[],
+    isNews: boolean,
+    isCurrent: () => boolean,
+  ): Promise<void> {
     const isSame = await areSame(this.known?.offer[kind] ?? [], items);
-    if (this.live() !== live) return;
+    if (!isCurrent()) return;
     const before = this.known?.offer ?? { tools: [], resources: [], templates: [], prompts: [] };
     // Who has the old ones need not compare them again.
     if (!isSame || this.known === undefined) this.known = new KnownOffer({ ...before, [kind]: items });

@@ -82,11 +82,11 @@ describe('the clock of a connection', () => {
     vi.advanceTimersByTime(20 * SECOND);
     expect(lifecycle.refusal('box')).toMatchObject({
       code: 'server_unavailable',
-      message: 'Server "box" is not available: no (next try in 40 s)',
-      data: { server: 'box', nextTry: new Date(MINUTE).toISOString() },
+      message: 'Server "box" is not available: no (breaker open, next try in 40 s)',
+      data: { server: 'box', state: 'breaker_open', nextTry: new Date(MINUTE).toISOString() },
     });
     vi.advanceTimersByTime(35.5 * SECOND);
-    expect(lifecycle.refusal('box')?.message).toContain('(next try in 4.5 s)');
+    expect(lifecycle.refusal('box')?.message).toContain('(breaker open, next try in 4.5 s)');
     server.isWell = true;
     vi.advanceTimersByTime(4.5 * SECOND);
     expect(lifecycle.refusal('box')).toBeUndefined();
@@ -96,19 +96,36 @@ describe('the clock of a connection', () => {
     const refusals: unknown[] = [];
     const lifecycle: Lifecycle = new Lifecycle(usual, {
       changed() {},
-      due: () => refusals.push(lifecycle.refusal('box')),
+      due: () => refusals.push(lifecycle.notYet('box')),
     });
     lifecycle.happens({ kind: 'starts' });
     lifecycle.happens({ kind: 'connect failed', reason });
     vi.advanceTimersByTime(SECOND / 2);
-    expect(lifecycle.refusal('box')).toBeDefined();
+    expect(lifecycle.notYet('box')).toBeDefined();
     vi.setSystemTime(-MINUTE);
     vi.advanceTimersByTime(SECOND / 2);
     expect(refusals).toEqual([undefined]);
 
     lifecycle.happens({ kind: 'starts' });
     lifecycle.happens({ kind: 'connect failed', reason });
-    expect(lifecycle.refusal('box')).toBeDefined();
+    expect(lifecycle.notYet('box')).toBeDefined();
+  });
+
+  it('keeps calls waiting for a first start, and for the one that makes a loss good at once, but for no retry', () => {
+    const lifecycle = new Lifecycle(usual, { changed() {}, due() {} });
+    const isRefused = (...kinds: ('starts' | 'connected' | 'ready' | 'connect failed' | 'lost')[]) =>
+      kinds.map((kind) => {
+        lifecycle.happens({ kind, reason, isThere: false });
+        return lifecycle.refusal('box') !== undefined;
+      });
+    expect(isRefused('starts', 'connected', 'ready')).toEqual([false, false, false]);
+    expect(isRefused('lost', 'starts')).toEqual([false, false]);
+    expect(isRefused('connect failed', 'starts', 'connected', 'ready')).toEqual([true, true, true, false]);
+    expect(isRefused('lost', 'starts')).toEqual([true, true]);
+    expect(lifecycle.refusal('box')).toMatchObject({
+      message: 'Server "box" is not available: no (connecting again for 0.0 s)',
+      data: { server: 'box', state: 'starting' },
+    });
   });
 
   it('looks again at a server that is degraded, at the time that it was given', () => {

@@ -1,5 +1,12 @@
 import { SwitchboardError } from '../errors.ts';
-import { type Condition, type Happening, initialCondition, next, type RecoveryPolicy } from './condition.ts';
+import {
+  type Condition,
+  type Happening,
+  initialCondition,
+  next,
+  type RecoveryPolicy,
+  startsPromptly,
+} from './condition.ts';
 
 interface LifecycleEvents {
   /** The state is another one, or its reason or next try is. */
@@ -32,27 +39,34 @@ export class Lifecycle {
     if (!isSame) this.events.changed();
   }
 
-  /** The next try need not wait for its time. */
-  hasten(): void {
-    clearTimeout(this.timer);
-    this.isDue = true;
+  /** Why it cannot be started now; undefined where it can. */
+  notYet(server: string): SwitchboardError | undefined {
+    const { nextTry } = this.condition;
+    const isItsTime = this.isDue || (nextTry !== undefined && nextTry <= Date.now());
+    return this.isWaiting && isItsTime ? undefined : this.refusal(server);
   }
 
-  /** Why nothing can be sent and nothing be started now; undefined where it can. */
+  /** Why no call can be sent and none may wait for a start; undefined where it can. */
   refusal(server: string): SwitchboardError | undefined {
-    const { state, reason, nextTry } = this.condition;
-    switch (state) {
+    const { condition } = this;
+    switch (condition.state) {
+      case 'starting':
+        return condition.isAwaited ? undefined : unavailable(server, condition);
       case 'backing_off':
       case 'breaker_open':
-        if (this.isDue || nextTry === undefined || nextTry <= Date.now()) return undefined;
-        return unavailable(server, reason, nextTry);
+        return startsPromptly(condition) ? undefined : unavailable(server, condition);
       case 'failed':
-        return reason;
+        return condition.reason;
       case 'stopped':
-        return unavailable(server, new SwitchboardError('server_unavailable', 'it was stopped'), undefined);
+        return stopped(server);
       default:
         return undefined;
     }
+  }
+
+  private get isWaiting(): boolean {
+    const { state } = this.condition;
+    return state === 'backing_off' || state === 'breaker_open';
   }
 
   private setTimer(at: number | undefined): void {
@@ -71,25 +85,31 @@ export class Lifecycle {
   }
 }
 
-function unavailable(
-  server: string,
-  reason: SwitchboardError | undefined,
-  nextTry: number | undefined,
-): SwitchboardError {
+function unavailable(server: string, { state, since, reason, nextTry }: Condition): SwitchboardError {
   const why = reason?.message ?? `Server "${server}" is not available`;
   const named = why.includes(`"${server}"`) ? why : `Server "${server}" is not available: ${why}`;
-  const when = nextTry === undefined ? '' : ` (next try in ${secondsUntil(nextTry)})`;
-  return new SwitchboardError('server_unavailable', `${named}${when}`, {
+  const when =
+    nextTry === undefined
+      ? `connecting again for ${seconds(Date.now() - since)}`
+      : `${state.replace('_', ' ')}, next try in ${seconds(nextTry - Date.now())}`;
+  return new SwitchboardError('server_unavailable', `${named} (${when})`, {
     cause: reason,
     data: {
       ...reason?.data,
       server,
+      state,
       ...(nextTry === undefined ? {} : { nextTry: new Date(nextTry).toISOString() }),
     },
   });
 }
 
-function secondsUntil(time: number): string {
-  const seconds = Math.max(0, time - Date.now()) / 1_000;
-  return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+function stopped(server: string): SwitchboardError {
+  return new SwitchboardError('server_unavailable', `Server "${server}" is not available: it was stopped`, {
+    data: { server },
+  });
+}
+
+function seconds(ms: number): string {
+  const count = Math.max(0, ms) / 1_000;
+  return `${count < 10 ? count.toFixed(1) : Math.round(count)} s`;
 }

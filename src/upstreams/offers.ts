@@ -50,14 +50,20 @@ export class KnownOffer {
 export function union(offers: readonly Offer[]): Offer {
   if (offers.length === 1) return offers[0]!;
   const all: Offer = { tools: [], resources: [], templates: [], prompts: [] };
-  for (const kind of offerKinds) all[kind] = unionOf(kind, offers);
+  for (const kind of offerKinds) {
+    all[kind] = mergeLists(
+      kind,
+      offers.map((offer) => offer[kind]),
+    );
+  }
   return all;
 }
 
-function unionOf(kind: OfferKind, offers: readonly Offer[]): Item[] {
+/** The lists of one kind as one. */
+export function mergeLists(kind: OfferKind, lists: readonly (readonly Item[])[]): Item[] {
   const seen = new Map<unknown, Item>();
-  for (const offer of offers) {
-    for (const item of offer[kind]) {
+  for (const list of lists) {
+    for (const item of list) {
       const key = item[keyOf[kind]];
       if (!seen.has(key)) seen.set(key, item);
     }

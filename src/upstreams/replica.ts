@@ -1,24 +1,30 @@
 import type { ServerConfig } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
+import type { Era } from '../protocol/versions.ts';
 import type { Candidate } from './balance.ts';
 import { type Condition, overall, type State } from './condition.ts';
-import { Connection, type ConnectionSettings, type LiveUpstream, type Word } from './connection.ts';
+import {
+  Connection,
+  type ConnectionPurpose,
+  type ConnectionSettings,
+  type LiveUpstream,
+  type Word,
+} from './connection.ts';
 import type { Freshness, ListSettings, Offer, OfferKind } from './discovery.ts';
-import { type KnownEra, rediscover, relayedCapabilities, type ServerFacts } from './handshake.ts';
+import { type KnownEra, rediscover, type ServerFacts } from './handshake.ts';
 import { Health } from './health.ts';
 import { Learning } from './learning.ts';
 import type { KnownOffer } from './offers.ts';
+import { type Able, OwnConnections } from './own-connections.ts';
+import { Resting } from './resting.ts';
+import { type OwnEvents, SharedConnections } from './shared-connections.ts';
+import type { Slots } from './slots.ts';
 import type { Client, Upstream } from './upstream.ts';
 
 /** Whose servers these are. */
 export interface Project {
   readonly id: string;
   readonly name: string;
-}
-
-/** Whoever can say what a client can do. Nobody asks for that unless a connection is opened for it. */
-export interface Able {
-  readonly capabilities: object;
 }
 
 export interface ReplicaSettings extends ConnectionSettings {
@@ -60,16 +66,14 @@ export class Replica implements Candidate {
   private config: ServerConfig;
   private readonly settings: ReplicaSettings;
   private readonly events: ReplicaEvents;
-  private readonly shared: Connection;
-  private readonly ofClients = new Map<Client, Connection>();
+  private readonly shared: SharedConnections;
+  private readonly own: OwnConnections;
   private readonly learning: Learning;
   private readonly health: Health;
-  private lastUsed = 0;
-  private rest: NodeJS.Timeout | undefined;
+  private readonly resting: Resting;
   /** What was told last. */
   private told: Condition | undefined;
-  private starts = 0;
-  private readonly known: KnownEra = { era: undefined, discovered: undefined };
+  private readonly known: KnownEra;
   facts: ServerFacts | undefined;
 
   constructor(
@@ -89,11 +93,21 @@ export class Replica implements Candidate {
     };
     this.events = events;
     this.health = new Health(settings, (line) => this.log(line));
-    this.shared = this.newConnection(undefined, relayedCapabilities, {
-      changed: () => this.stateChanged(),
+    const only = config.era === 'auto' ? undefined : config.era;
+    this.known = { era: only, only, discovered: undefined };
+    this.shared = new SharedConnections(config, this.known, {
+      connection: (purpose, own) => this.newConnection(purpose, own),
       opened: (live, wasBroken) => this.opened(live, wasBroken),
+      joined: () => this.joined(),
+      moved: (connection) => events.connected(this, connection),
+      failed: ({ message }) => this.log(message),
       recheck: () => this.recheck(),
       missed: () => this.learning.refresh(),
+      log: (line) => this.log(line),
+    });
+    this.own = new OwnConnections(this.shared, {
+      connection: (purpose, own) => this.newConnection(purpose, own),
+      log: (line) => this.log(line),
     });
     this.learning = new Learning(
       {
@@ -102,7 +116,7 @@ export class Replica implements Candidate {
         instance: settings.instance,
         limits: settings.lists,
       },
-      () => this.shared.current,
+      () => this.shared.lives,
       inherited,
       {
         learned: (kind, announced) => this.learned(kind, announced),
@@ -111,16 +125,26 @@ export class Replica implements Candidate {
         log: (line) => this.log(line),
       },
     );
+    const { shared, learning } = this;
+    this.resting = new Resting(config.idleStopMs, {
+      get isBusy() {
+        return shared.isBusy;
+      },
+      get isLearning() {
+        return learning.done !== undefined;
+      },
+      rest: () => shared.rest(),
+    });
   }
 
   get condition(): Condition {
-    return this.shared.lifecycle.condition;
+    return this.shared.condition;
   }
 
   /** What others are to see: where clients have instances of their own, those count too. */
   get shown(): Condition {
-    if (this.ofClients.size === 0) return this.condition;
-    return overall([...this.connections()].map(({ lifecycle }) => lifecycle.condition));
+    if (this.own.isEmpty) return this.condition;
+    return overall([this.condition, ...this.own.all.map(({ lifecycle }) => lifecycle.condition)]);
   }
 
   get offer(): KnownOffer | undefined {
@@ -139,7 +163,7 @@ export class Replica implements Candidate {
 
   /** How often it was started after the first time. */
   get restarts(): number {
-    return Math.max(0, this.starts - 1);
+    return this.shared.restarts;
   }
 
   /** Whether each client has an instance of its own. */
@@ -158,12 +182,12 @@ export class Replica implements Candidate {
   }
 
   get isLive(): boolean {
-    return this.isolates || this.shared.current !== undefined;
+    return this.isolates || this.shared.isLive;
   }
 
-  /** Settles when the connection that all share is there; undefined where it is not being opened. */
+  /** Settles when it is there for all clients; undefined where it is not being started. */
   get opening(): Promise<unknown> | undefined {
-    return this.isolates ? undefined : this.shared.pending;
+    return this.isolates ? undefined : this.shared.first.pending;
   }
 
   get isEjected(): boolean {
@@ -171,56 +195,60 @@ export class Replica implements Candidate {
   }
 
   get hasRoom(): boolean {
-    return this.isolates || this.shared.slots.hasRoom;
+    return this.isolates || this.shared.first.slots.hasRoom;
   }
 
   get load(): number {
-    return this.shared.slots.used + this.shared.slots.queued;
+    const { used, queued } = this.shared.first.slots;
+    return used + queued;
+  }
+
+  /** Whether all that is known of it is of the legacy era. */
+  get isLegacy(): boolean {
+    return this.factsFor('modern')?.era === 'legacy';
+  }
+
+  /** What it says of itself to clients of this era. */
+  factsFor(era: Era): ServerFacts | undefined {
+    return this.shared.for(era).current?.facts ?? this.facts;
   }
 
   /** Why no call of this client can go here now; undefined where one can. */
-  refusal(client: Client): SwitchboardError | undefined {
-    return (this.ofClients.get(client) ?? this.shared).refusal;
+  refusal(client: Client, era: Era): SwitchboardError | undefined {
+    return (this.own.of(client) ?? this.shared.for(era)).refusal;
   }
 
   /** The connection that this client's requests take. */
-  connectionFor(client: Client, able: Able): Connection {
+  connectionFor(client: Client, able: Able, era: Era): Connection {
     // The shared one of a stopped server says that it was stopped; a new one would start it.
-    if (!this.isolates || this.condition.state === 'stopped') return this.shared;
-    let connection = this.ofClients.get(client);
-    if (connection === undefined) {
-      const own = this.newConnection(client, able.capabilities, {
-        changed: () => this.stateChanged(),
-        opened: () => own.lifecycle.happens({ kind: 'ready' }),
-        recheck() {},
-        missed() {},
-      });
-      this.ofClients.set(client, own);
-      connection = own;
-    }
-    return connection;
+    if (!this.isolates || this.condition.state === 'stopped') return this.shared.for(era);
+    return this.own.for(client, able, era);
+  }
+
+  /** Whether clients of this era do not take this connection any more: it is known by now which eras the server speaks. */
+  isOutdated(connection: Connection, era: Era): boolean {
+    return connection.owner === undefined && connection !== this.shared.for(era);
   }
 
   /** Every connection that is there now. */
-  *connections(): Generator<Connection> {
-    yield this.shared;
-    yield* this.ofClients.values();
+  connections(): Connection[] {
+    return [...this.shared.all, ...this.own.all];
   }
 
-  /** Those of them that this client's requests may take. */
+  /** All slots that calls take here: connections may share them. */
+  slots(): Set<Slots> {
+    return new Set(this.connections().map(({ slots }) => slots));
+  }
+
+  /** Those connections that this client's requests may take. */
   connectionsOf(client: Client): Connection[] {
-    const own = this.ofClients.get(client);
-    return own === undefined ? [this.shared] : [this.shared, own];
+    const own = this.own.of(client);
+    return own === undefined ? this.shared.all : [...this.shared.all, own];
   }
 
   /** A client is gone: what was its own ends with it. `as`: whom it was taken for. */
   release(client: Client, as: Client = client): void {
-    const own = this.ofClients.get(client);
-    this.ofClients.delete(client);
-    if (own !== undefined) {
-      own.close().catch(() => {});
-      this.stateChanged();
-    }
+    if (this.own.release(client)) this.stateChanged();
     for (const connection of this.connectionsOf(as)) {
       for (const uri of connection.subscriptions.removeClient(client)) {
         connection.unfollow(uri).catch((error: Error) => this.log(error.message));
@@ -240,15 +268,16 @@ export class Replica implements Candidate {
   /** Somebody asks what it offers: what its server says is out of date is asked for again. */
   freshen(): void {
     this.learning.freshen();
-    const { current } = this.shared;
+    const { first } = this.shared;
+    const { current } = first;
     if (current?.facts.era !== 'modern') return;
     const { instance, connectTimeoutMs } = this.settings;
     rediscover(current.upstream, instance, this.known, connectTimeoutMs).then(
       (facts) => {
-        if (facts !== undefined && this.shared.current === current) Object.assign(current.facts, facts);
+        if (facts !== undefined && first.current === current) Object.assign(current.facts, facts);
       },
       (error: Error) => {
-        if (this.shared.current === current) this.failedToLearn(error);
+        if (first.current === current) this.failedToLearn(error);
       },
     );
   }
@@ -256,7 +285,7 @@ export class Replica implements Candidate {
   /** Starts it if need be and learns what it offers. Never throws: the condition tells how it went. */
   async discover(): Promise<void> {
     try {
-      await this.shared.open();
+      await this.shared.first.open();
       await this.learning.done;
     } catch {
       // The condition says why.
@@ -269,19 +298,20 @@ export class Replica implements Candidate {
   }
 
   retry(): void {
-    for (const connection of this.connections()) connection.retry();
+    this.shared.retry();
+    for (const connection of this.own.all) connection.retry();
   }
 
   /** Takes over what can be changed while it runs. */
   reconfigure(config: ServerConfig): void {
     this.config = config;
-    for (const { slots } of this.connections()) slots.resize(config.concurrency);
-    this.scheduleRest();
+    for (const slots of this.slots()) slots.resize(config.concurrency);
+    this.resting.resize(config.idleStopMs);
   }
 
   /** A call is on its way, or came back. */
   used(): void {
-    if (this.config.idleStopMs > 0) this.lastUsed = Date.now();
+    this.resting.used();
   }
 
   callSucceeded(): void {
@@ -291,16 +321,16 @@ export class Replica implements Candidate {
   /** A call went out and did not come back as it should. `isItsFault`: it had all the time that it may have. */
   callFailed(error: SwitchboardError, isItsFault: boolean): void {
     const ejection = isItsFault ? this.health.failed(error) : this.health.note(error);
-    if (ejection !== undefined) this.shared.lifecycle.happens({ kind: 'impaired', ...ejection });
+    if (ejection !== undefined) this.shared.first.lifecycle.happens({ kind: 'impaired', ...ejection });
   }
 
   /** A call was not even sent. */
-  callRefused(): void {
-    this.health.refused();
+  callRefused(error: SwitchboardError): void {
+    this.health.note(error);
   }
 
   drained(): Promise<unknown> {
-    return Promise.all([...this.connections()].map((connection) => connection.drained()));
+    return Promise.all(this.connections().map((connection) => connection.drained()));
   }
 
   /** Takes nothing new; what is under way goes on until stop(). */
@@ -310,39 +340,23 @@ export class Replica implements Candidate {
 
   async stop(): Promise<void> {
     this.learning.stop();
-    clearTimeout(this.rest);
-    await Promise.all([...this.connections()].map((connection) => connection.close()));
-    this.ofClients.clear();
+    this.resting.stop();
+    await Promise.all([this.shared.close(), this.own.close()]);
   }
 
-  private newConnection(
-    owner: Client | undefined,
-    capabilities: object,
-    events: {
-      changed(): void;
-      opened(live: LiveUpstream, wasBroken: boolean): void;
-      recheck(): void;
-      missed(): void;
-    },
-  ): Connection {
-    const connection: Connection = new Connection(
-      this.config,
-      this.settings,
-      this.known,
-      owner,
-      capabilities,
-      {
-        ...events,
-        opened: (live, wasBroken) => {
-          events.opened(live, wasBroken);
-          this.events.connected(this, connection);
-        },
-        log: (line) => this.log(line),
-        disconnected: (upstream) => this.events.disconnected(this, upstream),
-        notified: (word) => this.notified(word),
-        asked: (word) => this.events.asked(this, word),
+  private newConnection(purpose: ConnectionPurpose, events: OwnEvents): Connection {
+    const connection: Connection = new Connection(this.config, this.settings, purpose, {
+      ...events,
+      opened: (live, wasBroken) => {
+        events.opened(live, wasBroken);
+        this.events.connected(this, connection);
       },
-    );
+      changed: () => this.stateChanged(),
+      log: (line) => this.log(line),
+      disconnected: (upstream) => this.events.disconnected(this, upstream),
+      notified: (word) => this.notified(word),
+      asked: (word) => this.events.asked(this, word),
+    });
     return connection;
   }
 
@@ -363,12 +377,16 @@ export class Replica implements Candidate {
   }
 
   private opened(live: LiveUpstream, wasBroken: boolean): void {
-    this.starts++;
     this.facts = live.facts;
     this.health.reset();
-    this.lastUsed = Date.now();
-    this.scheduleRest();
+    this.resting.begin();
     this.learning.begin(wasBroken);
+  }
+
+  /** It is connected in its second era too, in which it may offer something else. */
+  private joined(): void {
+    this.resting.begin();
+    void this.learning.refresh();
   }
 
   private learned(kind: OfferKind, announced: boolean): void {
@@ -391,7 +409,7 @@ export class Replica implements Candidate {
   private assess(): void {
     if (this.isEjected) return;
     const missing = this.learning.missing();
-    this.shared.lifecycle.happens(
+    this.shared.first.lifecycle.happens(
       missing === undefined ? { kind: 'ready' } : { kind: 'impaired', ...missing },
     );
   }
@@ -406,23 +424,5 @@ export class Replica implements Candidate {
     const kinds = kindsOfNotification[word.message.method];
     if (kinds === undefined) this.events.notified(this, word);
     else this.learning.changed(kinds);
-  }
-
-  private scheduleRest(): void {
-    clearTimeout(this.rest);
-    const { idleStopMs } = this.config;
-    if (idleStopMs === 0) return;
-    const sinceUse = Date.now() - this.lastUsed;
-    this.rest = setTimeout(() => this.restIfIdle(), Math.max(1, idleStopMs - sinceUse)).unref();
-  }
-
-  private restIfIdle(): void {
-    const isIdle = Date.now() - this.lastUsed >= this.config.idleStopMs;
-    if (this.shared.isBusy) this.lastUsed = Date.now();
-    else if (isIdle && this.learning.done === undefined) {
-      this.shared.rest();
-      return;
-    }
-    this.scheduleRest();
   }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { ServerConfig } from '../config.ts';
+import { type ServerConfig, toolFilter } from '../config.ts';
 import { type Condition, overall, type State } from './condition.ts';
 import type { Connection, Word } from './connection.ts';
 import type { Freshness, Offer, OfferKind } from './discovery.ts';
@@ -23,6 +23,8 @@ export interface ServerEvents {
   asked(server: Server, replica: Replica, word: Word): void;
   /** A line for its log. */
   logged(server: Server, line: string): void;
+  /** Calls failed because their server was not available: a line for whoever looks after the program. */
+  callsFailed(project: Project, line: string): void;
 }
 
 /** The calls of a server that left the configuration may take this long. */
@@ -89,6 +91,12 @@ export class Server {
       if (known.length > 0) this.union = union(known);
     }
     return this.union;
+  }
+
+  /** Whether it has this tool, and its configuration leaves it out. */
+  leavesOut(tool: string): boolean {
+    const isOffered = toolFilter(this.config.tools);
+    return isOffered?.(tool) === false && this.offer?.tools.some(({ name }) => name === tool) === true;
   }
 
   /** What of its words is cut or left out; undefined where nothing is. All of it stands in its log. */
@@ -206,6 +214,6 @@ export class Server {
 }
 
 /** What cannot be changed while a server runs. */
-function whatItRunsBy({ transport, isolation, replicas, secrets, project }: ServerConfig) {
-  return { transport, isolation, replicas, secrets, isInProject: project !== undefined };
+function whatItRunsBy({ transport, isolation, era, replicas, secrets, project }: ServerConfig) {
+  return { transport, isolation, era, replicas, secrets, isInProject: project !== undefined };
 }

@@ -107,7 +107,9 @@ export class Servers {
     const before = this.byGroup;
     this.byGroup = new Map();
     for (const [name, servers] of members) {
-      const group = before.get(name) ?? new Group(name, this.project);
+      const group =
+        before.get(name) ??
+        new Group(name, this.project, (line) => this.events.callsFailed(this.project, line));
       group.join(servers);
       this.byGroup.set(name, group);
     }

@@ -16,7 +16,6 @@ import {
 } from '../protocol/jsonrpc.ts';
 import { readLargeMessage } from '../protocol/large-message.ts';
 import { LARGE_BYTES } from '../protocol/large-walk.ts';
-import { parseLossless } from '../protocol/lossless.ts';
 import { asObject } from '../protocol/objects.ts';
 import { requestLines } from '../protocol/request-lines.ts';
 import { describe, isDescribed, undescribe } from '../protocol/self-description.ts';
@@ -24,6 +23,7 @@ import { type Edit, spliceChunks } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
 import { Arrivals } from './arrivals.ts';
 import { type Audience, Callers } from './callers.ts';
+import { resultOf } from './own-answers.ts';
 
 /** Whoever a call is made for. Only its identity matters here. */
 export type Client = object;
@@ -68,16 +68,6 @@ export interface UpstreamEvents {
   log(line: string): void;
   /** Takes secrets out of what the channel says of a failure. */
   redacted(error: SwitchboardError): SwitchboardError;
-}
-
-/** Answer of a server to one of our own requests that says: error. */
-export class ServerAnsweredError extends Error {
-  readonly rpc: RpcError;
-
-  constructor(method: string, rpc: RpcError) {
-    super(`${method}: ${rpc.message} (${rpc.code})`);
-    this.rpc = rpc;
-  }
 }
 
 /** A live MCP connection to one server: its own sequence of ids, and the calls under way. */
@@ -141,6 +131,11 @@ export class Upstream implements Receiver {
   /** Whether it is reached without a network. */
   get isLocal(): boolean {
     return !this.channel.isStreamable;
+  }
+
+  /** Whether a server of the legacy era can ask for something: without a session it would not get the answer. */
+  get canAsk(): boolean {
+    return this.channel.hasSession?.() ?? true;
   }
 
   /** Whether requests travel with headers that repeat what is in them. */
@@ -410,9 +405,6 @@ export class Upstream implements Receiver {
   }
 }
 
-/** What a server says to us is short, but for lists. */
-const LARGEST_ANSWER = 4 * 1024 * 1024;
-
 /** What a server says may be wrong a great many times, and nobody looks at where we found that: that would take the longest. */
 function quickly<Result>(read: () => Result): Result {
   const { stackTraceLimit } = Error;
@@ -422,23 +414,4 @@ function quickly<Result>(read: () => Result): Result {
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }
-}
-
-function resultOf(method: string, chunks: Chunks): unknown {
-  if (byteLength(chunks) > LARGEST_ANSWER) {
-    const why = `The answer to ${method} is larger than ${LARGEST_ANSWER} bytes.`;
-    throw new SwitchboardError('answer_too_large', why);
-  }
-  let answer: { result?: unknown; error?: RpcError };
-  try {
-    answer = parseLossless(join(chunks).toString()) as typeof answer;
-  } catch (error) {
-    throw notJson(method, error);
-  }
-  if (answer.error !== undefined) throw new ServerAnsweredError(method, answer.error);
-  return answer.result;
-}
-
-export function notJson(method: string, cause: unknown): SwitchboardError {
-  return new SwitchboardError('server_protocol_error', `The answer to ${method} is not JSON.`, { cause });
 }

@@ -3,7 +3,7 @@ import type { Era } from '../eras/peer.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 import { clientCommand } from './client-program.ts';
 import { complaints, passedChecks } from './compare.ts';
-import { startFixture } from './processes.ts';
+import { fixturePaths, startFixture } from './processes.ts';
 import { runClientScenario, runServerScenario } from './run.ts';
 
 interface Sample {
@@ -43,3 +43,24 @@ describe.each(samples)('conformance to $revision', ({ era, revision, scenarios }
     expect(passedChecks(checks).length).toBeGreaterThan(0);
   });
 });
+
+const transports = ['HTTP', 'stdio'] as const;
+
+test.each(transports)(
+  'of Switchboard in front of a server that speaks both eras over %s',
+  async (transport) => {
+    await using fixture = await startFixture('both');
+    const config =
+      transport === 'HTTP' ? { url: fixture.url } : { command: process.execPath, args: [fixturePaths.both] };
+    await using switchboard = await startSwitchboard({ mcpServers: { conformance: config } });
+    for (const [revision, scenario] of [
+      ['2025-11-25', 'tools-call-sampling'],
+      ['2026-07-28', 'input-required-result-basic-elicitation'],
+      ['2025-11-25', 'tools-call-elicitation'],
+    ] as const) {
+      const checks = await runServerScenario(switchboard.url, revision, scenario);
+      expect(complaints(checks)).toEqual([]);
+      expect(passedChecks(checks).length).toBeGreaterThan(0);
+    }
+  },
+);

@@ -12,6 +12,7 @@ const _root = fileURLToPath(new URL('../..', import.meta.url));
 export const fixturePaths = {
   legacy: fixtureProgram('conformance-server'),
   modern: fixtureProgram('conformance-modern-server'),
+  both: fixtureProgram('conformance-dual-server'),
 };
 
 interface Endpoint {

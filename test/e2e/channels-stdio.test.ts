@@ -125,7 +125,8 @@ describe('a server that does not start', () => {
 describe('a server that does not read its input', () => {
   it('fails the calls that it leaves no room for, and holds up nobody else', async () => {
     const text = 'x'.repeat(12_000_000);
-    const calls = Array.from({ length: 5 }, () => session.call('deaf__listen', { text }));
+    // Three fill the pipe, and the last one finds no room. One more could come when the server has been started again.
+    const calls = Array.from({ length: 4 }, () => session.call('deaf__listen', { text }));
     const { error } = await Promise.race(calls);
     expect(error?.message).toBe('Server "deaf": The server does not read its input.');
     expect(await session.callText('box__echo', { text: 'hi' })).toBe('hi');

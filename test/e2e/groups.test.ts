@@ -34,6 +34,21 @@ describe.concurrent('a server of a group that is not available', () => {
     expect(backends.two!.executionsOf('a') + backends.two!.executionsOf('b')).toBe(1);
   });
 
+  it.each([503, 429])(
+    'refuses a call with HTTP %i: it goes to another, whatever the tool [G6]',
+    async (status) => {
+      await using pool = await startPool({ one: {}, two: {}, three: {} }, { ejectAfter: 0 });
+      const { backends, session } = pool;
+      backends.one!.failWith(status);
+      const keys = Array.from({ length: 9 }, (_, index) => `key ${index}`);
+      const answered = await answerers(9, (index) => session.call('count', { key: keys[index] }));
+      expect(Object.values(answered).reduce((sum, count) => sum + count)).toBe(9);
+      expect(answered).not.toHaveProperty('one');
+      for (const key of keys)
+        expect(backends.two!.executionsOf(key) + backends.three!.executionsOf(key)).toBe(1);
+    },
+  );
+
   it('that has forgotten our session takes the call all the same, once [G6]', async () => {
     await using pool = await startPool({ one: {}, two: {} });
     const { backends, session } = pool;
@@ -85,6 +100,27 @@ it.concurrent('a client in a hurry drives no server out of its group [G4]', asyn
   expect(await answerers(4, () => session.call('whoami'))).toEqual({ one: 2, two: 2 });
 });
 
+it.concurrent('a server that hangs is left out, though only limits of clients ended its calls [G4]', async () => {
+  await using switchboard = await startSwitchboard({
+    mcpServers: {
+      one: { ...fixtureServer('workhorse', { FIXTURE_NAME: 'one' }), group: 'pool', startup: 'parallel' },
+      two: { ...fixtureServer('workhorse', { FIXTURE_NAME: 'two' }), group: 'pool', startup: 'parallel' },
+    },
+    switchboard: { timeoutMs: 3_600_000, ejectAfter: 1, ejectMs: 3_600_000 },
+  });
+  await allReady(switchboard, { one: 1, two: 1 });
+  const session = await RawSession.open(switchboard.url);
+  const { pid } = JSON.parse(await session.callText('one__whoami')) as Answerer;
+  process.kill(pid, 'SIGSTOP');
+  const ejected = nextState(switchboard, 'one', 'degraded');
+  expect(await callWithin(session, 5_000, 'one__whoami')).toMatchObject({
+    error: { data: { code: 'call_timeout', server: 'one' } },
+  });
+  await ejected;
+  expect(await answerers(4, () => session.call('whoami'))).toEqual({ two: 4 });
+  process.kill(pid, 'SIGCONT');
+});
+
 describe.concurrent('a group of which nobody is there', () => {
   it('says so at once, with what is known of each and when it is tried again, and recovers by itself [G9]', async () => {
     await using pool = await startPool({ one: {}, two: {} }, { breakerFailures: 2, breakerOpenMs: 3_000 });
@@ -118,6 +154,35 @@ describe.concurrent('a group of which nobody is there', () => {
     await Promise.all(back);
     expect(await answerers(4, () => session.call('whoami'))).toEqual({ one: 2, two: 2 });
     for (const backend of Object.values(backends)) expect(backend.executionsOf('none')).toBe(0);
+  });
+
+  it('because each refuses says what each has answered [G9]', async () => {
+    await using pool = await startPool({ one: {}, two: {} });
+    const { backends, session } = pool;
+    backends.one!.failWith(503, { 'retry-after': '120' });
+    backends.two!.failWith(429);
+    const { error } = await session.call('count', { key: 'none' });
+    const answered = (server: string, what: string) => ({
+      server,
+      replica: 1,
+      state: 'ready',
+      reason: expect.stringContaining(what),
+    });
+    expect(error).toMatchObject({
+      message: expect.stringMatching(
+        /^No backends available in group "pool": one\/1 .*HTTP 503.*; two\/1 .*HTTP 429/,
+      ),
+      data: {
+        code: 'no_backends',
+        backends: [
+          answered('one', 'answered HTTP 503. It asks to be tried again in 120 s.'),
+          answered('two', 'answered HTTP 429.'),
+        ],
+      },
+    });
+    for (const backend of Object.values(backends)) backend.behave();
+    answerer(await session.call('count', { key: 'none' }));
+    expect(backends.one!.executionsOf('none') + backends.two!.executionsOf('none')).toBe(1);
   });
 
   it('is still listed [G9]', async () => {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
+import { patienceMs } from '../helpers/patience.ts';
 import { EventStream, openExchange } from '../helpers/raw-http.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
@@ -146,13 +147,13 @@ it.concurrent('a session that has just ended a call longer than sessionIdleMs is
 });
 
 it('servers that cannot be started for want of descriptors fail, and the others are served', async () => {
-  // Reads for ever and says nothing.
-  const mute = { command: 'sh', args: ['-c', 'exec cat > /dev/null'] };
+  // Reads its input and says nothing. The shell keeps its output open, so none of them gives its descriptors back.
+  const mute = { command: 'sh', args: ['-c', 'cat > /dev/null; exit'] };
   const mutes = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`mute_${index}`, mute]));
   await using switchboard = await startSwitchboard(
     {
       mcpServers: { notes: fixtureServer('notes'), ...mutes },
-      switchboard: { startup: 'parallel', discoveryWaitMs: 0 },
+      switchboard: { startup: 'parallel', discoveryWaitMs: 0, connectTimeoutMs: patienceMs },
     },
     { openFiles: 60 },
   );

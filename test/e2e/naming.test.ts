@@ -125,3 +125,24 @@ it.concurrent('names that are too long for model APIs are cut, stay unique and c
   expect(cut).toMatch(/^[A-Za-z0-9_-]{64}$/);
   expect(textOf(await client.callTool({ name: cut!, arguments: { name: 'again' } }))).toContain('grown');
 });
+
+it.concurrent('names as-is keeps dots and colons, and what was fitted can still be called [P8]', async () => {
+  const names = 'as-is';
+  await using switchboard = await startSwitchboard({ mcpServers: { growing }, switchboard: { names } });
+  await using connected = await connectHttp(switchboard.url);
+  const { client } = connected;
+  for (const name of ['b-one.x', 'née']) await client.callTool({ name: 'grow', arguments: { name } });
+  const listed = await toolNamesOnce(connected, (all) => all.length === 3);
+  expect(listed).toEqual(['grow', 'b-one.x', 'n_e']);
+  for (const name of ['b-one.x', 'b-one_x', 'growing__b-one_x', 'n_e']) {
+    expect(textOf(await client.callTool({ name, arguments: { name: 'more', kinds: [] } }))).toBe(
+      'grown by more',
+    );
+  }
+  await switchboard.configure({ mcpServers: { growing } });
+  expect(await toolNamesOnce(connected, (all) => !all.includes('b-one.x'))).toEqual([
+    'grow',
+    'b-one_x',
+    'n_e',
+  ]);
+});

@@ -122,6 +122,19 @@ describe('the resources of several servers', () => {
     ]);
   });
 
+  it('are named in results of other servers by the URI of their owner, where there is one [G11]', async () => {
+    const linkTo = async (uri: string) => {
+      const { content } = await client.callTool({ name: 'work__refer', arguments: { uri } });
+      return (content as [{ uri: string }])[0].uri;
+    };
+    const link = await linkTo('note://only/home');
+    expect(link).toBe('resource://home/note://only/home');
+    expect(await textAt(link)).toEqual([{ uri: link, text: 'note://only/home of home' }]);
+    // Its own too, or nobody's.
+    expect(await linkTo('note://todo')).toBe('resource://work/note://todo');
+    expect(await linkTo('note://nothing')).toBe('resource://work/note://nothing');
+  });
+
   it('stand beside prompts that are one list, and each is got from its server [A7]', async () => {
     const { prompts } = await client.listPrompts();
     expect(prompts.map(({ name, _meta }) => [name, _meta?.[SERVER]])).toEqual(

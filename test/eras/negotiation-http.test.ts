@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { HttpPeer, type Quirk } from '../helpers/http-peer.ts';
+import { HttpPeer, type Quirk, sessionGiver } from '../helpers/http-peer.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { startEverything } from '../helpers/servers.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
@@ -27,6 +27,12 @@ function refusingWith(code: number, idOf: (id: unknown) => unknown): Quirk {
   };
 }
 
+/** Speaks the modern era to those who name it, and is a good server of the legacy era otherwise. */
+function dual(greets: Quirk): Quirk {
+  const modern = statelessServer(['greet'], () => says('modern hello'));
+  return (exchange) => ('mcp-method' in exchange.headers ? modern : greets)(exchange);
+}
+
 describe('a server over HTTP', () => {
   let peer: HttpPeer;
   let switchboard: RunningSwitchboard;
@@ -42,13 +48,10 @@ describe('a server over HTTP', () => {
       'ours-null': refusingWith(-32000, () => null),
       'ours-echoed': refusingWith(-32601, (id) => id),
       'unsupported-null': refusingWith(-32022, () => null),
-      modern: statelessServer(['greet'], () => says('hello')),
+      modern: statelessServer(['greet'], () => says('modern hello')),
       future: statelessServer(['greet'], () => says('hello'), { supportedVersions: ['2027-01-01'] }),
-      dual: (exchange) =>
-        exchange.message?.method !== 'initialize' &&
-        statelessServer(['greet'], () => says('hello'), {
-          supportedVersions: ['2026-07-28', '2025-11-25'],
-        })(exchange),
+      dual: dual(sessionGiver().gives),
+      sessionless: dual(() => false),
     });
     switchboard = await startSwitchboard(
       {
@@ -85,10 +88,17 @@ describe('a server over HTTP', () => {
     },
   );
 
-  it.each(['modern', 'dual'])('that is %s is never greeted', async (name) => {
-    expect(await session.callText(`${name}__greet`)).toBe('hello');
-    expect(methodsOf(name)).not.toContain('initialize');
-    expect(methodsOf(name)).not.toContain('GET');
+  it.each(['modern', 'sessionless'])(
+    'that is %s is greeted once, and then called in the modern era',
+    async (name) => {
+      for (const _ of [1, 2]) expect(await session.callText(`${name}__greet`)).toBe('modern hello');
+      expect(methodsOf(name).filter((method) => method === 'initialize')).toHaveLength(1);
+    },
+  );
+
+  it('that speaks both eras is called in the legacy one by a legacy client', async () => {
+    for (const _ of [1, 2]) expect(await session.callText('dual__greet')).toBe('hello');
+    expect(methodsOf('dual').filter((method) => method === 'initialize')).toHaveLength(1);
   });
 
   it('that speaks only later versions is not greeted, and the error names them', async () => {

@@ -1,13 +1,10 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { fixtureServer } from '../helpers/servers.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { textIn } from './asked.ts';
 import { ListenedServer } from './listened-server.ts';
 import { StatelessClient } from './stateless-client.ts';
-
-// What does not come soon does not come at all.
-vi.setConfig({ testTimeout: 15_000 });
 
 const settings = { backoffFirstMs: 10, backoffMaxMs: 20, discoveryWaitMs: 20_000, breakerFailures: 1_000 };
 const TOOLS = 'notifications/tools/list_changed';

@@ -64,7 +64,8 @@ describe('a server over stdio that is started again as another kind', () => {
     const name = `${server}__echo`;
     expect((await session.call(name, { which: before })).error).toBeUndefined();
     await writeFile(fileOf(server), after);
-    const { pid } = witness.seenBy(server, 'is').at(-1)!;
+    // The one that was asked for its era: another may have been started to be greeted.
+    const { pid } = witness.seenBy(server, 'gets').findLast(({ method }) => method === 'tools/list')!;
     process.kill(pid, 'SIGKILL');
     // What is asked of it when it is there.
     await witness.sees(server, 'gets', ({ kind, method }) => kind === after && method === 'tools/list');

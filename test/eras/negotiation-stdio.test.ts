@@ -3,6 +3,7 @@ import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
+import { StatelessClient } from './stateless-client.ts';
 
 const kinds = ['legacy', 'strict', 'modern', 'both', 'touchy', 'deaf', 'mute'] as const;
 type Kind = (typeof kinds)[number];
@@ -11,18 +12,20 @@ describe('a server over stdio', () => {
   let witness: Witness;
   let switchboard: RunningSwitchboard;
   let session: RawSession;
-  const methodsOf = (kind: Kind) => witness.seenBy(kind, 'gets').map(({ method }) => method);
+  const methodsOf = (kind: Kind | 'slow') => witness.seenBy(kind, 'gets').map(({ method }) => method);
   /** The methods with which the conversation began, once so many have come. */
-  const opening = async (kind: Kind, count: number) =>
+  const opening = async (kind: Kind | 'slow', count: number) =>
     (await witness.severalOf(kind, 'gets', count)).map(({ method }) => method);
   const echo = (kind: Kind) => session.request('tools/call', { name: `${kind}__echo`, arguments: { kind } });
 
   beforeAll(async () => {
     witness = await Witness.open();
     const servers = kinds.map((kind) => [kind, fixtureServer('eras/changing', witness.env(kind), kind)]);
+    const { command, args, env } = fixtureServer('eras/changing', witness.env('slow'), 'both');
+    const slow = { command: 'sh', args: ['-c', 'sleep 6; exec "$0" "$@"', command, ...args], env };
     switchboard = await startSwitchboard(
       {
-        mcpServers: Object.fromEntries(servers),
+        mcpServers: { ...Object.fromEntries(servers), slow },
         switchboard: { naming: 'always', discoveryWaitMs: 30_000, backoffFirstMs: 10 },
       },
       { database: 'none' },
@@ -46,11 +49,40 @@ describe('a server over stdio', () => {
     expect(witness.seenBy(kind, 'is')).toHaveLength(1);
   });
 
-  it.each<[Kind]>([['modern'], ['both']])('that speaks %s is never greeted', async (kind) => {
-    expect((await opening(kind, 2))[0]).toBe('server/discover');
-    expect(methodsOf(kind)).not.toContain('initialize');
-    await witness.severalOf(kind, 'is', 1);
-    expect(witness.seenBy(kind, 'is')).toHaveLength(1);
+  it('that speaks both is greeted in a second process, which gets the calls of legacy clients', async () => {
+    const [first, second] = await witness.severalOf('both', 'is', 2);
+    const methodsIn = (pid: number | undefined) =>
+      witness.seenBy('both', 'gets').flatMap((sighting) => (sighting.pid === pid ? [sighting.method] : []));
+    await witness.sees('both', 'gets', ({ method }) => method === 'tools/call');
+    expect(methodsIn(first?.pid)[0]).toBe('server/discover');
+    expect(methodsIn(first?.pid)).not.toContain('tools/call');
+    expect(methodsIn(second?.pid).slice(0, 2)).toEqual(['initialize', 'notifications/initialized']);
+    expect(methodsIn(second?.pid)).toContain('tools/call');
+    expect(witness.seenBy('both', 'is')).toHaveLength(2);
+  });
+
+  it.each<[Kind]>([['modern'], ['mute']])(
+    'that is %s is greeted once, in a process that ends, and called where it was asked for its era',
+    async (kind) => {
+      const [first, second] = await witness.severalOf(kind, 'is', 2);
+      await witness.sees(kind, 'end', ({ pid }) => pid === second?.pid);
+      const { pid } = await witness.sees(kind, 'gets', ({ method }) => method === 'tools/call');
+      expect(pid).toBe(first?.pid);
+      expect(witness.seenBy(kind, 'is')).toHaveLength(2);
+      expect(methodsOf(kind).filter((method) => method === 'initialize')).toHaveLength(1);
+    },
+  );
+
+  it('that speaks both, and is so slow to start that it is greeted, is called in the modern era too', async () => {
+    expect((await session.call('slow__echo')).error).toBeUndefined();
+    expect((await opening('slow', 2)).slice(0, 2)).toEqual(['server/discover', 'initialize']);
+    expect((await new StatelessClient(switchboard.url).call('slow__echo')).error).toBeUndefined();
+    const calls = await witness.severalOf('slow', 'gets', 2, ({ method }) => method === 'tools/call');
+    expect(new Set(calls.map(({ pid }) => pid))).toEqual(
+      new Set(witness.seenBy('slow', 'is').map(({ pid }) => pid)),
+    );
+    expect(methodsOf('slow').filter((method) => method === 'initialize')).toHaveLength(1);
+    expect(witness.seenBy('slow', 'is')).toHaveLength(2);
   });
 
   it('that ends when it is asked is started once more, and greeted', async () => {
@@ -74,10 +106,6 @@ describe('a server over stdio', () => {
     expect((await opening('deaf', 3)).slice(0, 2)).toEqual(['server/discover', 'initialize']);
     await witness.severalOf('deaf', 'is', 1);
     expect(witness.seenBy('deaf', 'is')).toHaveLength(1);
-  });
-
-  it('of the modern era that answers at once is not greeted, whatever it does not know', async () => {
-    expect(methodsOf('mute')).not.toContain('initialize');
   });
 
   it('gets every call once', () => {

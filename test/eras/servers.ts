@@ -12,7 +12,7 @@ interface ReachableServer extends AsyncDisposable {
 
 /** A fixture server of this era: over HTTP it runs, over stdio it is started by whoever connects. */
 export async function startServer(
-  era: Era,
+  era: Era | 'both',
   transport: ServerTransport,
   env: Record<string, string>,
 ): Promise<ReachableServer> {

@@ -13,12 +13,14 @@ export function statelessServer(
   return (exchange) => {
     const { message, method, response } = exchange;
     if (method !== 'POST' || message?.id === undefined) return false;
-    const result = resultOf(message, tools, discovered) ?? answer(message, exchange);
     if (message.method === 'initialize') {
       const error = { code: -32601, message: 'Unknown method: initialize' };
       response.writeHead(404, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ jsonrpc: '2.0', id: message.id, error }));
-    } else if (result !== undefined) answerJson(response, { id: message.id, result });
+      return true;
+    }
+    const result = resultOf(message, tools, discovered) ?? answer(message, exchange);
+    if (result !== undefined) answerJson(response, { id: message.id, result });
     return true;
   };
 }

@@ -55,6 +55,9 @@ describe('a server that', () => {
       data: { code: 'server_unavailable', server: 'crashing', exitCode: 70 },
     });
     expect(await errorIn(sibling)).toEqual(error);
+    await scene.switchboard.event(
+      ({ message }) => message === `Project "default": a call failed: Server "crashing": ${how}`,
+    );
     const after = await scene.echoOf('crashing__echo', { text: 'after' });
     expect(after).toMatchObject({ text: 'after', name: 'crashing' });
     expect(after.pid).not.toBe(before.pid);
@@ -80,10 +83,16 @@ describe('a server that', () => {
     expect(error).toMatchObject({
       code: -32603,
       message: expect.stringMatching(
-        /^Server "unlucky" is not available: .*SIGKILL.* \(next try in \d+ s\)$/,
+        /^Server "unlucky" is not available: .*SIGKILL.* \(backing off, next try in \d+ s\)$/,
       ),
       data: { code: 'server_unavailable', server: 'unlucky', nextTry: next_try },
     });
+    // It is in the server's log, and in what the program prints.
+    const line = `a call failed: ${error.message}`;
+    expect(await scene.log('unlucky')).toContain(line);
+    await scene.switchboard.event(
+      ({ event, message }) => event === 'warning' && message === `Project "default": ${line}`,
+    );
     // Neither the kill nor the refused call has started another one.
     await scene.witness.severalOf('unlucky', 'start', 2);
     expect(scene.witness.seenBy('unlucky', 'start')).toHaveLength(2);
@@ -107,6 +116,8 @@ describe('a server that', () => {
       message: error,
       data: { code: 'server_unavailable', server: 'dying' },
     });
+    expect(await scene.log('dying')).toContain(`a call failed: ${error}`);
+    await scene.switchboard.event(({ message }) => message === `Project "default": a call failed: ${error}`);
   });
 });
 

@@ -103,7 +103,7 @@ it('a server that forgets every session at once gives one clear error, and is no
   const { next_try } = await scene.reaches('amnesiac', 'backing_off', 4);
   expect(sessions.count).toBe(4);
   expect(await scene.errorOf('amnesiac__greet')).toMatchObject({
-    message: expect.stringMatching(/ \(next try in \d+ s\)$/),
+    message: expect.stringMatching(/ \(backing off, next try in \d+ s\)$/),
     data: { nextTry: next_try },
   });
   expect(sessions.count).toBe(4);

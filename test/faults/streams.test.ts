@@ -42,12 +42,24 @@ describe.concurrent('a server over HTTP+SSE', () => {
     for (const error of errors) {
       expect(error).toMatchObject({
         code: -32603,
-        message: expect.stringMatching(/^Server "away" .*ECONNREFUSED.* \(next try in \d+ s\)$/),
+        message: expect.stringMatching(/^Server "away" .*ECONNREFUSED.* \(backing off, next try in \d+ s\)$/),
         data: { code: 'server_unavailable', server: 'away', nextTry: next_try },
       });
     }
     expect(await scene.view('away')).toMatchObject({ state: 'backing_off', next_try });
     expect(await scene.session.toolNames()).toContain('away__echo');
+  });
+
+  it('that is lost, and then accepts connections without a word, is waited for until the deadline of a call [P7]', async () => {
+    await using backend = await HttpBackend.start('mute', { transport: 'sse' });
+    await using scene = await Scene.start({ mute: { type: 'sse', url: backend.url, timeoutMs: 200 } });
+    backend.fallSilent();
+    backend.dropStreams();
+    await scene.reaches('mute', 'backing_off');
+    expect(await scene.beside(() => scene.errorOf('mute__echo', { text: 'lost' }))).toMatchObject({
+      message: expect.stringMatching(/^Server "mute" was not there within \d+ ms \(setting timeoutMs\)\.$/),
+      data: { code: 'call_timeout', server: 'mute' },
+    });
   });
 
   it('is looked for again after growing waits, and used again when it is back [P7]', async () => {

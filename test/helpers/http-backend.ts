@@ -26,13 +26,18 @@ interface BackendOptions {
   identity?: Identity;
 }
 
-type Fault = { kind: 'none' } | { kind: 'mute' } | { kind: 'status'; status: number };
+type Fault =
+  | { kind: 'none' }
+  | { kind: 'mute' }
+  | { kind: 'status'; status: number; headers: Record<string, string> };
 
 /** An MCP server over HTTP with `echo`, `whoami`, `count` and `hang`, that fails in the ways it is told to. */
 export class HttpBackend implements AsyncDisposable {
   readonly name: string;
   /** The methods of the requests that it took while it was silent. */
   readonly ignored = new Inbox<string | undefined>();
+  /** How many calls it has refused with a status. */
+  refusals = 0;
   private readonly tools: Record<string, Tool>;
   private readonly endpoint: Endpoint;
   private readonly server: Server;
@@ -115,8 +120,8 @@ export class HttpBackend implements AsyncDisposable {
   }
 
   /** Refuses every request from now on with this HTTP status, until `behave`. */
-  failWith(status: number): void {
-    this.fault = { kind: 'status', status };
+  failWith(status: number, headers: Record<string, string> = {}): void {
+    this.fault = { kind: 'status', status, headers };
   }
 
   behave(): void {
@@ -139,7 +144,8 @@ export class HttpBackend implements AsyncDisposable {
         return;
       }
       if (fault.kind === 'status') {
-        response.writeHead(fault.status).end('told to fail');
+        if (message?.method === 'tools/call') this.refusals++;
+        response.writeHead(fault.status, fault.headers).end('told to fail');
         return;
       }
       await this.endpoint.handle(request, response, message);

@@ -108,7 +108,7 @@ export class Connection implements ResponseSink {
 
   /** For how long an idle one may still be used. */
   get idleMs(): number {
-    return this.usableUntil - Date.now();
+    return Math.max(0, this.usableUntil - Date.now());
   }
 
   /** Carries this exchange. Only for a connection that is idle. */

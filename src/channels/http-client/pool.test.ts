@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer as createHttpServer, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import {
   answerText,
   listen,
@@ -36,6 +36,23 @@ describe('a pool of connections', () => {
     for (let count = 0; count < 5; count++) expect((await post(pool, peer).outcome).status).toBe(200);
     await Promise.all([post(pool, peer).outcome, post(pool, peer).outcome]);
     expect(peer.sockets.items.length).toBe(2);
+  });
+
+  it('takes time that passes between two looks at the clock', async () => {
+    const warnings: Error[] = [];
+    const warned = (warning: Error) => warnings.push(warning);
+    process.on('warning', warned);
+    let now = Date.now();
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => (now += 3_600_000));
+    try {
+      const peer = await serveHttp((_request, response) => response.end('ok'));
+      const pool = openPool(peer);
+      for (let count = 0; count < 2; count++) expect((await post(pool, peer).outcome).status).toBe(200);
+      expect(warnings).toEqual([]);
+    } finally {
+      clock.mockRestore();
+      process.off('warning', warned);
+    }
   });
 
   it.each([0, 1, 200, 13_000, 100_000, 3_000_000])(

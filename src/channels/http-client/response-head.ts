@@ -14,6 +14,7 @@ export interface ResponseHead {
   readonly contentType: string;
   readonly sessionId: string | undefined;
   readonly location: string | undefined;
+  readonly retryAfter: string | undefined;
   /** The body's length, CHUNKED or UNTIL_CLOSE. */
   readonly bodyBytes: number;
   /** For how long the connection may be used again after this answer; 0 where it may not. */
@@ -51,6 +52,7 @@ function readHead(text: string): ResponseHead {
   let contentType: string | undefined;
   let sessionId: string | undefined;
   let location: string | undefined;
+  let retryAfter: string | undefined;
   let length: number | undefined;
   let codings: string | undefined;
   let connection = '';
@@ -70,6 +72,9 @@ function readHead(text: string): ResponseHead {
         else if (name === 'keep-alive') keepAlive = valueAt(text, colon, lineEnd);
         break;
       }
+      case 11:
+        if (nameAt(text, lineStart, colon) === 'retry-after') retryAfter ??= valueAt(text, colon, lineEnd);
+        break;
       case 12:
         if (nameAt(text, lineStart, colon) === 'content-type') contentType ??= valueAt(text, colon, lineEnd);
         break;
@@ -95,6 +100,7 @@ function readHead(text: string): ResponseHead {
     contentType: contentType?.toLowerCase() ?? '',
     sessionId: sessionId || undefined,
     location,
+    retryAfter,
     bodyBytes,
     keepAliveMs:
       bodyBytes === UNTIL_CLOSE || isDoubtful

@@ -30,6 +30,7 @@ const LARGEST_REQUEST = 256 * 1024;
 export class Listener implements Follower, InFlight {
   readonly id: InFlight['id'];
   readonly group: Group | undefined = undefined;
+  readonly era = 'modern';
   readonly scope: Scope;
   readonly identity: Client;
   readonly outlet: Outlet;

@@ -13,7 +13,11 @@ import { knowsTasks, publicTaskId } from './tasks.ts';
 export function mayLeadBack(group: Group, replica: Replica, method: string, chunks: Chunks): boolean {
   if (method.startsWith('tasks/')) return true;
   if (asks(chunks) && (group.isShared || mentions(chunks, STATE_MARK))) return true;
-  return method === 'tools/call' && knowsTasks(replica.facts?.capabilities) && mentions(chunks, 'taskId');
+  return (
+    method === 'tools/call' &&
+    knowsTasks(replica.factsFor('modern')?.capabilities) &&
+    mentions(chunks, 'taskId')
+  );
 }
 
 /** The call whose client is led back. */
