@@ -27,6 +27,11 @@ if (!compiled) {
   ['SIGINT', 'SIGTERM'].forEach((signal) => {
     process.on(signal, () => child.kill(signal));
   });
+  // npm ends the shell between us, and not us.
+  const parent = process.ppid;
+  if (process.env.npm_command !== undefined) {
+    setInterval(() => process.ppid !== parent && child.kill('SIGTERM'), 1000).unref();
+  }
   child.on('exit', (code, signal) => {
     process.exitCode = signal === null ? code : 128;
   });

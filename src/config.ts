@@ -7,10 +7,12 @@ export {
   moveCredentials,
   unmaskCredentials,
 } from './config/credentials.ts';
-export { type ImportedServers, importFile, importText } from './config/import.ts';
+export { type ImportedServers, importFile, importJsonOrToml, importText } from './config/import.ts';
 export { loadConfiguration, readTextOrPipe } from './config/load.ts';
 export type { ServerEntry } from './config/schema.ts';
 export { checkStored, isEnabled } from './config/server.ts';
+export { checkStart } from './config/startable.ts';
+export { toolFilter } from './config/tool-patterns.ts';
 export type {
   ChatSettings,
   Configuration,

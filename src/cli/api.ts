@@ -2,6 +2,7 @@ import { type ErrorCode, errorTable, SwitchboardError } from '../errors.ts';
 import { apiPassFor } from './access.ts';
 import { UnreachableError } from './exit.ts';
 import { type Answer, NeverSentError, request } from './request.ts';
+import { URL_VARIABLE } from './words.ts';
 
 const API_MS = 30_000;
 
@@ -52,7 +53,9 @@ export function projectPath(project: string, ...parts: string[]): string {
 }
 
 export function noSwitchboard(url: string): UnreachableError {
-  return new UnreachableError(`There is no Switchboard at ${url}. Start one with: switchboard up`);
+  const named = URL.parse(process.env[URL_VARIABLE] ?? '')?.origin === url;
+  const source = named ? `, the address in ${URL_VARIABLE}` : '';
+  return new UnreachableError(`There is no Switchboard at ${url}${source}. Start one with: switchboard up`);
 }
 
 async function reached(url: string, answer: Promise<Answer>): Promise<Answer> {

@@ -1,8 +1,10 @@
-import { SwitchboardError } from '../errors.ts';
-import { Client } from './client.ts';
+import { callApi, projectPath } from './api.ts';
+import { readObject, readWords } from './arguments.ts';
+import { Client, projectNames } from './client.ts';
 import { exitCodes } from './exit.ts';
 import { complain, print, printJson } from './output.ts';
 import { type TargetFlags, withSwitchboard } from './target.ts';
+import type { ToolView } from './views.ts';
 
 export interface CallFlags extends TargetFlags {
   project?: string;
@@ -17,10 +19,11 @@ interface ToolResult {
 
 /** Calls one tool and prints what it gives. */
 export async function call(tool: string, words: string[], flags: CallFlags): Promise<number> {
-  const toolArguments = readArguments(words);
+  const given = words.length === 0 ? {} : readObject(words);
   const result = await withSwitchboard(flags, async (url) => {
     const client = await Client.connect(url, flags.project);
     try {
+      const toolArguments = given ?? readWords(words, await inputSchemaOf(tool, client, url, flags.project));
       return (await client.request('tools/call', { name: tool, arguments: toolArguments })) as ToolResult;
     } finally {
       await client.close();
@@ -31,32 +34,25 @@ export async function call(tool: string, words: string[], flags: CallFlags): Pro
   return result.isError ? exitCodes.failed : exitCodes.ok;
 }
 
-/** Either one JSON object, or `key=value` words whose values are JSON where they can be, else text. */
-export function readArguments(words: string[]): Record<string, unknown> {
-  const [first] = words;
-  if (words.length === 1 && first!.trimStart().startsWith('{')) {
-    const parsed = parse(first!);
-    if (typeof parsed === 'object' && parsed !== null) return parsed as Record<string, unknown>;
-    throw new SwitchboardError('invalid_config', `The arguments are not a JSON object: ${first}`);
+/** Which tool it is, its server says under its qualified name too, which is not listed. */
+async function inputSchemaOf(
+  tool: string,
+  client: Client,
+  url: string,
+  project: string | undefined,
+): Promise<unknown> {
+  const listed = (await client.list('tools/list', 'tools')).find(({ name }) => name === tool);
+  if (listed !== undefined) return listed.inputSchema;
+  const projects = project === undefined ? await projectNames(url) : [project];
+  for (const name of projects) {
+    const { tools } = await callApi<{ tools: ToolView[] }>(url, 'GET', projectPath(name, 'tools'));
+    // Among those of all projects, names of other projects begin with theirs.
+    const isNamed = ({ qualified_name: own }: ToolView) =>
+      own === tool || (project === undefined && tool.startsWith(name) && tool.endsWith(own));
+    const found = tools.find(isNamed);
+    if (found !== undefined) return found.input_schema;
   }
-  return Object.fromEntries(
-    words.map((word) => {
-      const equals = word.indexOf('=');
-      if (equals < 1)
-        throw new SwitchboardError('invalid_config', `"${word}" is not key=value, nor a JSON object.`);
-      const text = word.slice(equals + 1);
-      const value = parse(text);
-      return [word.slice(0, equals), value === undefined ? text : value];
-    }),
-  );
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return undefined;
 }
 
 function show({ content = [], structuredContent, isError }: ToolResult): void {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { callApi, projectPath } from './api.ts';
-import { complain, localTime, oneLine, print, printJson, printJsonLine, table } from './output.ts';
+import { complain, listTable, localTime, oneLine, print, printJson, printJsonLine } from './output.ts';
 import type { CallList, CallView } from './views.ts';
 
 export interface CallsFlags {
@@ -24,7 +24,7 @@ const POLL_MS = 1_000;
 export async function calls(flags: CallsFlags): Promise<void> {
   const { calls: found, dropped } = await newest(flags, flags.limit);
   const widths: number[] = [];
-  const show = (list: CallView[]) => print(table(list.map(callRow), widths));
+  const show = (list: CallView[]) => print(listTable(list.map(callRow), widths));
   if (dropped > 0) complain(`note: the records of ${dropped} calls were lost since Switchboard was started`);
   if (flags.follow) {
     const tell = flags.json ? (list: CallView[]) => list.forEach(printJsonLine) : show;

@@ -1,8 +1,9 @@
-import { loadConfiguration, readTextOrPipe } from '../config.ts';
+import { checkStart, loadConfiguration, readTextOrPipe } from '../config.ts';
+import { exitCodes } from './exit.ts';
 import { complain, print, printJson } from './output.ts';
 
-/** Says whether a configuration file is right, and what it means. */
-export async function check(path: string, flags: { json?: boolean }): Promise<void> {
+/** Says whether a configuration file is right, what it means, and whether its servers could be started from here. */
+export async function check(path: string, flags: { json?: boolean }): Promise<number> {
   const warnings: string[] = [];
   const { servers, settings } = await loadConfiguration(
     path,
@@ -16,13 +17,27 @@ export async function check(path: string, flags: { json?: boolean }): Promise<vo
     ...(group === undefined ? {} : { group }),
     replicas,
   }));
+  // Replicas are given theirs when they are started.
+  const environment = { SWITCHBOARD_REPLICA: '1', ...process.env };
+  const checks = servers.filter(({ enabled }) => enabled).map((server) => checkStart(server, environment));
+  const problems = checks.flatMap((found) => found.problems);
+  warnings.push(...checks.flatMap((found) => found.warnings));
+  const isRight = problems.length === 0;
+  const exitCode = isRight ? exitCodes.ok : exitCodes.failed;
   if (flags.json) {
-    printJson({ ok: true, servers: names, settings, warnings });
-    return;
+    printJson({ ok: isRight, servers: names, settings, problems, warnings });
+    return exitCode;
   }
+  for (const problem of problems) complain(`error: ${problem}`);
   for (const warning of warnings) complain(`warning: ${warning}`);
+  if (!isRight) {
+    const failing = checks.filter((found) => found.problems.length > 0).length;
+    complain(`${path} is well-formed, but ${failing} of its ${servers.length} servers cannot start here`);
+    return exitCode;
+  }
   const disabled = names.filter(({ enabled }) => !enabled).length;
   print(
     `${path} is right: ${servers.length} ${servers.length === 1 ? 'server' : 'servers'}${disabled === 0 ? '' : `, ${disabled} of them disabled`}`,
   );
+  return exitCode;
 }

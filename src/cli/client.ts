@@ -14,6 +14,7 @@ import { type Pass, passFor } from './access.ts';
 import { callApi, noSwitchboard, projectPath } from './api.ts';
 import { RpcFailure } from './exit.ts';
 import { request } from './request.ts';
+import type { ProjectView } from './views.ts';
 import { endpointOf } from './words.ts';
 
 const MAX_BYTES = 256 * 1024 * 1024;
@@ -108,6 +109,11 @@ export class Client implements Receiver {
   missed(): void {}
 
   log(): void {}
+}
+
+export async function projectNames(url: string): Promise<string[]> {
+  const { projects } = await callApi<{ projects: ProjectView[] }>(url, 'GET', '/projects');
+  return projects.map(({ name }) => name);
 }
 
 /** Fails with a helpful message where nobody answers at the address. */

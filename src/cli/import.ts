@@ -1,34 +1,40 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { type ImportedServers, importFile, importText, loadConfiguration } from '../config.ts';
+import { type ImportedServers, importFile, importJsonOrToml, loadConfiguration } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import { replacePrivateFile } from '../private-files.ts';
 import { callApi, projectPath } from './api.ts';
 import { usageError } from './exit.ts';
 import { inputName, readInput } from './input.ts';
 import { complain, counted, print, printJson } from './output.ts';
-import { DEFAULT_CONFIG } from './words.ts';
+import { DEFAULT_CONFIG, DEFAULT_PROJECT } from './words.ts';
 
 export interface ImportFlags {
   url: string;
+  /** Whether the address was given on the command line, and is no default. */
+  isAddressed?: boolean;
   config?: string;
   project?: string;
+  folder?: string;
   force?: boolean;
   json?: boolean;
 }
 
 /** Adds the servers of another program's file to ours, or to a project. */
 export async function importServers(path: string, flags: ImportFlags): Promise<void> {
-  const { config, project } = flags;
+  const { config, project = flags.isAddressed ? DEFAULT_PROJECT : undefined } = flags;
   if (config !== undefined && project !== undefined) {
-    throw usageError('Servers go either into a file (--config) or into a project (--project).');
+    throw usageError(
+      'Servers go either into a file (--config) or into a project of a running Switchboard (--project, --url).',
+    );
   }
   const target = project === undefined ? 'file' : 'project';
+  const options = { target, projectFolder: resolve(flags.folder ?? '.') } as const;
   const imported =
     path === '-'
-      ? importText(await readInput('-'), inputName('-'), { target, folder: process.cwd() })
-      : await importFile(path, target);
+      ? await importJsonOrToml(await readInput('-'), inputName('-'), { ...options, folder: process.cwd() })
+      : await importFile(path, options);
   if (project === undefined) await intoFile(imported, resolve(config ?? DEFAULT_CONFIG), flags);
   else await intoProject(imported, project, flags);
 }

@@ -1,10 +1,11 @@
 import type { ServerView } from '../app.ts';
 import { callApi, projectPath } from './api.ts';
-import { Client } from './client.ts';
-import { print, printJson, summary, table } from './output.ts';
+import { Client, projectNames } from './client.ts';
+import { exitCodes } from './exit.ts';
+import { complain, jsonText, listTable, oneLine, print, printJson, summary } from './output.ts';
 import { serverNotes, stateText } from './server-text.ts';
 import { type TargetFlags, withSwitchboard } from './target.ts';
-import type { ProjectView, ServerDetails } from './views.ts';
+import type { ServerDetails } from './views.ts';
 import type { Listable } from './words.ts';
 
 export interface LsFlags extends TargetFlags {
@@ -17,16 +18,49 @@ type Item = Record<string, unknown>;
 const serverKey = 'dev.switchboard/server';
 
 /** Shows what there is. */
-export async function ls(what: Listable, flags: LsFlags): Promise<void> {
+export async function ls(what: Listable, flags: LsFlags): Promise<number> {
   if (what === 'servers') {
     const { servers, projects } = await withSwitchboard(flags, (url) => listServers(url, flags.project));
     const now = new Date();
     const first = (server: ServerDetails) => (projects.length > 1 ? [server.project] : []);
     show(what, servers, (server) => [...first(server), ...serverRow(server, now)], flags);
-  } else {
-    const items = await withSwitchboard(flags, (url) => listOffer(url, what, flags.project));
-    show(what, items, (item) => itemRow(what, item), flags);
+    return exitCodes.ok;
   }
+  const { items, missing } = await withSwitchboard(flags, (url) => listOffer(url, what, flags.project));
+  tellMissing(missing, flags);
+  show(what, items, (item) => itemRow(what, item), flags);
+  return items.length === 0 && missing.some(hasFailed) ? exitCodes.failed : exitCodes.ok;
+}
+
+/** What a list lacks would look as if it did not exist. On stderr, because the list itself is on stdout. */
+function tellMissing(missing: ServerView[], { json }: LsFlags): void {
+  if (missing.length === 0) return;
+  if (json) {
+    const unavailable = missing.map(({ project, name, state, error }) => ({
+      project,
+      server: name,
+      state,
+      error,
+    }));
+    complain(jsonText({ unavailable }));
+    return;
+  }
+  for (const server of missing) {
+    const { name, state, error } = server;
+    const how = hasFailed(server)
+      ? ` (${stateText(state)}): ${oneLine(error ?? 'it did not say why')}`
+      : ': it is still starting';
+    complain(`note: ${name} is not included${how}`);
+  }
+}
+
+/** Servers that are used, and of which nobody knows what they offer. */
+function isMissing({ enabled, tool_count }: ServerView): boolean {
+  return enabled && tool_count === null;
+}
+
+function hasFailed({ state }: ServerView): boolean {
+  return state === 'failed' || state === 'backing_off' || state === 'breaker_open';
 }
 
 function show<Shown>(
@@ -37,7 +71,7 @@ function show<Shown>(
 ): void {
   if (json) printJson(items);
   else if (items.length === 0) print(`no ${what}`);
-  else print(table(items.map(row)));
+  else print(listTable(items.map(row)));
 }
 
 async function listServers(
@@ -48,6 +82,14 @@ async function listServers(
   const client = await Client.connect(url, project);
   await client.list('tools/list', 'tools');
   await client.close();
+  return serversOf(url, project);
+}
+
+/** Of a project, or of all. */
+async function serversOf(
+  url: string,
+  project: string | undefined,
+): Promise<{ servers: ServerDetails[]; projects: string[] }> {
   const projects = project === undefined ? await projectNames(url) : [project];
   const lists = projects.map((name) =>
     callApi<{ servers: ServerDetails[] }>(url, 'GET', projectPath(name, 'servers')),
@@ -55,21 +97,17 @@ async function listServers(
   return { servers: (await Promise.all(lists)).flatMap(({ servers }) => servers), projects };
 }
 
-async function projectNames(url: string): Promise<string[]> {
-  const { projects } = await callApi<{ projects: ProjectView[] }>(url, 'GET', '/projects');
-  return projects.map(({ name }) => name);
-}
-
 async function listOffer(
   url: string,
   what: Exclude<Listable, 'servers'>,
   project: string | undefined,
-): Promise<Item[]> {
+): Promise<{ items: Item[]; missing: ServerView[] }> {
   const client = await Client.connect(url, project);
   try {
     const items = await client.list(`${what}/list`, what);
-    if (what !== 'resources') return items;
-    return [...items, ...(await client.list('resources/templates/list', 'resourceTemplates'))];
+    if (what === 'resources')
+      items.push(...(await client.list('resources/templates/list', 'resourceTemplates')));
+    return { items, missing: (await serversOf(url, project)).servers.filter(isMissing) };
   } finally {
     await client.close();
   }

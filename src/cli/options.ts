@@ -1,11 +1,14 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { usageError } from './exit.ts';
-import { DEFAULT_PROJECT, DEFAULT_URL } from './words.ts';
+import { DEFAULT_PROJECT, DEFAULT_URL, URL_VARIABLE } from './words.ts';
 
 /** Options that several commands have, and what their values may be. */
 
 export function urlOption(): Option {
-  return new Option('--url <url>', 'the running Switchboard').argParser(baseUrl).default(DEFAULT_URL);
+  return new Option('--url <url>', 'the running Switchboard')
+    .env(URL_VARIABLE)
+    .argParser(baseUrl)
+    .default(DEFAULT_URL);
 }
 
 export function projectOption(): Option {
@@ -19,6 +22,13 @@ export function anyProjectOption(): Option {
 
 export function jsonOption(what = 'print JSON'): Option {
   return new Option('--json', what);
+}
+
+export function namesOption(): Option {
+  return new Option(
+    '--names <how>',
+    'model-safe: names of tools fit the APIs of all models; as-is: they keep dots and colons',
+  ).choices(['model-safe', 'as-is']);
 }
 
 export function yesOption(): Option {

@@ -36,6 +36,20 @@ export function table(cells: string[][], widths: number[] = []): string {
     .join('\n');
 }
 
+/** A list, each row on one line: on a terminal it is cut to its width. What is cut is in the JSON and in `show`. */
+export function listTable(cells: string[][], widths?: number[]): string {
+  const { isTTY, columns } = process.stdout;
+  const text = table(cells, widths);
+  return isTTY && columns > 0 ? cutLines(text, columns) : text;
+}
+
+function cutLines(text: string, width: number): string {
+  return text
+    .split('\n')
+    .map((line) => (line.length > width ? `${line.slice(0, width - 1).toWellFormed()}…` : line))
+    .join('\n');
+}
+
 /** What Switchboard did beside what it was asked for. */
 export function tellMoved({ moved_secrets = [] }: { moved_secrets?: string[] | undefined }): void {
   if (moved_secrets.length > 0) {

@@ -1,7 +1,7 @@
 import { callApi, projectPath } from './api.ts';
 import { exitCodes, usageError } from './exit.ts';
 import { inputName, readInput } from './input.ts';
-import { complain, counted, localTime, print, printJson, table, tellMoved } from './output.ts';
+import { complain, counted, listTable, localTime, print, printJson, tellMoved } from './output.ts';
 import { isConfirmed } from './prompt.ts';
 import type { Installation, ProductView } from './views.ts';
 
@@ -19,7 +19,7 @@ export async function listProducts({ url, project, json }: Flags): Promise<void>
   );
   if (json) printJson(products);
   else if (products.length === 0) print('no products');
-  else print(table(products.map(productRow)));
+  else print(listTable(products.map(productRow)));
 }
 
 /** Installs a product, or brings it up to the version of its manifest, and shows what that changed. */

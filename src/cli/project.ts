@@ -1,6 +1,16 @@
 import { callApi, projectPath } from './api.ts';
 import { exitCodes, usageError } from './exit.ts';
-import { complain, counted, localTime, oneLine, print, printJson, summary, table } from './output.ts';
+import {
+  complain,
+  counted,
+  listTable,
+  localTime,
+  oneLine,
+  print,
+  printJson,
+  summary,
+  table,
+} from './output.ts';
 import { isConfirmed } from './prompt.ts';
 import type { ProjectView } from './views.ts';
 import { endpointOf } from './words.ts';
@@ -15,12 +25,13 @@ export interface ProjectFlags extends Flags {
   description?: string;
   recordPayloads?: boolean;
   retentionDays?: number | 'never';
+  names?: ProjectView['names'];
 }
 
 export async function listProjects({ url, json }: Flags): Promise<void> {
   const { projects } = await callApi<{ projects: ProjectView[] }>(url, 'GET', '/projects');
   if (json) printJson(projects);
-  else print(table(projects.map(projectRow)));
+  else print(listTable(projects.map(projectRow)));
 }
 
 export async function showProject(project: string, { url, json }: Flags): Promise<void> {
@@ -42,7 +53,9 @@ export async function addProject(name: string, flags: ProjectFlags): Promise<voi
 export async function changeProject(project: string, flags: ProjectFlags): Promise<void> {
   const body = changesOf(flags);
   if (Object.keys(body).length === 0) {
-    throw usageError('Nothing to change: use --name, --description, --record-payloads or --retention-days.');
+    throw usageError(
+      'Nothing to change: use --name, --description, --record-payloads, --retention-days or --names.',
+    );
   }
   const view = await callApi<ProjectView>(flags.url, 'PATCH', projectPath(project), { body });
   if (flags.json) printJson(view);
@@ -62,7 +75,7 @@ export async function removeProject(project: string, flags: Flags & { yes?: bool
   return exitCodes.ok;
 }
 
-function changesOf({ name, description, recordPayloads, retentionDays }: ProjectFlags): object {
+function changesOf({ name, description, recordPayloads, retentionDays, names }: ProjectFlags): object {
   return {
     ...(name === undefined ? {} : { name }),
     ...(description === undefined ? {} : { description: description === '' ? null : description }),
@@ -70,6 +83,7 @@ function changesOf({ name, description, recordPayloads, retentionDays }: Project
     ...(retentionDays === undefined
       ? {}
       : { retention_days: retentionDays === 'never' ? null : retentionDays }),
+    ...(names === undefined ? {} : { names }),
   };
 }
 
@@ -85,6 +99,7 @@ function projectText(view: ProjectView): string {
     ['servers', String(view.server_count)],
     ['records', `${view.record_payloads ? 'with' : 'without'} arguments and results`],
     ['kept for', view.retention_days === null ? 'ever' : counted(view.retention_days, 'day')],
+    ['tool names', view.names],
     ['created', localTime(view.created_at)],
   ]);
 }

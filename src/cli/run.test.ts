@@ -11,6 +11,7 @@ const project = {
   description: null,
   record_payloads: false,
   retention_days: 30,
+  names: 'model-safe',
   server_count: 2,
   version: 4,
   created_at: '2030-01-01T12:00:00.000Z',
@@ -47,7 +48,7 @@ describe('switchboard project', () => {
     const { stdout } = await runWith({ 'GET /projects': { projects: [project] } }, 'project', 'ls');
     expect(stdout).toBe('research  2 servers\n');
     const shown = await runWith({ 'GET /projects/research': project }, 'project', 'show', 'research');
-    expect(shown.stdout).toContain('kept for  30 days\n');
+    expect(shown.stdout).toContain('kept for    30 days\n');
     const added = await runWith(
       { 'POST /projects': project },
       ...['project', 'add', 'research', '--description', 'Ours', '--retention-days', 'never', '--json'],
@@ -84,7 +85,8 @@ describe('switchboard server', () => {
   it('adds what stands behind --, whatever it looks like', async () => {
     const { code, stdout, requests } = await runWith(
       { [`POST ${path}`]: server },
-      ...['server', 'add', 'files', '-P', 'research', '-e', 'A=b', '--', 'npx', '--json', '-y', 'x'],
+      ...['server', 'add', 'files', '-P', 'research', '-e', 'A=b', '--no-test'],
+      ...['--', 'npx', '--json', '-y', 'x'],
     );
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'added server files to project research\n' });
     expect(requests).toEqual([

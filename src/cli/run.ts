@@ -56,7 +56,7 @@ function commands(asJson: boolean, setExitCode: SetExitCode): Command {
     .addHelpText('afterAll', exitHelp);
   addGatewayCommands(program);
   addClientCommands(program, setExitCode);
-  addFileCommands(program);
+  addFileCommands(program, setExitCode);
   addProjectCommands(program, setExitCode);
   addServerCommands(program, setExitCode);
   addHostedCommands(program, setExitCode);

@@ -1,7 +1,7 @@
 import { callApi, projectPath } from './api.ts';
 import { exitCodes, usageError } from './exit.ts';
 import { readInput } from './input.ts';
-import { complain, counted, localTime, print, printJson, table } from './output.ts';
+import { complain, counted, listTable, localTime, print, printJson } from './output.ts';
 import { askHidden, canAsk, isConfirmed } from './prompt.ts';
 import type { SecretView } from './views.ts';
 
@@ -20,7 +20,7 @@ export async function listSecrets({ url, project, json }: Flags): Promise<void> 
   const { secrets } = await callApi<{ secrets: SecretView[] }>(url, 'GET', projectPath(project, 'secrets'));
   if (json) printJson(secrets);
   else if (secrets.length === 0) print('no secrets');
-  else print(table(secrets.map(secretRow)));
+  else print(listTable(secrets.map(secretRow)));
 }
 
 /** `more` is what stood behind the name: a value there is refused, because it would be seen. */

@@ -15,11 +15,14 @@ export interface ServerFlags {
   label?: Record<string, string>;
   concurrency?: number;
   isolation?: 'shared' | 'session';
+  era?: 'auto' | 'legacy' | 'modern';
   timeoutMs?: number;
   maxTimeoutMs?: number;
   idleStopMs?: number;
   startup?: 'lazy' | 'sequential' | 'parallel';
   prefix?: string;
+  allowTool?: string[];
+  denyTool?: string[];
 }
 
 export interface ServerChangeFlags extends ServerFlags {
@@ -35,11 +38,13 @@ const settings = {
   labels: 'labels',
   concurrency: 'concurrency',
   isolation: 'isolation',
+  era: 'era',
   'timeout-ms': 'timeout_ms',
   'max-timeout-ms': 'max_timeout_ms',
   'idle-stop-ms': 'idle_stop_ms',
   startup: 'startup',
   prefix: 'prefix',
+  tools: 'tools',
 } as const;
 
 export const unsettable = [
@@ -143,20 +148,27 @@ function pathOrName(command: string): string {
 }
 
 function settingsOf(flags: ServerFlags): object {
-  const { description, group, replicas, concurrency, isolation, startup, prefix } = flags;
+  const { description, group, replicas, concurrency, isolation, era, startup, prefix } = flags;
   const given = {
     description: description === '' ? null : description,
     group,
     replicas,
     concurrency,
     isolation,
+    era,
     timeout_ms: flags.timeoutMs,
     max_timeout_ms: flags.maxTimeoutMs,
     idle_stop_ms: flags.idleStopMs,
     startup,
     prefix,
+    tools: toolChoice(flags),
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+function toolChoice({ allowTool: allow, denyTool: deny }: ServerFlags): object | undefined {
+  if (allow === undefined && deny === undefined) return undefined;
+  return { ...(allow === undefined ? {} : { allow }), ...(deny === undefined ? {} : { deny }) };
 }
 
 function checkUnset(what: string): void {

@@ -1,6 +1,6 @@
 import { callApi, projectPath } from './api.ts';
 import { exitCodes } from './exit.ts';
-import { complain, oneLine, print, printJson, table, tellMoved } from './output.ts';
+import { complain, listTable, oneLine, print, printJson, table, tellMoved } from './output.ts';
 import { isConfirmed } from './prompt.ts';
 import { newServer, type ServerChangeFlags, type ServerFlags, serverChanges } from './server-flags.ts';
 import { serverNotes, stateText } from './server-text.ts';
@@ -21,7 +21,7 @@ export async function listServers({ url, project, json }: Flags): Promise<void> 
   const now = new Date();
   if (json) printJson(servers);
   else if (servers.length === 0) print('no servers');
-  else print(table(servers.map((server) => serverRow(server, now))));
+  else print(listTable(servers.map((server) => serverRow(server, now))));
 }
 
 export async function showServer(name: string, { url, project, json }: Flags): Promise<void> {
@@ -33,16 +33,21 @@ export async function showServer(name: string, { url, project, json }: Flags): P
 export async function addServer(
   name: string,
   command: string[],
-  flags: Flags & ServerFlags & { disabled?: boolean },
-): Promise<void> {
+  flags: Flags & ServerFlags & { disabled?: boolean; test?: boolean },
+): Promise<number> {
   const body = newServer(name, command, flags);
   const server = await callApi<ServerDetails>(flags.url, 'POST', projectPath(flags.project, 'servers'), {
     body,
   });
   tellMoved(server);
-  if (flags.json) printJson(server);
-  else
+  const isTested = flags.test !== false && server.enabled;
+  if (!flags.json) {
     print(`added server ${server.name} to project ${server.project}${server.enabled ? '' : ' (disabled)'}`);
+    return isTested ? testServer(name, flags) : exitCodes.ok;
+  }
+  const test = isTested ? await connectTo(name, flags) : null;
+  printJson({ ...server, test });
+  return test === null ? exitCodes.ok : exitCodeOfTest(test);
 }
 
 export async function changeServer(
@@ -79,13 +84,20 @@ export async function removeServer(name: string, flags: Flags & { yes?: boolean 
 }
 
 /** Connects to a server, apart from what runs, and says how that went. */
-export async function testServer(name: string, { url, project, json }: Flags): Promise<number> {
-  const path = projectPath(project, 'servers', name, 'test');
-  const result = await callApi<ServerTest>(url, 'POST', path, { timeoutMs: TEST_MS });
-  if (json) printJson(result);
+export async function testServer(name: string, flags: Flags): Promise<number> {
+  const result = await connectTo(name, flags);
+  if (flags.json) printJson(result);
   else if (result.ok) print(testText(name, result));
   else complain(`${name} cannot be used: ${oneLine(result.error ?? 'it did not say why')}`);
-  return result.ok ? exitCodes.ok : exitCodes.failed;
+  return exitCodeOfTest(result);
+}
+
+function connectTo(name: string, { url, project }: Flags): Promise<ServerTest> {
+  return callApi(url, 'POST', projectPath(project, 'servers', name, 'test'), { timeoutMs: TEST_MS });
+}
+
+function exitCodeOfTest({ ok }: ServerTest): number {
+  return ok ? exitCodes.ok : exitCodes.failed;
 }
 
 function serverRow(server: ServerDetails, now: Date): string[] {
@@ -128,10 +140,13 @@ export function serverText(server: ServerDetails): string {
     ['replicas', server.replica_count === 1 ? undefined : String(server.replica_count)],
     ['startup', server.startup],
     ['isolation', server.isolation],
+    ['era', server.era === 'auto' ? undefined : server.era],
     ['concurrency', String(server.concurrency)],
     ['timeout', `${server.timeout_ms} ms, ${server.max_timeout_ms} ms at most`],
     ['idle stop', server.idle_stop_ms === 0 ? undefined : `after ${server.idle_stop_ms} ms`],
     ['prefix', server.prefix],
+    ['allowed tools', server.tools?.allow?.join(', ')],
+    ['denied tools', server.tools?.deny?.join(', ')],
   ];
   const known = (list: typeof rows) =>
     list.flatMap(([what, value]) => (value === null || value === undefined ? [] : [[what, oneLine(value)]]));

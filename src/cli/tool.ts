@@ -1,5 +1,7 @@
+import { allowedBy } from '../config/tool-patterns.ts';
+import { SwitchboardError } from '../errors.ts';
 import { callApi, projectPath } from './api.ts';
-import { oneLine, print, printJson, summary, table } from './output.ts';
+import { listTable, oneLine, print, printJson, summary } from './output.ts';
 import type { ToolView } from './views.ts';
 
 interface Flags {
@@ -14,14 +16,42 @@ export async function listTools({ url, project, json, all }: Flags & { all?: boo
   const shown = tools.filter(({ enabled }) => all || enabled);
   if (json) printJson(shown);
   else if (shown.length === 0) print('no tools');
-  else print(table(shown.map((tool) => toolRow(tool, all === true))));
+  else print(listTable(shown.map((tool) => toolRow(tool, all === true))));
 }
 
-export async function switchTool(tool: string, enabled: boolean, flags: Flags): Promise<void> {
-  const path = projectPath(flags.project, 'tools', tool);
-  const view = await callApi<ToolView>(flags.url, 'PATCH', path, { body: { enabled } });
-  if (flags.json) printJson(view);
-  else print(`${view.tool} of ${view.server} is ${view.enabled ? 'on' : 'off'}`);
+/** Switches a tool, or all that fit a pattern now. */
+export async function switchTool(name: string, enabled: boolean, flags: Flags): Promise<void> {
+  const isPattern = name.includes('*');
+  const names = isPattern ? await namesFitting(name, enabled, flags) : [name];
+  const views: ToolView[] = [];
+  for (const tool of names) {
+    const path = projectPath(flags.project, 'tools', tool);
+    const view = await callApi<ToolView>(flags.url, 'PATCH', path, { body: { enabled } });
+    views.push(view);
+    if (!flags.json) print(`${view.tool} of ${view.server} is ${view.enabled ? 'on' : 'off'}`);
+  }
+  if (flags.json) printJson(isPattern ? views : views[0]);
+}
+
+/** The qualified names, which stay as they are while others are switched. Those that are left as they are are not named. */
+async function namesFitting(pattern: string, enabled: boolean, flags: Flags): Promise<string[]> {
+  const { tools } = await callApi<{ tools: ToolView[] }>(
+    flags.url,
+    'GET',
+    projectPath(flags.project, 'tools'),
+  );
+  const fits = allowedBy([pattern]);
+  const found = tools.filter(
+    ({ name, qualified_name: qualified }) => fits({ name }) || fits({ name: qualified }),
+  );
+  if (found.length === 0) {
+    throw new SwitchboardError(
+      'unknown_tool',
+      `No tool in project "${flags.project}" fits ${JSON.stringify(pattern)}.`,
+      { data: { tool: pattern } },
+    );
+  }
+  return found.filter((tool) => tool.enabled !== enabled).map(({ qualified_name: qualified }) => qualified);
 }
 
 function toolRow({ name, server, enabled, description }: ToolView, withSwitch: boolean): string[] {

@@ -4,6 +4,7 @@ import { type App, type AppOptions, type ServerEvent, type ServerView, startApp 
 import { home } from '../home.ts';
 import { identity } from '../identity.ts';
 import { complain, print, printJsonLine } from './output.ts';
+import { onNpmGone } from './parent.ts';
 import { findConfig } from './paths.ts';
 import { eventNotes, marks, stateColumn, subjectOf } from './server-text.ts';
 import { onStopSignals } from './signals.ts';
@@ -42,6 +43,9 @@ export async function up(flags: UpFlags): Promise<void> {
       process.exit(130);
     },
   );
+
+  // One that was started for a bridge outlives it.
+  if (flags.exitWhenIdle === undefined) onNpmGone(() => stop.abort());
 
   // Whoever read what we print may go away before we do.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});

@@ -8,6 +8,7 @@ export interface ProjectView {
   description: string | null;
   record_payloads: boolean;
   retention_days: number | null;
+  names: 'model-safe' | 'as-is';
   server_count: number;
   version: number;
   created_at: string;
@@ -38,11 +39,14 @@ export interface ServerTest {
 
 export interface ToolView {
   name: string;
+  /** Under this name it can be called whether it is listed under it or not. */
+  qualified_name: string;
   server: string;
   /** The server's own name for it. */
   tool: string;
   description: string | null;
   enabled: boolean;
+  input_schema: unknown;
 }
 
 export interface SecretView {

@@ -4,6 +4,8 @@ export type Listable = (typeof listable)[number];
 
 export const DEFAULT_PORT = 7400;
 export const DEFAULT_URL = `http://127.0.0.1:${DEFAULT_PORT}`;
+/** The variable that names the running Switchboard where `--url` does not. */
+export const URL_VARIABLE = 'SWITCHBOARD_URL';
 export const DEFAULT_CONFIG = 'mcp.json';
 export const DEFAULT_PROJECT = 'default';
 

@@ -1,3 +1,5 @@
+import type { ToolChoice } from './tool-patterns.ts';
+
 /** A server as it stands in `mcpServers`, whichever program's file it is in. Written out, because users of the library see it. */
 export type ServerEntry = {
   type?: 'stdio' | 'http' | 'streamable-http' | 'streamableHttp' | 'sse' | undefined;
@@ -12,6 +14,7 @@ export type ServerEntry = {
   disabled?: boolean | undefined;
   startup?: 'lazy' | 'sequential' | 'parallel' | undefined;
   isolation?: 'shared' | 'session' | undefined;
+  era?: 'auto' | 'legacy' | 'modern' | undefined;
   group?: string | undefined;
   replicas?: number | undefined;
   labels?: Record<string, string> | undefined;
@@ -19,4 +22,5 @@ export type ServerEntry = {
   timeoutMs?: number | undefined;
   maxTimeoutMs?: number | undefined;
   idleStopMs?: number | undefined;
+  tools?: ToolChoice | undefined;
 };

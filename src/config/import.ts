@@ -1,4 +1,5 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
+import { foreignServers, type Program, timeoutOf, toolChoiceOf, toolKeys } from './foreign.ts';
 import { synonymOf } from './keys.ts';
 import { readTextOrPipe } from './load.ts';
 import { describeProblem, invalidConfiguration } from './problems.ts';
@@ -22,6 +23,8 @@ export interface ImportOptions {
   target: 'file' | 'project';
   /** What relative paths are relative to. Where nobody knows, a server that has one is left out. */
   folder: string | undefined;
+  /** Whose servers are taken of a file that has those of several projects, each in its folder. */
+  projectFolder?: string | undefined;
 }
 
 /** Variables that only an editor can fill. */
@@ -30,22 +33,44 @@ const editorVariables = new Set(['workspaceFolder', 'workspaceFolderBasename', '
 /** Reads another program's file: Claude Desktop, Claude Code, Cursor, VS Code and their like, or a registry's. */
 export async function importFile(
   path: string,
-  target: ImportOptions['target'] = 'file',
+  options: Omit<ImportOptions, 'folder'> = { target: 'file' },
 ): Promise<ImportedServers> {
   const file = resolve(path);
-  return importText(readTextOrPipe(path), file, { target, folder: dirname(file) });
+  return importJsonOrToml(readTextOrPipe(path), file, { ...options, folder: dirname(file) });
 }
 
-/**
- * `file` is what messages call the text. One wrong server does not keep the others from being imported: it is left
- * out, with a note.
- */
+/** The same for a text from elsewhere. `file` is what messages call it. */
+export async function importJsonOrToml(
+  text: string,
+  file: string,
+  options: ImportOptions,
+): Promise<ImportedServers> {
+  if (!isToml(text, file)) return importText(text, file, options);
+  // Few files are TOML, and all commands would load its parser.
+  const { readToml } = await import('./toml.ts');
+  return importDocument({ document: readToml(text, file), warnings: [] }, file, options);
+}
+
+/** The same for JSON alone. */
 export function importText(
   text: string,
   file: string,
   options: ImportOptions = { target: 'file', folder: dirname(file) },
 ): ImportedServers {
-  const { document, warnings } = readDocument(text, file);
+  return importDocument(readDocument(text, file), file, options);
+}
+
+/** By its name, or by what Codex calls its servers. */
+function isToml(text: string, file: string): boolean {
+  return file.toLowerCase().endsWith('.toml') || /^[ \t]*\[mcp_servers[.\]]/m.test(text);
+}
+
+/** One wrong server does not keep the others from being imported: it is left out, with a note. */
+function importDocument(
+  { document, warnings }: ReturnType<typeof readDocument>,
+  file: string,
+  options: ImportOptions,
+): ImportedServers {
   const imported: ImportedServers = {
     mcpServers: {},
     descriptions: {},
@@ -66,8 +91,11 @@ function importServers(
   const inputs = inputDescriptions(
     document.inputs ?? (isObject(document.mcp) ? document.mcp.inputs : undefined),
   );
-  for (const [name, value] of Object.entries(findServers(document, file).entries)) {
-    const original = isObject(value) ? renameKeys(value) : value;
+  const foreign = foreignServers(document, file, options.projectFolder ?? '');
+  notes.push(...(foreign?.notes ?? []));
+  const servers = foreign?.entries ?? findServers(document, file).entries;
+  for (const [name, value] of Object.entries(servers)) {
+    const original = isObject(value) ? renameKeys(withForeignSettings(value, foreign?.program)) : value;
     const { entry, problems } = checkServer(name, original, [name]);
     const wrong = [
       ...problems.map(describeProblem),
@@ -103,6 +131,20 @@ function importRegistryServer(
   mcpServers[name] = checked;
   if (description !== undefined && description !== '') descriptions[name] = description;
   for (const note of needs) notes.push(`${name}: ${note}`);
+}
+
+/** With what other programs say of timeouts and tools in keys of their own, as ours. */
+function withForeignSettings(
+  server: Record<string, unknown>,
+  program: Program | undefined,
+): Record<string, unknown> {
+  const timeoutMs = timeoutOf(server.timeout, program);
+  const tools = toolChoiceOf(server);
+  return {
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(tools === undefined ? {} : { tools }),
+    ...server,
+  };
 }
 
 /** Keys that other programs use for ours: `serverUrl` becomes `url`. */
@@ -175,6 +217,12 @@ function keyNotes(
     .map((key) => {
       const ours = synonymOf(key);
       if (ours !== undefined && !(ours in original)) return `"${key}" is called "${ours}" here`;
+      if (key === 'timeout' && entry.timeoutMs !== undefined) {
+        return `"timeout" is "timeoutMs": ${entry.timeoutMs} here`;
+      }
+      if (toolKeys.has(key) && entry.tools !== undefined) {
+        return `"${key}" is "tools": ${JSON.stringify(entry.tools)} here`;
+      }
       if (key === 'envFile') return '"envFile" was left out: put the variables of that file into "env"';
       return `"${key}" was left out: it has no effect here`;
     });
@@ -191,9 +239,9 @@ function variableNotes(
   descriptions: Map<string, string>,
   { target }: ImportOptions,
 ): string[] {
-  const references = Object.values(entry)
-    .flatMap((value) => (typeof value === 'object' ? Object.values(value) : String(value)))
-    .flatMap((text) => referencesIn(text));
+  const { command = '', args = [], env = {}, cwd = '', url = '', headers = {} } = entry;
+  const texts = [command, ...args, ...Object.values(env), cwd, url, ...Object.values(headers)];
+  const references = texts.flatMap(referencesIn);
   const notes = references.flatMap(({ name, isInput }) => {
     if (isInput) {
       const description = descriptions.has(name) ? ` (${descriptions.get(name)})` : '';

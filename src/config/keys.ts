@@ -30,7 +30,7 @@ const foreignKeys = new Set([
     'oauth',
     'sandbox',
   ],
-  ...['sandboxEnabled', 'source', 'tags', 'timeout', 'tools', 'transportType', 'trust', 'version'],
+  ...['sandboxEnabled', 'source', 'tags', 'timeout', 'transportType', 'trust', 'version'],
 ]);
 
 /** What other programs, and people, call our keys. */

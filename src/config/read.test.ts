@@ -9,10 +9,11 @@ const defaults = {
   enabled: true,
   startup: 'lazy',
   isolation: 'shared',
+  era: 'auto',
   replicas: 1,
   labels: {},
   concurrency: 32,
-  timeoutMs: 30_000,
+  timeoutMs: 300_000,
   maxTimeoutMs: 3_600_000,
   idleStopMs: 0,
 };
@@ -65,10 +66,18 @@ describe('the servers of a configuration', () => {
 
   it('take our settings, and the disabled of others', () => {
     const [own, off] = readServers({
-      own: { command: 'x', prefix: 'me', enabled: false, startup: 'parallel', isolation: 'session' },
+      own: {
+        command: 'x',
+        prefix: 'me',
+        enabled: false,
+        startup: 'parallel',
+        isolation: 'session',
+        era: 'legacy',
+      },
       off: { command: 'x', disabled: true },
     });
     expect(own).toMatchObject({ prefix: 'me', enabled: false, startup: 'parallel', isolation: 'session' });
+    expect(own).toMatchObject({ era: 'legacy' });
     expect(off).toMatchObject({ enabled: false });
   });
 
@@ -129,6 +138,7 @@ describe('the settings of a configuration', () => {
   it('have defaults', () => {
     expect(read({ mcpServers: {} }).configuration.settings).toEqual({
       naming: 'on-conflict',
+      names: 'model-safe',
       separator: '__',
       discoveryWaitMs: 3_000,
       pageSize: 0,
@@ -333,7 +343,7 @@ describe('a wrong configuration', () => {
     [{ command: 'x', timeoutMs: '5s' }, 'mcpServers.s.timeoutMs: must be a whole number from 1 to'],
     [{ command: 'x', idleStopMs: -1 }, 'mcpServers.s.idleStopMs: must be a whole number from 0 to'],
     [
-      { command: 'x', maxTimeoutMs: 10_000 },
+      { command: 'x', timeoutMs: 30_000, maxTimeoutMs: 10_000 },
       'mcpServers.s.maxTimeoutMs: must be at least "timeoutMs", which is 30000 here',
     ],
   ])('says what is wrong with %j', (server, message) => {
@@ -369,6 +379,14 @@ describe('a wrong configuration', () => {
       'mcpServers.b.maxTimeoutMs (at least)',
       'mcpServers.c.timeoutMs (a whole)',
     ]);
+  });
+
+  it('refuses a prefix that is the name of another server', () => {
+    const mcpServers = { a: { command: 'x' }, b: { command: 'x', prefix: 'a' } };
+    expect(failureOf({ mcpServers }).message).toBe(
+      '/home/ada/mcp.json: mcpServers.b.prefix: "a" is the name of server "a", ' +
+        'so nobody could tell whose tools begin with it: choose another prefix',
+    );
   });
 
   it('refuses a group with the name of a server that is not in it', () => {

@@ -1,5 +1,5 @@
-import { groupProblems } from './groups.ts';
 import { JsonSyntaxError, parseJson } from './json.ts';
+import { nameProblemsOf } from './names.ts';
 import { invalidConfiguration, type Path, type Problem } from './problems.ts';
 import { isObject, kindOf, type ServerEntry } from './schema.ts';
 import { checkServer, serverOf, timeoutProblems } from './server.ts';
@@ -28,7 +28,7 @@ export function readConfiguration(text: string, file: string): ReadConfiguration
     warnings.push(...checked.warnings);
     if (checked.entry !== undefined) right.set(name, checked.entry);
   }
-  for (const problem of groupProblems(right, place)) problems.push(problem);
+  for (const problem of nameProblemsOf(right, place)) problems.push(problem);
   if (problems.length > 0 || settings === undefined || defaults === undefined) {
     throw invalidConfiguration(file, problems);
   }

@@ -26,6 +26,24 @@ const idleStop = integer(0, maxTimerMs);
 
 const flag = z.boolean({ error: (issue) => `must be true or false, not ${kindOf(issue.input)}` });
 
+const patterns = z
+  .array(text, { error: (issue) => `must be a list of names and patterns, not ${kindOf(issue.input)}` })
+  .optional();
+
+/** Other programs write a list of those that they allow. */
+const toolChoice = z.preprocess(
+  (value) => (Array.isArray(value) ? { allow: value } : value),
+  z.strictObject(
+    { allow: patterns, deny: patterns },
+    {
+      error: (issue) =>
+        issue.code === 'unrecognized_keys'
+          ? 'must have no other keys than "allow" and "deny"'
+          : `must be an object such as {"deny": ["delete_*"]}, not ${kindOf(issue.input)}`,
+    },
+  ),
+);
+
 /** The keys of one server that we know, whichever program's file it is in. */
 export const serverSchema = z.object(
   {
@@ -56,6 +74,7 @@ export const serverSchema = z.object(
     disabled: flag.optional(),
     startup: startup.optional(),
     isolation: oneOf(['shared', 'session']).optional(),
+    era: oneOf(['auto', 'legacy', 'modern']).optional(),
     group: text.optional(),
     replicas: integer(1, 64).optional(),
     labels: mapOf(
@@ -67,6 +86,7 @@ export const serverSchema = z.object(
     timeoutMs: timeout.optional(),
     maxTimeoutMs: timeout.optional(),
     idleStopMs: idleStop.optional(),
+    tools: toolChoice.optional(),
   } satisfies Record<keyof ServerEntry, z.ZodType>,
   { error: (issue) => `must be an object with "command" or "url", not ${kindOf(issue.input)}` },
 );
@@ -113,6 +133,7 @@ const chatSchema = z.strictObject(
 export const settingsSchema = z.object(
   {
     naming: oneOf(['on-conflict', 'always', 'last-wins']).default('on-conflict'),
+    names: oneOf(['model-safe', 'as-is']).default('model-safe'),
     separator: text
       .regex(/^[A-Za-z0-9_-]{1,8}$/, 'must be 1 to 8 letters, digits, underscores or hyphens')
       .default('__'),
@@ -144,7 +165,7 @@ export const settingsSchema = z.object(
     onStartFailure: oneOf(['continue', 'abort']).default('continue'),
     concurrency: concurrency.default(32),
     queueLimit: integer(1, 1_000_000).default(1_000),
-    timeoutMs: timeout.default(30_000),
+    timeoutMs: timeout.optional(),
     maxTimeoutMs: timeout.optional(),
     idleStopMs: idleStop.default(0),
     backoffFirstMs: integer(1, maxTimerMs).default(1_000),

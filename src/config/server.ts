@@ -21,7 +21,7 @@ export function checkServer(name: string, value: unknown, path: Path): CheckedSe
   return problems.length > 0 ? { problems, warnings } : { entry: parsed.data, problems, warnings };
 }
 
-/** A call may not take longer than its maximum, whichever of the two is a default. */
+/** A call may not take longer than its maximum, where the file says both. */
 export function timeoutProblems(value: unknown, usualTimeoutMs: number | undefined, path: Path): Problem[] {
   return limitProblems(path, value, ['timeoutMs', usualTimeoutMs], 'maxTimeoutMs');
 }
@@ -35,9 +35,7 @@ export function checkStored(
 ): ServerConfig {
   const { entry, problems } = checkServer(name, value, []);
   if (entry === undefined) throw invalidConfiguration(`the server "${name}"`, problems);
-  const { maxTimeoutMs, timeoutMs = Math.min(defaults.timeoutMs, maxTimeoutMs ?? Infinity) } = entry;
-  // It was right when it was stored, and an edit of what holds for others must not make it wrong.
-  return serverOf(name, { ...entry, timeoutMs }, defaults, place);
+  return serverOf(name, entry, defaults, place);
 }
 
 /** A checked server, with what it does not say filled in. */
@@ -47,7 +45,8 @@ export function serverOf(
   defaults: ServerDefaults,
   file: string,
 ): ServerConfig {
-  const { prefix, group, timeoutMs = defaults.timeoutMs } = entry;
+  // What holds for others gives way to the maximum of a server.
+  const { prefix, group, timeoutMs = Math.min(defaults.timeoutMs, entry.maxTimeoutMs ?? Infinity) } = entry;
   return {
     name,
     transport: transportOf(entry, file),
@@ -55,6 +54,7 @@ export function serverOf(
     ...(prefix === undefined ? {} : { prefix }),
     startup: entry.startup ?? defaults.startup,
     isolation: entry.isolation ?? 'shared',
+    era: entry.era ?? 'auto',
     ...(group === undefined ? {} : { group }),
     replicas: entry.replicas ?? 1,
     labels: entry.labels ?? {},
@@ -62,6 +62,7 @@ export function serverOf(
     timeoutMs,
     maxTimeoutMs: entry.maxTimeoutMs ?? Math.max(timeoutMs, defaults.maxTimeoutMs),
     idleStopMs: entry.idleStopMs ?? defaults.idleStopMs,
+    ...(entry.tools === undefined ? {} : { tools: entry.tools }),
   };
 }
 

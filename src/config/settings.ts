@@ -7,12 +7,13 @@ interface ReadSettings {
   /** Both only there when there are no problems. */
   settings?: Settings;
   defaults?: ServerDefaults;
-  /** How long calls take of servers that do not say, where that is right. */
+  /** How long calls may take of servers that do not say, where the file does, and is right. */
   usualTimeoutMs: number | undefined;
   problems: Problem[];
 }
 
 const path = ['switchboard'];
+const defaultTimeoutMs = 300_000;
 const usualMaxTimeoutMs = 3_600_000;
 const usualBackoffMaxMs = 30_000;
 
@@ -24,15 +25,17 @@ export function readSettings(value: unknown): ReadSettings {
   const problems = [
     ...unknown,
     ...(parsed.success ? [] : problemsOf(parsed.error, path)),
-    ...limitProblems(path, value, ['timeoutMs', usual.timeoutMs], 'maxTimeoutMs'),
+    ...limitProblems(path, value, ['timeoutMs', undefined], 'maxTimeoutMs'),
     ...limitProblems(path, value, ['backoffFirstMs', usual.backoffFirstMs], 'backoffMaxMs'),
   ];
   if (!parsed.success || problems.length > 0) {
-    const written = isObject(value) ? (value.timeoutMs ?? usual.timeoutMs) : usual.timeoutMs;
+    const written = isObject(value) ? value.timeoutMs : undefined;
     return { usualTimeoutMs: isLimit(written) ? written : undefined, problems };
   }
-  const { startup, concurrency, timeoutMs, maxTimeoutMs, idleStopMs, backoffMaxMs, ...rest } = parsed.data;
-  // Where only the lower one of two limits is written down, the upper one rises with it.
+  const { startup, concurrency, maxTimeoutMs, idleStopMs, backoffMaxMs, ...others } = parsed.data;
+  const { timeoutMs: writtenTimeoutMs, ...rest } = others;
+  // Where only one of two limits is written down, the other one gives way to it.
+  const timeoutMs = writtenTimeoutMs ?? Math.min(defaultTimeoutMs, maxTimeoutMs ?? defaultTimeoutMs);
   return {
     settings: { ...rest, backoffMaxMs: backoffMaxMs ?? Math.max(rest.backoffFirstMs, usualBackoffMaxMs) },
     defaults: {
@@ -42,7 +45,7 @@ export function readSettings(value: unknown): ReadSettings {
       maxTimeoutMs: maxTimeoutMs ?? Math.max(timeoutMs, usualMaxTimeoutMs),
       idleStopMs,
     },
-    usualTimeoutMs: timeoutMs,
+    usualTimeoutMs: writtenTimeoutMs,
     problems,
   };
 }

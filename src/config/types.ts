@@ -1,3 +1,5 @@
+import type { ToolChoice } from './tool-patterns.ts';
+
 /** How one MCP server is reached, as configured; `${VAR}` references are still in it. */
 export type ServerTransport =
   | { type: 'stdio'; command: string; args: string[]; env: Record<string, string>; cwd: string }
@@ -15,6 +17,8 @@ export interface ServerConfig {
   /** On first use, or with Switchboard: one after the other, or all at once. */
   startup: 'lazy' | 'sequential' | 'parallel';
   isolation: 'shared' | 'session';
+  /** The only era that it is connected in; `auto` is each client's own, as far as it speaks both. */
+  era: 'auto' | 'legacy' | 'modern';
   /** Servers of one group offer the same tools and share the load. */
   group?: string;
   /** How many instances of it run. */
@@ -28,6 +32,8 @@ export interface ServerConfig {
   maxTimeoutMs: number;
   /** After how long without a call it is stopped; 0 is never. */
   idleStopMs: number;
+  /** Which of its tools are offered, where that is not all of them. */
+  tools?: ToolChoice;
   /** The project that it is kept in: what `${VAR}` stands for is then never taken from our own environment. */
   project?: string;
   /** The secrets of its project that it refers to, and which version of each; it is started anew for another one. */
@@ -45,6 +51,8 @@ type NamingMode = 'on-conflict' | 'always' | 'last-wins';
 /** The top-level `switchboard` object of a configuration file, with its defaults filled in. */
 export interface Settings {
   naming: NamingMode;
+  /** Whether names of tools and prompts are made to fit the APIs of all models, in the project `default`. */
+  names: 'model-safe' | 'as-is';
   separator: string;
   /** How long the first list over servers never seen waits for them. */
   discoveryWaitMs: number;

@@ -42,6 +42,28 @@ export function resolveVariables(
 ): ServerTransport {
   if (transport.type === 'hosted') return transport;
   const missing: MissingVariable[] = [];
+  const resolved = filled(transport, lookup, missing);
+  if (missing.length > 0) throw missingVariables(serverName, missing, project);
+  checkResolved(resolved, serverName);
+  return resolved;
+}
+
+/** The variables that a server refers to and that are not there. */
+export function missingIn(
+  transport: ServerTransport,
+  lookup: (name: string) => string | undefined,
+): MissingVariable[] {
+  const missing: MissingVariable[] = [];
+  if (transport.type !== 'hosted') filled(transport, lookup, missing);
+  return missing;
+}
+
+/** The transport with the values of variables in it. Those that are not there are added to `missing`. */
+function filled(
+  transport: Exclude<ServerTransport, { type: 'hosted' }>,
+  lookup: (name: string) => string | undefined,
+  missing: MissingVariable[],
+): ServerTransport {
   const fill = (text: string, place: string): string =>
     replaceReferences(text, reference, (whole, variable?: string, input?: string, fallback?: string) => {
       const name = variable ?? input ?? '';
@@ -56,19 +78,15 @@ export function resolveVariables(
       Object.entries(values).map(([name, value]) => [name, fill(value, `${place}.${name}`)]),
     );
 
-  const resolved: ServerTransport =
-    transport.type === 'stdio'
-      ? {
-          ...transport,
-          command: fill(transport.command, 'command'),
-          args: transport.args.map((argument, index) => fill(argument, `args[${index}]`)),
-          env: fillAll(transport.env, 'env'),
-          cwd: fill(transport.cwd, 'cwd'),
-        }
-      : { ...transport, url: fill(transport.url, 'url'), headers: fillAll(transport.headers, 'headers') };
-  if (missing.length > 0) throw missingVariables(serverName, missing, project);
-  checkResolved(resolved, serverName);
-  return resolved;
+  return transport.type === 'stdio'
+    ? {
+        ...transport,
+        command: fill(transport.command, 'command'),
+        args: transport.args.map((argument, index) => fill(argument, `args[${index}]`)),
+        env: fillAll(transport.env, 'env'),
+        cwd: fill(transport.cwd, 'cwd'),
+      }
+    : { ...transport, url: fill(transport.url, 'url'), headers: fillAll(transport.headers, 'headers') };
 }
 
 /** Puts values where a text refers to variables that are known, and leaves all else in it as it is. */

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
+import { runCli } from '../helpers/cli.ts';
 import { connectStdio, textOf, toolNamesOnce } from '../helpers/clients.ts';
 import { isThere, untilGone } from '../helpers/gone.ts';
 import { mainProgram } from '../helpers/programs.ts';
@@ -18,10 +19,10 @@ async function temporaryHome() {
 }
 
 /** A client that speaks to `switchboard stdio`. */
-function connectBridge(url: string, { folder }: { folder: string }) {
+function connectBridge(url: string, { folder }: { folder: string }, config = join(folder, 'mcp.json')) {
   return connectStdio({
     command: process.execPath,
-    args: [mainProgram, 'stdio', '--url', url, '--config', join(folder, 'mcp.json')],
+    args: [mainProgram, 'stdio', '--url', url, '--config', config],
     env: { ...process.env, SWITCHBOARD_HOME: folder } as Record<string, string>,
   });
 }
@@ -32,6 +33,27 @@ async function ownerOf({ client }: Awaited<ReturnType<typeof connectBridge>>): P
 }
 
 describe('switchboard stdio', () => {
+  it('does not serve the configuration of another Switchboard in place of the one that it is given', async () => {
+    await using home = await temporaryHome();
+    const [own, link] = ['mcp.json', 'link.json'].map((name) => join(home.folder, name));
+    await writeFile(own!, JSON.stringify({ mcpServers: { box: fixtureServer('toolbox') } }));
+    await using switchboard = await startSwitchboard({ mcpServers: {} });
+    const env = { SWITCHBOARD_HOME: switchboard.home };
+    expect(await runCli(['stdio', '--url', switchboard.baseUrl, '--config', own!], { env })).toEqual({
+      code: 2,
+      stdout: '',
+      stderr:
+        `error: The Switchboard at ${switchboard.baseUrl} runs with ${switchboard.configPath}, not with ${own}. ` +
+        'Leave out --config to use it as it is, or give --url another port to start one of its own.\n',
+    });
+    await symlink(switchboard.configPath, link!);
+    expect(await runCli(['stdio', '--url', switchboard.baseUrl, '--config', link!], { env })).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: '',
+    });
+  });
+
   it('answers what is piped in, though the pipe is closed behind it and nobody waited', async () => {
     await using switchboard = await startSwitchboard({ mcpServers: { box: fixtureServer('toolbox') } });
     const bridge = spawn(process.execPath, [mainProgram, 'stdio', '--url', switchboard.baseUrl], {
@@ -138,7 +160,7 @@ describe('switchboard stdio', () => {
     const args = ['--port', String(await freePort())];
     await using home = await temporaryHome();
     const before = await startSwitchboard(config, { args });
-    await using connected = await connectBridge(before.baseUrl, home);
+    await using connected = await connectBridge(before.baseUrl, home, before.configPath);
     const { client, notifications } = connected;
     await client.subscribeResource({ uri: 'resource://notes/note://todo' });
     await client.subscribeResource({ uri: 'resource://notes/note://done' });
@@ -170,7 +192,7 @@ describe('switchboard stdio', () => {
     const config = { mcpServers: { recorder: fixtureServer('recorder', witness.env('recorder')) } };
     await using home = await temporaryHome();
     const before = await startSwitchboard(config);
-    await using connected = await connectBridge(before.baseUrl, home);
+    await using connected = await connectBridge(before.baseUrl, home, before.configPath);
     const underWay = connected.client
       .callTool({ name: 'hold', arguments: { order: 'never' } })
       .catch((error: unknown) => error);

@@ -88,7 +88,7 @@ describe('switchboard check', () => {
     await using folder = await temporaryFolder();
     const file = join(folder.path, 'right.json');
     const mcpServers = {
-      a: { command: 'a', commnad: 'b', replicas: 3 },
+      a: { command: 'node', commnad: 'b', replicas: 3 },
       b: { url: 'http://localhost/', disabled: true, group: 'g' },
     };
     await writeFile(file, JSON.stringify({ mcpServers }));
@@ -107,6 +107,51 @@ describe('switchboard check', () => {
       ],
       settings: { naming: 'on-conflict' },
     });
+  });
+
+  it('finds commands and folders that do not exist, and variables that are not set', async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, 'mcp.json');
+    await writeFile(join(folder.path, 'here.sh'), '#!/bin/sh\n', { mode: 0o755 });
+    await writeFile(join(folder.path, 'plain.txt'), '');
+    const mcpServers = {
+      there: { command: 'node', env: { HOME: `\${HOME}`, LEVEL: `\${NO_SUCH_LEVEL:-info}` } },
+      beside: { command: './here.sh' },
+      gone: { command: 'no-such-program' },
+      moved: { command: './gone.sh' },
+      plain: { command: './plain.txt' },
+      pathless: { command: 'node', env: { PATH: '/nowhere' } },
+      homeless: { command: 'node', cwd: 'no/such/folder' },
+      off: { command: 'no-such-program', enabled: false },
+      remote: { url: 'https://example.com/mcp', headers: { Authorization: `Bearer \${NO_SUCH_TOKEN}` } },
+    };
+    await writeFile(file, JSON.stringify({ mcpServers }));
+    const { code, stdout, stderr } = await runCli(['check', file]);
+    expect(code).toBe(1);
+    expect(stdout).toBe('');
+    expect(stderr.split('\n')).toEqual([
+      'error: gone: the command "no-such-program" is not in the PATH',
+      `error: moved: the command "${folder.path}/gone.sh" does not exist`,
+      `error: plain: the command "${folder.path}/plain.txt" cannot be executed`,
+      'error: pathless: the command "node" is not in the PATH',
+      `error: homeless: the folder "${folder.path}/no/such/folder" does not exist`,
+      expect.stringMatching(
+        /^warning: remote: the variable NO_SUCH_TOKEN \(in headers.Authorization\) is not set/,
+      ),
+      `${file} is well-formed, but 5 of its 9 servers cannot start here`,
+      '',
+    ]);
+    const json = JSON.parse((await runCli(['check', file, '--json'])).stdout);
+    expect(json).toMatchObject({ ok: false, warnings: [expect.stringContaining('NO_SUCH_TOKEN')] });
+    expect(json.problems).toHaveLength(5);
+
+    await writeFile(file, JSON.stringify({ mcpServers: { remote: mcpServers.remote } }));
+    expect(await runCli(['check', file])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('NO_SUCH_TOKEN'),
+    });
+    const env = { NO_SUCH_TOKEN: 'x' };
+    expect(await runCli(['check', file], { env })).toMatchObject({ code: 0, stderr: '' });
   });
 
   it('says all that is wrong, and where', async () => {
@@ -163,7 +208,7 @@ describe('switchboard import', () => {
         ...files['vscode.json'].servers,
       },
     });
-    expect((await runCli(['check', target])).code).toBe(0);
+    expect((await runCli(['check', target])).stderr).not.toContain('error: ');
 
     const again = ['import', join(folder.path, 'cursor.json'), '--config', target, '--json'];
     const refused = await runCli(again);
@@ -173,6 +218,31 @@ describe('switchboard import', () => {
     });
     const forced = await runCli([...again, '--force']);
     expect(JSON.parse(forced.stdout)).toEqual({ config: target, imported: ['cursor'], notes: [] });
+  });
+
+  it('takes the servers of Codex, and those of Claude Code by folder', async () => {
+    await using folder = await temporaryFolder();
+    const codex = '[mcp_servers.codex]\ncommand = "npx"\ntool_timeout_sec = 90\n';
+    await writeFile(join(folder.path, 'config.toml'), codex);
+    const claude = {
+      mcpServers: { everywhere: { command: 'a' } },
+      projects: {
+        [folder.path]: { mcpServers: { here: { command: 'b' } } },
+        '/elsewhere': { mcpServers: { there: { command: 'c' } } },
+      },
+    };
+    await writeFile(join(folder.path, '.claude.json'), JSON.stringify(claude));
+    const run = async (...words: string[]) => (await runCli(['import', ...words], { cwd: folder.path })).code;
+    expect(await run('config.toml')).toBe(0);
+    expect(await run('.claude.json')).toBe(0);
+    expect(JSON.parse(await readFile(join(folder.path, 'mcp.json'), 'utf8')).mcpServers).toEqual({
+      codex: { command: 'npx', timeoutMs: 90_000 },
+      everywhere: { command: 'a' },
+      here: { command: 'b' },
+    });
+    expect(await run('.claude.json', '--folder', '/elsewhere', '--config', 'other.json')).toBe(0);
+    const other = JSON.parse(await readFile(join(folder.path, 'other.json'), 'utf8'));
+    expect(Object.keys(other.mcpServers)).toEqual(['everywhere', 'there']);
   });
 
   it('writes to where a linked file leads', async () => {
@@ -196,7 +266,6 @@ describe('switchboard import', () => {
     await writeFile(source, JSON.stringify({ mcpServers: { added: { command: 'there' } } }));
     expect((await runCli(['import', source, '--config', target])).code).toBe(0);
     expect(Object.keys(JSON.parse(await readFile(target, 'utf8')))).toEqual(['servers']);
-    expect((await runCli(['check', target])).code).toBe(0);
   });
 
   it('does not touch a file whose comments would be lost', async () => {

@@ -18,6 +18,27 @@ async function runInto(outputs: string, home: string, words: string[]) {
   return { code, stderr };
 }
 
+describe('a table', () => {
+  it('has one line for each row on a terminal, however long an error is, and the whole of it elsewhere', async () => {
+    await using home = await temporaryFolder();
+    const path = join(home.path, 'mcp.json');
+    const failing = `console.error('${'long '.repeat(100)}end'); process.exit(1)`;
+    const mcpServers = { failing: { command: process.execPath, args: ['-e', failing] } };
+    await writeFile(path, JSON.stringify({ mcpServers }));
+    const env = { ...process.env, SWITCHBOARD_HOME: home.path, DATABASE_URL: 'none' };
+    const words = [process.execPath, mainProgram, 'ls', '--config', path];
+    const onTerminal = ['-qec', `stty cols 60; ${words.join(' ')}`, '/dev/null'];
+    const terminal = spawn('script', onTerminal, { env, stdio: ['pipe', 'pipe', 'inherit'] });
+    expect((await text(terminal.stdout)).trimEnd()).toMatch(/^failing {2}backing off {2}stdio {2}.{20,}…$/);
+    terminal.stdin.end();
+    const json = spawn(words[0]!, [...words.slice(1), '--json'], {
+      env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    expect(JSON.parse(await text(json.stdout))[0].error).toContain('long end');
+  });
+});
+
 describe('a command whose output cannot be written', () => {
   it.each([
     ['--help', 0],

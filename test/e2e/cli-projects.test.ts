@@ -88,10 +88,12 @@ describe('the command line on projects', () => {
       'never',
     ];
     expect(await done('project', 'set', 'research', ...words)).toMatch(/kept for +ever/);
+    expect(await done('project', 'set', 'lab', '--names', 'as-is')).toMatch(/tool names +as-is/);
     expect(await json('project', 'show', 'lab')).toMatchObject({
       description: null,
       record_payloads: true,
       retention_days: null,
+      names: 'as-is',
     });
     expect((await names('project', 'ls')).sort()).toEqual(['default', 'lab']);
 
@@ -116,7 +118,12 @@ describe('the command line on projects', () => {
     const { cli, done, json, addBox } = await start({});
     expect(
       await addBox('files', '-e', 'LEVEL=info', '--label', 'region=eu', '--description', 'Reads'),
-    ).toMatchObject({ code: 0, stdout: 'added server files to project default\n' });
+    ).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^added server files to project default\nfiles answers: 8 tools, 0 resources, 0 prompts \(/,
+      ),
+    });
     expect(await done('call', 'environment', 'name=LEVEL')).toBe('info\n');
     expect(await json('server', 'ls')).toMatchObject([
       { name: 'files', source: 'api', state: 'ready', description: 'Reads', labels: { region: 'eu' } },
@@ -145,7 +152,23 @@ describe('the command line on projects', () => {
 
   it('says why a server cannot be used, and what of it is wrong', async () => {
     const { cli } = await start({});
-    await cli('server', 'add', 'gone', '--', '/no/such/program');
+    expect(await cli('server', 'add', 'gone', '--', '/no/such/program')).toMatchObject({
+      code: 1,
+      stdout: 'added server gone to project default\n',
+      stderr: expect.stringMatching(/^gone cannot be used: .*\/no\/such\/program/),
+    });
+    const { code, stdout } = await cli('server', 'add', 'lost', '--json', '--', '/no/such/program');
+    expect({ code, ...JSON.parse(stdout) }).toMatchObject({
+      code: 1,
+      name: 'lost',
+      test: { ok: false, error: expect.stringContaining('/no/such/program') },
+    });
+    for (const option of ['--no-test', '--disabled']) {
+      expect(await cli('server', 'add', `left${option}`, option, '--', '/no/such/program')).toMatchObject({
+        code: 0,
+        stderr: '',
+      });
+    }
     expect(await cli('server', 'test', 'gone')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('gone cannot be used'),
@@ -284,6 +307,17 @@ describe('the command line on projects', () => {
     expect(await json('server', 'show', 'weather', '-P', 'lab')).toMatchObject({
       description: 'Tells the weather',
       config: { command: 'npx', args: ['-y', '@ada/weather@1.0.0'], env: { KEY: `\${KEY}` } },
+    });
+  });
+
+  it('imports into the Switchboard that is named by its address', async () => {
+    const { cli, done, json } = await start({});
+    const file = await fileWith({ mcpServers: { box } });
+    expect(await done('import', file)).toBe('1 server added to project default: box\n');
+    expect(await json('server', 'show', 'box')).toMatchObject({ source: 'api' });
+    expect(await cli('import', file, '--config', `${file}.new`)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--url'),
     });
   });
 

@@ -147,7 +147,7 @@ describe('commands', () => {
   it.each([initialize('2025-11-25', 1), modernList])('send it from stdio too: %o', async (message) => {
     const token = (await run('token')).stdout.trim();
     const { server, requests, port } = await listen();
-    await using bridge = startBridge(bridgeProgram(`http://127.0.0.1:${port}`, home));
+    await using bridge = startBridge(bridgeProgram(`http://127.0.0.1:${port}`, home, null));
     bridge.say(message);
     await bridge.answerTo(1);
     const asked = requests.filter(({ url }) => url !== '/healthz');
@@ -231,7 +231,7 @@ describe('commands', () => {
     async ({ first, next }, test) => {
       requireOtherUser(test);
       const switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'none', home });
-      await using bridge = startBridge(bridgeProgram(switchboard.baseUrl, home));
+      await using bridge = startBridge(bridgeProgram(switchboard.baseUrl, home, switchboard.configPath));
       bridge.say(first);
       await bridge.answerTo(1);
       await switchboard[Symbol.asyncDispose]();

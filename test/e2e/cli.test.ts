@@ -1,5 +1,7 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCli } from '../helpers/cli.ts';
+import { runCli, temporaryFolder } from '../helpers/cli.ts';
 import { fixtureServer, freePort, referenceServer } from '../helpers/servers.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
@@ -62,13 +64,63 @@ describe('switchboard ls', () => {
     ],
     [
       'tools',
-      { name: 'box__echo', inputSchema: { type: 'object' }, _meta: { 'dev.switchboard/server': 'box' } },
+      {
+        name: 'box__echo',
+        inputSchema: { type: 'object' },
+        _meta: { 'dev.switchboard/server': 'box', 'dev.switchboard/name': 'echo' },
+      },
     ],
     ['resources', { uriTemplate: expect.stringMatching(/^resource:\/\/everything\//) }],
     ['prompts', { name: 'simple-prompt' }],
   ])('gives %s as JSON', async (what, item) => {
     const { stdout } = await run('ls', what, '--json');
     expect(JSON.parse(stdout)).toEqual(expect.arrayContaining([expect.objectContaining(item)]));
+  });
+
+  it.each(['tools', 'resources', 'prompts'])('says of which servers it cannot show %s', async (what) => {
+    const shown = await run('ls', what);
+    expect(shown).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^note: dying is not included \(backing off\): .*API_TOKEN is not set/),
+    });
+    const { stdout, stderr } = await run('ls', what, '--json');
+    expect(JSON.parse(stdout)).toBeInstanceOf(Array);
+    expect(JSON.parse(stderr)).toEqual({
+      unavailable: [
+        {
+          project: 'default',
+          server: 'dying',
+          state: 'backing_off',
+          error: expect.stringContaining('API_TOKEN is not set'),
+        },
+      ],
+    });
+  });
+
+  it('fails where it shows nothing because servers have failed', async () => {
+    await using folder = await temporaryFolder();
+    const config = join(folder.path, 'mcp.json');
+    await writeFile(config, JSON.stringify({ mcpServers: { dying: fixtureServer('dying') } }));
+    const failed = await runCli(['ls', 'tools', '--config', config]);
+    expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining('API_TOKEN is not set') });
+    await writeFile(config, JSON.stringify({ mcpServers: {} }));
+    expect(await runCli(['ls', 'tools', '--config', config])).toEqual({
+      code: 0,
+      stdout: 'no tools\n',
+      stderr: '',
+    });
+  });
+
+  it('says that a server is still starting', async () => {
+    await using folder = await temporaryFolder();
+    const config = join(folder.path, 'mcp.json');
+    const mcpServers = { silent: fixtureServer('silent') };
+    await writeFile(config, JSON.stringify({ mcpServers, switchboard: { discoveryWaitMs: 1 } }));
+    expect(await runCli(['ls', 'tools', '--config', config])).toEqual({
+      code: 0,
+      stdout: 'no tools\n',
+      stderr: 'note: silent is not included: it is still starting\n',
+    });
   });
 
   it('runs a configuration of its own', async () => {
@@ -85,6 +137,12 @@ describe('the address of the running Switchboard', () => {
     expect(stdout).toContain('box');
   });
 
+  it('is that of SWITCHBOARD_URL where no other is given', async () => {
+    const env = { SWITCHBOARD_URL: `${switchboard.baseUrl}/mcp` };
+    expect((await runCli(['call', 'box__echo', 'text=hi'], { env })).stdout).toBe('hi\n');
+    expect((await runCli(['ls', '--url', nobody], { env })).code).toBe(3);
+  });
+
   it('is refused where it is none', async () => {
     const { code, stderr } = await runCli(['ls', '--url', 'nowhere']);
     expect(code).toBe(2);
@@ -97,10 +155,23 @@ describe('switchboard call', () => {
     expect(await run('call', 'box__echo', '{"text": "Grüße"}')).toMatchObject({ code: 0, stdout: 'Grüße\n' });
   });
 
-  it('takes key=value, values that are JSON as what they are', async () => {
+  it('takes key=value, and values as the schema of the tool has them', async () => {
     const { stdout } = await run('call', 'get-sum', 'a=2', 'b=3');
     expect(stdout).toContain('5');
     expect((await run('call', 'box__echo', 'text=a=b')).stdout).toBe('a=b\n');
+    // By its listed name, and by its qualified one, which is not listed.
+    expect((await run('call', 'environment', 'name=007', '--json')).code).toBe(0);
+    for (const text of ['007', '42', 'true', 'null', '{"a":1}']) {
+      expect((await run('call', 'everything__echo', `message=${text}`)).stdout).toBe(`Echo: ${text}\n`);
+    }
+  });
+
+  it('says which value does not fit the schema, and what would', async () => {
+    expect(await run('call', 'everything__get-sum', 'a=two', 'b=3')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'error: "a" must be a number, and "two" is not.\n',
+    });
   });
 
   it('gives the whole result as JSON', async () => {
@@ -110,7 +181,7 @@ describe('switchboard call', () => {
   });
 
   it('says that a tool failed', async () => {
-    const { code, stdout, stderr } = await run('call', 'get-sum', 'a=two');
+    const { code, stdout, stderr } = await run('call', 'get-sum', '{"a": "two"}');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).not.toBe('');
   });
@@ -160,6 +231,14 @@ describe('without a Switchboard', () => {
     const { code, stderr } = await runCli([...words, '--url', nobody]);
     expect(code).toBe(3);
     expect(stderr).toBe(`error: There is no Switchboard at ${nobody}. Start one with: switchboard up\n`);
+  });
+
+  it('says where the address is from', async () => {
+    const { code, stderr } = await runCli(['ls'], { env: { SWITCHBOARD_URL: nobody } });
+    expect(code).toBe(3);
+    expect(stderr).toBe(
+      `error: There is no Switchboard at ${nobody}, the address in SWITCHBOARD_URL. Start one with: switchboard up\n`,
+    );
   });
 
   it('says so as JSON too', async () => {

@@ -12,9 +12,16 @@ interface BridgeProgram {
   env: Record<string, string>;
 }
 
-/** How a client starts `switchboard stdio`. With a home of its own, what it starts a Switchboard with is there. */
-export function bridgeProgram(url: string, home?: string): BridgeProgram {
-  const own = home === undefined ? [] : ['--config', join(home, 'mcp.json')];
+/**
+ * How a client starts `switchboard stdio`. With a home of its own, what it starts a Switchboard with is there, unless
+ * `config` is another file, or null for none.
+ */
+export function bridgeProgram(
+  url: string,
+  home?: string,
+  config: string | null = home === undefined ? null : join(home, 'mcp.json'),
+): BridgeProgram {
+  const own = config === null ? [] : ['--config', config];
   return {
     command: process.execPath,
     args: [mainProgram, 'stdio', '--url', url, ...own],

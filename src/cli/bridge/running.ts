@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, openSync } from 'node:fs';
-import { join as joinPath } from 'node:path';
+import { mkdirSync, openSync, realpathSync } from 'node:fs';
+import { join as joinPath, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../../errors.ts';
 import { home } from '../../home.ts';
 import { apiPassFor, type Pass, passFor } from '../access.ts';
+import { callApi } from '../api.ts';
 import { checkReachable } from '../client.ts';
 import { findConfig } from '../paths.ts';
 import { endpointOf } from '../words.ts';
@@ -60,13 +61,17 @@ export function switchboardFor(flags: BridgeFlags): Switchboard {
 /** One that was there may be about to come back: then it is waited for, also where we cannot start one ourselves. */
 async function ensureRunning(flags: BridgeFlags, wasThere: boolean): Promise<void> {
   const { url } = flags;
-  if (await isRunning(url)) return;
+  if (await isRunning(url)) {
+    if (!wasThere) await checkConfig(flags);
+    return;
+  }
   const started = wasThere ? attempt(() => start(flags)) : start(flags);
   const begin = Date.now();
   const limit = () => (started === undefined || started.hasEnded() ? RETURN_MS : START_MS);
   while (Date.now() < begin + limit()) {
     if (await isRunning(url)) {
       started?.leave();
+      if (!wasThere) await checkConfig(flags);
       return;
     }
     // Two bridges may start at once: the one that lost finds the other's.
@@ -77,6 +82,22 @@ async function ensureRunning(flags: BridgeFlags, wasThere: boolean): Promise<voi
     'invalid_config',
     `Switchboard did not start at ${url}; ${joinPath(home(), 'switchboard.log')} says why.`,
   );
+}
+
+/** Whoever names a file expects its servers, and not those that somebody else has started Switchboard with. */
+async function checkConfig({ url, config }: BridgeFlags): Promise<void> {
+  if (config === undefined) return;
+  const { config: present } = await callApi<{ config?: string }>(url, 'GET', '/status');
+  const wanted = resolve(config);
+  if (present === undefined || realPath(present) === realPath(wanted)) return;
+  throw new SwitchboardError(
+    'invalid_config',
+    `The Switchboard at ${url} runs with ${present}, not with ${wanted}. Leave out --config to use it as it is, or give --url another port to start one of its own.`,
+  );
+}
+
+function realPath(path: string): string {
+  return attempt(() => realpathSync(path)) ?? path;
 }
 
 interface Started {

@@ -12,7 +12,7 @@ export function addClientCommands(program: Command, setExitCode: SetExitCode): v
     .addOption(urlOption())
     .option('-c, --config <file>', 'use this configuration instead of a running Switchboard')
     .addOption(jsonOption())
-    .action(async (what, flags) => (await import('../ls.ts')).ls(what, flags));
+    .action(async (what, flags) => setExitCode(await (await import('../ls.ts')).ls(what, flags)));
 
   program
     .command('watch')

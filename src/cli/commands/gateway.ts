@@ -40,7 +40,10 @@ export function addGatewayCommands(program: Command): void {
     .description(
       'an MCP server on stdin and stdout, for clients that cannot use a URL; starts Switchboard when there is none',
     )
-    .option('-c, --config <file>', 'configuration to start with when there is no Switchboard yet')
+    .option(
+      '-c, --config <file>',
+      'configuration to start with when there is no Switchboard yet; one that runs has to run with it',
+    )
     .addOption(urlOption())
     .addOption(anyProjectOption())
     .action(async (flags) => (await import('../bridge.ts')).bridge(flags));

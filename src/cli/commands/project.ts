@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
-import { daysOrNever, jsonOption, onOrOff, urlOption, yesOption } from '../options.ts';
+import { daysOrNever, jsonOption, namesOption, onOrOff, urlOption, yesOption } from '../options.ts';
 import type { SetExitCode } from '../words.ts';
 
 const help = `
 Examples:
   switchboard project add research --description "The research team"
   switchboard project set research --record-payloads on --retention-days 90
+  switchboard project set research --names as-is
   switchboard project rm research
 
 A project has servers, secrets, tool switches and records of its own; clients reach it at /mcp/<project>.
@@ -53,6 +54,7 @@ export function addProjectCommands(program: Command, setExitCode: SetExitCode): 
         onOrOff,
       )
       .option('--retention-days <days>', 'after how many days records are removed; or never', daysOrNever)
+      .addOption(namesOption())
       .addOption(urlOption())
       .addOption(jsonOption());
   }

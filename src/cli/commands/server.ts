@@ -49,14 +49,19 @@ export function addServerCommands(program: Command, setExitCode: SetExitCode): v
 
   const add = server
     .command('add')
-    .description('add a server')
+    .description(
+      'add a server, and connect to it to see whether it works (exit code 1: added, but it does not)',
+    )
     .argument('<name>')
     .argument('[command...]', 'behind --: what starts it, with its arguments')
     .option('--disabled', 'do not use it yet')
+    .option('--no-test', 'do not connect to it now to see whether it works')
     .showHelpAfterError(
       '(the command of a server stands behind --: switchboard server add files -- npx -y …)',
     )
-    .action(async (name, command, flags) => (await load()).addServer(name, command, flags));
+    .action(async (name, command, flags) =>
+      setExitCode(await (await load()).addServer(name, command, flags)),
+    );
   addServerOptions(add);
 
   const set = server
@@ -118,6 +123,13 @@ function addServerOptions(command: Command): void {
     .addOption(
       new Option('--isolation <kind>', 'one for all clients, or one for each').choices(['shared', 'session']),
     )
+    .addOption(
+      new Option('--era <era>', 'the only protocol era to connect it in').choices([
+        'auto',
+        'legacy',
+        'modern',
+      ]),
+    )
     .option('--timeout-ms <number>', 'how long a call may take', wholeNumber)
     .option('--max-timeout-ms <number>', 'how long it may take while it tells progress', wholeNumber)
     .option('--idle-stop-ms <number>', 'after how long without a call it is stopped; 0 is never', wholeNumber)
@@ -129,6 +141,12 @@ function addServerOptions(command: Command): void {
       ]),
     )
     .option('--prefix <text>', 'stands in front of its names instead of its own name')
+    .option(
+      '--allow-tool <pattern>',
+      'offer only these of its tools; * stands for anything (repeatable)',
+      list,
+    )
+    .option('--deny-tool <pattern>', 'do not offer these of its tools (repeatable)', list)
     .addOption(projectOption())
     .addOption(urlOption())
     .addOption(jsonOption());

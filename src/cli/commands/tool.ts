@@ -5,6 +5,7 @@ const help = `
 Examples:
   switchboard tool ls --all
   switchboard tool disable github__delete_repository
+  switchboard tool disable 'github__delete_*'
 
 A tool that is off is neither listed to clients nor called for them.`;
 
@@ -30,8 +31,11 @@ export function addToolCommands(program: Command): void {
   ] as const) {
     tool
       .command(word)
-      .description(`switch a tool ${enabled ? 'on' : 'off'}`)
-      .argument('<tool>', 'its name, as `switchboard tool ls` shows it, or server__tool')
+      .description(`switch a tool, or all that fit a pattern, ${enabled ? 'on' : 'off'}`)
+      .argument(
+        '<tool>',
+        'its name, as `switchboard tool ls` shows it, or server__tool; * stands for anything, for all that fit now',
+      )
       .addOption(projectOption())
       .addOption(urlOption())
       .addOption(jsonOption())

@@ -1,0 +1,74 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect, it, onTestFinished } from 'vitest';
+import { temporaryFolder } from '../helpers/cli.ts';
+import { isThere, untilGone } from '../helpers/gone.ts';
+import { Inbox } from '../helpers/inbox.ts';
+import { mainProgram } from '../helpers/programs.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { Witness } from '../helpers/witness.ts';
+
+/** What marks a process as one of npm's. */
+const isOfNpm = ([name]: [string, string | undefined]) => /^npm_/i.test(name);
+const plainEnvironment = Object.fromEntries(Object.entries(process.env).filter((each) => !isOfNpm(each)));
+
+/** Starts Switchboard through another program: `command` runs the one that `switchboard` is by the name "start". */
+async function startThrough(command: string, words: string[], env: NodeJS.ProcessEnv = {}) {
+  const folder = await temporaryFolder();
+  const witness = await Witness.open();
+  const mcpServers = { box: { ...fixtureServer('toolbox', witness.env('box')), startup: 'parallel' } };
+  await writeFile(join(folder.path, 'mcp.json'), JSON.stringify({ mcpServers }));
+  const start = `"${process.execPath}" "${mainProgram}" up --port 0 --json`;
+  await writeFile(join(folder.path, 'package.json'), JSON.stringify({ scripts: { start } }));
+  const parent = spawn(
+    command,
+    words.map((word) => word.replace('START', start)),
+    {
+      cwd: folder.path,
+      env: { ...plainEnvironment, SWITCHBOARD_HOME: folder.path, DATABASE_URL: 'none', ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  const lines = new Inbox<string>();
+  createInterface({ input: parent.stdout }).on('line', (line) => lines.add(line));
+  const { pid } = JSON.parse(await lines.first((line) => line.includes('"listening"'))) as { pid: number };
+  const { pid: server } = await witness.sees('box', 'start');
+  onTestFinished(async () => {
+    for (const each of [parent.pid!, pid]) if (isThere(each)) process.kill(each, 'SIGKILL');
+    await untilGone(pid);
+    await witness[Symbol.asyncDispose]();
+    await folder[Symbol.asyncDispose]();
+  });
+  return { parent, pid, server };
+}
+
+it.each<[name: string, signal: NodeJS.Signals, ...words: string[]]>([
+  ['npm start', 'SIGTERM', 'npm', 'start'],
+  ['npm start', 'SIGKILL', 'npm', 'start'],
+  ['npx', 'SIGTERM', 'npm', 'exec', '--call', 'START'],
+])('ends with all that it runs when %s gets a %s', async (_name, signal, command, ...words) => {
+  const { parent, pid, server } = await startThrough(command!, words);
+  parent.kill(signal);
+  await untilGone(pid);
+  await untilGone(server);
+});
+
+it('stays when another parent ends, or when it leads a session of its own', async () => {
+  const inBackground = ['-c', 'START & wait'];
+  const ofNpm = { npm_command: 'run-script' };
+  const [plain, apart, ended] = await Promise.all([
+    startThrough('sh', inBackground),
+    startThrough('sh', ['-c', 'setsid START & wait'], ofNpm),
+    startThrough('sh', inBackground, ofNpm),
+  ]);
+  for (const { parent } of [plain, apart, ended]) {
+    const exited = once(parent, 'exit');
+    parent.kill('SIGKILL');
+    await exited;
+  }
+  await untilGone(ended.pid);
+  expect([plain.pid, apart.pid].map(isThere)).toEqual([true, true]);
+});
