@@ -145,11 +145,15 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         projects.changed(project, kinds);
         stored?.memory.note(server);
       },
-      connected: (...connected) => gateway.connected(...connected),
+      connected: (...connected) => {
+        gateway.connected(...connected);
+        hosting?.connected(connected[0]);
+      },
       disconnected: (...gone) => gateway.disconnected(...gone),
       notified: (...said) => gateway.notified(...said),
       asked: (server, _replica, word) => gateway.asked(server, word),
       logged: (server, line) => hosting?.say(server, line),
+      callsFailed: ({ name }, line) => events.warned(`Project "${name}": ${line}`),
     };
     const projects = new Projects(
       configuration,
@@ -201,7 +205,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     const parts = { projects, stored, hosting, chats, servers: serverSettings, trials };
     const api = createApi(
       createBackend(parts, followers, () => ({
-        version: self.identity.version,
+        ...{ version: self.identity.version, config: options.configPath },
         database: storage?.status ?? noStorage,
         records: { queued: stored?.recorder.queued ?? 0, dropped: stored?.recorder.dropped ?? 0 },
         sessions: gateway.clientCount,

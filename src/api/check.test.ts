@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { SwitchboardError } from '../errors.ts';
 import { check } from './check.ts';
-import { callQuery, newProject, productManifest, projectChanges, secretValue } from './inputs.ts';
+import {
+  callQuery,
+  newProductOf,
+  newProject,
+  productManifest,
+  projectChanges,
+  secretValue,
+} from './inputs.ts';
 import { mergeServer } from './merge-server.ts';
 import { type NewServer, newServer, serverChanges } from './server-input.ts';
 
@@ -196,6 +203,49 @@ describe('a manifest', () => {
       'mcp.servers[1].url does not go with the transport "stdio": remove it',
     ]);
     expect(problems(() => check(productManifest, { name: 'kit', version: '1' }))).toEqual(['mcp is missing']);
+  });
+
+  it('may have its servers by name, and how each is reached in its config', () => {
+    const servers = {
+      crm: { transport: 'stdio', config: { command: 'a', env: { A: 'b' } }, prefix: 'c' },
+      far: { transport: 'http', url: 'http://x' },
+    };
+    const manifest = check(productManifest, { name: 'kit', version: '1', mcp: { servers, more: 1 } });
+    expect(newProductOf(manifest)).toMatchObject({
+      manifest: {
+        mcp: {
+          more: 1,
+          servers: [
+            { name: 'crm', transport: 'stdio', command: 'a', env: { A: 'b' }, prefix: 'c' },
+            { name: 'far', transport: 'http', url: 'http://x' },
+          ],
+        },
+      },
+      servers: [
+        { name: 'crm', config: { command: 'a', env: { A: 'b' } }, settings: { prefix: 'c' } },
+        { name: 'far', config: { url: 'http://x' }, settings: {} },
+      ],
+    });
+  });
+
+  it('names what is wrong in these forms too', () => {
+    const wrong = (servers: unknown) =>
+      problems(() => check(productManifest, { name: 'kit', version: '1', mcp: { servers } }));
+    expect(wrong({ crm: { transport: 'stdio', config: { comand: 'a' } } })).toEqual([
+      'mcp.servers.crm.config.comand is not known here: did you mean "command"?',
+      'mcp.servers.crm.config.command is missing: "stdio" needs it',
+    ]);
+    expect(wrong({ crm: { name: 'erp', transport: 'stdio', command: 'a' } })).toEqual([
+      'mcp.servers.crm.name must be "crm", the key that the server stands under: remove it',
+    ]);
+    expect(wrong({ crm: { transport: 7 } })).toEqual([
+      'mcp.servers.crm.transport must be one of "stdio", "sse", "http"',
+    ]);
+    expect(wrong([{ name: 'crm', transport: 'stdio', command: 'a', config: { command: 'b' } }])).toEqual([
+      'mcp.servers[0].command stands beside "config": put it in there',
+    ]);
+    expect(wrong('crm')).toEqual(['mcp.servers must be a list of servers, or an object of servers by name']);
+    expect(wrong(undefined)).toEqual(['mcp.servers is missing']);
   });
 
   it('has each name once', () => {

@@ -25,6 +25,18 @@ export function check<Schema extends z.ZodType>(schema: Schema, value: unknown):
 }
 
 function problemsOf(issue: z.core.$ZodIssue, schema: z.ZodType): Problem[] {
+  if (issue.code === 'invalid_union') {
+    // Of several forms, what is wrong with the one that was meant.
+    const meant = issue.errors.findIndex((branch) => branch.every(({ path }) => path.length > 0));
+    const union = unwrapped(issue.path.reduce(inside, schema));
+    const option = union instanceof z.ZodUnion ? (union.options[meant] as z.ZodType | undefined) : undefined;
+    if (option !== undefined) {
+      return issue.errors[meant]!.flatMap((inner) => problemsOf(inner, option)).map(({ path, message }) => ({
+        path: [...issue.path, ...path],
+        message,
+      }));
+    }
+  }
   if (issue.code !== 'unrecognized_keys') return [{ path: issue.path, message: issue.message }];
   const known = shapeOf(issue.path.reduce(inside, schema));
   const keys = issue.keys.slice(0, MAX_PROBLEMS);
@@ -54,6 +66,14 @@ function shapeOf(schema: unknown): z.ZodRawShape {
 
 function inside(schema: unknown, step: PropertyKey): unknown {
   const plain = unwrapped(schema);
+  if (plain instanceof z.ZodUnion) {
+    const isList = (option: unknown) => unwrapped(option) instanceof z.ZodArray;
+    return inside(
+      plain.options.find((option) => isList(option) === (typeof step === 'number')),
+      step,
+    );
+  }
+  if (plain instanceof z.ZodRecord) return plain.valueType;
   return plain instanceof z.ZodArray ? plain.element : shapeOf(plain)[String(step)];
 }
 

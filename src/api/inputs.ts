@@ -9,9 +9,16 @@ import {
   openFields,
   productName,
   projectName,
+  serverName,
   text,
 } from './fields.ts';
-import { type NewServer, productServer, productServerOf } from './server-input.ts';
+import {
+  flatProductServer,
+  keyedProductServer,
+  type NewServer,
+  productServer,
+  productServerOf,
+} from './server-input.ts';
 
 /** What requests bring, apart from servers. */
 
@@ -24,6 +31,9 @@ const projectSettings = {
     .nullable()
     .optional()
     .describe('How long records of calls are kept; null is for ever'),
+  names: oneOf(['model-safe', 'as-is'])
+    .optional()
+    .describe('Whether names of tools fit the APIs of all models, or keep their dots and colons'),
 };
 export const newProject = fields({ name: projectName, ...projectSettings });
 export const projectChanges = fields({ name: projectName.optional(), ...projectSettings });
@@ -36,13 +46,29 @@ export const toolSwitch = fields({ enabled: flag });
 /** An empty one could not be found in what must not show it, and is a mistake more often than not. */
 export const secretValue = fields({ value: text(64 * 1024, 1).meta({ writeOnly: true }) });
 
-const productServers = listOf('servers', productServer).superRefine((servers, context) => {
+const listedServers = listOf('servers', productServer).superRefine((servers, context) => {
   const names = servers.map(({ name }) => name);
   for (const [index, name] of names.entries()) {
     if (names.indexOf(name) === index) continue;
     const message = 'is there already: each server needs a name of its own';
     context.addIssue({ code: 'custom', path: [index, 'name'], message });
   }
+});
+
+const keyedServers = z
+  .record(serverName, keyedProductServer)
+  .superRefine((servers, context) => {
+    for (const [key, { name = key }] of Object.entries(servers)) {
+      const message = `must be ${JSON.stringify(key)}, the key that the server stands under: remove it`;
+      if (name !== key) context.addIssue({ code: 'custom', path: [key, 'name'], message });
+    }
+  })
+  .refine((servers) => Object.keys(servers).length <= 1_000, 'must not have more than 1000 servers in it')
+  .meta({ maxProperties: 1_000 });
+
+const productServers = z.union([listedServers, keyedServers], {
+  error: (issue) =>
+    issue.input === undefined ? 'is missing' : 'must be a list of servers, or an object of servers by name',
 });
 
 /** Other parts of a product have keys of their own, which are kept. */
@@ -56,14 +82,19 @@ export const productManifest = openFields({
 export interface NewProduct {
   name: string;
   version: string;
-  /** All of it, as it was sent. */
+  /** All of it, as it was sent, but for the servers, which are a list. */
   manifest: Record<string, unknown>;
   servers: NewServer[];
 }
 
 export function newProductOf(manifest: z.infer<typeof productManifest>): NewProduct {
   const { name, version, mcp } = manifest;
-  return { name, version, manifest, servers: mcp.servers.map(productServerOf) };
+  const listed = Array.isArray(mcp.servers)
+    ? mcp.servers
+    : Object.entries(mcp.servers).map(([key, server]) => ({ ...server, name: key }));
+  const servers = listed.map(flatProductServer);
+  const whole = { ...manifest, mcp: { ...mcp, servers } };
+  return { name, version, manifest: whole, servers: servers.map(productServerOf) };
 }
 
 const moment = z.iso.datetime({ offset: true, error: 'must be a time such as 2030-01-31T12:00:00Z' });

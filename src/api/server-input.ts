@@ -59,6 +59,7 @@ const settingShape = {
   ),
   concurrency: integer(1, 100_000),
   isolation: oneOf(['shared', 'session']),
+  era: oneOf(['auto', 'legacy', 'modern']),
   timeout_ms: timeout,
   max_timeout_ms: timeout,
   idle_stop_ms: idleStop,
@@ -66,6 +67,12 @@ const settingShape = {
   prefix: text(64, 1)
     .regex(/^[A-Za-z0-9_-]*$/, 'must be letters, digits, underscores and hyphens')
     .meta({ pattern: '^[A-Za-z0-9_-]+$' }),
+  tools: fields({
+    allow: listOf('patterns', text(1_024, 1)).optional(),
+    deny: listOf('patterns', text(1_024, 1)).optional(),
+  }).describe(
+    "Which of its tools are offered, by the server's own names, with * for anything: those in `allow` (all where it is missing) that are not in `deny`",
+  ),
 };
 const settings = z.object(settingShape).partial();
 const settingChanges = z
@@ -93,19 +100,33 @@ export const serverChanges = fields({
   ...settingChanges.shape,
 }).describe('null removes a setting');
 
-/** A server in the manifest of a product has everything in one object. */
-export const productServer = fields({
-  name: serverName,
-  ...about,
-  transport,
-  ...reach,
-  ...settings.shape,
-})
-  .superRefine((server, context) => {
-    const wrong = [...misfits(server.transport, server, []), ...contradictions(server)];
-    for (const { path, message } of wrong) context.addIssue({ code: 'custom', path: [...path], message });
-  })
-  .meta(eitherKind((key) => ({ [key]: {} }), true));
+/** A server in the manifest of a product has everything in one object, or how it is reached in `config` as elsewhere. */
+const productShape = { ...about, transport, ...reach, config: config.optional(), ...settings.shape };
+
+export const productServer = fields({ name: serverName, ...productShape })
+  .superRefine(checkProductServer)
+  .meta(eitherProductKind());
+
+/** The same where the name is the key that it stands under. */
+export const keyedProductServer = fields({ name: serverName.optional(), ...productShape })
+  .superRefine(checkProductServer)
+  .meta(eitherProductKind());
+
+interface ProductServerInput extends Record<string, unknown> {
+  transport: string;
+  config?: object | undefined;
+}
+
+function checkProductServer(server: ProductServerInput, context: z.core.$RefinementCtx): void {
+  const { config, transport } = server;
+  const twice = config === undefined ? [] : Object.keys(reach).filter((key) => key in server);
+  const wrong = [
+    ...twice.map((key) => ({ path: [key], message: 'stands beside "config": put it in there' })),
+    ...(config === undefined ? misfits(transport, server, []) : misfits(transport, config, ['config'])),
+    ...contradictions(server),
+  ];
+  for (const { path, message } of wrong) context.addIssue({ code: 'custom', path: [...path], message });
+}
 
 export type ServerSettings = z.infer<typeof settings>;
 
@@ -138,7 +159,15 @@ export function newServerOf(body: z.infer<typeof newServer>): NewServer {
   return { name, description, transport, config: config as ServerConfig, settings, enabled };
 }
 
-export function productServerOf(body: z.infer<typeof productServer>): NewServer {
+/** With how it is reached beside the rest. */
+export function flatProductServer({
+  config,
+  ...server
+}: z.infer<typeof productServer>): Omit<z.infer<typeof productServer>, 'config'> {
+  return { ...server, ...config };
+}
+
+export function productServerOf(body: ReturnType<typeof flatProductServer>): NewServer {
   const { command, args, env, cwd, url, headers, ...rest } = body;
   const config = defined(url === undefined ? { command, args, env, cwd } : { url, headers });
   return newServerOf({ ...rest, config });
@@ -153,10 +182,21 @@ export function serverChangesOf(body: z.infer<typeof serverChanges>): ServerChan
 }
 
 /** The two kinds of servers, for readers of the schema. */
-function eitherKind(needs: (key: string) => object, isFlat = false): Record<string, unknown> {
-  const kind = (transport: object, key: string) => ({
-    properties: { transport, ...needs(key) },
-    ...(isFlat ? { required: [key] } : {}),
-  });
+function eitherKind(needs: (key: string) => object): Record<string, unknown> {
+  const kind = (transport: object, key: string) => ({ properties: { transport, ...needs(key) } });
   return { oneOf: [kind({ const: 'stdio' }, 'command'), kind({ enum: ['sse', 'http'] }, 'url')] };
+}
+
+/** The same in manifests, each in two forms. */
+function eitherProductKind(): Record<string, unknown> {
+  const flatKeys = Object.keys(reach).map((key) => ({ required: [key] }));
+  const forms = (transport: object, key: string) => [
+    { properties: { transport }, required: [key], not: { required: ['config'] } },
+    {
+      properties: { transport, config: { required: [key] } },
+      required: ['config'],
+      not: { anyOf: flatKeys },
+    },
+  ];
+  return { oneOf: [...forms({ const: 'stdio' }, 'command'), ...forms({ enum: ['sse', 'http'] }, 'url')] };
 }

@@ -14,6 +14,9 @@ export const projectView = z.object({
   description: z.string().nullable(),
   record_payloads: z.boolean().describe('Whether arguments and results of calls are kept in their records'),
   retention_days: z.int().nullable().describe('How long records of calls are kept; null is for ever'),
+  names: z
+    .enum(['model-safe', 'as-is'])
+    .describe('Whether names of tools fit the APIs of all models, or keep their dots and colons'),
   version,
   server_count: count,
   created_at: time,
@@ -90,11 +93,18 @@ export const serverView = z.object({
   labels: z.record(z.string(), z.string()),
   concurrency: z.int(),
   isolation: z.enum(['shared', 'session']),
+  era: z
+    .enum(['auto', 'legacy', 'modern'])
+    .describe('The only protocol era that it is connected in; auto is that of each client'),
   timeout_ms: z.int(),
   max_timeout_ms: z.int(),
   idle_stop_ms: z.int().describe('0 is never'),
   startup: z.enum(['lazy', 'sequential', 'parallel']),
   prefix: z.string().nullable(),
+  tools: z
+    .object({ allow: names.optional(), deny: names.optional() })
+    .nullable()
+    .describe('Which of its tools are offered; null: all'),
   ...condition,
   warning: z
     .string()
@@ -219,6 +229,7 @@ export const importResult = z.object({
 
 export const statusView = z.object({
   version: z.string(),
+  config: z.string().describe('The path of the configuration file'),
   database: z.object({
     mode: z.enum(['embedded', 'server', 'none']),
     connected: z.boolean(),

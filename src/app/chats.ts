@@ -141,7 +141,7 @@ export class Chats {
     const [{ runLoop }, { ClaudeModel }, { allowedBy }, { unlessAborted }] = await Promise.all([
       import('../agent/loop.ts'),
       import('../agent/claude.ts'),
-      import('../agent/tool-patterns.ts'),
+      import('../config/tool-patterns.ts'),
       import('../agent/unless-aborted.ts'),
     ]);
     await unlessAborted(toolbox.start(), signal);

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import type { Names } from '../catalog/names.ts';
 import {
   credentialsIn,
   isSecretName,
@@ -11,6 +12,7 @@ import {
 } from '../config.ts';
 import { asSwitchboardError } from '../errors.ts';
 import { Scope, type ScopedProject, type ScopeSettings } from '../gateway/scope.ts';
+import { nameClashes } from '../server-names.ts';
 import type { ProjectRow, ProjectState, SealedSecret, ServerRow } from '../store/types.ts';
 import type { Remembered } from '../upstreams/remembered.ts';
 import type { ReplicaSettings } from '../upstreams/replica.ts';
@@ -31,6 +33,7 @@ const unstoredDefault: ProjectRow = {
   description: '',
   record_payloads: false,
   retention_days: null,
+  names: 'model-safe',
   version: 1,
   created_at: new Date(0),
   updated_at: new Date(0),
@@ -88,6 +91,7 @@ export class LiveProject implements ScopedProject {
   private state: ProjectState;
   private hostedRows: readonly HostedRow[];
   private switchedOff = new Set<string>();
+  private scopeSettings: ScopeSettings;
   private listedServers: ListedServer[] = [];
   private told = new Set<string>();
 
@@ -115,7 +119,20 @@ export class LiveProject implements ScopedProject {
       settings.events,
       (config) => settings.recall(this.id, config),
     );
-    this.scope = new Scope(this, scopeSettings, announce);
+    this.scopeSettings = scopeSettings;
+    this.scope = new Scope(this, { ...scopeSettings, names: this.names }, announce);
+  }
+
+  /** Whether its tools and prompts keep their names; what the file says of it holds for the project `default`. */
+  get names(): Names {
+    const { names } = this.state.project;
+    return names === 'model-safe' && this.isDefault ? (this.scopeSettings.names ?? names) : names;
+  }
+
+  /** How what it offers is shown to clients. */
+  configure(settings: ScopeSettings): void {
+    this.scopeSettings = settings;
+    this.scope.configure({ ...settings, names: this.names });
   }
 
   get name(): string {
@@ -149,8 +166,9 @@ export class LiveProject implements ScopedProject {
     file: readonly ServerConfig[],
     defaults: ServerDefaults,
   ): { changes: Changes; isVisible: boolean } {
-    const before = { name: this.name, switchedOff: this.switchedOff };
+    const before = { name: this.name, names: this.names, switchedOff: this.switchedOff };
     this.state = state;
+    if (this.names !== before.names) this.configure(this.scopeSettings);
     this.hostedRows = state.hosted.map(hostedRowOf);
     this.vault.replace(state.secrets);
     this.switchedOff = new Set(
@@ -162,7 +180,7 @@ export class LiveProject implements ScopedProject {
     const changes = this.servers.apply(enabled.map(({ config }) => config));
     const isSame =
       Object.values(changes).every((servers) => servers.length === 0) &&
-      isDeepStrictEqual(before, { name: this.name, switchedOff: this.switchedOff });
+      isDeepStrictEqual(before, { name: this.name, names: this.names, switchedOff: this.switchedOff });
     return { changes, isVisible: !isSame };
   }
 
@@ -211,16 +229,17 @@ export class LiveProject implements ScopedProject {
   }
 
   /** What was written into the database must not vanish because of an edit of a file. */
-  private isTaken({ name, group }: ServerConfig, stored: readonly ListedServer[]): boolean {
-    const clash = stored.find(
-      ({ config }) =>
-        config.name === name ||
-        (config.name === group && config.group !== group) ||
-        (config.group === name && group !== name),
+  private isTaken(server: ServerConfig, stored: readonly ListedServer[]): boolean {
+    const { name } = server;
+    const configs = stored.map(({ config }) => config);
+    const clash = nameClashes([...configs, server]).find((found) =>
+      [found.server, found.other].includes(name),
     );
-    if (clash === undefined) return false;
+    const namesake = configs.find((config) => config.name === name)?.name;
+    if (clash === undefined && namesake === undefined) return false;
+    const other = namesake ?? (clash!.server === name ? clash!.other : clash!.server);
     this.tellOnce(
-      `The server "${name}" of the configuration file is left out: project "${this.name}" has the server "${clash.name}", and a name stands for one thing. Rename one of them.`,
+      `The server "${name}" of the configuration file is left out: project "${this.name}" has the server "${other}", and a name stands for one thing. Rename one of them.`,
     );
     return true;
   }

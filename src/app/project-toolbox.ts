@@ -30,8 +30,8 @@ export class ProjectToolbox implements Omit<Toolbox, 'follow'> {
   }
 
   tools(): AgentTool[] {
-    return this.project.scope.catalog.namedTools.flatMap(({ listed, server, item }) =>
-      listed === undefined ? [] : agentTool(listed, item, server),
+    return this.project.scope.catalog.namedTools.flatMap(({ modelSafe, server, item }) =>
+      modelSafe === undefined ? [] : agentTool(modelSafe, item, server),
     );
   }
 

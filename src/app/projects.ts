@@ -74,7 +74,7 @@ export class Projects implements Scopes {
     this.configuration = configuration;
     this.all.configure(settings);
     const changed = this.list().filter((project) => {
-      project.scope.configure(settings);
+      project.configure(settings);
       // Other names, perhaps.
       if (!isSame) this.changed(project, offerKinds);
       return this.apply(this.states.get(project.id)!);
@@ -156,12 +156,13 @@ export class Projects implements Scopes {
 
 function scopeSettings({
   naming,
+  names,
   separator,
   pageSize,
   maxCatalogItems,
   discoveryWaitMs,
   maxInstructionsBytes,
 }: Settings): ScopeSettings {
-  const rules = { mode: naming, separator, pageSize, maxItems: maxCatalogItems };
+  const rules = { mode: naming, names, separator, pageSize, maxItems: maxCatalogItems };
   return { ...rules, discoveryWaitMs, maxInstructionsBytes };
 }

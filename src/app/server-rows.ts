@@ -9,11 +9,13 @@ const settingKeys: Record<string, string> = {
   labels: 'labels',
   concurrency: 'concurrency',
   isolation: 'isolation',
+  era: 'era',
   timeout_ms: 'timeoutMs',
   max_timeout_ms: 'maxTimeoutMs',
   idle_stop_ms: 'idleStopMs',
   startup: 'startup',
   prefix: 'prefix',
+  tools: 'tools',
 };
 
 /** The configuration of a server that is kept in a project. Throws where somebody has written a wrong one into the table. */

@@ -28,11 +28,13 @@ export function viewOf(project: LiveProject, listed: ListedServer): ServerView {
     labels: config.labels,
     concurrency: config.concurrency,
     isolation: config.isolation,
+    era: config.era,
     timeout_ms: config.timeoutMs,
     max_timeout_ms: config.maxTimeoutMs,
     idle_stop_ms: config.idleStopMs,
     startup: config.startup,
     prefix: config.prefix ?? null,
+    tools: config.tools ?? null,
     ...(server === undefined ? notRunning(project, listed) : running(server)),
     version: row?.version ?? null,
     created_at: row?.created_at.toISOString() ?? null,
@@ -142,7 +144,7 @@ function fileConfigView(transport: ServerTransport): ServerView['config'] {
 function replicaView(replica: Replica, now: number): ServerView['replicas'][number] {
   const { number, shown, restarts } = replica;
   let [inFlight, queued, longestWait] = [0, 0, 0];
-  for (const { slots } of replica.connections()) {
+  for (const slots of replica.slots()) {
     inFlight += slots.used;
     queued += slots.queued;
     longestWait = Math.max(longestWait, slots.longestWaitMs(now));

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
+import type { Client } from 'pg';
 import { describe, expect, it } from 'vitest';
 import { administer, connectTo, freshDatabase } from '../../test/helpers/database.ts';
 import { proxyDatabase } from '../../test/helpers/database-proxy.ts';
@@ -13,6 +13,15 @@ function follow(store: Store): (string | undefined)[] {
   const heard: (string | undefined)[] = [];
   store.follow((projectId) => heard.push(projectId));
   return heard;
+}
+
+/** Whether a transaction waits for the lock on a table. */
+async function isAwaited(client: Client, table: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    'SELECT FROM pg_locks WHERE NOT granted AND relation = $1::regclass',
+    [table],
+  );
+  return rowCount === 1;
 }
 
 describe('followers', () => {
@@ -102,7 +111,8 @@ describe('when the database goes away', () => {
       100,
     );
     await listener.start();
-    await delay(300);
+    const { answers } = proxy;
+    await expect.poll(() => proxy.answers).toBeGreaterThan(answers + 2);
     expect(told).toEqual([]);
     proxy.freeze();
     await expect.poll(() => told).toEqual(['silent', 'it does not answer']);
@@ -131,7 +141,7 @@ describe('when the database goes away', () => {
     await client.query('BEGIN; LOCK TABLE kb.switches');
     const change = store.setSwitch(id, 'time', null, false);
     change.catch(() => {});
-    await delay(200);
+    await expect.poll(() => isAwaited(client, 'kb.switches')).toBe(true);
     proxy.cut();
     await expect(change).rejects.toMatchObject({ code: 'database_unavailable' });
     await client.query('COMMIT');
@@ -186,8 +196,11 @@ describe('opening', () => {
 
   it('ends when it is told to', async () => {
     const aborting = new AbortController();
-    const opening = openTestStore({ url: 'postgres://user@127.0.0.1:1/none', signal: aborting.signal });
-    setTimeout(() => aborting.abort(), 100);
+    const opening = openTestStore({
+      url: 'postgres://user@127.0.0.1:1/none',
+      signal: aborting.signal,
+      events: { progress: () => aborting.abort(), warned() {}, connectionChanged() {} },
+    });
     await expect(opening).rejects.toMatchObject({ name: 'AbortError' });
   });
 

@@ -63,6 +63,41 @@ describe('migrations', () => {
     }
   });
 
+  it('[P1] make the transport of servers an enum, and keep those that are there', async () => {
+    await using database = await freshDatabase('empty');
+    await using client = await connectTo(database.name);
+    await migrate(client, migrations.slice(0, 4));
+    const transports = ['stdio', 'sse', 'http'];
+    for (const transport of transports) {
+      await client.query(
+        `INSERT INTO kb.project_mcp_servers (project_id, name, transport, config)
+         SELECT id, $1, $1, '{}' FROM kb.projects`,
+        [transport],
+      );
+    }
+    await migrate(client);
+    const { rows } = await client.query(
+      `SELECT name, transport::text, pg_typeof(transport)::text AS type, version
+       FROM kb.project_mcp_servers AS server ORDER BY server.transport`,
+    );
+    expect(rows).toEqual(
+      transports.map((name) => ({
+        name,
+        transport: name,
+        type: 'kb.mcp_transport',
+        version: expect.anything(),
+      })),
+    );
+    const change =
+      "UPDATE kb.project_mcp_servers SET transport = 'http' WHERE name = 'sse' RETURNING version";
+    expect((await client.query(change)).rows).toEqual([
+      { version: expect.toSatisfy((version) => Number(version) === 2) },
+    ]);
+    await expect(
+      client.query("UPDATE kb.project_mcp_servers SET transport = 'carrier-pigeon'"),
+    ).rejects.toThrow('invalid input value for enum kb.mcp_transport');
+  });
+
   it('need the right to make a schema, and say so; whoever made it before, others may use it', async () => {
     await using database = await freshDatabase('empty');
     const role = `role_${database.name}`;

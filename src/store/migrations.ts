@@ -6,6 +6,10 @@ import { sql as sessions } from './migrations/0003-sessions.ts';
 
 import { sql as agentRuns } from './migrations/0004-agent-runs.ts';
 
+import { sql as transport } from './migrations/0005-transport.ts';
+
+import { sql as names } from './migrations/0006-names.ts';
+
 export interface Migration {
   number: number;
   name: string;
@@ -19,6 +23,8 @@ export const migrations: readonly Migration[] = [
   ['offers', offers] as const,
   ['sessions', sessions] as const,
   ['agent-runs', agentRuns] as const,
+  ['transport', transport] as const,
+  ['names', names] as const,
 ].map(([name, sql], index) => ({
   number: index + 1,
   name,

@@ -84,3 +84,27 @@ describe('a group', () => {
     await change(id, 'b', { settings: {} });
   });
 });
+
+describe('a prefix', () => {
+  const prefixed = (name: string, prefix: string): NewServer => ({ ...server(name), settings: { prefix } });
+  const refusal = (name: string, prefix: string, owner: string, other: string) => ({
+    code: 'conflict',
+    message: `The prefix "${prefix}" of server "${name}" is ${owner}, so nobody could tell whose tools begin with it: choose another prefix.`,
+    data: { names: [name, other] },
+  });
+
+  it('may not be a name, a group or a prefix of another server, however it comes to that', async () => {
+    const id = await projectWith(server('a'), server('b', 'team'), prefixed('c', 'p'), prefixed('d', 'd'));
+    await expect(create(id, prefixed('x', 'a'))).rejects.toMatchObject(
+      refusal('x', 'a', 'the name of server "a"', 'a'),
+    );
+    await expect(create(id, server('p'))).rejects.toMatchObject(
+      refusal('c', 'p', 'the name of server "p"', 'p'),
+    );
+    await expect(change(id, 'a', { settings: { prefix: 'team' } })).rejects.toMatchObject(
+      refusal('a', 'team', 'the group of server "b"', 'b'),
+    );
+    await expect(install(id, '1', prefixed('x', 'p'))).rejects.toMatchObject({ code: 'conflict' });
+    expect(await namesIn(id)).toEqual(['a', 'b', 'c', 'd']);
+  });
+});

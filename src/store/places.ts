@@ -1,4 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
+import { describeOwner, type NameClash, type NamedServer, nameClashes } from '../server-names.ts';
 import type { Changes } from './database.ts';
 
 /** Those of the names that hosted servers of the project have. */
@@ -19,8 +20,8 @@ export async function hostedAmong(
 }
 
 /**
- * A name stands for one thing: a group may be called like one of its own servers, but like no other. Looks at all servers
- * of the project as this transaction leaves them, and complains only about what it made of those that it `touched`.
+ * No name may stand for two servers. Looks at all servers of the project as this transaction leaves them, and complains
+ * only about what it made of those that it `touched`.
  * Whoever calls holds the project's row, so that no two changes that clash can pass each other.
  */
 export async function checkPlaces(
@@ -35,22 +36,31 @@ export async function checkPlaces(
     .where('project_id', '=', projectId)
     .orderBy('name')
     .execute();
-  const named = servers.flatMap(({ settings }) =>
-    typeof settings.group === 'string' ? [settings.group] : [],
-  );
-  const groups = new Map<string, unknown>([
-    ...servers.map(({ name, settings }) => [name, settings.group] as const),
-    // A hosted server is in no group.
-    ...(await hostedAmong(changes, projectId, named)).map((name) => [name, undefined] as const),
-  ]);
+  const named: NamedServer[] = servers.map(({ name, settings }) => ({
+    name,
+    group: textOrNone(settings.group),
+    prefix: textOrNone(settings.prefix),
+  }));
+  const wanted = named.flatMap(({ group, prefix }) => [group, prefix]).filter((name) => name !== undefined);
+  // A hosted server is in no group, and has no prefix.
+  const hosted = (await hostedAmong(changes, projectId, wanted)).map((name) => ({ name }));
   const isTouched = new Set(touched);
-  for (const [name, group] of groups) {
-    if (typeof group !== 'string' || !groups.has(group) || groups.get(group) === group) continue;
-    if (!isTouched.has(name) && !isTouched.has(group)) continue;
-    throw new SwitchboardError(
-      'conflict',
-      `The group ${JSON.stringify(group)} of server "${name}" has the name of a server that is not in it: rename one of them, or put that server into the group too.`,
-      { data: { names: [name, group] } },
-    );
-  }
+  const clash = nameClashes([...named, ...hosted]).find(
+    ({ server, other }) => isTouched.has(server) || isTouched.has(other),
+  );
+  if (clash !== undefined) throw clashError(clash);
+}
+
+function clashError(clash: NameClash): SwitchboardError {
+  const { server, key, value, other } = clash;
+  const shown = JSON.stringify(value);
+  const message =
+    key === 'group'
+      ? `The group ${shown} of server "${server}" has the name of a server that is not in it: rename one of them, or put that server into the group too.`
+      : `The prefix ${shown} of server "${server}" is ${describeOwner(clash)}, so nobody could tell whose tools begin with it: choose another prefix.`;
+  return new SwitchboardError('conflict', message, { data: { names: [server, other] } });
+}
+
+function textOrNone(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }

@@ -31,6 +31,7 @@ describe('a project', () => {
       id: expect.any(String),
       name: 'made',
       description: 'For a test',
+      names: 'model-safe',
       record_payloads: false,
       retention_days: null,
       version: 1,

@@ -153,7 +153,7 @@ function byProject<Row extends { project_id: string }>(rows: Row[]): (id: string
 function columnsOf<Input extends Partial<NewProject>>(
   input: Input,
 ): Pick<Input, Extract<keyof Input, keyof NewProject>> {
-  const names = ['name', 'description', 'record_payloads', 'retention_days'] as const;
+  const names = ['name', 'description', 'record_payloads', 'retention_days', 'names'] as const;
   return Object.fromEntries(
     names.flatMap((name) => (input[name] === undefined ? [] : [[name, input[name]]])),
   ) as Pick<Input, Extract<keyof Input, keyof NewProject>>;

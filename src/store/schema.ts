@@ -22,6 +22,8 @@ type JsonPrimitive = boolean | number | string | null;
 
 type JsonValue = JsonArray | JsonObject | JsonPrimitive;
 
+type McpTransport = 'http' | 'sse' | 'stdio';
+
 type Timestamp = ColumnType<Date, Date | string, Date | string>;
 
 interface AgentRunMessages {
@@ -128,7 +130,7 @@ interface ProjectMcpServers {
   product_id: string | null;
   project_id: string;
   settings: Generated<Record<string, unknown>>;
-  transport: 'stdio' | 'sse' | 'http';
+  transport: McpTransport;
   updated_at: Generated<Timestamp>;
   version: Generated<number>;
 }
@@ -138,6 +140,7 @@ interface Projects {
   description: Generated<string>;
   id: Generated<string>;
   name: string;
+  names: Generated<'model-safe' | 'as-is'>;
   record_payloads: Generated<boolean>;
   retention_days: Generated<number | null>;
   updated_at: Generated<Timestamp>;

@@ -71,6 +71,8 @@ interface WorkspaceConfig {
   restart_policy: 'always' | 'on-failure' | 'never';
   environment: Record<string, string>;
   port: number | null;
+  /** The port of this machine that it is published at; null: any. */
+  host_port: number | null;
   path: string;
   network: boolean;
   volumes: string[];
@@ -92,7 +94,7 @@ export interface ProjectState {
 }
 
 export type NewProject = Pick<ProjectRow, 'name'> &
-  Partial<Pick<ProjectRow, 'description' | 'record_payloads' | 'retention_days'>>;
+  Partial<Pick<ProjectRow, 'description' | 'record_payloads' | 'retention_days' | 'names'>>;
 
 export type NewServer = Pick<
   ServerRow,

@@ -18,7 +18,10 @@ const manifest = (version: string, ...servers: object[]) => ({ name: 'kit', vers
 /** What each operation takes. */
 const bodies: Record<string, object[]> = {
   'POST /projects': [{ name: 'web' }, { name: 'web-2', description: 'x', retention_days: 3 }],
-  'PATCH /projects/:project': [{ description: 'y' }, { record_payloads: true, retention_days: null }],
+  'PATCH /projects/:project': [
+    { description: 'y' },
+    { record_payloads: true, retention_days: null, names: 'as-is' },
+  ],
   'POST /projects/:project/servers': [stdio, remote],
   'PATCH /projects/:project/servers/:name': [
     { enabled: false },

@@ -4,6 +4,8 @@ import { connect, createServer, type Socket } from 'node:net';
 interface DatabaseProxy extends AsyncDisposable {
   /** The address of the database by way of the proxy. */
   url: string;
+  /** How often the database has sent something. */
+  readonly answers: number;
   /** Ends all connections, and takes no new ones. */
   cut(): void;
   /** Lets nothing through any more, without a word to anybody. */
@@ -17,6 +19,7 @@ export async function proxyDatabase(url: string): Promise<DatabaseProxy> {
   const target = new URL(url);
   const sockets = new Set<Socket>();
   let state: 'open' | 'cut' | 'frozen' = 'open';
+  let answers = 0;
   const server = createServer((near) => {
     sockets.add(near);
     near.on('error', () => {});
@@ -28,7 +31,10 @@ export async function proxyDatabase(url: string): Promise<DatabaseProxy> {
     near.on('close', () => far.destroy());
     far.on('close', () => near.destroy());
     near.on('data', (chunk) => state === 'open' && far.write(chunk));
-    far.on('data', (chunk) => state === 'open' && near.write(chunk));
+    far.on('data', (chunk) => {
+      answers++;
+      if (state === 'open') near.write(chunk);
+    });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const through = new URL(url);
@@ -39,6 +45,9 @@ export async function proxyDatabase(url: string): Promise<DatabaseProxy> {
   };
   return {
     url: through.href,
+    get answers() {
+      return answers;
+    },
     cut() {
       state = 'cut';
       end();

@@ -179,7 +179,13 @@ export class MemoryBackend implements Backend {
   async status() {
     if (this.fault !== undefined) throw this.fault;
     const database = { mode: 'none' as const, connected: false, error: null };
-    return { version: '1.2.3', database, records: { queued: 0, dropped: 0 }, sessions: 0 };
+    return {
+      version: '1.2.3',
+      config: '/mcp.json',
+      database,
+      records: { queued: 0, dropped: 0 },
+      sessions: 0,
+    };
   }
 
   subscribe(project: string, listener: ProjectListener): () => void {
@@ -206,6 +212,7 @@ export class MemoryBackend implements Backend {
       description: null,
       record_payloads: false,
       retention_days: 30,
+      names: 'model-safe',
       version: 1,
       server_count: 0,
       created_at: time,

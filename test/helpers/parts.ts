@@ -15,7 +15,15 @@ const record = z.union([
   z.object({ missing: z.string() }),
 ]);
 
-type PartName = 'uvx' | 'postgres' | 'schemathesis' | 'docker' | 'runsc';
+type PartName =
+  | 'uvx'
+  | 'postgres'
+  | 'schemathesis'
+  | 'docker'
+  | 'runsc'
+  | 'python-sdk-1'
+  | 'python-sdk-2'
+  | 'go-client';
 
 const cache = fileURLToPath(new URL('../../.cache', import.meta.url));
 

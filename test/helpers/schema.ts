@@ -7,7 +7,7 @@ const biomeProgram = join(import.meta.dirname, '../../node_modules/.bin/biome');
 
 /** What the columns hold is narrower than what the database knows of them. */
 const narrower = Object.entries({
-  'kb.project_mcp_servers.transport': "'stdio' | 'sse' | 'http'",
+  'kb.projects.names': "Generated<'model-safe' | 'as-is'>",
   'kb.project_mcp_servers.config': 'Record<string, unknown>',
   'kb.project_mcp_servers.settings': 'Generated<Record<string, unknown>>',
   'kb.products.manifest': 'Record<string, unknown>',

@@ -14,6 +14,7 @@ export function newWorkspace(name: string, otherwise: Partial<NewWorkspace> = {}
       restart_policy: 'always',
       environment: { TOKEN: `\${TOKEN}` },
       port: null,
+      host_port: null,
       path: '/mcp',
       network: false,
       volumes: ['/data'],

@@ -117,6 +117,17 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await client.session.callText('tools__pid')).toBe(pid);
     });
 
+    it('[P8] names of tools stay as they are where the project says so, announced at once', async () => {
+      const project = await site.project();
+      const client = await project.client();
+      await client.settled(() => project.add('box'));
+      await client.session.callText('add', { name: 'b-one.x' });
+      expect(await client.toolsOnce((names) => names.includes('b-one_x'))).not.toContain('b-one.x');
+      const names = await client.toolsAfter(() => project.done('PATCH ', { names: 'as-is' }));
+      expect(names).toContain('b-one.x');
+      expect(names).not.toContain('b-one_x');
+    });
+
     it('a server that is renamed keeps what was switched off of it', async () => {
       const project = await site.project();
       const client = await project.client();

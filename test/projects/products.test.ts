@@ -46,7 +46,7 @@ describe.each(databases)('products (%s database)', (kind) => {
       product_id: ['uuid', 'YES'],
       name: ['text', 'NO'],
       description: ['text', expect.any(String)],
-      transport: ['text', 'NO'],
+      transport: ['USER-DEFINED', 'NO'],
       config: ['jsonb', 'NO'],
       enabled: ['boolean', 'NO'],
       created_at: ['timestamp with time zone', 'NO'],

@@ -7,7 +7,7 @@ import type { LiveProject } from '../live-project.ts';
 import { movedSecrets } from './moved-secrets.ts';
 import { change, needStored, type Parts } from './parts.ts';
 import { checkPlaces } from './places.ts';
-import { stored } from './servers.ts';
+import { namesOf, stored } from './servers.ts';
 
 export function importsBackend(parts: Parts): Backend['imports'] {
   return {
@@ -26,10 +26,7 @@ export function importsBackend(parts: Parts): Backend['imports'] {
       // With it come the schemas of all requests, which nobody else needs here.
       const { checkImported } = await import('../../api/imported-servers.ts');
       checkImported(servers);
-      checkPlaces(
-        live,
-        servers.map(({ name, settings }) => ({ name, group: settings.group })),
-      );
+      checkPlaces(live, servers.map(namesOf));
       await change(parts, live, (store) => store.createServers(live.id, servers.map(stored), replace));
       return {
         imported: servers.map(({ name }) => name),
@@ -89,11 +86,13 @@ function newServerOf(name: string, entry: ServerEntry, description: string | und
       labels: entry.labels,
       concurrency: entry.concurrency,
       isolation: entry.isolation,
+      era: entry.era,
       timeout_ms: entry.timeoutMs,
       max_timeout_ms: entry.maxTimeoutMs,
       idle_stop_ms: entry.idleStopMs,
       startup: entry.startup,
       prefix: entry.prefix,
+      tools: entry.tools,
     }),
     enabled: isEnabled(entry),
   };

@@ -1,32 +1,35 @@
 import { SwitchboardError } from '../../errors.ts';
+import { describeOwner, type NamedServer, nameClashes } from '../../server-names.ts';
 import type { LiveProject } from '../live-project.ts';
 
-/** A server's names: its own, and that of its group. */
-export interface Placed {
-  name: string;
-  group: string | undefined;
-}
-
 /**
- * A name stands for one thing: a server of the configuration file has its name already, and a group may be called like
- * one of its own servers, but like no other. Among stored servers that is the store's to see to.
+ * A name stands for one thing, and servers of the configuration file have theirs already. Among stored servers that is the
+ * store's to see to.
  */
-export function checkPlaces(live: LiveProject, added: readonly Placed[]): void {
+export function checkPlaces(live: LiveProject, added: readonly NamedServer[]): void {
   const inFile = live.listed
     .filter(({ row, hosted }) => row === undefined && hosted === undefined)
-    .map(({ name, config }) => ({ name, group: config.group }));
+    .map(({ config: { name, group, prefix } }) => ({ name, group, prefix }));
   for (const server of added) {
-    const clash = inFile.find(
-      ({ name, group }) =>
-        name === server.name ||
-        (name === server.group && group !== server.group) ||
-        (group === server.name && server.group !== group),
+    if (inFile.some(({ name }) => name === server.name)) throw clashError(server.name, server.name);
+    const clash = nameClashes([...inFile, server]).find((found) =>
+      [found.server, found.other].includes(server.name),
     );
     if (clash === undefined) continue;
+    const fromFile = clash.server === server.name ? clash.other : clash.server;
+    if (clash.key === 'group') throw clashError(server.name, fromFile);
     throw new SwitchboardError(
       'conflict',
-      `The server "${server.name}" or its group has a name of the server "${clash.name}" in the configuration file, and a name stands for one thing: rename one of them.`,
-      { data: { names: [...new Set([server.name, clash.name])] } },
+      `The prefix ${JSON.stringify(clash.value)} of server "${clash.server}" is ${describeOwner(clash)}, and "${fromFile}" stands in the configuration file: choose another prefix.`,
+      { data: { names: [server.name, fromFile] } },
     );
   }
+}
+
+function clashError(server: string, fromFile: string): SwitchboardError {
+  return new SwitchboardError(
+    'conflict',
+    `The server "${server}" or its group has a name of the server "${fromFile}" in the configuration file, and a name stands for one thing: rename one of them.`,
+    { data: { names: [...new Set([server, fromFile])] } },
+  );
 }

@@ -5,7 +5,7 @@ import type { LiveProject } from '../live-project.ts';
 import { movedSecrets } from './moved-secrets.ts';
 import { change, needStored, type Parts } from './parts.ts';
 import { checkPlaces } from './places.ts';
-import { stored } from './servers.ts';
+import { namesOf, stored } from './servers.ts';
 
 export function productsBackend(parts: Parts): Backend['products'] {
   const { projects } = parts;
@@ -17,10 +17,7 @@ export function productsBackend(parts: Parts): Backend['products'] {
     },
     async install(project, { servers, ...product }) {
       const live = projects.get(project);
-      checkPlaces(
-        live,
-        servers.map(({ name, settings }) => ({ name, group: settings.group })),
-      );
+      checkPlaces(live, servers.map(namesOf));
       const reserved = live.listed.filter(({ row }) => row === undefined).map(({ name }) => name);
       const installed = await change(parts, live, (store) =>
         store.installProduct(live.id, { ...product, servers: servers.map(stored) }, reserved),

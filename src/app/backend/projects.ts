@@ -38,13 +38,14 @@ export function projectsBackend(parts: Parts): Backend['projects'] {
   };
 }
 
-function viewOf({ row, listed }: LiveProject): ProjectView {
+function viewOf({ row, names, listed }: LiveProject): ProjectView {
   return {
     id: row.id,
     name: row.name,
     description: row.description || null,
     record_payloads: row.record_payloads,
     retention_days: row.retention_days,
+    names,
     version: row.version,
     server_count: listed.length,
     created_at: row.created_at.toISOString(),

@@ -4,12 +4,13 @@ import type { NewServer, ServerChanges } from '../../api/server-input.ts';
 import type { ServerView } from '../../api/views.ts';
 import { unmaskCredentials } from '../../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
+import type { NamedServer } from '../../server-names.ts';
 import type { ServerRow, NewServer as StoredServer } from '../../store/types.ts';
 import type { ListedServer, LiveProject } from '../live-project.ts';
 import { viewOf, viewsOf } from '../server-views.ts';
 import { movedSecrets } from './moved-secrets.ts';
 import { change, needStored, type Parts } from './parts.ts';
-import { checkPlaces, type Placed } from './places.ts';
+import { checkPlaces } from './places.ts';
 import { tryOut } from './try-out.ts';
 
 /** How often a change is tried that others keep getting ahead of. */
@@ -22,7 +23,7 @@ export function serversBackend(parts: Parts): Backend['servers'] {
     get: async (project, name) => shown(projects.get(project), name),
     async create(project, input) {
       const live = projects.get(project);
-      checkPlaces(live, [placeOf(input)]);
+      checkPlaces(live, [namesOf(input)]);
       await change(parts, live, (store) => store.createServers(live.id, [stored(input)], false));
       return { ...shown(live, input.name), ...movedSecrets(input.config, rowOf(live, input.name)?.config) };
     },
@@ -80,7 +81,7 @@ async function changeStored(
   const meant =
     config === undefined ? changes : { ...changes, config: unmaskCredentials(config, row.config) };
   const merged = mergeServer({ ...row, config: row.config as NewServer['config'] }, meant);
-  if (!isBrought) checkPlaces(live, [placeOf(merged)]);
+  if (!isBrought) checkPlaces(live, [namesOf(merged)]);
   const written = isSwitch(changes) ? { enabled: merged.enabled } : stored(merged);
   // What was merged is right for that version only.
   const version = ifVersion ?? (isSwitch(changes) ? undefined : row.version);
@@ -133,8 +134,9 @@ function shown(live: LiveProject, name: string): ServerView {
   return viewOf(live, find(live, name));
 }
 
-function placeOf({ name, settings }: NewServer): Placed {
-  return { name, group: settings.group };
+/** What a server is called, and its tools. */
+export function namesOf({ name, settings: { group, prefix } }: NewServer): NamedServer {
+  return { name, group, prefix };
 }
 
 export function stored({ description, config, settings, ...server }: NewServer): StoredServer {

@@ -17,10 +17,24 @@ export function toolsBackend(parts: Parts): Backend['tools'] {
       const live = projects.get(project);
       await live.scope.discovered();
       const { group, server, tool: own } = find(live, tool);
+      if (enabled) checkOffered(live, group ?? server, own);
       await change(parts, live, (store) => store.setSwitch(live.id, group ?? server, own, enabled));
       return find(live, tool, { owner: group ?? server, own });
     },
   };
+}
+
+/** What a server leaves out by its own configuration, a switch cannot bring back. */
+function checkOffered(live: LiveProject, group: string, tool: string): void {
+  const members = live.servers.groups().find(({ name }) => name === group)?.members ?? [];
+  const having = members.filter(({ offer }) => offer?.tools.some(({ name }) => name === tool));
+  const [first] = having;
+  if (first === undefined || !having.every((server) => server.leavesOut(tool))) return;
+  throw new SwitchboardError(
+    'conflict',
+    `The tool ${JSON.stringify(tool)} is off by the setting "tools" of the server "${first.name}": change it there.`,
+    { data: { tool, server: first.name } },
+  );
 }
 
 /** Those that clients see under the names that they see, the others under their qualified ones. */
