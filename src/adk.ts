@@ -50,10 +50,10 @@ export function adkTools(options: AdkToolsOptions): SwitchboardToolset {
   }
   if (url !== undefined) {
     const address = addressOf(url);
-    const open = () => new LocalToolbox({ ...projectOf(address), onWarning });
+    const open = () => new LocalToolbox({ ...projectOf(address), names: 'as-is', onWarning });
     return new SwitchboardToolset({ take: () => projects.lease(address, open), filter, keepMs });
   }
-  const open = () => new LocalToolbox({ servers: servers!, onWarning });
+  const open = () => new LocalToolbox({ servers: servers!, names: 'as-is', onWarning });
   // What is wrong with them is said here, and not in the middle of a run.
   open();
   return new SwitchboardToolset({ take: () => owned(open()), filter, keepMs });

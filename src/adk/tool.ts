@@ -8,13 +8,13 @@ interface Caller {
   call(tool: AgentTool, args: Record<string, unknown>, options: CallOptions): Promise<ToolOutcome>;
 }
 
-/** A tool of an MCP server as one of the ADK, under its own name and with its own schema. */
+/** A tool of an MCP server as one of the ADK, under its own name where that can be, and with its own schema. */
 export class SwitchboardTool extends BaseTool {
   private readonly tool: AgentTool;
   private readonly caller: Caller;
 
-  constructor(tool: AgentTool, caller: Caller) {
-    super({ name: tool.name, description: tool.description ?? '' });
+  constructor(name: string, tool: AgentTool, caller: Caller) {
+    super({ name, description: tool.description ?? '' });
     this.tool = tool;
     this.caller = caller;
   }
@@ -26,9 +26,9 @@ export class SwitchboardTool extends BaseTool {
 
   /** JSON Schema says more than the ADK's own kind of schema, so it goes to the model as it came. */
   override _getDeclaration(): Declaration {
-    const { name, description, inputSchema } = this.tool;
+    const { description, inputSchema } = this.tool;
     return {
-      name,
+      name: this.name,
       ...(description === undefined ? {} : { description }),
       parametersJsonSchema: plain(inputSchema),
     };

@@ -1,7 +1,8 @@
 import { BaseToolset, type ReadonlyContext, type ToolPredicate } from '@google/adk';
-import { allowedBy } from '../agent/tool-patterns.ts';
 import type { AgentTool, CallOptions, Toolbox, ToolOutcome } from '../agent/toolbox.ts';
+import { allowedBy } from '../config/tool-patterns.ts';
 import { SwitchboardError } from '../errors.ts';
+import { adkNames } from './names.ts';
 import type { Lease } from './shared-toolboxes.ts';
 import { SwitchboardTool } from './tool.ts';
 
@@ -24,7 +25,7 @@ interface ToolsetOptions {
 export class SwitchboardToolset extends BaseToolset implements AsyncDisposable {
   private readonly take: () => Lease;
   private readonly keepMs: number;
-  private readonly isNamed: (tool: AgentTool) => boolean;
+  private readonly isNamed: (tool: Pick<AgentTool, 'name'>) => boolean;
   private lease: Lease | undefined;
   private isResting = false;
   /** How many use its toolbox just now. */
@@ -45,7 +46,9 @@ export class SwitchboardToolset extends BaseToolset implements AsyncDisposable {
   override async getTools(context?: ReadonlyContext): Promise<SwitchboardTool[]> {
     this.isResting = false;
     const offered = await this.use(async (toolbox) => toolbox.tools());
-    const tools = offered.filter(this.isNamed).map((tool) => new SwitchboardTool(tool, this));
+    const tools = [...adkNames(offered)]
+      .filter(([name, tool]) => this.isNamed(tool) || this.isNamed({ name }))
+      .map(([name, tool]) => new SwitchboardTool(name, tool, this));
     const { toolFilter } = this;
     // A predicate judges a tool for an agent. Who asks for none gets them all, as everywhere in the ADK.
     if (typeof toolFilter !== 'function' || context === undefined) return tools;

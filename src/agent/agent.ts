@@ -1,4 +1,5 @@
 import type { ServerEntry } from '../config/entry.ts';
+import { allowedBy } from '../config/tool-patterns.ts';
 import { SwitchboardError } from '../errors.ts';
 import { Chat } from './chat.ts';
 import { type ChatError, chatError } from './chat-error.ts';
@@ -12,7 +13,6 @@ import type { AgentMessage, Model } from './model.ts';
 import type { NativeTool } from './native-tools.ts';
 import { onceEach } from './once-each.ts';
 import { ProjectRuns } from './project-runs.ts';
-import { allowedBy } from './tool-patterns.ts';
 import type { AgentTool, Toolbox } from './toolbox.ts';
 import { unlessAborted } from './unless-aborted.ts';
 

@@ -22,7 +22,8 @@ export class CombinedTools implements Toolbox {
       const { name, description } = definition;
       if (!namePattern.test(name)) throw wrongName(name);
       if (this.native.has(name)) this.warned(`There are two native tools "${name}": the later one is used.`);
-      const tool = { name, description, inputSchema: jsonSchemaOf(definition), server: NATIVE_SERVER };
+      const inputSchema = jsonSchemaOf(definition);
+      const tool = { name, ownName: name, description, inputSchema, server: NATIVE_SERVER };
       this.native.set(name, { tool, definition });
     }
   }

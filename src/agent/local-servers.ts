@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { ServerEntry } from '../config/entry.ts';
-import { groupProblems } from '../config/groups.ts';
+import { nameProblemsOf } from '../config/names.ts';
 import { describeProblem, invalidConfiguration } from '../config/problems.ts';
 import { checkServer, checkStored } from '../config/server.ts';
 import { readSettings } from '../config/settings.ts';
@@ -21,7 +21,7 @@ export function localServers(
     // There is one client, and it wants to know all tools before it begins.
     return { ...config, startup: 'sequential' as const, isolation: 'shared' as const };
   });
-  const problems = groupProblems(new Map(Object.entries(servers)), []);
+  const problems = nameProblemsOf(new Map(Object.entries(servers)), []);
   if (problems.length > 0) throw invalidConfiguration('the servers', problems);
   return { configs, settings: settings! };
 }

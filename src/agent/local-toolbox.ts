@@ -1,3 +1,4 @@
+import type { Names } from '../catalog/names.ts';
 import type { ServerEntry } from '../config/entry.ts';
 import type { ServerConfig, Settings } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
@@ -23,6 +24,8 @@ export interface LocalToolboxOptions {
   servers: Record<string, ServerEntry>;
   /** For how long a server is left alone that could not be reached several times; a minute where nothing is said. */
   breakerOpenMs?: number | undefined;
+  /** Whether names of tools have to fit the APIs of all models, as they do where nothing is said. */
+  names?: Names | undefined;
   /** Told of what a user should know: names that hide others, keys that have no effect. */
   onWarning?: ((message: string) => void) | undefined;
 }
@@ -44,6 +47,7 @@ interface Running {
 /** The tools of MCP servers that run for this process alone, and end with it. */
 export class LocalToolbox implements Toolbox {
   private readonly name: string | undefined;
+  private readonly names: Names;
   private readonly configs: readonly ServerConfig[];
   private readonly settings: Settings;
   private readonly warned: (message: string) => void;
@@ -56,8 +60,15 @@ export class LocalToolbox implements Toolbox {
   /** What is offered now; made when somebody asks. */
   private offered: LocalTools | undefined;
 
-  constructor({ name, servers, breakerOpenMs, onWarning = () => {} }: LocalToolboxOptions) {
+  constructor({
+    name,
+    servers,
+    breakerOpenMs,
+    names = 'model-safe',
+    onWarning = () => {},
+  }: LocalToolboxOptions) {
     this.name = name;
+    this.names = names;
     const { configs, settings } = localServers(servers, onWarning);
     this.configs = configs;
     this.settings = breakerOpenMs === undefined ? settings : { ...settings, breakerOpenMs };
@@ -116,7 +127,7 @@ export class LocalToolbox implements Toolbox {
 
   private get current(): LocalTools {
     if (this.offered === undefined) {
-      this.offered = localTools(this.running?.servers.groups() ?? []);
+      this.offered = localTools(this.running?.servers.groups() ?? [], this.names);
       for (const warning of this.offered.warnings) this.warned(warning);
     }
     return this.offered;
@@ -163,7 +174,7 @@ export class LocalToolbox implements Toolbox {
 
   private events(): ServerEvents {
     return {
-      ...{ connected() {}, disconnected() {}, notified() {}, logged() {} },
+      ...{ connected() {}, disconnected() {}, notified() {}, logged() {}, callsFailed() {} },
       stateChanged: ({ name }, replica) => {
         // One that is lost is started again, and says then what it has.
         const why = replica.condition.state === 'degraded' ? replica.unlisted('tools') : undefined;

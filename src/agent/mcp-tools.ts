@@ -2,10 +2,19 @@ import type { AgentTool, ToolOutcome } from './toolbox.ts';
 
 type Item = Record<string, unknown>;
 
+/** A Switchboard says so of each tool that it lists under another name than its server does. */
+const NAME_META_KEY = 'dev.switchboard/name';
+
 /** A tool that a server listed. */
-export function agentTool(name: string, { description, inputSchema }: Item, server: string): AgentTool {
+export function agentTool(
+  name: string,
+  { name: listed, description, inputSchema, _meta: meta }: Item,
+  server: string,
+): AgentTool {
+  const behind = isItem(meta) ? meta[NAME_META_KEY] : undefined;
   return {
     name,
+    ownName: typeof behind === 'string' ? behind : String(listed),
     description: typeof description === 'string' ? description : undefined,
     inputSchema: isItem(inputSchema) ? inputSchema : { type: 'object' },
     server,

@@ -2,6 +2,8 @@
 export interface AgentTool {
   /** Under this name the model calls it. */
   name: string;
+  /** What its server calls it. */
+  ownName: string;
   description: string | undefined;
   /** JSON Schema of its arguments, as its server gave it. */
   inputSchema: Record<string, unknown>;

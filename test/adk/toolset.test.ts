@@ -110,6 +110,24 @@ describe.concurrent('the tools of a project, in the ADK', () => {
     expect(textIn(responses[0])).toBe('grown by twig');
   });
 
+  it("have their servers' own names, dots and all, unless two clash or the model takes no such name [P8]", async () => {
+    const servers = { one: fixtureServer('growing'), two: fixtureServer('toolbox') };
+    await using switchboard = await startSwitchboard({ mcpServers: servers }, withoutDatabase);
+    for (const source of [{ url: projectOf(switchboard) }, { servers }]) {
+      await using tools = toolset(source);
+      const before = await namesOf(tools);
+      // To whom a dot is no part of a name, the last one is the first.
+      const grown = ['b-one.x', 'a:b', 'née', 'b-one_x'];
+      await runAgent(tools, [...grown.map((name) => calls('grow', { name })), 'Done.']);
+      await toolsOnce(tools, ['grow', 'b-one.x', 'a:b', 'n_e', 'b-one_x', ...before.slice(1)]);
+      const { requests, responses } = await runAgent(tools, [calls('b-one.x', { name: 'leaf' }), 'Done.']);
+      expect(offeredIn(requests[0]!)).toContain('b-one.x');
+      expect(textIn(responses[0])).toBe('grown by leaf');
+    }
+    await using some = toolset({ url: projectOf(switchboard), filter: ['b-one.*'] });
+    expect(await namesOf(some)).toEqual(['b-one.x']);
+  });
+
   it('work again after the server was killed', async () => {
     await using switchboard = await startSwitchboard(
       { mcpServers: { one: fixtureServer('toolbox') } },

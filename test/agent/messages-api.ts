@@ -105,7 +105,8 @@ async function answer(
   const gone = new AbortController();
   response.on('close', () => gone.abort());
   const text = Buffer.concat(await incoming.toArray()).toString();
-  if (incoming.method !== 'POST' || incoming.url !== '/v1/messages') {
+  // Some clients add a query, such as `?beta=true`.
+  if (incoming.method !== 'POST' || incoming.url?.split('?')[0] !== '/v1/messages') {
     fail(response, 404, 'not_found_error', `${incoming.method} ${incoming.url} is not there.`);
     return;
   }

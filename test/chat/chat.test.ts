@@ -165,7 +165,7 @@ describe('a chat', () => {
     ['messages', { messages: [] }],
     ['messages', { messages: [{ role: 'assistant', content: 'Hm.' }] }],
     ['messages[0].role', { messages: [{ role: 'system', content: 'Hm.' }] }],
-    ['messages[0].content', { messages: [{ role: 'user', content: [{ type: 'tool_call' }] }] }],
+    ['messages[0].content[0].type', { messages: [{ role: 'user', content: [{ type: 'tool_call' }] }] }],
     ['max_steps', { input: 'x', max_steps: 0 }],
     ['tools', { input: 'x', tools: 'echo' }],
     ['base_url', { input: 'x', base_url: 'http://127.0.0.1' }],

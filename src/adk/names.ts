@@ -1,0 +1,19 @@
+import type { AgentTool } from '../agent/toolbox.ts';
+
+/** What Gemini takes. */
+const takenNames = /^[A-Za-z0-9_.:-]{1,64}$/;
+
+/** The tools by the names that the model gets: what their servers call them, where the model takes that and it is unique. */
+export function adkNames(tools: readonly AgentTool[]): Map<string, AgentTool> {
+  const wanted = new Map<string, number>();
+  for (const { name, ownName } of tools) {
+    for (const one of new Set([name, ownName])) wanted.set(one, (wanted.get(one) ?? 0) + 1);
+  }
+  return new Map(
+    tools.map((tool) => {
+      const { name, ownName } = tool;
+      const isItsAlone = takenNames.test(ownName) && wanted.get(ownName) === 1;
+      return [isItsAlone ? ownName : name, tool];
+    }),
+  );
+}
