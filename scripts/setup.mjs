@@ -8,6 +8,7 @@ import { withLock } from './setup/lock.mjs';
 import { checkNode } from './setup/node.mjs';
 import { installPackages, packagesAreCurrent } from './setup/packages.mjs';
 import { installPostgres, postgresIsCurrent } from './setup/postgres.mjs';
+import { goStep, pythonStep } from './setup/real.mjs';
 import { SetupError } from './setup/run.mjs';
 import { installSchemathesis, schemathesisIsCurrent } from './setup/schemathesis.mjs';
 import { installUv, uvIsCurrent } from './setup/uv.mjs';
@@ -17,9 +18,9 @@ const cache = join(root, '.cache');
 const flags = process.argv.slice(2);
 
 try {
-  const unknown = flags.filter((flag) => !['--test', '--bench', '--build'].includes(flag));
+  const unknown = flags.filter((flag) => !['--test', '--real', '--bench', '--build'].includes(flag));
   if (unknown.length > 0)
-    throw new SetupError(`unknown flag ${unknown[0]}; there are --test, --bench and --build`);
+    throw new SetupError(`unknown flag ${unknown[0]}; there are --test, --real, --bench and --build`);
   await setUp();
 } catch (error) {
   if (!(error instanceof SetupError)) throw error;
@@ -46,6 +47,7 @@ async function install() {
 /** Lines of steps: the steps of a line need those before them, and the lines nothing of each other. */
 function missingLines() {
   const testing = flags.includes('--test');
+  const real = flags.includes('--real');
   const lines = [[packages(root)]];
   if (flags.includes('--build'))
     lines[0].push({ done: () => distIsCurrent(root), run: () => buildDist(root) });
@@ -54,11 +56,17 @@ function missingLines() {
     lines.push([
       { done: () => uvIsCurrent(cache), run: () => installUv(cache) },
       { done: () => schemathesisIsCurrent(cache), run: () => installSchemathesis(cache) },
+      ...(real ? ['sdk-1', 'sdk-2'].map((name) => pythonStep(cache, root, name)) : []),
     ]);
     lines.push([
       { done: () => postgresIsCurrent(cache), run: () => installPostgres(cache) },
       { done: () => dockerIsCurrent(cache), run: () => installDocker(cache) },
     ]);
+  }
+  if (real) {
+    lines.push([packages(join(root, 'test', 'real', 'servers'))]);
+    lines.push([packages(join(root, 'test', 'real', 'clients'))]);
+    lines.push([goStep(cache, root)]);
   }
   if (flags.includes('--bench')) lines.push([packages(join(root, 'bench', 'peers'))]);
   return lines.filter((line) => line.some((step) => !step.done()));

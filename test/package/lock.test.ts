@@ -18,31 +18,34 @@ const entry = needs.extend({
 });
 type Packages = Record<string, z.infer<typeof entry>>;
 
-describe.each(['.', 'test/peers', 'bench/peers'])('the lock of %s', (folder) => {
-  const packages = readLock(folder);
+describe.each(['.', 'test/peers', 'test/real/servers', 'test/real/clients', 'bench/peers'])(
+  'the lock of %s',
+  (folder) => {
+    const packages = readLock(folder);
 
-  it('has every package that another one names, those for other platforms too', () => {
-    expect(missingOf(packages)).toEqual([]);
-  });
+    it('has every package that another one names, those for other platforms too', () => {
+      expect(missingOf(packages)).toEqual([]);
+    });
 
-  it('has the version and the hash of every package, and no address of a registry', () => {
-    const fetched = Object.entries(packages).filter(
-      ([path, { link }]) => path.includes('node_modules/') && !link,
-    );
-    expect(fetched.length).toBeGreaterThan(50);
-    const loose = fetched.filter(
-      ([, { version, integrity, resolved }]) =>
-        version === undefined || !integrity?.startsWith('sha512-') || resolved !== undefined,
-    );
-    expect(loose.map(([path]) => path)).toEqual([]);
-    const local = Object.values(packages).flatMap(({ link, resolved }) => (link ? [resolved] : []));
-    expect(local.filter((path) => path?.includes(':'))).toEqual([]);
-  });
+    it('has the version and the hash of every package, and no address of a registry', () => {
+      const fetched = Object.entries(packages).filter(
+        ([path, { link }]) => path.includes('node_modules/') && !link,
+      );
+      expect(fetched.length).toBeGreaterThan(50);
+      const loose = fetched.filter(
+        ([, { version, integrity, resolved }]) =>
+          version === undefined || !integrity?.startsWith('sha512-') || resolved !== undefined,
+      );
+      expect(loose.map(([path]) => path)).toEqual([]);
+      const local = Object.values(packages).flatMap(({ link, resolved }) => (link ? [resolved] : []));
+      expect(local.filter((path) => path?.includes(':'))).toEqual([]);
+    });
 
-  it('is that of package.json', () => {
-    expect(needs.parse(packages[''])).toEqual(needs.parse(readJson(folder, 'package.json')));
-  });
-});
+    it('is that of package.json', () => {
+      expect(needs.parse(packages[''])).toEqual(needs.parse(readJson(folder, 'package.json')));
+    });
+  },
+);
 
 describe('the Node of a clone', () => {
   const packages = readLock('.');

@@ -1,0 +1,92 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { clients, type RealClient } from './clients.ts';
+import { type RealServer, servers } from './servers.ts';
+
+const path = join(import.meta.dirname, '../../docs/compatibility.md');
+
+/** docs/compatibility.md: it has a row for each server and client, of those that ran what was seen, of others what it had. */
+export class Compatibility {
+  private readonly rows = new Map<string, string>();
+
+  sawServer(server: RealServer, tools: number): void {
+    const { name, package: packageName, version, from, transport, tool, kind } = server;
+    const answer = kind === 'result' ? 'a result' : `its own ${kind}`;
+    this.rows.set(
+      name,
+      row(name, `${packageName} ${version}`, from, transport, tools, `\`${tool}\``, answer),
+    );
+  }
+
+  sawClient({ name, version, shown }: RealClient): void {
+    this.rows.set(name, row(name, version, shown));
+  }
+
+  /** The page as it has to be. */
+  page(): string {
+    const before = written().split('\n');
+    const rowOf = ({ name }: { name: string }) =>
+      this.rows.get(name) ?? before.find((line) => line.startsWith(`| ${name} |`)) ?? row(name, 'not seen');
+    return [
+      ...introduction,
+      ...table(['server', 'package', 'from', 'transport', 'tools', 'call', 'answer'], servers.map(rowOf)),
+      ...['', '## Clients', '', ...aboutClients, ''],
+      ...table(['client', 'version', 'shown'], clients.map(rowOf)),
+      ...['', '## Left out', '', ...leftOut, ''],
+    ].join('\n');
+  }
+}
+
+/** The page as it is. */
+export function written(): string {
+  return readFileSync(path, { encoding: 'utf8', flag: 'a+' });
+}
+
+export function write(page: string): void {
+  writeFileSync(path, page);
+}
+
+function table(head: string[], rows: string[]): string[] {
+  return [row(...head), row(...head.map(() => '---')), ...rows];
+}
+
+function row(...cells: (string | number)[]): string {
+  return `| ${cells.join(' | ')} |`;
+}
+
+const introduction = [
+  '# Compatibility',
+  '',
+  'Servers and clients of others that are run against Switchboard. `npm run test:full` runs them all (`test/real`), and fails where this page says something else;',
+  '`UPDATE_COMPATIBILITY=1` writes it anew. The versions are those of the lock files in `test/real`.',
+  '',
+  '## Servers',
+  '',
+  'All of them run behind one Switchboard and are ready, and a tool of each is called. After a restart of Switchboard the first list has all of their tools, before any of the',
+  'processes that it starts runs. They have no network: their requests go to a proxy that is not there. Those that need an account or a browser get none, and answer with an error.',
+  '',
+];
+
+const aboutClients = [
+  'Each connects to that Switchboard over streamable HTTP, lists the tools of all servers, and calls one.',
+];
+
+const leftOut = [
+  ...table(
+    ['server or client', 'why'],
+    [
+      row(
+        '@supabase/mcp-server-supabase',
+        'asks its API before it lists its tools, so it needs a network and an account',
+      ),
+      row('mcp-server-docker', 'needs Python 3.12; the set-up takes 3.11 and newer'),
+      row('markitdown-mcp', 'brings onnxruntime and pandas: too large for a test'),
+      row(
+        'mcp-server-kubernetes, @sentry/mcp-server, firecrawl-mcp',
+        'an install with these three was some 300 MB larger',
+      ),
+      row('@azure/mcp, @wonderwhy-er/desktop-commander', 'not tried'),
+      row('Claude Desktop, Cursor, VS Code', 'programs with windows, which npm and PyPI do not have'),
+    ],
+  ),
+];
