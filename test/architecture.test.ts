@@ -14,11 +14,16 @@ interface Rule {
 const rules: Rule[] = [
   only('errors', [], 'everybody uses it, so it knows nobody'),
   only('identity', [], 'a name and a version'),
+  only('server-names', [], 'files and databases have the same rules on names'),
   only('home', ['errors'], 'where files are does not depend on which'),
   only('regular-files', [], 'whoever reads a file of the user uses it'),
   only('private-files', ['errors', 'regular-files'], 'whoever has something to keep to itself uses it'),
   only('access', ['errors', 'private-files'], 'who is let in does not depend on what for'),
-  only('config', ['errors', 'regular-files'], 'a configuration is data; what is done with it is for others'),
+  only(
+    'config',
+    ['errors', 'regular-files', 'server-names'],
+    'a configuration is data; what is done with it is for others',
+  ),
   only('protocol', ['errors'], 'what messages are does not depend on who sends them'),
   only('catalog', ['errors'], 'a snapshot is data, made from what it is given'),
   only(
@@ -41,7 +46,11 @@ const rules: Rule[] = [
     ['channels', 'protocol', 'errors', 'config'],
     'it runs servers, and does not know who speaks with them, nor where they are written down',
   ),
-  only('store', ['errors', 'private-files'], 'what is kept does not know who keeps it, nor what it is for'),
+  only(
+    'store',
+    ['errors', 'private-files', 'server-names'],
+    'what is kept does not know who keeps it, nor what it is for',
+  ),
   only(
     'api',
     ['errors', 'config', 'protocol'],
@@ -54,7 +63,7 @@ const rules: Rule[] = [
   ),
   only(
     'adk',
-    ['agent', 'errors', 'config (types)'],
+    ['agent', 'errors', 'config'],
     'it gives the tools of an agent another shape; how servers are reached is for others',
   ),
   {
