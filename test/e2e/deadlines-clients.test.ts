@@ -92,8 +92,8 @@ describe.concurrent('a server that waits for the answer of the client', () => {
   }
 
   it('is not out of time meanwhile', async () => {
-    await using started = await startPondering(300);
-    await started.timePasses(1_000);
+    await using started = await startPondering(1_500);
+    await started.timePasses(2_000);
     started.witness.tell('box', 'answer');
     await started.answer();
     expect(textOf(await started.call)).toBe('{"action":"decline"}');

@@ -185,7 +185,7 @@ describe.concurrent('the time of a call', () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
       mcpServers: {
-        box: { ...fixtureServer('late', witness.env('box')), timeoutMs: 300 },
+        box: { ...fixtureServer('late', witness.env('box')), timeoutMs: 3_000 },
         clock: fixtureServer('hanging'),
       },
       switchboard: { connectTimeoutMs: HOUR, discoveryWaitMs: HOUR },
@@ -194,7 +194,9 @@ describe.concurrent('the time of a call', () => {
     const clock = await RawSession.open(switchboard.url);
     const first = session.callText('late_tool');
     const { pid } = await witness.sees('box', 'initialize');
-    await timePasses(clock, 1_000);
+    // Before that, a call of its tool would wait for what all servers offer.
+    await switchboard.event(({ name, state }) => name === 'clock' && state === 'ready');
+    await timePasses(clock, 3_500);
     witness.tell('box', 'answer');
     expect(await first).toBe('better late than never');
 
