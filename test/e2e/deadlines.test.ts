@@ -25,11 +25,11 @@ describe.concurrent('a call without an answer in time', () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
       mcpServers: { box: fixtureServer('hanging', witness.env('box')) },
-      switchboard: { timeoutMs: 300 },
+      switchboard: { timeoutMs: 2_000 },
     });
     const session = await RawSession.open(switchboard.url);
     const { pid } = JSON.parse(await session.callText('whoami'));
-    expect((await session.call('hang')).error).toEqual(timedOut('box', 300));
+    expect((await session.call('hang')).error).toEqual(timedOut('box', 2_000));
 
     const isHang = ({ params }: { [detail: string]: unknown }) =>
       (params as { name?: string }).name === 'hang';

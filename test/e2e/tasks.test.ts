@@ -9,9 +9,9 @@ import { startSwitchboard } from '../helpers/switchboard.ts';
 
 const REPLICAS = 3;
 
-async function startTasking() {
+async function startTasking(timeoutMs = patienceMs) {
   const switchboard = await startSwitchboard({
-    mcpServers: { lab: { ...fixtureServer('tasking'), replicas: REPLICAS, timeoutMs: 300 } },
+    mcpServers: { lab: { ...fixtureServer('tasking'), replicas: REPLICAS, timeoutMs } },
     switchboard: { startup: 'parallel' },
   });
   await allReady(switchboard, { lab: REPLICAS });
@@ -66,7 +66,7 @@ describe.concurrent('a task', () => {
   });
 
   it('may take longer than a call may: its result is waited for', async () => {
-    await using switchboard = await startTasking();
+    await using switchboard = await startTasking(300);
     const session = await RawSession.open(switchboard.url);
     await begin(session, 'whales');
     const result = session.request('tasks/result', { taskId: '1' });
