@@ -57,6 +57,22 @@ describe('a body', () => {
     expect(JSON.stringify(error).length).toBeLessThan(50_000);
   });
 
+  it('with too many values in it is refused before they are checked', async () => {
+    const { ask } = await serveApi();
+    const withNames = (count: number) => {
+      const env = Array.from({ length: count }, (_, index) => [`VARIABLE_${index}`, index]);
+      return { name: 'a', transport: 'stdio', config: { command: 'b', env: Object.fromEntries(env) } };
+    };
+    const { status, error } = await ask('POST /projects/default/servers', withNames(20_000));
+    expect({ status, message: error.message }).toEqual({
+      status: 400,
+      message: 'The body has more than 20000 values in it.',
+    });
+    expect((await ask('POST /projects/default/servers', withNames(9_000))).error.message).toContain(
+      'config.env.VARIABLE_0 must be a string',
+    );
+  });
+
   it('cannot change what objects inherit', async () => {
     const { ask, backend } = await serveApi();
     const manifest =

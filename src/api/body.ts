@@ -1,12 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import { JsonSyntaxError, parseJson } from '../config/json.ts';
 import { SwitchboardError } from '../errors.ts';
+import { hasMoreValues, MAX_VALUES } from '../protocol/bounded-parse.ts';
 import { Gathered } from '../protocol/gathered.ts';
 import { checkStorable } from './storable.ts';
 
 const MAX_BYTES = 4 * 1024 * 1024;
 /** Many clients read an answer only when they have sent everything: so much too much is read and thrown away. */
 const DISCARD_BYTES = 64 * 1024 * 1024;
+/** Each of them is checked, and all of that in one go. */
+const MAX_CHECKED_VALUES = 20_000;
 /** Finding the place of an error takes longer than finding the error. */
 const MAX_EXPLAINED_LENGTH = 16 * 1024;
 
@@ -23,12 +26,15 @@ export async function readText(request: IncomingMessage): Promise<string | undef
 
 /** A body as data: an object without anything in it that could not be stored. */
 export function parseBody(text: string): Record<string, unknown> {
-  const value = parseObject(text);
+  const value = parseObject(text, MAX_CHECKED_VALUES);
   checkStorable(value);
   return value;
 }
 
-export function parseObject(text: string): Record<string, unknown> {
+export function parseObject(text: string, maxValues = MAX_VALUES): Record<string, unknown> {
+  if (hasMoreValues(text, maxValues)) {
+    throw new SwitchboardError('invalid_input', `The body has more than ${maxValues} values in it.`);
+  }
   const value = parseOrExplain(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new SwitchboardError('invalid_input', 'The body must be a JSON object.');

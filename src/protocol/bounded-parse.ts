@@ -15,8 +15,14 @@ export function parseBounded(text: string): unknown {
 
 /** Refuses a text with too many values in it. */
 export function checkValues(text: string, most: number): void {
+  if (!hasMoreValues(text, most)) return;
+  throw new SwitchboardError('invalid_request', `What has to be looked into has more than ${most} values.`);
+}
+
+/** Whether a long text has more values in it. */
+export function hasMoreValues(text: string, most: number): boolean {
   const { length } = text;
-  if (length <= SMALL_CHARACTERS) return;
+  if (length <= SMALL_CHARACTERS) return false;
   let values = 0;
   let quotes = 0;
   for (let at = 0; at < length; at++) {
@@ -29,14 +35,11 @@ export function checkValues(text: string, most: number): void {
         quotes++;
       } while (at !== -1 && isEscaped(text, at) && quotes <= most * QUOTES_PER_VALUE);
       // Whoever parses it says what is wrong with it.
-      if (at === -1) return;
+      if (at === -1) return false;
     }
-    if (values > most || quotes > most * QUOTES_PER_VALUE)
-      throw new SwitchboardError(
-        'invalid_request',
-        `What has to be looked into has more than ${most} values.`,
-      );
+    if (values > most || quotes > most * QUOTES_PER_VALUE) return true;
   }
+  return false;
 }
 
 const QUOTE = 0x22;
