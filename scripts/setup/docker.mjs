@@ -8,8 +8,8 @@ const parts = [
   {
     name: 'docker',
     program: 'dockerd',
-    others: ['ip', 'mkfs.btrfs'],
-    debian: ['docker.io', 'iproute2', 'btrfs-progs'],
+    others: ['ip', 'mkfs.btrfs', 'mkfs.ext4', 'e2fsck', 'resize2fs', 'losetup', 'mount', 'umount'],
+    debian: ['docker.io', 'iproute2', 'btrfs-progs', 'e2fsprogs', 'util-linux', 'mount'],
     what: 'the Docker engine',
   },
   { name: 'runsc', program: 'runsc', others: [], debian: ['runsc'], what: 'gVisor' },

@@ -47,7 +47,7 @@ async function hostOne(change: {
   const hosting = new Hosting({
     settings: {
       ...{ engine: NO_ENGINE, runtimes: { gvisor: 'runsc' }, allow: ['process'], callTimeoutMs: 30_000 },
-      ...{ heartbeatMs: 30_000, heartbeatTimeoutMs: 10_000 },
+      ...{ heartbeatMs: 30_000, heartbeatTimeoutMs: 10_000, volumeImages: true },
     },
     projects: { list: () => [project], lookUp: () => project } as unknown as Projects,
     store: store as unknown as Store,

@@ -171,6 +171,7 @@ describe('the settings of a configuration', () => {
       hosting: {
         runtimes: { gvisor: 'runsc' },
         allow: [],
+        volumeImages: true,
         callTimeoutMs: 30_000,
         heartbeatMs: 30_000,
         heartbeatTimeoutMs: 10_000,

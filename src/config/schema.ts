@@ -103,6 +103,7 @@ const hostingSchema = z.strictObject(
         error: (issue) => `must be a list of "docker" and "process", not ${kindOf(issue.input)}`,
       })
       .default([]),
+    volumeImages: flag.default(true),
     callTimeoutMs: timeout.default(30_000),
     heartbeatMs: integer(100, maxTimerMs).default(30_000),
     heartbeatTimeoutMs: integer(1, maxTimerMs).default(10_000),

@@ -120,6 +120,8 @@ export interface HostingSettings {
   runtimes: { gvisor: string; firecracker?: string | undefined };
   /** What may be taken, where nothing better is there, without being asked for by name. */
   allow: ('docker' | 'process')[];
+  /** Whether the volumes of containers may be kept in images that are mounted, which limits them. */
+  volumeImages: boolean;
   callTimeoutMs: number;
   heartbeatMs: number;
   heartbeatTimeoutMs: number;

@@ -104,6 +104,7 @@ describe('the drivers of an installation', () => {
       engine: join(home, 'no-engine.sock'),
       runtimes: { gvisor: 'runsc' },
       allow: [],
+      volumeImages: true,
       callTimeoutMs: 30_000,
       heartbeatMs: 30_000,
       heartbeatTimeoutMs: 10_000,

@@ -86,8 +86,8 @@ const makers: Record<Provider, (options: DriversOptions) => Promise<Driver>> = {
 async function makeDocker(
   provider: 'gvisor' | 'firecracker' | 'docker',
   runtime: string | undefined,
-  { engine, owner }: DriversOptions,
+  { engine, owner, volumeImages }: DriversOptions,
 ): Promise<Driver> {
   const { DockerDriver } = await import('./drivers/docker.ts');
-  return new DockerDriver({ provider, engine, runtime, owner });
+  return new DockerDriver({ provider, engine, runtime, owner, volumeImages });
 }

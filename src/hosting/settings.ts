@@ -8,6 +8,8 @@ export interface HostingSettings {
   /** What the engine calls the runtimes that isolate. */
   runtimes: { gvisor: string; firecracker?: string | undefined };
   allow: readonly LesserProvider[];
+  /** Whether new volumes may be kept in images that are mounted, where the engine cannot limit them. */
+  volumeImages: boolean;
   callTimeoutMs: number;
   heartbeatMs: number;
   heartbeatTimeoutMs: number;

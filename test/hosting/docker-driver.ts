@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { DockerDriver } from '../../src/hosting/drivers/docker.ts';
 import { dockerRequest, type Engine } from '../helpers/docker.ts';
+import { removeVolume } from '../helpers/docker-volumes.ts';
 import { serverImage } from '../helpers/images.ts';
 import { type DriverUnderTest, specOf } from './contract.ts';
 
@@ -19,12 +20,16 @@ export interface DockerUnderTest extends DriverUnderTest {
 }
 
 /** A driver with an owner of its own. What it leaves is removed in the end, and told. */
-export async function dockerDriver(engine: Engine, provider: DockerProvider): Promise<DockerUnderTest> {
+export async function dockerDriver(
+  engine: Engine,
+  provider: DockerProvider,
+  { volumeImages = true } = {},
+): Promise<DockerUnderTest> {
   const { socketPath } = engine;
   const image = await serverImage(engine, 'hosted-probe');
   const owner = `test-${randomUUID()}`;
   const runtime = provider === 'gvisor' ? 'runsc' : undefined;
-  const make = () => new DockerDriver({ provider, runtime, owner, engine: socketPath });
+  const make = () => new DockerDriver({ provider, runtime, owner, engine: socketPath, volumeImages });
   const filters = JSON.stringify({ label: [`dev.switchboard.owner=${owner}`] });
 
   const running = async () => {
@@ -48,7 +53,7 @@ export async function dockerDriver(engine: Engine, provider: DockerProvider): Pr
     async [Symbol.asyncDispose]() {
       const left = await running();
       for (const id of left) await dockerRequest(socketPath, 'DELETE', `/containers/${id}?force=1&v=1`);
-      for (const name of await volumes()) await dockerRequest(socketPath, 'DELETE', `/volumes/${name}`);
+      for (const name of await volumes()) await removeVolume(engine, name);
       if (left.length > 0) throw new Error(`There was still a container: ${left.join(', ')}`);
     },
   };

@@ -139,7 +139,9 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
     await using between = await Between.listen(engine);
     const { owner } = made;
     const runtime = provider === 'gvisor' ? 'runsc' : undefined;
-    const driver = new DockerDriver({ provider, runtime, owner, engine: between.address });
+    const driver = new DockerDriver({
+      ...{ provider, runtime, owner, engine: between.address, volumeImages: true },
+    });
     const spec = made.spec('hosted-probe');
     const instance = await driver.start(spec, deaf, never);
     between.cut('stdin=1');
@@ -210,7 +212,7 @@ function driverOf(
   runtime: string | undefined,
   engine: string,
 ) {
-  return new DockerDriver({ provider, runtime, engine, owner: 'test' });
+  return new DockerDriver({ provider, runtime, engine, owner: 'test', volumeImages: true });
 }
 
 async function lineOf(output: NodeJS.ReadableStream): Promise<string> {

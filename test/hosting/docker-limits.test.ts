@@ -90,7 +90,8 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
   });
 
   it.for(['its root', 'a volume'])('is ended at its limit of disk on %s', async (place, { skip }) => {
-    await using made = await dockerDriver(await sharedEngine({ skip }), provider);
+    const engine = await sharedEngine({ skip });
+    await using made = await dockerDriver(engine, provider, { volumeImages: false });
     const limits = { cpus: 1, memoryBytes: 256 * MEGABYTE, diskBytes: 16 * MEGABYTE, pids: 128 };
     const isRoot = place === 'its root';
     const folder = isRoot ? '/srv' : '/data';
@@ -118,8 +119,11 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     expect(await made.running()).toEqual([]);
   });
 
-  it('[H16] writes hardly more to its volumes than its limit of disk', async ({ skip }) => {
-    await using made = await dockerDriver(await sharedEngine({ skip }), provider);
+  it('[H16] writes hardly more to its volumes than its limit of disk where they are only measured', async ({
+    skip,
+  }) => {
+    const engine = await sharedEngine({ skip });
+    await using made = await dockerDriver(engine, provider, { volumeImages: false });
     const limits = { cpus: 1, memoryBytes: 256 * MEGABYTE, diskBytes: 256 * MEGABYTE, pids: 128 };
     const writer = `
       process.on('SIGTERM', () => {});

@@ -8,9 +8,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { connectHttp } from '../helpers/clients.ts';
 import { attachTo, createContainer, runIn } from '../helpers/containers.ts';
 import { dockerEvents, dockerRequest, type Engine, OwnEngine, sharedEngine } from '../helpers/docker.ts';
+import { loopDevicesBelow } from '../helpers/docker-volumes.ts';
 import { isRunning, programsOf, shimSocketOf } from '../helpers/engine-remains.ts';
 import { readSettings } from '../helpers/engine-settings.ts';
 import { serverImage } from '../helpers/images.ts';
+import { dockerDriver } from './docker-driver.ts';
 
 /** What gVisor says of itself, wherever it runs. */
 const gvisorsKernel = 'Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n';
@@ -141,6 +143,21 @@ describe('a Docker engine of one test', () => {
     expect(traces()).toEqual(everything);
     await engine[Symbol.asyncDispose]();
     expect(traces()).toEqual(nothing);
+  });
+
+  it('leaves no loop device of a volume that Switchboard mounted', async ({ skip }) => {
+    const engine = await OwnEngine.start({ skip });
+    const folder = dirname(engine.socketPath);
+    const { driver, spec } = await dockerDriver(engine, 'docker');
+    await driver.start(
+      spec('hosted-probe', { volumes: ['/data'] }),
+      { log() {} },
+      new AbortController().signal,
+    );
+    expect(loopDevicesBelow(folder)).toHaveLength(1);
+    await engine[Symbol.asyncDispose]();
+    expect(existsSync(folder)).toBe(false);
+    await expect.poll(() => loopDevicesBelow(folder)).toEqual([]);
   });
 
   it('is ended when the run of the tests is killed', async ({ skip }) => {

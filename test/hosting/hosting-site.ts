@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, type TestContext } from 'vitest';
 import type { HostedView } from '../../src/api/hosted-views.ts';
 import { dockerRequest, type Engine, sharedEngine } from '../helpers/docker.ts';
+import { removeVolume } from '../helpers/docker-volumes.ts';
 import { serverImage } from '../helpers/images.ts';
 import { EventStream, openExchange } from '../helpers/raw-http.ts';
 import { fixtureServer } from '../helpers/servers.ts';
@@ -202,7 +203,7 @@ export class HostingSite implements AsyncDisposable {
     if (this.engine === undefined) return;
     const left = await this.containers();
     for (const id of left) await this.docker('DELETE', `/containers/${id}`, { force: '1', v: '1' });
-    for (const name of await this.volumes()) await this.docker('DELETE', `/volumes/${name}`);
+    for (const name of await this.volumes()) await removeVolume(this.engine, name);
     if (left.length > 0) throw new Error(`There was still a container: ${left.join(', ')}`);
   }
 

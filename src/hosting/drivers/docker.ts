@@ -28,6 +28,8 @@ export interface DockerDriverOptions {
   runtime: string | undefined;
   /** Names this installation. What belongs to another one is never touched. */
   owner: string;
+  /** Whether new volumes may be kept in images, where the engine cannot limit them. */
+  volumeImages: boolean;
 }
 
 type Options = ReturnType<typeof containerOptions>;
@@ -50,16 +52,20 @@ export class DockerDriver implements Driver {
   /** Whether the engine can keep a container from writing more than it may; found out by trying. */
   private canLimitDisk = true;
 
-  constructor({ provider, engine, runtime, owner }: DockerDriverOptions) {
+  constructor({ provider, engine, runtime, owner, volumeImages }: DockerDriverOptions) {
     this.provider = provider;
     this.engine = new Engine(engine);
     this.configuredRuntime = runtime;
     this.owner = owner;
     this.diskMeter = new DiskMeter(this.engine);
-    this.volumes = new DockerVolumes(this.engine, owner);
-    this.survivors = new DockerSurvivors(this.engine, this.diskMeter, { owner, provider }, () =>
-      this.installation(),
-    );
+    this.volumes = new DockerVolumes({ engine: this.engine, owner, hasImages: volumeImages });
+    this.survivors = new DockerSurvivors({
+      engine: this.engine,
+      diskMeter: this.diskMeter,
+      volumes: this.volumes,
+      us: { owner, provider },
+      installation: () => this.installation(),
+    });
   }
 
   async unavailable(): Promise<string | undefined> {
@@ -90,11 +96,13 @@ export class DockerDriver implements Driver {
     await this.removeLeftovers(spec.id);
     await provideImage(this.engine, image, events.log, signal);
     const volumes = await this.volumes.list(spec);
-    await this.checkDisk(spec, volumes);
     signal.throwIfAborted();
     // From here on nothing is given up halfway: what the engine was asked for has to be known to be removed.
     const options = containerOptions(spec, image, installation);
     try {
+      await this.volumes.provide(options.HostConfig.Mounts, spec, events.log);
+      await this.checkDisk(spec, volumes);
+      signal.throwIfAborted();
       return await this.createAndRun(spec, options, events, signal);
     } catch (error) {
       await this.volumes.removeAllBut(volumes, spec).catch(() => {});

@@ -46,11 +46,14 @@ const BODY_MS = 30_000;
 export class Engine {
   /** How its users know it: the path of its socket, or its address. */
   readonly name: string;
+  /** Where it listens at one. */
+  readonly socketPath: string | undefined;
   private readonly address: Address;
 
   constructor(address: string) {
     this.address = readAddress(address);
     this.name = this.address.name;
+    this.socketPath = socketPathOf(this.address);
   }
 
   async get<Answer>(path: string, ask: Ask = {}): Promise<Answer> {
@@ -168,6 +171,10 @@ export class Engine {
   private get called(): string {
     return `The Docker engine at ${this.name}`;
   }
+}
+
+function socketPathOf(address: Address): string | undefined {
+  return 'connect' in address && 'socketPath' in address.connect ? address.connect.socketPath : undefined;
 }
 
 const HOW_TO_START =

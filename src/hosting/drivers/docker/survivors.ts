@@ -6,23 +6,29 @@ import { describeRunning } from './describe-running.ts';
 import type { DiskMeter } from './disk.ts';
 import type { Engine } from './engine.ts';
 import { DockerInstance } from './instance.ts';
+import type { DockerVolumes } from './volumes.ts';
 import { Waiting } from './waiting.ts';
+
+export interface SurvivorsOptions {
+  engine: Engine;
+  diskMeter: DiskMeter;
+  volumes: DockerVolumes;
+  us: Pick<Installation, 'owner' | 'provider'>;
+  installation: () => Promise<Installation>;
+}
 
 /** Containers go on without us; these are found again. */
 export class DockerSurvivors implements Survivors {
   private readonly engine: Engine;
   private readonly diskMeter: DiskMeter;
+  private readonly volumes: DockerVolumes;
   private readonly us: Pick<Installation, 'owner' | 'provider'>;
   private readonly installation: () => Promise<Installation>;
 
-  constructor(
-    engine: Engine,
-    diskMeter: DiskMeter,
-    us: Pick<Installation, 'owner' | 'provider'>,
-    installation: () => Promise<Installation>,
-  ) {
+  constructor({ engine, diskMeter, volumes, us, installation }: SurvivorsOptions) {
     this.engine = engine;
     this.diskMeter = diskMeter;
+    this.volumes = volumes;
     this.us = us;
     this.installation = installation;
   }
@@ -36,6 +42,7 @@ export class DockerSurvivors implements Survivors {
     const kept = found.find((each) => isRunning(each) && each.Labels[containerLabels.revision] === revision);
     await this.remove(found.filter((each) => each !== kept).map(({ Id }) => Id));
     if (kept === undefined) return undefined;
+    if (spec.volumes.length > 0) await this.volumes.mountAgain(spec, events.log);
     const instance = await this.connect(kept.Id, spec, events);
     if (instance === undefined) await this.remove([kept.Id]);
     return instance;

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import { SwitchboardError } from '../../../errors.ts';
-import type { InstanceSpec, Volumes } from '../../driver.ts';
+import type { InstanceEvents, InstanceSpec, Volumes } from '../../driver.ts';
+import { sizeText } from '../../size-text.ts';
 import { type Engine, EngineRefusal } from './engine.ts';
+import { isMounted } from './mounts.ts';
+import { VolumeImages } from './volume-images.ts';
 
 /** What volumes are bound to is not the id of a server: they are there again when it is registered anew. */
 type VolumeOwner = Pick<InstanceSpec, 'name' | 'project'>;
@@ -11,7 +14,19 @@ const volumeLabels = {
   project: 'dev.switchboard.project',
   name: 'dev.switchboard.name',
   path: 'dev.switchboard.path',
+  /** What is in it is in an image, which has to be mounted. */
+  image: 'dev.switchboard.image',
 } as const;
+
+/** A volume as the engine lists it. */
+interface Listed {
+  Name: string;
+  Mountpoint: string;
+  Labels: Record<string, string> | null;
+  Options: Record<string, string> | null;
+}
+
+type Log = InstanceEvents['log'];
 
 /** A mount of the volume for that path, which the engine makes where it is not there. */
 export function volumeMount(owner: string, server: VolumeOwner, path: string) {
@@ -35,49 +50,157 @@ function volumeName(owner: string, { project, name }: VolumeOwner, path: string)
   return `switchboard-${hash.digest('hex').slice(0, 32)}`;
 }
 
+export interface DockerVolumesOptions {
+  engine: Engine;
+  owner: string;
+  /** Whether new ones may be kept in images. */
+  hasImages: boolean;
+}
+
 export class DockerVolumes implements Volumes {
   private readonly engine: Engine;
   private readonly owner: string;
+  private readonly hasImages: boolean;
+  private readonly images: VolumeImages;
+  /** Whether the engine can limit volumes itself; found out by trying. */
+  private hasQuotas = true;
 
-  constructor(engine: Engine, owner: string) {
+  constructor({ engine, owner, hasImages }: DockerVolumesOptions) {
     this.engine = engine;
     this.owner = owner;
+    this.hasImages = hasImages;
+    this.images = new VolumeImages(engine.socketPath);
   }
 
   /** The names of those that are there. */
-  async list({ name, project }: VolumeOwner): Promise<string[]> {
+  async list(server: VolumeOwner): Promise<string[]> {
+    return (await this.find(server)).map(({ Name }) => Name);
+  }
+
+  /**
+   * Makes those that are not there so that a write over the limit fails, where the machine allows that; else the engine
+   * makes them with the container. Those that are there are mounted, and grow with the limit.
+   */
+  async provide(
+    mounts: readonly ReturnType<typeof volumeMount>[],
+    { limits, ...server }: InstanceSpec,
+    log: Log,
+  ): Promise<void> {
+    const there = await this.find(server);
+    for (const mount of mounts) {
+      const known = there.find(({ Name }) => Name === mount.Source);
+      if (known === undefined) await this.make(mount, limits.diskBytes, log);
+      else if (hasImage(known)) await this.open(known, limits.diskBytes, log);
+      else noteQuota(known, limits.diskBytes, log);
+    }
+  }
+
+  /** For a container that runs: it has its volumes whatever comes of this, but they could not be measured. */
+  async mountAgain(server: VolumeOwner, log: Log): Promise<void> {
+    for (const volume of (await this.find(server)).filter(hasImage)) {
+      await this.images.mount(volume.Mountpoint).catch((error: Error) => {
+        log(`The volume ${volume.Name} cannot be measured, because it cannot be mounted: ${error.message}.`);
+      });
+    }
+  }
+
+  async remove(server: VolumeOwner): Promise<string[]> {
+    return this.removeAllBut([], server);
+  }
+
+  /** Takes back what a start made that came to nothing. */
+  async removeAllBut(kept: readonly string[], server: VolumeOwner): Promise<string[]> {
+    const unwanted = (await this.find(server)).filter(({ Name }) => !kept.includes(Name));
+    await Promise.all(unwanted.map((volume) => this.removeOne(volume, server)));
+    return unwanted.map(({ Name }) => Name);
+  }
+
+  private async find({ name, project }: VolumeOwner): Promise<Listed[]> {
     const label = [
       `${volumeLabels.owner}=${this.owner}`,
       `${volumeLabels.project}=${project}`,
       `${volumeLabels.name}=${name}`,
     ];
-    const found = await this.engine.get<{ Volumes: { Name: string }[] | null }>('/volumes', {
+    const found = await this.engine.get<{ Volumes: Listed[] | null }>('/volumes', {
       query: { filters: JSON.stringify({ label }) },
     });
-    return (found.Volumes ?? []).map((volume) => volume.Name);
+    return found.Volumes ?? [];
   }
 
-  async remove(server: VolumeOwner): Promise<string[]> {
-    const names = await this.list(server);
-    await Promise.all(names.map((name) => this.removeOne(name, server)));
-    return names;
-  }
-
-  /** Takes back what a start made that came to nothing. */
-  async removeAllBut(kept: readonly string[], server: VolumeOwner): Promise<void> {
-    const names = (await this.list(server)).filter((name) => !kept.includes(name));
-    await Promise.all(names.map((name) => this.removeOne(name, server)));
-  }
-
-  private async removeOne(volume: string, { name }: VolumeOwner): Promise<void> {
+  private async make(mount: ReturnType<typeof volumeMount>, bytes: number, log: Log): Promise<void> {
+    const { Source: Name, Target, VolumeOptions } = mount;
+    const { Labels } = VolumeOptions;
+    if (this.hasQuotas) {
+      try {
+        await this.create({ Name, Labels, DriverOpts: { size: String(bytes) } });
+        return;
+      } catch (error) {
+        if (!(error instanceof EngineRefusal) || !/quota|invalid option/i.test(error.message)) throw error;
+        this.hasQuotas = false;
+      }
+    }
+    if (!this.hasImages || !(await this.images.canBeMade())) return;
+    const volume = await this.create({ Name, Labels: { ...Labels, [volumeLabels.image]: 'ext4' } });
     try {
-      await this.engine.delete(`/volumes/${volume}`);
+      await this.images.make(volume.Mountpoint, bytes);
+    } catch (error) {
+      log(`The volume at ${Target} is measured, and not limited: ${(error as Error).message}.`);
+      // The label would be wrong.
+      await this.images.unmount(volume.Mountpoint).catch(() => {});
+      await this.engine.delete(`/volumes/${Name}`);
+    }
+  }
+
+  private create(body: object): Promise<Listed> {
+    return this.engine.post<Listed>('/volumes/create', { body });
+  }
+
+  /** A server that started without its image would find nothing, and what it wrote would be hidden later. */
+  private async open({ Name, Mountpoint }: Listed, bytes: number, log: Log): Promise<void> {
+    try {
+      if (process.getuid?.() !== 0 && (await isMounted(Mountpoint))) return;
+      // We were ended while it was made.
+      if (!(await this.images.isThere(Mountpoint))) return await this.images.make(Mountpoint, bytes);
+      if (await this.images.isTooSmall(Mountpoint, bytes)) {
+        await this.images.grow(Mountpoint, bytes).catch((error: Error) => {
+          log(`The volume ${Name} cannot grow to ${sizeText(bytes)}: ${error.message}.`);
+        });
+      }
+      await this.images.mount(Mountpoint);
+    } catch (error) {
+      const message = `The volume ${Name} cannot be mounted at ${Mountpoint}, and the server would not find its data without: ${(error as Error).message}.`;
+      throw new SwitchboardError('server_start_failed', message, { cause: error });
+    }
+  }
+
+  private async removeOne(volume: Listed, { name }: VolumeOwner): Promise<void> {
+    const { Name, Mountpoint } = volume;
+    // The engine would remove what is in it, and then fail.
+    if (hasImage(volume)) {
+      await this.images.unmount(Mountpoint).catch((cause: Error) => {
+        const message = `The volume ${Name} of the server "${name}" cannot be unmounted: ${cause.message}. Unmount ${Mountpoint} as root, then remove it again.`;
+        throw new SwitchboardError('conflict', message, { cause });
+      });
+    }
+    try {
+      await this.engine.delete(`/volumes/${Name}`);
     } catch (error) {
       if (!(error instanceof EngineRefusal)) throw error;
       if (error.status === 404) return;
+      if (hasImage(volume)) await this.images.mount(Mountpoint).catch(() => {});
       if (error.status !== 409) throw error;
-      const message = `The volume ${volume} of the server "${name}" is in use. Stop what uses it (docker ps --filter volume=${volume}), then remove it again.`;
+      const message = `The volume ${Name} of the server "${name}" is in use. Stop what uses it (docker ps --filter volume=${Name}), then remove it again.`;
       throw new SwitchboardError('conflict', message, { cause: error });
     }
   }
+}
+
+function hasImage({ Labels }: Listed): boolean {
+  return Labels?.[volumeLabels.image] !== undefined;
+}
+
+/** No engine changes the quota of a volume. */
+function noteQuota({ Name, Options }: Listed, bytes: number, log: Log): void {
+  const size = Number(Options?.size);
+  if (size < bytes) log(`The volume ${Name} keeps the quota that it was made with, ${sizeText(size)}.`);
 }
