@@ -2,6 +2,7 @@ import type { SwitchboardError } from '../errors.ts';
 import { findAnswerId } from '../protocol/answer.ts';
 import { Gathered } from '../protocol/gathered.ts';
 import { type Chunks, requestMessage } from '../protocol/jsonrpc.ts';
+import { greetingLine } from '../protocol/request-lines.ts';
 import { namesModernEra } from '../protocol/versions.ts';
 import { backoffMs } from './backoff.ts';
 import { type Channel, MAX_UNREAD_WORDS, type Receiver } from './channel.ts';
@@ -65,7 +66,7 @@ export class HttpChannel implements Channel {
     if (this.closed || (request === undefined && this.pool.queued >= MAX_UNREAD_WORDS)) return;
     const exchange = new MessageExchange(this, request);
     // Only the legacy era has sessions.
-    exchange.takesSession = lines === undefined;
+    exchange.takesSession = lines === undefined || lines === greetingLine;
     if (request !== undefined) this.exchanges.set(request, exchange);
     else this.limit(exchange);
     this.pool.send(exchange, lines === undefined ? this.postHead : this.postHead + lines, message);

@@ -18,8 +18,15 @@ export function nameKeyOf(method: string): 'name' | 'uri' | 'taskId' | undefined
 
 /** The lines of a request's head that repeat, for whoever stands in between, what the request is about. */
 export function requestLines(method: string, named: string | undefined): string {
-  const lines = `mcp-protocol-version: ${modernVersion}\r\nmcp-method: ${headerValueOf(method)}\r\n`;
+  const lines = `mcp-protocol-version: ${modernVersion}\r\n${methodLine(method)}`;
   return named === undefined || nameKeyOf(method) === undefined
     ? lines
     : `${lines}mcp-name: ${headerValueOf(named)}\r\n`;
 }
+
+function methodLine(method: string): string {
+  return `mcp-method: ${headerValueOf(method)}\r\n`;
+}
+
+/** What a greeting of the legacy era has in its head, in case it reaches a server of the modern one. */
+export const greetingLine = methodLine('initialize');

@@ -17,7 +17,7 @@ import {
 import { readLargeMessage } from '../protocol/large-message.ts';
 import { LARGE_BYTES } from '../protocol/large-walk.ts';
 import { asObject } from '../protocol/objects.ts';
-import { requestLines } from '../protocol/request-lines.ts';
+import { greetingLine, requestLines } from '../protocol/request-lines.ts';
 import { describe, isDescribed, undescribe } from '../protocol/self-description.ts';
 import { type Edit, spliceChunks } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
@@ -382,7 +382,9 @@ export class Upstream implements Receiver {
   }
 
   private lines(method: string, named: string | undefined): string | undefined {
-    return this.takesLines ? requestLines(method, named) : undefined;
+    if (this.takesLines) return requestLines(method, named);
+    // The greeting of the legacy era also goes to servers of the modern one, which want this header with every request.
+    return method === 'initialize' && this.channel.isStreamable ? greetingLine : undefined;
   }
 
   private callOf(request: number | undefined): Call | undefined {
