@@ -30,7 +30,8 @@ function refusingWith(code: number, idOf: (id: unknown) => unknown): Quirk {
 /** Speaks the modern era to those who name it, and is a good server of the legacy era otherwise. */
 function dual(greets: Quirk): Quirk {
   const modern = statelessServer(['greet'], () => says('modern hello'));
-  return (exchange) => ('mcp-method' in exchange.headers ? modern : greets)(exchange);
+  return (exchange) =>
+    (exchange.headers['mcp-protocol-version'] === '2026-07-28' ? modern : greets)(exchange);
 }
 
 describe('a server over HTTP', () => {
