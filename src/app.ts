@@ -6,6 +6,7 @@ import { createApi } from './api/api.ts';
 import type { ServerEvent, ServerView } from './api/views.ts';
 import { createBackend } from './app/backend.ts';
 import { Chats } from './app/chats.ts';
+import { cutOff, type Drainable, drain, type Waiting, watchEnding } from './app/drain.ts';
 import { Followers } from './app/followers.ts';
 import { hostedViewOf } from './app/hosted-views.ts';
 import { Hosting } from './app/hosting.ts';
@@ -31,13 +32,14 @@ import { Gateway } from './gateway/gateway.ts';
 import { HttpFront } from './gateway/http/server.ts';
 import type { CallRecorder } from './gateway/records.ts';
 import { keepsNothing } from './gateway/session-keeper.ts';
+import { STOP_GRACE_MS } from './hosting/settings.ts';
 import { identity } from './identity.ts';
 import { limitsOf } from './upstreams/limits.ts';
 import type { ReplicaSettings } from './upstreams/replica.ts';
 import type { Server, ServerEvents } from './upstreams/server.ts';
 import { type Changes, startServers } from './upstreams/servers.ts';
 
-export type { ServerEvent, ServerView };
+export type { ServerEvent, ServerView, Waiting };
 
 export interface AppOptions {
   configPath: string;
@@ -73,13 +75,16 @@ export interface AppEvents {
   configApplied(started: string[], changed: string[], stopped: string[]): void;
   warned(message: string): void;
   idle(): void;
+  /** A stop takes its time, because of this. */
+  waiting(what: Waiting): void;
 }
 
 export interface App {
   /** The base address, without a path. */
   url: string;
   servers(): ServerView[];
-  stop(): Promise<void>;
+  /** Calls under way may take so long, or else as long as the settings say. */
+  stop(graceMs?: number): Promise<void>;
 }
 
 const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost']);
@@ -272,20 +277,38 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       return front.listen();
     }
 
-    async function stop(): Promise<void> {
+    async function stop(graceMs = settings.shutdownGraceMs): Promise<void> {
       clearInterval(idleness);
       watch.close();
-      const left = stored && storage?.leave(stored);
-      gateway.close();
+      front.drain();
       api.close();
       const trialsOver = [...trials].map((server) => server.stop());
       const chatsOver = chats?.close();
-      await Promise.all([chatsOver, front.close(), projects.stop(), hosting?.close(), left, ...trialsOver]);
+      const cut = await drain(drainables(), graceMs, events.waiting);
+      if (cut.calls > 0 && graceMs > 0) events.warned(cutOff(cut));
+      const left = stored && storage?.leave(stored);
+      gateway.close();
+      hosting?.calls.cut();
+      const frontOver = front.close(graceMs === 0 ? 0 : FLUSH_MS);
+      const told = watchEnding(() => hosting?.ending ?? [], SLOW_END_MS, STOP_GRACE_MS, events.waiting);
+      await Promise.all([chatsOver, frontOver, projects.stop(), hosting?.close(), left, ...trialsOver]);
+      told();
       if (stored !== undefined) await storage?.close(stored);
       record.close();
     }
+
+    function drainables(): Drainable[] {
+      if (hosting === undefined) return [gateway];
+      const { calls } = hosting;
+      return [gateway, { drain: () => calls.drain(), underWay: () => calls.servers }];
+    }
   }
 }
+
+/** What was written when all is over may take so long to leave. */
+const FLUSH_MS = 1_000;
+/** Hosted servers that take longer to end are told of. */
+const SLOW_END_MS = 2_000;
 
 function isHosted({ config }: Server): boolean {
   return config.transport.type === 'hosted';

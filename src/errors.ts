@@ -250,6 +250,11 @@ export class SwitchboardError extends Error {
   }
 }
 
+/** For whatever comes while Switchboard stops, or was not done when it had to. */
+export function stopping(): SwitchboardError {
+  return new SwitchboardError('server_unavailable', 'Switchboard is stopping: try again when it is back.');
+}
+
 /** Whatever was thrown, as an error that can be shown. */
 export function asSwitchboardError(thrown: unknown): SwitchboardError {
   if (thrown instanceof SwitchboardError) return thrown;

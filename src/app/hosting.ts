@@ -10,6 +10,7 @@ import type { Store } from '../store/types.ts';
 import { type Answer, type AskedCall, ask, type Question } from '../upstreams/ask.ts';
 import type { Project } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
+import { CallsUnderWay } from './calls-under-way.ts';
 import { EnvironmentMask } from './environment-mask.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { servedAttachment } from './hosted-address.ts';
@@ -48,6 +49,8 @@ export class Hosting implements Hosts {
   private readonly heartbeats: Heartbeats;
   private readonly masks = new WeakMap<LiveProject, EnvironmentMask>();
   private readonly followers = new LogFollowers((id) => this.supervisor?.log(id));
+  /** Those of the API. */
+  readonly calls = new CallsUnderWay();
   private supervisor: Supervisor | undefined;
   private loading: Promise<void> | undefined;
   private leave = () => {};
@@ -142,7 +145,9 @@ export class Hosting implements Hosts {
     // The time counts from now on, also where the server is still to be started.
     const { timeoutMs = this.options.settings.callTimeoutMs } = question;
     try {
-      return await this.question(id, { ...question, timeoutMs }, signal, true);
+      return await this.calls.run(this.find(id)?.row.name ?? id, signal, (called) =>
+        this.question(id, { ...question, timeoutMs }, called, true),
+      );
     } catch (error) {
       if (error instanceof SwitchboardError && error.code === 'call_timeout') {
         this.supervisor?.log(id)?.add(error.message);
@@ -187,6 +192,11 @@ export class Hosting implements Hosts {
   /** The gateway has completed the MCP handshake with a server. */
   connected({ config: { transport } }: Server): void {
     if (transport.type === 'hosted') this.supervisor?.speaks(transport.id);
+  }
+
+  /** The names of those that were asked to end, and have not yet. */
+  get ending(): string[] {
+    return this.supervisor?.ending ?? [];
   }
 
   /** Stops all of them: each is asked to end, and ended after its time. */

@@ -25,6 +25,7 @@ export async function withSwitchboard<Result>(
     serverChanged() {},
     configApplied() {},
     idle() {},
+    waiting() {},
     warned: (message: string) => complain(`warning: ${message}`),
   };
   const interrupted = new AbortController();
@@ -49,7 +50,8 @@ export async function withSwitchboard<Result>(
   ).catch((error: unknown) => (signal.aborted ? exitNow() : Promise.reject(error)));
   let stopping: Promise<void> | undefined;
   const stop = () => {
-    stopping ??= app.stop();
+    // Nobody else has calls under way, and whoever has them wants them to end.
+    stopping ??= app.stop(0);
     return stopping;
   };
   const stopAndExit = () => void stop().finally(exitNow);

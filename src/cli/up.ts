@@ -1,6 +1,13 @@
 import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
-import { type App, type AppOptions, type ServerEvent, type ServerView, startApp } from '../app.ts';
+import {
+  type App,
+  type AppOptions,
+  type ServerEvent,
+  type ServerView,
+  startApp,
+  type Waiting,
+} from '../app.ts';
 import { home } from '../home.ts';
 import { identity } from '../identity.ts';
 import { complain, print, printJsonLine } from './output.ts';
@@ -73,6 +80,7 @@ export async function up(flags: UpFlags): Promise<void> {
       configApplied: (...changes) => show.configured(...changes),
       warned: (message) => show.warning(message),
       idle: () => stop.abort(),
+      waiting: (what) => show.waiting(what),
     },
   );
   if (app === undefined) return;
@@ -106,6 +114,7 @@ interface Reporter {
   configured(started: string[], changed: string[], stopped: string[]): void;
   warning(message: string): void;
   stopping(): void;
+  waiting(what: Waiting): void;
 }
 
 function jsonReporter(): Reporter {
@@ -118,6 +127,7 @@ function jsonReporter(): Reporter {
     configured: (started, changed, stopped) => event({ event: 'configuration', started, changed, stopped }),
     warning: (message) => event({ event: 'warning', message }),
     stopping: () => event({ event: 'stopping' }),
+    waiting: ({ calls, servers, limitMs }) => event({ event: 'waiting', calls, servers, limit_ms: limitMs }),
   };
 }
 
@@ -177,7 +187,15 @@ function textReporter(): Reporter {
       isStopping = true;
       print('stopping …');
     },
+    waiting: (what) => print(`stopping: waiting for ${waitingText(what)}`),
   };
+}
+
+function waitingText({ calls, servers, limitMs }: Waiting): string {
+  const limit = `up to ${limitMs / 1_000} s`;
+  if (calls === 0) return `hosted servers to end (${servers.join(', ')}), ${limit}`;
+  const names = servers.length === 0 ? '' : ` (${servers.join(', ')})`;
+  return `${calls === 1 ? '1 call' : `${calls} calls`}${names}, ${limit}`;
 }
 
 function serverText(event: ServerEvent): string {

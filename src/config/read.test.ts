@@ -160,6 +160,7 @@ describe('the settings of a configuration', () => {
       maxHeldCalls: 1_000,
       inputWaitMs: 300_000,
       keepAliveMs: 5_000,
+      shutdownGraceMs: 10_000,
       queueLimit: 1_000,
       onStartFailure: 'continue',
       backoffFirstMs: 1_000,

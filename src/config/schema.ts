@@ -162,6 +162,7 @@ export const settingsSchema = z.object(
     maxHeldCalls: integer(0, 1_000_000).default(1_000),
     inputWaitMs: integer(1, maxTimerMs).default(5 * 60_000),
     keepAliveMs: integer(10, maxTimerMs).default(5_000),
+    shutdownGraceMs: integer(0, maxTimerMs).default(10_000),
     startup: startup.default('lazy'),
     onStartFailure: oneOf(['continue', 'abort']).default('continue'),
     concurrency: concurrency.default(32),

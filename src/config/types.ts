@@ -87,6 +87,8 @@ export interface Settings {
   inputWaitMs: number;
   /** How often a silent stream is written to; an answer that takes longer than this becomes a stream. */
   keepAliveMs: number;
+  /** How long calls under way may take when Switchboard stops; 0 ends them at once. */
+  shutdownGraceMs: number;
   /** How many calls may wait for one replica. */
   queueLimit: number;
   /** Whether Switchboard ends when a server fails that starts with it. */

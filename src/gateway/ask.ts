@@ -4,14 +4,14 @@ import { bytesAt, idBytes, idValue, type Message } from '../protocol/envelope.ts
 import { errorMessage, METHOD_NOT_FOUND, notificationMessage, toRpcError } from '../protocol/jsonrpc.ts';
 import { type Edit, splice } from '../protocol/splice.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import type { Outlet } from './caller.ts';
+import type { InFlight } from './caller.ts';
 import { askedByName, lackedCapability } from './capabilities.ts';
 import type { Ask, Session } from './session.ts';
 
 /** The one client that a server's message can be meant for, and the request that it belongs to, if any. */
 export interface Addressee {
   session: Session;
-  outlet: Outlet | undefined;
+  call: InFlight | undefined;
 }
 
 /** Whether a client that can do so much may be asked this; a server that asks for more is told no. */
@@ -32,7 +32,7 @@ export function declineUnclear(message: Message, upstream: Upstream, server: str
 }
 
 /** A server asks the client: passed on under an id of ours, or declined with the reason. */
-export function ask(message: Message, upstream: Upstream, { session, outlet }: Addressee): void {
+export function ask(message: Message, upstream: Upstream, { session, call }: Addressee): void {
   if (!mayAsk(message, upstream, session.facts.capabilities)) return;
   // A few bytes of a large read would keep all of it.
   const serverId = Buffer.from(idBytes(message));
@@ -44,11 +44,12 @@ export function ask(message: Message, upstream: Upstream, { session, outlet }: A
   }
   const wanted = message.wantedProgress;
   const progressToken = wanted && Buffer.from(bytesAt(message.bytes, wanted));
-  const place = outlet ?? { event: (question) => session.stream.send(question) };
+  const place = call?.outlet ?? { event: (question) => session.stream.send(question) };
   const id = Buffer.from(
     String(
       session.ask({
         place,
+        call,
         source: { upstream, serverId, progressToken },
         answered: ({ bytes, idSpan }) => upstream.send(splice(bytes, [{ ...idSpan!, bytes: serverId }])),
         declined: () => decline(upstream, serverId, clientGone()),

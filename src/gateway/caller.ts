@@ -1,3 +1,4 @@
+import type { SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks, RequestId } from '../protocol/jsonrpc.ts';
 import type { Era } from '../protocol/versions.ts';
@@ -29,7 +30,11 @@ export interface InFlight {
   /** Whose answer it awaits; undefined where it is ours to answer. */
   readonly group: Group | undefined;
   readonly outlet: Outlet;
+  /** Whether it goes on only when its client has answered what a server asked. */
+  readonly awaitsClient: boolean;
   cancel(reason: string | undefined): void;
+  /** Answers it with an error now, and gives up what is done for it. */
+  fail(error: SwitchboardError): void;
 }
 
 /** What a client says of itself. */

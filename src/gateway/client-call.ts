@@ -1,4 +1,4 @@
-import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import { asSwitchboardError, SwitchboardError, stopping } from '../errors.ts';
 import type { AnswerId } from '../protocol/answer.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
 import {
@@ -93,7 +93,21 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
   cancel(reason: string | undefined): void {
     if (!this.finish()) return;
     this.giveUp(reason);
+    this.record('cancelled', undefined, undefined, false);
     this.outlet.end();
+  }
+
+  fail(error: SwitchboardError): void {
+    if (!this.finish()) return;
+    this.giveUp('Switchboard is stopping.');
+    this.tellError(error);
+    this.record('failed', error, undefined, false);
+  }
+
+  get awaitsClient(): boolean {
+    const { caller, questions } = this;
+    if (this.round !== undefined || (questions !== undefined && !questions.isEmpty)) return true;
+    return caller instanceof Session && caller.isAskedFor(this);
   }
 
   answered(chunks: Chunks, at: AnswerId): void {
@@ -220,11 +234,16 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
     if (this.over) return;
     this.over = true;
     this.giveUp('The client did not come back.');
+    this.record('cancelled', undefined, undefined, false);
   }
 
   private askBack(): void {
     const { questions, desk, outlet } = this;
     if (this.over || this.isHeld || questions === undefined || questions.isEmpty) return;
+    if (desk.held.isClosed) {
+      questions.declineAll(stopping());
+      return;
+    }
     if (desk.held.isFull) {
       const why = 'Too many calls wait for their clients already (setting maxHeldCalls).';
       questions.declineAll(new SwitchboardError('client_unavailable', why));
@@ -253,6 +272,7 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
       return true;
     }
     this.orFail(() => {
+      if (this.desk.held.isClosed) throw stopping();
       this.round = new ClientRound(replica.server, caller, this.outlet, requests, this.desk.inputWaitMs, {
         done: goOn,
         failed: (error) => this.failed(error),
@@ -322,7 +342,6 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
     this.delivery?.cancel(reason);
     this.round?.cancel();
     this.questions?.declineAll(clientGone());
-    this.record('cancelled', undefined, undefined, false);
   }
 
   private settle(): void {

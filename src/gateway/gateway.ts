@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ListName } from '../catalog/catalog.ts';
-import { SwitchboardError } from '../errors.ts';
+import { SwitchboardError, stopping } from '../errors.ts';
 import { parseBounded } from '../protocol/bounded-parse.ts';
 import { bytesAt, idBytes, idValue, type Message } from '../protocol/envelope.ts';
 import { bytesOf, emptyResult, notificationMessage, resultMessage } from '../protocol/jsonrpc.ts';
@@ -14,7 +14,7 @@ import type { Client, Upstream } from '../upstreams/upstream.ts';
 import { answerAsk, declineAsks, progressOfAsk, rootsChanged, withdrawAsks } from './ask.ts';
 import { call, callTask } from './call.ts';
 import type { CallDesk } from './call-context.ts';
-import type { Incoming } from './caller.ts';
+import type { Incoming, InFlight } from './caller.ts';
 import { chooseScope } from './choose-scope.ts';
 import { HeldCalls } from './eras/held-calls.ts';
 import { RequestStates } from './eras/request-state.ts';
@@ -63,6 +63,8 @@ export class Gateway {
   readonly stateless: StatelessGateway;
   private readonly sweeper: NodeJS.Timeout;
   private readonly keeper: SessionKeeper;
+  /** No more requests are taken. */
+  isStopping = false;
 
   constructor(scopes: Scopes, recorder: CallRecorder, keeper: SessionKeeper, settings: GatewaySettings) {
     this.scopes = scopes;
@@ -84,7 +86,7 @@ export class Gateway {
   /** The session of that id. One that was opened for a project is not there for requests that name another. */
   session(id: string, projects: Incoming['projects']): Session | undefined {
     const session = this.sessions.get(id);
-    if (session === undefined || session.isLeaving) return undefined;
+    if (session === undefined || (session.isLeaving && !this.isStopping)) return undefined;
     const { scope } = session;
     const isElsewhere = (name: string) => scope.project !== undefined && this.scopes.of(name) !== scope;
     if (projects?.some(isElsewhere)) return undefined;
@@ -103,6 +105,7 @@ export class Gateway {
     projects: Incoming['projects'],
     openStream: (facts: Session['facts']) => ClientStream,
   ): { session: Session; answer: Buffer[] } {
+    if (this.isStopping) throw stopping();
     const facts = readInitialize(message);
     const scope = chooseScope(this.scopes, this.scopes.all, projects, message);
     this.makeRoom();
@@ -225,14 +228,45 @@ export class Gateway {
     this.words.asked(server, word);
   }
 
+  /**
+   * Takes no more requests. What waits for a client fails at once, and streams are closed that nothing is under way for.
+   * Settles when nothing is under way any more.
+   */
+  drain(): Promise<void> {
+    this.isStopping = true;
+    this.desk.held.close();
+    return new Promise((resolve) => {
+      const check = () => {
+        if (this.requests().length === 0) resolve();
+      };
+      this.stateless.drain(check);
+      for (const request of this.requests()) if (request.awaitsClient) request.fail(stopping());
+      for (const session of this.sessions.values()) {
+        session.leave(() => {
+          session.stream.close();
+          check();
+        });
+      }
+      check();
+    });
+  }
+
+  /** The servers whose answers are awaited, one name for each call; undefined where it is none in particular. */
+  underWay(): (string | undefined)[] {
+    return this.requests().map(({ group }) => group?.name);
+  }
+
   close(): void {
     clearInterval(this.sweeper);
+    // The last first: a slot that is free again must not go to one that is about to fail.
+    for (const request of this.requests().toReversed()) request.fail(stopping());
     for (const session of [...this.sessions.values()]) this.end(session);
     this.stateless.close();
     this.desk.held.close();
   }
 
   private request(incoming: Incoming<Session>): void {
+    if (this.isStopping) throw stopping();
     const { caller: session, message, outlet, projects } = incoming;
     const scope = chooseScope(this.scopes, session.scope, projects, message);
     switch (message.method) {
@@ -286,6 +320,11 @@ export class Gateway {
       case 'notifications/roots/list_changed':
         this.passRootsChanged(session);
     }
+  }
+
+  private requests(): InFlight[] {
+    const ofSessions = [...this.sessions.values()].flatMap(({ requests }) => [...requests]);
+    return [...ofSessions, ...this.stateless.requests()];
   }
 
   private note(session: Session): void {

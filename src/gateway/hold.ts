@@ -1,3 +1,4 @@
+import type { SwitchboardError } from '../errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
 import type { Incoming, InFlight, Outlet } from './caller.ts';
 import { refuse, refuseSecondUse } from './refuse.ts';
@@ -26,6 +27,7 @@ export function hold(incoming: Incoming, until: () => Promise<void>, goOn: () =>
 
 class HeldRequest implements InFlight {
   readonly group = undefined;
+  readonly awaitsClient = false;
   readonly id: RequestId;
   readonly outlet: Outlet;
   private readonly incoming: Incoming;
@@ -38,5 +40,9 @@ class HeldRequest implements InFlight {
 
   cancel(): void {
     if (this.incoming.caller.finish(this)) this.outlet.end();
+  }
+
+  fail(error: SwitchboardError): void {
+    if (this.incoming.caller.finish(this)) refuse(this.incoming, error);
   }
 }

@@ -1,9 +1,10 @@
-import { bytesAt } from '../protocol/envelope.ts';
+import { stopping } from '../errors.ts';
+import { bytesAt, idBytes } from '../protocol/envelope.ts';
 import type { Word } from '../upstreams/connection.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Client } from '../upstreams/upstream.ts';
-import { type Addressee, ask, cancelAsk, declineUnclear } from './ask.ts';
+import { type Addressee, ask, cancelAsk, decline, declineUnclear } from './ask.ts';
 import { type ClientCall, clientCallOf } from './client-call.ts';
 import type { HeldCalls } from './eras/held-calls.ts';
 import { passUpdate } from './follow.ts';
@@ -45,6 +46,11 @@ export class ServerWords {
 
   asked(server: Server, word: Word): void {
     const { message, upstream } = word;
+    // The client could not answer any more.
+    if (this.held.isClosed) {
+      decline(upstream, idBytes(message), stopping());
+      return;
+    }
     const call = meantCall(word);
     if (call?.caller.era === 'modern') {
       call.ask(message, upstream);
@@ -88,7 +94,7 @@ export class ServerWords {
     call: ClientCall | undefined,
   ): Addressee | undefined {
     if (call !== undefined) {
-      return call.caller instanceof Session ? { session: call.caller, outlet: call.outlet } : undefined;
+      return call.caller instanceof Session ? { session: call.caller, call } : undefined;
     }
     const audience = upstream.audience();
     if (connection.owner !== undefined) return standing(connection.owner);
@@ -111,5 +117,5 @@ function meantCall({ upstream, call: tied }: Word): ClientCall | undefined {
 }
 
 function standing(client: Client | undefined): Addressee | undefined {
-  return client instanceof Session && !client.isClosed ? { session: client, outlet: undefined } : undefined;
+  return client instanceof Session && !client.isClosed ? { session: client, call: undefined } : undefined;
 }

@@ -27,6 +27,8 @@ export interface Ask {
   readonly place: Pick<Outlet, 'event'>;
   /** The server that waits for the answer, its own id of the question, and its progress token; none of the modern era does. */
   readonly source: { upstream: Upstream; serverId: Buffer; progressToken: Buffer | undefined } | undefined;
+  /** The request that it was asked for, where that is known and has a place of its own. */
+  readonly call: InFlight | undefined;
   /** The client's answer. */
   answered(message: Message): void;
   /** The client went away without one. */
@@ -143,7 +145,7 @@ export class Session implements Caller, Follower {
     if (left === 0) this.awaited.delete(request.group);
     else this.awaited.set(request.group, left);
     // The answer is still to be sent.
-    if (this.whenIdle !== undefined && !this.isBusy) setImmediate(this.whenIdle);
+    if (this.whenIdle !== undefined && !this.isBusy) setImmediate(() => !this.isBusy && this.whenIdle?.());
     return true;
   }
 
@@ -167,6 +169,15 @@ export class Session implements Caller, Follower {
 
   get isBusy(): boolean {
     return this.inFlight.size > 0;
+  }
+
+  /** Everything under way. */
+  get requests(): Iterable<InFlight> {
+    return this.inFlight.values();
+  }
+
+  isAskedFor(request: InFlight): boolean {
+    return [...(this.asks?.values() ?? [])].some(({ call }) => call === request);
   }
 
   /** Fails where one question more would be too many, of this server or of all. */

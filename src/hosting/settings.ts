@@ -14,3 +14,6 @@ export interface HostingSettings {
   heartbeatMs: number;
   heartbeatTimeoutMs: number;
 }
+
+/** Between SIGTERM and SIGKILL, when Switchboard stops. */
+export const STOP_GRACE_MS = 30_000;

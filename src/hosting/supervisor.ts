@@ -5,6 +5,7 @@ import { type Driver, type Provider, providers, type Usage } from './driver.ts';
 import { Hosted } from './hosted.ts';
 import type { HostedLog } from './log.ts';
 import { restartRules } from './restart-policy.ts';
+import { STOP_GRACE_MS } from './settings.ts';
 import type { Timing } from './surroundings.ts';
 
 export type { Attachment, Condition, HostedServer, HostedStatus, Memory } from './condition.ts';
@@ -26,7 +27,7 @@ export interface SupervisorSettings {
 
 const TIMING: Timing = {
   restarts: restartRules,
-  stopGraceMs: 30_000,
+  stopGraceMs: STOP_GRACE_MS,
   restartGraceMs: 10_000,
   attachMs: 30_000,
   away: { firstMs: 1_000, maxMs: 10_000 },
@@ -49,6 +50,7 @@ export class Supervisor {
   private readonly timing: Timing;
   /** Also those that are leaving. */
   private readonly hosted = new Map<string, Hosted>();
+  private readonly notEnded = new Set<Hosted>();
   private readonly former = new Map<string, Former>();
   /** The last removal of leftovers of each driver. */
   private readonly clearing = new Map<Driver, Promise<void>>();
@@ -145,7 +147,15 @@ export class Supervisor {
   /** SIGTERM to all, 30 s, SIGKILL. Settles in any case, and nothing starts after it. */
   async stop(): Promise<void> {
     this.isOver = true;
-    await Promise.all([...this.hosted.values()].map((hosted) => hosted.end()));
+    for (const hosted of this.hosted.values()) this.notEnded.add(hosted);
+    await Promise.all(
+      [...this.hosted.values()].map((hosted) => hosted.end().finally(() => this.notEnded.delete(hosted))),
+    );
+  }
+
+  /** The names of those that `stop` still waits for. */
+  get ending(): string[] {
+    return [...this.notEnded].map(({ wanted }) => wanted.name);
   }
 
   /** Lets go of all, and leaves running what can be adopted. Nothing is told after it. */

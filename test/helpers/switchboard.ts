@@ -129,9 +129,15 @@ export async function startSwitchboard(
   };
 }
 
-/** The first list waits for every server, however slow the machine is, unless the test says how long. */
+/**
+ * The first list waits for every server, however slow the machine is, and at the end nobody waits for calls that hang, unless
+ * the test says how long. `undefined` leaves it to the program.
+ */
 function patient(config: { switchboard?: object }): string {
-  return JSON.stringify({ ...config, switchboard: { discoveryWaitMs: patienceMs, ...config.switchboard } });
+  return JSON.stringify({
+    ...config,
+    switchboard: { discoveryWaitMs: patienceMs, shutdownGraceMs: 0, ...config.switchboard },
+  });
 }
 
 /** Only a run of tests has a shared server; a program that uses this is served like a user. */

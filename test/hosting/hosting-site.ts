@@ -19,6 +19,8 @@ interface HostingSiteOptions {
   engine?: Engine | undefined;
   /** More of `switchboard.hosting`. */
   settings?: object;
+  /** More of `switchboard`. */
+  others?: object;
   env?: Record<string, string>;
 }
 
@@ -61,9 +63,9 @@ export class HostingSite implements AsyncDisposable {
     this.owner = owner;
   }
 
-  static async start({ engine, settings, env }: HostingSiteOptions = {}): Promise<HostingSite> {
+  static async start({ engine, settings, others, env }: HostingSiteOptions = {}): Promise<HostingSite> {
     const hosting = { engine: engine?.socketPath ?? NO_ENGINE, ...settings };
-    const config = { mcpServers: {}, switchboard: { hosting } };
+    const config = { mcpServers: {}, switchboard: { hosting, ...others } };
     const site = await Site.start('server', config, { env: { E2B_API_KEY: '', ...env } });
     return new HostingSite(site, engine, (await site.defaultProject()).id);
   }

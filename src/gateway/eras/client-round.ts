@@ -51,6 +51,7 @@ export class ClientRound {
       const id = session.ask({
         place: outlet,
         source: undefined,
+        call: undefined,
         answered: (message) => this.answered(id, message),
         declined: () => this.fail(clientGone()),
       });

@@ -26,6 +26,8 @@ export class HeldCalls {
   /** Those that have asked their clients, held or about to be. */
   private readonly asking = new Set<Holdable>();
 
+  isClosed = false;
+
   constructor(limit: number, waitMs: number) {
     this.limit = limit;
     this.waitMs = waitMs;
@@ -67,7 +69,9 @@ export class HeldCalls {
     for (const call of this.asking) call.withdraw(upstream, serverId);
   }
 
+  /** Those that wait are given up, and no more are taken. */
   close(): void {
+    this.isClosed = true;
     for (const { call, deadline } of this.byId.values()) {
       clearTimeout(deadline);
       call.abandon();

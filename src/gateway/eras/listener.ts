@@ -31,6 +31,7 @@ export class Listener implements Follower, InFlight {
   readonly id: InFlight['id'];
   readonly group: Group | undefined = undefined;
   readonly era = 'modern';
+  readonly awaitsClient = false;
   readonly scope: Scope;
   readonly identity: Client;
   readonly outlet: Outlet;
@@ -88,6 +89,10 @@ export class Listener implements Follower, InFlight {
   /** The client has gone. */
   cancel(): void {
     if (this.close()) this.outlet.end();
+  }
+
+  fail(): void {
+    this.end();
   }
 
   /** There is nothing more to tell of. */

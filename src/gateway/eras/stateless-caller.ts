@@ -23,6 +23,8 @@ export class StatelessCaller implements Caller {
   private request: InFlight | undefined;
   /** All that have something under way. */
   private readonly underWay: Set<StatelessCaller>;
+  /** None of them has any more. */
+  private readonly idle: () => void;
   private isGone = false;
 
   /** `known` is the client as which it says that it comes again, if it does. */
@@ -31,6 +33,7 @@ export class StatelessCaller implements Caller {
     name: string,
     known: KnownClient | undefined,
     underWay: Set<StatelessCaller>,
+    idle: () => void,
   ) {
     this.facts = new StatedFacts(name, bytes, claims.clientCapabilities!);
     this.logLevel = levelIn(bytes, claims.logLevel);
@@ -38,6 +41,7 @@ export class StatelessCaller implements Caller {
     this.identity = known ?? this;
     this.name = known?.key ?? name;
     this.underWay = underWay;
+    this.idle = idle;
   }
 
   begin(request: InFlight): boolean {
@@ -52,6 +56,7 @@ export class StatelessCaller implements Caller {
     if (this.request !== request) return false;
     this.request = undefined;
     this.underWay.delete(this);
+    if (this.underWay.size === 0) this.idle();
     if (this.known !== undefined) {
       this.known.underWay--;
       this.known.lastSeen = Date.now();
@@ -73,6 +78,11 @@ export class StatelessCaller implements Caller {
 
   get wantedLogLevel(): string | undefined {
     return this.logLevel;
+  }
+
+  /** What it has under way. */
+  get current(): InFlight | undefined {
+    return this.request;
   }
 
   keepAlive(): void {

@@ -1,10 +1,10 @@
-import { SwitchboardError } from '../../errors.ts';
+import { SwitchboardError, stopping } from '../../errors.ts';
 import type { Message } from '../../protocol/envelope.ts';
 import type { Identity } from '../../upstreams/handshake.ts';
 import type { Client } from '../../upstreams/upstream.ts';
 import { call, callModernTask } from '../call.ts';
 import type { CallDesk } from '../call-context.ts';
-import type { Incoming, Outlet } from '../caller.ts';
+import type { Incoming, InFlight, Outlet } from '../caller.ts';
 import { chooseScope } from '../choose-scope.ts';
 import { hold } from '../hold.ts';
 import { list } from '../lists.ts';
@@ -46,6 +46,8 @@ export class StatelessGateway {
   private readonly known: KnownClients;
   private readonly callers = new Set<StatelessCaller>();
   readonly listeners = new Set<Listener>();
+  private whenIdle = () => {};
+  private isStopping = false;
 
   constructor(scopes: Scopes, desk: CallDesk, settings: StatelessSettings, events: StatelessEvents) {
     this.scopes = scopes;
@@ -63,9 +65,12 @@ export class StatelessGateway {
 
   /** A request of a client, of which nothing is known but what it says. Fails where it cannot be understood. */
   receive(message: Message, outlet: Outlet, { session, ...how }: Circumstances): StatelessCaller {
+    if (this.isStopping) throw stopping();
     const known: KnownClient | undefined =
       session === undefined ? undefined : this.known.get(clientKey(session, how.projects));
-    const caller = new StatelessCaller(message, this.names.of(message), known, this.callers);
+    const caller = new StatelessCaller(message, this.names.of(message), known, this.callers, () =>
+      this.whenIdle(),
+    );
     this.dispatch({ caller, message, outlet, ...how });
     return caller;
   }
@@ -87,6 +92,18 @@ export class StatelessGateway {
   /** A project is gone, and with it everything that could be told of. */
   endScope(scope: Scope): void {
     for (const listener of [...this.listeners]) if (listener.scope === scope) listener.end();
+  }
+
+  /** Takes no more requests, and ends what would go on for ever. Calls `whenIdle` when nothing may be under way any more. */
+  drain(whenIdle: () => void): void {
+    this.isStopping = true;
+    for (const listener of [...this.listeners]) listener.end();
+    this.whenIdle = () => setImmediate(whenIdle);
+  }
+
+  /** Everything under way. */
+  *requests(): Generator<InFlight> {
+    for (const { current } of this.callers) if (current !== undefined) yield current;
   }
 
   close(): void {
@@ -145,6 +162,7 @@ export class StatelessGateway {
     });
     const discovered = scope.listable();
     const begin = () => {
+      if (this.isStopping) throw stopping();
       // Others may have come while this one was held.
       this.checkRoom();
       if (!incoming.caller.begin(listener)) return;

@@ -1,5 +1,6 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { setImmediate as immediately } from 'node:timers/promises';
 import { SwitchboardError } from '../../errors.ts';
 import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 
@@ -103,6 +104,16 @@ export class Connections {
     return !socket.destroyed;
   }
 
+  /** Settles when all that was written has left, or the time is over. */
+  async flushed(limitMs: number): Promise<void> {
+    // What was written a moment ago is still gathered.
+    await immediately();
+    const full = [...this.clients.keys()].filter(({ writableLength }) => writableLength > 0);
+    if (limitMs === 0 || full.length === 0) return;
+    const over = AbortSignal.timeout(limitMs);
+    await Promise.all(full.map((socket) => emptied(socket, over)));
+  }
+
   close(): void {
     clearInterval(this.timer);
   }
@@ -201,6 +212,15 @@ export class Connections {
       socket.destroy();
     }
   }
+}
+
+function emptied(socket: Socket, over: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    socket.once('close', () => resolve());
+    // Behind everything else; a `drain` comes only where there was too much.
+    socket.write('', () => resolve());
+    over.addEventListener('abort', () => resolve());
+  });
 }
 
 function wait(client: Client, response: ServerResponse): void {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Access } from '../../access/access.ts';
-import { SwitchboardError } from '../../errors.ts';
+import { SwitchboardError, stopping } from '../../errors.ts';
 import type { Gateway } from '../gateway.ts';
 import { type ConnectionLimits, Connections, LEAST_BYTES_PER_SECOND } from './connections.ts';
 import { writeFailure } from './failure.ts';
@@ -52,6 +52,7 @@ export class HttpFront {
   private readonly access: Access;
   private readonly guard: Guard;
   private readonly settings: HttpSettings;
+  private isStopping = false;
 
   constructor(gateway: Gateway, api: Api, access: Access, settings: HttpSettings) {
     this.settings = settings;
@@ -64,6 +65,7 @@ export class HttpFront {
       { keepAliveTimeout: 65_000, ...timeLimits(settings), maxHeaderSize: MAX_HEAD_BYTES },
       (request, response) => {
         if (!this.connections.began(response)) return;
+        if (this.isStopping) response.shouldKeepAlive = false;
         try {
           this.receive(request, response);
         } catch (error) {
@@ -90,7 +92,16 @@ export class HttpFront {
     return actual;
   }
 
-  async close(): Promise<void> {
+  /** Takes no more connections, and on those that there are only what belongs to something under way. */
+  drain(): void {
+    this.isStopping = true;
+    // That of HTTP would close connections that are idle, and whoever is about to use one would not hear why.
+    NetServer.prototype.close.call(this.server);
+  }
+
+  /** What was answered may take so long to leave. */
+  async close(flushMs: number): Promise<void> {
+    await this.connections.flushed(flushMs);
     this.connections.close();
     const closed = new Promise((resolve) => this.server.close(resolve));
     this.server.closeAllConnections();
@@ -133,6 +144,7 @@ export class HttpFront {
     const url = request.url ?? '/';
     const query = url.indexOf('?');
     const path = query === -1 ? url : url.slice(0, query);
+    if (this.isStopping && path !== '/healthz' && !mayBelongToCall(request)) throw stopping();
     switch (path) {
       case '/mcp':
         this.streamable.handle(request, response, undefined);
@@ -158,6 +170,11 @@ export class HttpFront {
           );
     }
   }
+}
+
+/** Whether it may be about a call: clients cancel them, and end their sessions. What is none is refused when it was read. */
+function mayBelongToCall({ method, url = '/' }: IncomingMessage): boolean {
+  return (method === 'POST' || method === 'DELETE') && mcpPaths.some((path) => url.startsWith(path));
 }
 
 function isForApi({ url = '/' }: IncomingMessage): boolean {

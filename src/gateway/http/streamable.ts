@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
-import { type Message, readMessage, splitBatch } from '../../protocol/envelope.ts';
+import { asSwitchboardError, SwitchboardError, stopping } from '../../errors.ts';
+import { idBytes, type Message, readMessage, splitBatch } from '../../protocol/envelope.ts';
 import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import { readLargeMessage } from '../../protocol/large-message.ts';
 import { LARGE_BYTES } from '../../protocol/large-walk.ts';
@@ -128,6 +128,10 @@ export class StreamableEndpoint {
     const { session, streams } = this.reach(request, projects);
     const prefer = preferOf(request);
     if (message.kind === 'request') {
+      if (this.gateway.isStopping) {
+        refuseMessage(response, message, stopping());
+        return;
+      }
       const outlet = new PostOutlet(response, streams, terms);
       this.gateway.receive({ caller: session, message, outlet, prefer, projects });
     } else {
@@ -146,9 +150,7 @@ export class StreamableEndpoint {
       this.gateway.keep(session);
       writeJson(response, answer, { 'mcp-session-id': session.id });
     } catch (thrown) {
-      const error = asSwitchboardError(thrown);
-      const id = message.bytes.subarray(message.idSpan!.start, message.idSpan!.end);
-      writeJson(response, [errorMessage(id, toRpcError(error))], {}, error.kind.http);
+      refuseMessage(response, message, asSwitchboardError(thrown));
     }
   }
 
@@ -219,6 +221,11 @@ export class StreamableEndpoint {
       ({ version }) => new SessionStreams(version, this.replayBudget, Date.now()),
     );
   }
+}
+
+/** Of a request that is not begun: the status says so too. */
+function refuseMessage(response: ServerResponse, message: Message, error: SwitchboardError): void {
+  writeJson(response, [errorMessage(idBytes(message), toRpcError(error))], {}, error.kind.http);
 }
 
 function refuseMethod(response: ServerResponse, allow: string): void {

@@ -1,0 +1,280 @@
+import { once } from 'node:events';
+import { Agent, request as openRequest } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { describe, expect, it } from 'vitest';
+import { RawModern } from '../eras/raw-modern.ts';
+import { bridgeProgram, modernRequest } from '../helpers/bridge.ts';
+import { connectHttp, connectSse, connectStdio, textOf } from '../helpers/clients.ts';
+import { patienceMs } from '../helpers/patience.ts';
+import { RawSession } from '../helpers/raw-session.ts';
+import { fixtureServer } from '../helpers/servers.ts';
+import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { Witness } from '../helpers/witness.ts';
+
+const waited = { content: [{ type: 'text', text: 'waited' }] };
+const isStopping = {
+  code: -32603,
+  message: 'Switchboard is stopping: try again when it is back.',
+  data: { code: 'server_unavailable' },
+};
+
+/** A Switchboard with a server whose tool `wait` answers when the witness says so. */
+class Scene implements AsyncDisposable {
+  readonly witness: Witness;
+  readonly switchboard: RunningSwitchboard;
+
+  private constructor(witness: Witness, switchboard: RunningSwitchboard) {
+    this.witness = witness;
+    this.switchboard = switchboard;
+  }
+
+  static async start(shutdownGraceMs: number | undefined, server: object = {}, others = {}): Promise<Scene> {
+    const witness = await Witness.open();
+    const box = { ...fixtureServer('toolbox', witness.env('box')), ...server };
+    const asking = fixtureServer('asking', witness.env('asking'));
+    const mcpServers = { box, asking, ...others };
+    const switchboard = await startSwitchboard({ mcpServers, switchboard: { shutdownGraceMs } });
+    return new Scene(witness, switchboard);
+  }
+
+  /** So many calls have reached the server. */
+  async atServer(count = 1): Promise<void> {
+    await this.witness.severalOf('box', 'waiting', count);
+  }
+
+  /** Sends the signal, and comes back when Switchboard takes nothing more. */
+  async interrupt(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    this.switchboard.process.kill(signal);
+    await this.switchboard.event(({ event }) => event === 'stopping');
+  }
+
+  /** The same, with what is waited for. */
+  async interruptWaiting(): Promise<Record<string, unknown>> {
+    await this.interrupt();
+    return this.switchboard.event(({ event }) => event === 'waiting');
+  }
+
+  /** Settles when it has ended by itself: another signal would hurry it. Gives its exit code. */
+  async ended(): Promise<number | null> {
+    const { process: program } = this.switchboard;
+    if (program.exitCode === null && program.signalCode === null) await once(program, 'exit');
+    return program.exitCode;
+  }
+
+  get isWaiting(): boolean {
+    return this.switchboard.events.some(({ event }) => event === 'waiting');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.switchboard.stop();
+    await this.witness[Symbol.asyncDispose]();
+  }
+}
+
+/** A connection that is kept open between requests. */
+class KeptConnection {
+  private readonly agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  private readonly baseUrl: string;
+
+  constructor(baseUrl: string) {
+    this.baseUrl = baseUrl;
+  }
+
+  async send(path: string, body?: object, headers: Record<string, string> = {}) {
+    const method = body === undefined ? 'GET' : 'POST';
+    const request = openRequest(`${this.baseUrl}${path}`, { method, headers, agent: this.agent });
+    request.end(body && JSON.stringify(body));
+    const [response] = await once(request, 'response');
+    return {
+      status: response.statusCode as number,
+      connection: response.headers.connection as string,
+      json: JSON.parse((await buffer(response)).toString()) as Record<string, unknown>,
+    };
+  }
+}
+
+describe.concurrent('a call under way at SIGTERM', () => {
+  it('is waited for, and the output says for how long', async () => {
+    await using scene = await Scene.start(undefined);
+    const session = await RawSession.open(scene.switchboard.url);
+    const call = session.post({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'wait' } });
+    await scene.atServer();
+    expect(await scene.interruptWaiting()).toEqual({
+      event: 'waiting',
+      calls: 1,
+      servers: ['box'],
+      limit_ms: 10_000,
+    });
+    scene.witness.tell('box', 'go');
+    expect(await call).toMatchObject({ status: 200, json: { id: 7, result: waited } });
+    expect(await scene.ended()).toBe(0);
+  });
+
+  it('is waited for at SIGINT too, and with it a batch, its next in line, and clients of every kind', async () => {
+    await using scene = await Scene.start(patienceMs, { concurrency: 5 });
+    const { url, baseUrl, home } = scene.switchboard;
+    const raw = await RawSession.open(url, '2025-03-26');
+    await using http = await connectHttp(url);
+    await using sse = await connectSse(`${baseUrl}/sse`);
+    await using bridge = await connectStdio(bridgeProgram(baseUrl, home, null));
+    const wait = (id: number) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'wait' } });
+    const batch = raw.post([wait(101), wait(102)]);
+    const calls = [http, sse, bridge].map(({ client }) => client.callTool({ name: 'wait' }));
+    await scene.atServer(5);
+    const modern = new RawModern(url).callText('wait');
+    const inLine = raw.call('echo', { text: 'in line' });
+    await raw.request('ping');
+    await scene.interrupt('SIGINT');
+    expect(await scene.switchboard.event(({ event }) => event === 'waiting')).toMatchObject({
+      servers: ['box'],
+    });
+    scene.witness.tell('box', 'go');
+    expect(await inLine).toMatchObject({ result: { content: [{ text: 'in line' }] } });
+    expect((await batch).json).toEqual([
+      { jsonrpc: '2.0', id: 101, result: waited },
+      { jsonrpc: '2.0', id: 102, result: waited },
+    ]);
+    for (const call of calls) expect(textOf(await call)).toBe('waited');
+    await expect(modern).resolves.toBe('waited');
+    expect(await scene.ended()).toBe(0);
+  });
+
+  it('ends with an error under its id when the time is over: alone, in a batch, in line, of both eras', async () => {
+    await using scene = await Scene.start(200, { concurrency: 2 });
+    const { url, baseUrl } = scene.switchboard;
+    const session = await RawSession.open(url, '2025-03-26');
+    await using sse = await connectSse(`${baseUrl}/sse`);
+    const wait = (id: number) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'wait' } });
+    const batch = session.post([wait(1), wait(2)]);
+    await scene.atServer(2);
+    const single = session.post(wait(3));
+    const eventStream = session.post(wait(4), { accept: 'text/event-stream' });
+    const ofSse = sse.client.callTool({ name: 'wait' });
+    ofSse.catch(() => {});
+    const modern = new RawModern(url).call('wait', {}, {}, { id: 'five' });
+    await session.request('ping');
+    await sse.client.ping();
+    await new RawModern(url).request('tools/list');
+    await scene.interrupt();
+    expect((await batch).json).toMatchObject([
+      { id: 2, error: isStopping },
+      { id: 1, error: isStopping },
+    ]);
+    expect(await single).toMatchObject({ status: 200, json: { id: 3, error: isStopping } });
+    expect((await eventStream).text).toContain('"id":4,"error":');
+    expect(await modern).toMatchObject({ id: 'five', error: isStopping });
+    await expect(ofSse).rejects.toMatchObject({ code: -32603 });
+    expect(await scene.ended()).toBe(0);
+    expect(scene.switchboard.events.at(-1)).toMatchObject({ event: 'server' });
+    expect(scene.switchboard.events).toContainEqual({
+      event: 'warning',
+      message: '6 calls (box) did not end within 200 ms (setting shutdownGraceMs), and failed.',
+    });
+  });
+
+  it('ends with an error at once where no time is given, also while its server is started', async () => {
+    const silent = fixtureServer('silent');
+    await using scene = await Scene.start(0, {}, { silent });
+    const session = await RawSession.open(scene.switchboard.url);
+    const call = session.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait' } });
+    await session.request('ping');
+    await scene.interrupt();
+    expect(await call).toMatchObject({ status: 200, json: { id: 1, error: isStopping } });
+    expect(await scene.ended()).toBe(0);
+    expect(scene.isWaiting).toBe(false);
+  });
+
+  it('ends with an error at once where its client was asked for something', async () => {
+    await using scene = await Scene.start(patienceMs);
+    const session = await RawSession.open(scene.switchboard.url, '2025-11-25', { elicitation: {} });
+    await session.toolNames();
+    scene.witness.tell('asking', 'ask');
+    const stream = await session.openCall('ask', { about: 'stopping' }, 'token');
+    await stream.message(({ method }) => method === 'elicitation/create');
+    await scene.interrupt();
+    expect(await stream.message(({ error }) => error !== undefined)).toMatchObject({ error: isStopping });
+    expect(await scene.ended()).toBe(0);
+    expect(scene.isWaiting).toBe(false);
+  });
+
+  it('is not waited for after a second signal', async () => {
+    await using scene = await Scene.start(patienceMs);
+    const session = await RawSession.open(scene.switchboard.url);
+    const call = session.call('wait').catch(() => 'cut');
+    await scene.atServer();
+    await scene.interruptWaiting();
+    const { process: program } = scene.switchboard;
+    const exited = once(program, 'exit');
+    // Signals that come in the first half second are taken for the same wish.
+    const again = setInterval(() => program.kill('SIGTERM'), 50);
+    await exited;
+    clearInterval(again);
+    expect(program.exitCode).toBe(130);
+    expect(await call).toBe('cut');
+  });
+});
+
+describe.concurrent('a Switchboard that waits for a call', () => {
+  it('takes nothing new, is not ready, and ends streams of those who wait for nothing', async () => {
+    await using scene = await Scene.start(patienceMs);
+    const { url, baseUrl } = scene.switchboard;
+    const session = await RawSession.open(url);
+    const idle = await RawSession.open(url);
+    const standing = await idle.listen();
+    const subscription = await new RawModern(url).listen({ toolsListChanged: true });
+    const kept = Array.from({ length: 6 }, () => new KeptConnection(baseUrl));
+    for (const connection of kept) expect(await connection.send('/readyz')).toMatchObject({ status: 200 });
+    const call = session.call('wait');
+    await scene.atServer();
+    await scene.interruptWaiting();
+    await standing.ended;
+    await subscription.stream.ended;
+    const [ready, alive, api, opening, request, modern] = kept;
+    expect(await ready!.send('/readyz')).toMatchObject({
+      status: 503,
+      connection: 'close',
+      json: { error: isStopping },
+    });
+    expect(await alive!.send('/healthz')).toMatchObject({ status: 200 });
+    expect(await api!.send('/api/v1/status')).toMatchObject({
+      status: 503,
+      json: { error: { code: 'server_unavailable' } },
+    });
+    const initialize = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25' },
+    };
+    expect(await opening!.send('/mcp', initialize, idle.headers())).toMatchObject({ status: 503 });
+    const ping = { jsonrpc: '2.0', id: 'mine', method: 'ping' };
+    expect(await request!.send('/mcp', ping, session.headers())).toMatchObject({
+      status: 503,
+      json: { id: 'mine', error: isStopping },
+    });
+    const described = { jsonrpc: '2.0', ...modernRequest('mine', 'tools/list') };
+    const headers = { ...idle.headers(), 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' };
+    expect(await modern!.send('/mcp', described, headers)).toMatchObject({
+      status: 503,
+      json: { id: 'mine', error: isStopping },
+    });
+    await expect(RawSession.open(url)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    scene.witness.tell('box', 'go');
+    expect(await call).toMatchObject({ result: waited });
+    expect(await scene.ended()).toBe(0);
+  });
+
+  it('lets its client cancel it', async () => {
+    await using scene = await Scene.start(patienceMs);
+    const session = await RawSession.open(scene.switchboard.url);
+    const kept = new KeptConnection(scene.switchboard.baseUrl);
+    await kept.send('/healthz');
+    const call = session.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait' } });
+    await scene.atServer();
+    await scene.interruptWaiting();
+    const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
+    void kept.send('/mcp', cancelled, session.headers()).catch(() => {});
+    await call;
+    expect(await scene.ended()).toBe(0);
+  });
+});
