@@ -37,6 +37,11 @@ export async function bridge(flags: BridgeFlags): Promise<void> {
   });
   // Whoever pipes requests in closes the pipe behind them, and still wants the answers.
   if (!isOver) await Promise.race([answered(eras), delay(LAST_ANSWERS_MS, undefined, { ref: false })]);
+  const error = new SwitchboardError(
+    'server_unavailable',
+    'switchboard stdio was ended before the answer came.',
+  );
+  for (const era of [eras.legacy, eras.modern]) era.failAll(error);
   await Promise.all([eras.legacy.close(), eras.modern.close()]);
   // An open stdin would keep the process where a signal ended it.
   process.stdin.destroy();

@@ -3,7 +3,7 @@ import { Agent, request as openRequest } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { RawModern } from '../eras/raw-modern.ts';
-import { bridgeProgram, modernRequest } from '../helpers/bridge.ts';
+import { bridgeProgram, legacyOpening, modernRequest, startBridge } from '../helpers/bridge.ts';
 import { connectHttp, connectSse, connectStdio, textOf } from '../helpers/clients.ts';
 import { patienceMs } from '../helpers/patience.ts';
 import { RawSession } from '../helpers/raw-session.ts';
@@ -33,8 +33,10 @@ class Scene implements AsyncDisposable {
     const box = { ...fixtureServer('toolbox', witness.env('box')), ...server };
     const asking = fixtureServer('asking', witness.env('asking'));
     const mcpServers = { box, asking, ...others };
-    const switchboard = await startSwitchboard({ mcpServers, switchboard: { shutdownGraceMs } });
-    return new Scene(witness, switchboard);
+    // Answers that take long stay what they are on a slow machine too.
+    const switchboard = { shutdownGraceMs, keepAliveMs: patienceMs };
+    const running = await startSwitchboard({ mcpServers, switchboard });
+    return new Scene(witness, running);
   }
 
   /** So many calls have reached the server. */
@@ -117,18 +119,20 @@ describe.concurrent('a call under way at SIGTERM', () => {
     await using http = await connectHttp(url);
     await using sse = await connectSse(`${baseUrl}/sse`);
     await using bridge = await connectStdio(bridgeProgram(baseUrl, home, null));
-    const wait = (id: number) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'wait' } });
-    const batch = raw.post([wait(101), wait(102)]);
-    const calls = [http, sse, bridge].map(({ client }) => client.callTool({ name: 'wait' }));
+    const wait = (order: string) => ({ name: 'wait', arguments: { order } });
+    const request = (id: number) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: wait(String(id)) });
+    const batch = raw.post([request(101), request(102)]);
+    const calls = [http, sse, bridge].map(({ client }, index) => client.callTool(wait(`client ${index}`)));
     await scene.atServer(5);
-    const modern = new RawModern(url).callText('wait');
+    const modern = new RawModern(url).callText('wait', { order: 'modern' });
     const inLine = raw.call('echo', { text: 'in line' });
     await raw.request('ping');
     await scene.interrupt('SIGINT');
     expect(await scene.switchboard.event(({ event }) => event === 'waiting')).toMatchObject({
       servers: ['box'],
     });
-    scene.witness.tell('box', 'go');
+    for (const order of ['101', '102', 'client 0', 'client 1', 'client 2', 'modern'])
+      scene.witness.tell('box', order);
     expect(await inLine).toMatchObject({ result: { content: [{ text: 'in line' }] } });
     expect((await batch).json).toEqual([
       { jsonrpc: '2.0', id: 101, result: waited },
@@ -212,6 +216,20 @@ describe.concurrent('a call under way at SIGTERM', () => {
     expect(program.exitCode).toBe(130);
     expect(await call).toBe('cut');
   });
+});
+
+it.concurrent('calls over a bridge that is ended get an error each', async () => {
+  await using scene = await Scene.start(0);
+  const { baseUrl, home } = scene.switchboard;
+  await using bridge = startBridge(bridgeProgram(baseUrl, home, null));
+  bridge.say(...legacyOpening(0));
+  await bridge.answerTo(0);
+  const params = { name: 'wait', arguments: {} };
+  bridge.say({ id: 1, method: 'tools/call', params }, modernRequest(2, 'tools/call', params));
+  await scene.atServer(2);
+  bridge.interrupt();
+  const message = 'switchboard stdio was ended before the answer came.';
+  for (const id of [1, 2]) expect(await bridge.answerTo(id)).toMatchObject({ error: { message } });
 });
 
 describe.concurrent('a Switchboard that waits for a call', () => {

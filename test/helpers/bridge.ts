@@ -37,6 +37,8 @@ export interface RawBridge extends AsyncDisposable {
   /** The same for what is no message. */
   sayLine(text: string): void;
   answerTo(id: unknown): Promise<RpcMessage>;
+  /** Sends it SIGTERM. */
+  interrupt(): void;
   /** Closes its stdin, and gives everything that it wrote until it ended. */
   end(): Promise<RpcMessage[]>;
 }
@@ -58,6 +60,7 @@ export function startBridge({ command, args, env }: BridgeProgram): RawBridge {
       child.stdin.write(`${text}\n`);
     },
     answerTo: (id) => received.first((message) => message.id === id && message.method === undefined),
+    interrupt: () => void child.kill('SIGTERM'),
     async end() {
       child.stdin.end();
       await closed;

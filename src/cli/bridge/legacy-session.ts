@@ -98,6 +98,15 @@ export class LegacySession implements Receiver {
     });
   }
 
+  /** Answers every request of the client that has no answer yet. */
+  failAll(error: SwitchboardError): void {
+    const waiting = [...this.unanswered.values(), ...(this.held ?? [])];
+    this.unanswered.clear();
+    this.held = undefined;
+    for (const message of waiting)
+      if (message.kind === 'request') toClient([errorMessage(idBytes(message), toRpcError(error))]);
+  }
+
   close(): Promise<void> {
     this.isClosed = true;
     return this.channel.close();

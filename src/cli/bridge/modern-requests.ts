@@ -95,6 +95,15 @@ export class ModernRequests implements Receiver {
     });
   }
 
+  /** Answers every request of the client that waits for an answer. */
+  failAll(error: SwitchboardError): void {
+    for (const request of [...this.unanswered]) {
+      if (!request.isAwaited) continue;
+      request.abandon();
+      this.fail(request, error);
+    }
+  }
+
   close(): Promise<void> {
     this.isClosed = true;
     for (const request of this.unanswered) request.abandon();
