@@ -5,7 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { RawModern } from '../eras/raw-modern.ts';
 import { bridgeProgram, legacyOpening, modernRequest, startBridge } from '../helpers/bridge.ts';
 import { connectHttp, connectSse, connectStdio, textOf } from '../helpers/clients.ts';
+import { loaded } from '../helpers/counting.ts';
 import { patienceMs } from '../helpers/patience.ts';
+import { EventStream, openExchange } from '../helpers/raw-http.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
@@ -126,7 +128,7 @@ describe.concurrent('a call under way at SIGTERM', () => {
     await scene.atServer(5);
     const modern = new RawModern(url).callText('wait', { order: 'modern' });
     const inLine = raw.call('echo', { text: 'in line' });
-    await raw.request('ping');
+    await loaded(scene.switchboard, 5, 2);
     await scene.interrupt('SIGINT');
     expect(await scene.switchboard.event(({ event }) => event === 'waiting')).toMatchObject({
       servers: ['box'],
@@ -156,9 +158,7 @@ describe.concurrent('a call under way at SIGTERM', () => {
     const ofSse = sse.client.callTool({ name: 'wait' });
     ofSse.catch(() => {});
     const modern = new RawModern(url).call('wait', {}, {}, { id: 'five' });
-    await session.request('ping');
-    await sse.client.ping();
-    await new RawModern(url).request('tools/list');
+    await loaded(scene.switchboard, 2, 4);
     await scene.interrupt();
     expect((await batch).json).toMatchObject([
       { id: 2, error: isStopping },
@@ -180,10 +180,13 @@ describe.concurrent('a call under way at SIGTERM', () => {
     const silent = fixtureServer('silent');
     await using scene = await Scene.start(0, {}, { silent });
     const session = await RawSession.open(scene.switchboard.url);
-    const call = session.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait' } });
-    await session.request('ping');
+    const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait' } };
+    // Its answer is begun when it is received, and not before.
+    const headers = session.headers({ accept: 'text/event-stream' });
+    const stream = new EventStream(await openExchange(session.url, { headers, body }));
     await scene.interrupt();
-    expect(await call).toMatchObject({ status: 200, json: { id: 1, error: isStopping } });
+    await stream.ended;
+    expect(stream.messages).toMatchObject([{ id: 1, error: isStopping }]);
     expect(await scene.ended()).toBe(0);
     expect(scene.isWaiting).toBe(false);
   });
