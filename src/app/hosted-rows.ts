@@ -53,6 +53,12 @@ export function configOfHosted(
   };
 }
 
+/** What it refers to. */
+export function hostedVariables({ mcp_config }: Pick<WorkspaceRow, 'mcp_config'>): Set<string> {
+  const { environment, args, command } = mcp_config;
+  return variablesIn([...Object.values(environment), ...args, command ?? '']);
+}
+
 /** What the supervisor has to know of a hosted server. */
 export function hostedServerOf(
   row: HostedRow,
@@ -61,8 +67,7 @@ export function hostedServerOf(
 ): HostedServer {
   const { id, name, enabled, mcp_config, resource_limits, metadata } = row;
   const { provider, restart_policy, ...made } = mcp_config;
-  const texts = [...Object.values(made.environment), ...made.args, made.command ?? ''];
-  const secrets = project.vault.versions(variablesIn(texts));
+  const secrets = project.vault.versions(hostedVariables(row));
   return {
     ...{ id, name, project: project.id, enabled, provider: provider ?? formerProvider(row, allow) },
     isFormerProvider: provider === null,

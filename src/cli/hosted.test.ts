@@ -255,7 +255,7 @@ describe('a hosted server', () => {
     expect(refused).toMatchObject({ code: 2, requests: ['GET /mcp/servers'] });
     const gone = await runWith(answers, 'rm', 'time', '--volumes', '--yes', '--json');
     expect(gone.requests.at(-1)).toBe(`DELETE ${path}?volumes=delete`);
-    expect(JSON.parse(gone.stdout)).toEqual({ removed: 'time', id: time.id });
+    expect(JSON.parse(gone.stdout)).toEqual({ removed: 'time', id: time.id, unused_secrets: [] });
   });
 });
 

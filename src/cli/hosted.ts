@@ -4,7 +4,9 @@ import { allHosted, findHosted, hostedPath } from './hosted-place.ts';
 import { hostedRow, hostedText, statusText } from './hosted-text.ts';
 import { complain, listTable, print, printJson } from './output.ts';
 import { isConfirmed } from './prompt.ts';
+import { secretsOnlyOf } from './secret.ts';
 import type { HostedView } from './views.ts';
+import { DEFAULT_PROJECT } from './words.ts';
 
 interface Flags {
   url: string;
@@ -62,15 +64,28 @@ export async function removeHosted(
     complain('Nothing was removed.');
     return exitCodes.failed;
   }
+  const secrets = await secretsOnlyOf(server.name, flags.url, server.project);
   await callApi(flags.url, 'DELETE', hostedPath(server), {
     query: { volumes: flags.volumes ? 'delete' : undefined },
     timeoutMs: TURN_MS,
   });
   const isKept = !flags.volumes && server.volumes.length > 0;
-  if (flags.json) printJson({ removed: server.name, id: server.id });
-  else
-    print(
-      `removed hosted server ${server.name}${isKept ? '; its volumes are kept for the next one of that name' : ''}`,
-    );
+  if (flags.json) {
+    printJson({ removed: server.name, id: server.id, unused_secrets: secrets });
+    return exitCodes.ok;
+  }
+  print(
+    `removed hosted server ${server.name}${isKept ? '; its volumes are kept for the next one of that name' : ''}`,
+  );
+  tellUnused(secrets, server.project);
   return exitCodes.ok;
+}
+
+/** Secrets stay when a server goes: others may come to use them. */
+function tellUnused(secrets: string[], project: string): void {
+  if (secrets.length === 0) return;
+  const where = project === DEFAULT_PROJECT ? '' : ` -P ${project}`;
+  complain(
+    `note: nobody uses these secrets any more: ${secrets.join(', ')}; remove each with: switchboard secret rm NAME${where}`,
+  );
 }

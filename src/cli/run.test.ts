@@ -191,7 +191,9 @@ describe('switchboard secret', () => {
   it('lists, removes and rotates', async () => {
     const list = await runWith({ [`GET ${path}`]: { secrets: [secret] } }, 'secret', 'ls');
     expect(list.stdout).toMatch(/^TOKEN {2}2030-01-01 \d\d:\d\d:\d\d {2}used by files, github\n$/);
-    expect(await runWith({ [`DELETE ${path}/TOKEN`]: null }, 'secret', 'rm', 'TOKEN')).toMatchObject({
+    const unused = { [`GET ${path}`]: { secrets: [{ ...secret, used_by: [] }] } };
+    const removal = { [`DELETE ${path}/TOKEN`]: null };
+    expect(await runWith({ ...unused, ...removal }, 'secret', 'rm', 'TOKEN')).toMatchObject({
       code: 0,
       stdout: 'removed secret TOKEN\n',
     });
@@ -201,6 +203,15 @@ describe('switchboard secret', () => {
       'rotate',
     );
     expect(rotated.stdout).toBe('1 secret sealed again, with the key k2\n');
+  });
+
+  it('removes one that servers use only where that is really meant', async () => {
+    const answers = { [`GET ${path}`]: { secrets: [secret] }, [`DELETE ${path}/TOKEN`]: null };
+    const refused = await runWith(answers, 'secret', 'rm', 'TOKEN');
+    expect(refused).toMatchObject({ code: 2, requests: [`GET ${path}`] });
+    expect(refused.stderr).toContain('The secret TOKEN is used by files, github, which cannot run without');
+    const meant = await runWith(answers, 'secret', 'rm', 'TOKEN', '--yes');
+    expect(meant).toMatchObject({ code: 0, requests: [`DELETE ${path}/TOKEN`] });
   });
 });
 

@@ -36,7 +36,14 @@ export async function setSecret(name: string, more: string[], flags: Flags & Sec
 }
 
 export async function removeSecret(name: string, flags: Flags & { yes?: boolean }): Promise<number> {
-  const question = `Remove the secret ${name} from the project ${flags.project}? Nobody can read it again.`;
+  const users = flags.yes ? [] : await usersOf(name, flags);
+  const use = users.length === 0 ? '' : ` It is used by ${users.join(', ')}, which cannot run without it.`;
+  if (use !== '' && !canAsk()) {
+    throw usageError(
+      `The secret ${name} is used by ${users.join(', ')}, which cannot run without it: say --yes. Nothing was removed.`,
+    );
+  }
+  const question = `Remove the secret ${name} from the project ${flags.project}?${use} Nobody can read it again.`;
   if (!(await isConfirmed(question, flags, 'goes-on'))) {
     complain('Nothing was removed.');
     return exitCodes.failed;
@@ -45,6 +52,21 @@ export async function removeSecret(name: string, flags: Flags & { yes?: boolean 
   if (flags.json) printJson({ removed: name });
   else print(`removed secret ${name}`);
   return exitCodes.ok;
+}
+
+/** The servers that refer to it. */
+async function usersOf(name: string, { url, project }: Flags): Promise<string[]> {
+  const { secrets } = await callApi<{ secrets: SecretView[] }>(url, 'GET', projectPath(project, 'secrets'));
+  return secrets.find((secret) => secret.name === name)?.used_by ?? [];
+}
+
+/** The secrets that nobody else than this server refers to. None where they cannot be told. */
+export async function secretsOnlyOf(server: string, url: string, project: string): Promise<string[]> {
+  const answer = await callApi<{ secrets: SecretView[] }>(url, 'GET', projectPath(project, 'secrets')).catch(
+    () => undefined,
+  );
+  const isItsOwn = ({ used_by }: SecretView) => used_by.length === 1 && used_by[0] === server;
+  return (answer?.secrets ?? []).filter(isItsOwn).map(({ name }) => name);
 }
 
 /** Seals all secrets of all projects with a new key. */

@@ -106,3 +106,26 @@ it('a hosted server that runs but does not become ready is a failure, with the r
     last_crash: { reason: 'exited with code 3; its last words: FATAL: no configuration' },
   });
 });
+
+it('the secrets of a hosted server count as used, are not removed by mistake, and are named when it goes', async () => {
+  const { cli } = await start();
+  const run = ['host', '--name', 'mine', '--provider', 'process'];
+  const environment = ['--env', 'API_KEY=sk-proj-4f9a1c7be2d80635a1b2c3d4', '--env', `OTHER=\${SHARED}`];
+  expect(await cli(['secret', 'set', 'SHARED', '--from-env', 'PATH'])).toMatchObject({ code: 0 });
+  const added = await cli([...run, ...environment], [command, ...args]);
+  expect(added, added.stderr).toMatchObject({ code: 0 });
+  const [, moved] = /moved into secrets of the project: (\S+)/.exec(added.stderr)!;
+  const secrets = JSON.parse((await cli(['secret', 'ls', '--json'])).stdout) as object[];
+  expect(secrets).toMatchObject([
+    { name: moved, used_by: ['mine'] },
+    { name: 'SHARED', used_by: ['mine'] },
+  ]);
+  const refused = await cli(['secret', 'rm', 'SHARED']);
+  expect(refused).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('The secret SHARED is used by mine, which cannot run without it'),
+  });
+  const removed = await cli(['rm', 'mine']);
+  expect(removed.stderr).toContain(`nobody uses these secrets any more: ${moved}, SHARED;`);
+  expect(await cli(['secret', 'rm', 'SHARED'])).toMatchObject({ code: 0 });
+});

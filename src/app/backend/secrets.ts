@@ -2,6 +2,7 @@ import type { Backend } from '../../api/backend.ts';
 import type { SecretView } from '../../api/views.ts';
 import { variablesOf } from '../../config.ts';
 import { SwitchboardError } from '../../errors.ts';
+import { hostedVariables } from '../hosted-rows.ts';
 import type { LiveProject } from '../live-project.ts';
 import { change, needStored, type Parts } from './parts.ts';
 
@@ -30,7 +31,10 @@ export function secretsBackend(parts: Parts): Backend['secrets'] {
 }
 
 function viewsOf(live: LiveProject): SecretView[] {
-  const uses = live.listed.map(({ name, config }) => ({ name, variables: variablesOf(config.transport) }));
+  const uses = live.listed.map(({ name, config, hosted }) => ({
+    name,
+    variables: hosted === undefined ? variablesOf(config.transport) : hostedVariables(hosted),
+  }));
   return live.vault.secrets().map(({ name, created_at, updated_at }) => ({
     name,
     created_at: created_at.toISOString(),

@@ -11,7 +11,7 @@ Examples:
 
 Servers refer to a secret as \${NAME} in their command, arguments, env, endpoint and headers. Nobody can read it
 again. A line break at the end of what is piped in, or of a file, does not belong to the value.
-"rm" asks first on a terminal, and does not in scripts.`;
+"rm" asks first on a terminal. In scripts it does not, but wants --yes where servers use the secret.`;
 
 export function addSecretCommands(program: Command, setExitCode: SetExitCode): void {
   const secret = program
