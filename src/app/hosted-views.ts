@@ -16,6 +16,9 @@ export function hostedViewOf({ row, project }: HostedPlace, hosting: Hosting, us
   const { environment, provider: requested_provider, ...config } = mcp_config;
   const now = conditionOf(row, hosting.condition(row.id));
   const { status, memory } = now;
+  // One that is ready has an error where it could not be made what it is to be.
+  const isBehind = status === 'ready' && now.reason !== null;
+  const isWorrying = worrying.has(status) || memory.step > 0 || isBehind;
   return {
     ...{
       id: row.id,
@@ -38,7 +41,7 @@ export function hostedViewOf({ row, project }: HostedPlace, hosting: Hosting, us
     uptime_seconds: running.has(status) ? secondsSince(now.startedAt) : null,
     restart_count: memory.restarts,
     last_crash: memory.lastCrash,
-    health: worrying.has(status) || memory.step > 0 ? 'warning' : 'ok',
+    health: isWorrying ? 'warning' : 'ok',
     url: now.url,
     usage: usage === undefined ? null : usageView(usage, resource_limits),
     tool_count: project.servers.get(row.name)?.offer?.tools.length ?? null,

@@ -12,8 +12,7 @@ import {
 
 /** How a server ended by itself. */
 export interface End {
-  /** Undefined where it could not even be started. */
-  exit: Exit | undefined;
+  exit: Exit;
   reason: string;
   uptimeMs: number;
 }
@@ -51,16 +50,15 @@ export class CrashHistory {
   /** Counts it, and says what to do. */
   ended({ exit, reason, uptimeMs }: End, policy: RestartPolicy): Decision {
     const now = Date.now();
-    const facts = exit ?? { code: undefined, isLost: false };
-    const decision = afterExit(this.state, facts, policy, uptimeMs, now, this.rules);
+    const decision = afterExit(this.state, exit, policy, uptimeMs, now, this.rules);
     this.state = decision.state;
     const isCrash =
       decision.action === 'restart' || (decision.action === 'stay' && decision.status === 'failed');
     if (isCrash) {
       this.lastCrash = {
         at: new Date(now).toISOString(),
-        exit_code: exit?.code ?? null,
-        signal: exit?.signal ?? null,
+        exit_code: exit.code ?? null,
+        signal: exit.signal ?? null,
         reason,
       };
     }

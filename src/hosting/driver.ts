@@ -93,6 +93,11 @@ export interface Driver {
   unavailable(): Promise<string | undefined>;
   /** Settles when it runs. Fails with a SwitchboardError that says what to do. */
   start(spec: InstanceSpec, events: InstanceEvents, signal: AbortSignal): Promise<Instance>;
+  /**
+   * Gets what a start would need and may not be had, such as an image, while another instance still runs. Fails as `start`
+   * would.
+   */
+  prepare?(spec: InstanceSpec, events: InstanceEvents, signal: AbortSignal): Promise<void>;
   /** For what outlives us. */
   readonly survivors?: Survivors;
   /** For what outlives its server. */

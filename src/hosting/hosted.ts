@@ -10,6 +10,7 @@ import { RestartRequest } from './restart-request.ts';
 import { Run } from './run.ts';
 import { Supply } from './supply.ts';
 import type { Surroundings, Timing } from './surroundings.ts';
+import { Tries } from './tries.ts';
 
 /** Why it is not started, until something changes. */
 interface Hold {
@@ -17,6 +18,17 @@ interface Hold {
   isUnspecified: boolean;
 }
 
+/** A change that cannot be made to what runs just now. */
+interface Postponed {
+  /** Of the server as it is to be. */
+  revision: string;
+  reason: string;
+  /** When it is tried again, on the clock that is never set. */
+  dueAt: number;
+  nextTry: Date;
+}
+
+const CHANGED = 'It was changed.';
 const SWITCHED_OFF = 'It is switched off.';
 /** What is left of an instance that ended by itself goes within that time. It is started anew within 5 s. */
 const REMAINS_MS = 3_000;
@@ -49,6 +61,12 @@ export class Hosted {
   /** Whether the next start makes up for a crash. */
   private isRestart = false;
   private hold: Hold | undefined;
+  /** Those that failed are no crashes: nothing ran. */
+  private readonly starts: Tries;
+  private readonly replacements: Tries;
+  private postponed: Postponed | undefined;
+  /** Whether what runs goes on until what the next instance needs is there. */
+  private isPreparing = false;
   /** The time before which it is not started, on the clock that is never set. */
   private dueAt = 0;
   private readonly byHand = new RestartRequest();
@@ -60,6 +78,8 @@ export class Hosted {
     this.around = around;
     this.supply = new Supply(around, timing.away);
     this.history = new CrashHistory(server.memory, timing.restarts);
+    this.starts = new Tries(timing.restarts);
+    this.replacements = new Tries(timing.restarts);
     this.hostPort = server.memory.hostPort;
     this.appearance = new Appearance(
       around,
@@ -121,7 +141,7 @@ export class Hosted {
       if (this.ceased !== SWITCHED_OFF) this.cease(SWITCHED_OFF);
       return true;
     }
-    if (isAnother || !wasWanted) this.startSoon(wasWanted ? 'It was changed.' : undefined);
+    if (isAnother || !wasWanted) this.startSoon(wasWanted ? CHANGED : undefined);
     else if (this.isReleasedFromHold(before)) this.startSoon(undefined);
     return true;
   }
@@ -216,7 +236,7 @@ export class Hosted {
     const { run } = this;
     const { status, reason } = this.condition;
     if (!this.isWanted) return this.unavailable(this.ceased ?? SWITCHED_OFF);
-    if (run?.isAlive && this.isRight(run))
+    if (run?.isAlive && (this.isRight(run) || this.isPreparing))
       return run.attachment ?? this.unavailable('It has neither stdio nor a port.');
     if (run !== undefined || status === 'starting' || status === 'restarting') return undefined;
     return this.unavailable(reason ?? `Its status is ${status}.`);
@@ -234,7 +254,7 @@ export class Hosted {
     const { signal } = this.step;
     const { run } = this;
     // One that is to go is no longer asked why it ended.
-    if (run !== undefined && !this.isRight(run)) await this.stopRun(run);
+    if (run !== undefined && !this.isRight(run)) await this.replace(run, signal);
     else if (run?.exit !== undefined) await this.runEnded(run, run.exit);
     else if (!this.isWanted) return this.rest(signal);
     else if (run !== undefined) await this.watch(run, signal);
@@ -245,7 +265,52 @@ export class Hosted {
   }
 
   private isRight(run: Run): boolean {
-    return this.isWanted && run.revision === this.server.revision && !this.byHand.isOpen;
+    const { revision } = this.server;
+    const isMeant = run.revision === revision || this.postponed?.revision === revision;
+    return this.isWanted && isMeant && !this.byHand.isOpen;
+  }
+
+  /** One that is to be followed by another goes on until what that one needs is there. */
+  private async replace(run: Run, signal: AbortSignal): Promise<void> {
+    const problem = this.isWanted && run.isAlive ? await this.prepare(run, signal) : undefined;
+    if (problem !== undefined && !signal.aborted) this.goOn(run, problem);
+    else if (!signal.aborted || !run.isAlive || !this.isWanted) await this.stopRun(run);
+  }
+
+  /** Gives what is in the way. */
+  private async prepare(run: Run, signal: AbortSignal): Promise<SwitchboardError | undefined> {
+    const { server } = this;
+    const driver = await this.supply.find(server, signal);
+    if (driver !== run.driver || driver.prepare === undefined) return undefined;
+    try {
+      const spec = specOf(server);
+      if (spec === undefined) return undefined;
+      this.isPreparing = true;
+      const events = { log: (line: string) => void this.log.add(line) };
+      await unlessAborted(driver.prepare(spec, events, signal), signal);
+      return undefined;
+    } catch (error) {
+      return this.appearance.redacted(asSwitchboardError(error));
+    } finally {
+      this.isPreparing = false;
+    }
+  }
+
+  /** The next one cannot be had, so this one stays; what it is to be is tried again. */
+  private goOn(run: Run, { code, message, data }: SwitchboardError): void {
+    const isChange = run.revision !== this.server.revision;
+    const what = isChange ? 'The new image cannot be had: the server goes on with the old one' : undefined;
+    const reason = `${what ?? 'The image cannot be had: what runs goes on'}. ${message}`;
+    if (isChange) {
+      const delayMs = this.replacements.failedForLong();
+      const nextTry = new Date(Date.now() + delayMs);
+      const { revision } = this.server;
+      this.postponed = { revision, reason, dueAt: performance.now() + delayMs, nextTry };
+    }
+    if (this.condition.reason !== reason) this.appearance.warn(`is not started anew. ${reason}`);
+    if (run.isSpeaking) this.showReady();
+    else this.appearance.show('starting', this.postponed?.reason, this.postponed?.nextTry);
+    this.byHand.settle(new SwitchboardError(code, reason, { data }));
   }
 
   /** There is no instance, and there is to be none. */
@@ -272,6 +337,11 @@ export class Hosted {
     )
       this.showReady();
     if (this.supply.hasLeftover) return this.supply.clearLeftover(signal);
+    if (this.postponed !== undefined) {
+      await asleep(signal, Math.max(0, this.postponed.dueAt - performance.now()));
+      if (!signal.aborted) this.postponed = undefined;
+      return;
+    }
     if (!this.history.isLoop) return asleep(signal);
     const { windowMs } = this.timing.restarts;
     await asleep(signal, Math.max(0, windowMs - run.uptimeMs));
@@ -318,6 +388,8 @@ export class Hosted {
     if (signal.aborted) return;
     if (this.isRestart) this.history.restarted();
     this.isRestart = false;
+    this.starts.reset();
+    this.replacements.reset();
     this.byHand.started();
     this.announce(run);
   }
@@ -331,8 +403,8 @@ export class Hosted {
   }
 
   private showReady(): void {
-    this.appearance.show('ready');
-    this.byHand.settle(undefined);
+    this.appearance.show('ready', this.postponed?.reason, this.postponed?.nextTry);
+    if (!this.byHand.isOpen) this.byHand.settle(undefined);
   }
 
   private async startFailed(
@@ -356,11 +428,21 @@ export class Hosted {
     const isLasting =
       error instanceof SwitchboardError && !problem.kind.retryable && problem.code !== 'internal';
     if (isLasting) this.refuse(problem, { isUnspecified });
-    else {
-      const end = { exit: undefined, reason: problem.message, uptimeMs: 0 };
-      this.plan(end, `could not be started: ${withoutPeriod(problem.message)}`, '');
-    }
+    else this.tryAgain(`could not be started: ${withoutPeriod(problem.message)}`);
     this.byHand.settle(problem);
+  }
+
+  /** It may be started later. That is no crash: nothing ran. */
+  private tryAgain(how: string): void {
+    if (this.server.restartPolicy === 'never') {
+      this.stay('failed', how, '');
+      return;
+    }
+    const delayMs = this.starts.failed();
+    this.dueAt = performance.now() + delayMs;
+    this.appearance.warn(`${how}. It is tried again ${delayText(delayMs)}.`);
+    const status = this.starts.isBackingOff ? 'backing_off' : 'restarting';
+    this.appearance.show(status, `It ${how}.`, new Date(Date.now() + delayMs));
   }
 
   /** It cannot be started as it is. */
@@ -383,6 +465,7 @@ export class Hosted {
   /** An end that nobody asked for. */
   private async runEnded(run: Run, exit: Exit): Promise<void> {
     this.run = undefined;
+    this.postponed = undefined;
     if (exit.isLost) {
       this.supply.lost(run.driver);
       this.stayAway(exit.reason ?? `What runs it (${run.driver.provider}) does not answer.`);
@@ -405,22 +488,29 @@ export class Hosted {
       this.isRestart = true;
       this.dueAt = performance.now() + delayMs;
       const nextTry = new Date(Date.now() + delayMs);
-      const when = delayMs === 0 ? 'at once' : `in ${delayMs / 1_000} s`;
       const loop = isLoop ? 'It is in a crash loop. ' : '';
-      this.appearance.warn(`${how}. ${loop}It is started again ${when}.`, quote);
+      this.appearance.warn(`${how}. ${loop}It is started again ${delayText(delayMs)}.`, quote);
       this.appearance.show(isLoop ? 'backing_off' : 'restarting', `${loop}It ${how}.${quote}`, nextTry);
       return;
     }
+    this.stay(decision.action === 'stay' ? decision.status : 'stopped', how, quote);
+  }
+
+  /** The policy lets it be. */
+  private stay(status: 'stopped' | 'failed', how: string, quote: string): void {
     this.hold = { isUnspecified: false };
-    const isFailure = decision.action === 'stay' && decision.status === 'failed';
+    const isFailure = status === 'failed';
     const words = `${how}. It is not started again (restart policy ${this.server.restartPolicy}).`;
     if (isFailure) this.appearance.warn(words, quote);
     else this.log.add(words);
-    this.appearance.show(isFailure ? 'failed' : 'stopped', `It ${how}.${isFailure ? quote : ''}`);
+    this.appearance.show(status, `It ${how}.${isFailure ? quote : ''}`);
   }
 
   private async stopRun(run: Run): Promise<void> {
     run.isStopping = true;
+    this.postponed = undefined;
+    // What kept it from being changed is over.
+    if (this.isWanted && this.appearance.status === 'ready') this.appearance.show('restarting', CHANGED);
     if (this.fate === 'released' && run.canBeReleased) {
       run.release();
     } else {
@@ -451,6 +541,9 @@ export class Hosted {
   /** Whatever was in the way of a start counts no more. */
   private startSoon(why: string | undefined): void {
     this.history.forgive();
+    this.starts.reset();
+    this.replacements.reset();
+    this.postponed = undefined;
     this.ceased = undefined;
     this.hold = undefined;
     this.isRestart = false;
@@ -463,12 +556,7 @@ export class Hosted {
     if (this.hold === undefined) return false;
     if (restartPolicy !== this.server.restartPolicy) return true;
     if (!this.hold.isUnspecified) return false;
-    try {
-      this.server.spec();
-      return true;
-    } catch {
-      return false;
-    }
+    return specOf(this.server) !== undefined;
   }
 
   /** It is not to run, at least for now. */
@@ -501,4 +589,17 @@ export class Hosted {
       memory: { ...this.history.memory, ...(hostPort === undefined ? {} : { hostPort }) },
     };
   }
+}
+
+/** Undefined where a secret is missing, which the start tells. */
+function specOf(server: HostedServer): InstanceSpec | undefined {
+  try {
+    return server.spec();
+  } catch {
+    return undefined;
+  }
+}
+
+function delayText(ms: number): string {
+  return ms === 0 ? 'at once' : `in ${ms / 1_000} s`;
 }

@@ -273,15 +273,23 @@ describe('a crash', () => {
 });
 
 describe('a start that fails', () => {
-  it('counts like a crash where it may succeed later', async () => {
+  it('is tried again, less and less often, where it may succeed later, and is no crash', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
     const server = probe({ more: { command: '/nowhere/at-all', args: [] } });
     watched.supervisor.apply([server]);
-    const last = await watched.until(server.id, ({ memory }) => memory.step === 3);
+    const last = await watched.until(
+      server.id,
+      ({ nextTry }) => nextTry !== undefined && nextTry.getTime() - Date.now() > 100_000,
+    );
     expect(last.status).toBe('backing_off');
+    expect(last.reason).toContain('It could not be started: ');
     expect(last.reason).toContain('"/nowhere/at-all" was not found');
-    expect(last.memory).toMatchObject({ restarts: 0, lastCrash: { exit_code: null, signal: null } });
+    expect(last.memory).toEqual({ restarts: 0, lastCrash: null, crashes: [], step: 0 });
+    expect(watched.warnings.items.join()).not.toContain('crash');
+    const once = probe({ restartPolicy: 'never', more: { command: '/nowhere/at-all', args: [] } });
+    watched.supervisor.apply([server, once]);
+    expect(await watched.untilStatus(once.id, 'failed')).toMatchObject({ memory: { lastCrash: null } });
   });
 
   it('is not tried again where only a change can mend it', async () => {
@@ -423,6 +431,50 @@ describe('a change', () => {
     expect(await (await watched.speak(server.id)).ask('env COLOUR')).toBe('"blue"');
     expect(ground.running).toEqual([ground.groups[1]]);
     expect(watched.warnings.items).toEqual([]);
+  });
+
+  it('to what cannot be had leaves it running, says so, and is made when it can be', async () => {
+    await using ground = await Ground.make();
+    let lacks: string | undefined;
+    const driver: Driver = {
+      provider: 'docker',
+      unavailable: async () => undefined,
+      async prepare() {
+        if (lacks !== undefined) throw new SwitchboardError('invalid_config', lacks);
+      },
+      start: (...asked) => ground.processes.start(...asked),
+    };
+    const watched = ground.supervise({}, [driver]);
+    const server = probe({ more: { environment: { COLOUR: 'red' } } });
+    const { id } = server;
+    watched.supervisor.apply([server]);
+    const speech = await watched.speak(id);
+    lacks = 'There is no image "blue".';
+    const changed = probe({ id, revision: '2', more: { environment: { COLOUR: 'blue' } } });
+    watched.supervisor.apply([changed]);
+    const kept = await watched.until(id, ({ reason }) => reason?.includes(lacks!) ?? false);
+    expect(kept).toMatchObject({
+      status: 'ready',
+      reason: 'The new image cannot be had: the server goes on with the old one. There is no image "blue".',
+      instanceId: String(ground.groups[0]),
+      nextTry: expect.any(Date),
+      memory: { lastCrash: null, crashes: [], step: 0 },
+    });
+    expect(await speech.ask('env COLOUR')).toBe('"red"');
+    expect(await (await watched.speak(id)).ask('env COLOUR')).toBe('"red"');
+    await expect(watched.supervisor.restart(id)).rejects.toThrow('the server goes on with the old one');
+    expect(await speech.ask('env COLOUR')).toBe('"red"');
+    // Back to what runs: nothing is started anew.
+    watched.supervisor.apply([server]);
+    await watched.until(id, ({ status, reason }) => status === 'ready' && reason === undefined);
+    expect(await speech.ask('env COLOUR')).toBe('"red"');
+    watched.supervisor.apply([changed]);
+    await watched.until(id, ({ reason }) => reason?.includes('no image') ?? false);
+    lacks = undefined;
+    await watched.until(id, ({ status, instanceId }) => status === 'ready' && instanceId !== kept.instanceId);
+    expect(await (await watched.speak(id)).ask('env COLOUR')).toBe('"blue"');
+    expect(watched.supervisor.condition(id)).toMatchObject({ reason: undefined, nextTry: undefined });
+    expect(ground.running).toEqual([ground.groups[1]]);
   });
 
   it('of nothing leaves it as it is', async () => {

@@ -85,6 +85,14 @@ export class DockerDriver implements Driver {
     }
   }
 
+  async prepare(spec: InstanceSpec, events: InstanceEvents, signal: AbortSignal): Promise<void> {
+    try {
+      await provideImage(this.engine, imageOf(spec), events.log, signal);
+    } catch (error) {
+      throw error instanceof EngineRefusal ? cannotStart(spec, error) : error;
+    }
+  }
+
   private async tryToStart(
     spec: InstanceSpec,
     events: InstanceEvents,
