@@ -134,7 +134,8 @@ export interface Hosted {
   create(input: NewHosted): Promise<HostedView>;
   /** `mergeHosted` says what the changes make of a server, or what is wrong with it then. */
   change(id: string, changes: HostedChanges, ifVersion: number | undefined): Promise<HostedView>;
-  remove(id: string, options: { deleteVolumes: boolean }, ifVersion: number | undefined): Promise<void>;
+  /** With `deleteVolumes`, also what one has kept that is gone already: by its name, in that project. */
+  remove(id: string, options: HostedRemoval, ifVersion: number | undefined): Promise<void>;
   /** One request to it. `signal`: whoever asked has gone. An error of the server is an answer; all else is thrown. */
   call(id: string, call: HostedCall, signal: AbortSignal): Promise<HostedAnswer>;
   /** Settles when the new one runs. */
@@ -143,6 +144,11 @@ export interface Hosted {
   log(id: string): Promise<readonly HostedLine[]>;
   /** The same, and every line that comes after them, with nothing in between. */
   followLog(id: string, listener: HostedLogListener): { lines: readonly HostedLine[]; stop(): void };
+}
+
+export interface HostedRemoval {
+  deleteVolumes: boolean;
+  project: string;
 }
 
 export interface HostedLogListener {

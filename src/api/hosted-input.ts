@@ -25,7 +25,12 @@ export const newHosted = newBody.superRefine((body, context) => {
   }
 });
 
+/** Told apart from what nobody knows. */
+const fixed = (why: string) => z.never({ error: `cannot be changed: ${why}` }).optional();
+
 export const hostedChanges = fields({
+  name: fixed('volumes are called by it. Register a server of the new name'),
+  project_id: fixed('volumes belong to the project. Register the server there'),
   enabled: flag.optional(),
   ...requestShape,
   environment: environmentChanges.optional(),
@@ -37,6 +42,9 @@ export const hostedQuery = fields({ project: text(128, 1).optional().describe('A
 
 export const removalQuery = fields({
   volumes: oneOf(['keep', 'delete']).default('keep').describe('What becomes of what it has kept'),
+  project: text(128, 1)
+    .default(DEFAULT_PROJECT)
+    .describe('An id or a name: whose volumes are deleted of a server that is gone already'),
 });
 
 export const logQuery = fields({
@@ -123,7 +131,7 @@ export function newHostedOf(body: z.infer<typeof newBody>): NewHosted {
 }
 
 export function hostedChangesOf(body: z.infer<typeof hostedChanges>): HostedChanges {
-  const { enabled, resource_limits, port, ...config } = body;
+  const { enabled, resource_limits, port, name: _name, project_id: _project, ...config } = body;
   return {
     ...defined({ enabled, resource_limits }),
     config: { ...defined(config), ...(port === undefined ? {} : portsOf(port)) },

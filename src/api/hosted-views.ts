@@ -65,11 +65,16 @@ export const hostedView = z.object({
   provider: provider.nullable().describe('What runs it; null before that is known'),
   requested_provider: provider.nullable(),
   provider_workspace_id: z.string().nullable().describe('What the provider calls it'),
-  lifecycle: z.literal('persistent'),
+  lifecycle: z.literal('persistent').describe('It is kept running; there is no other kind'),
   enabled: z.boolean(),
   status: hostedStatus,
-  container_status: z.enum(['running', 'stopped', 'restarting']),
-  error: z.string().nullable().describe('Why it is not ready'),
+  container_status: z
+    .enum(['running', 'stopped', 'restarting'])
+    .describe('The status in three words: whether something runs, is to run soon, or neither'),
+  error: z
+    .string()
+    .nullable()
+    .describe('Why it is not ready; of one that is ready, why it does not run as it is written down'),
   next_try: time.nullable(),
   uptime_seconds: z.number().min(0).nullable(),
   restart_count: count,
@@ -77,6 +82,10 @@ export const hostedView = z.object({
   health: z.enum(['ok', 'warning']),
   url: z.string().nullable().describe('Where its port is published'),
   usage: usage.nullable().describe('Only where one server is asked for'),
+  volume_names: z
+    .array(z.string())
+    .nullable()
+    .describe('What the provider calls its volumes. Only where one server is asked for'),
   tool_count: count.nullable(),
   hosted_here: z.boolean().describe('Whether the process that answers is the one that hosts'),
   version: z.int().min(1).describe('Changes with every change; it is also the ETag'),

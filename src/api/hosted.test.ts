@@ -175,7 +175,9 @@ describe('a hosted server', () => {
     expect((await change({ stdio_bridge: false, port: 80 })).status).toBe(200);
     expect((await change({ port: null })).status).toBe(400);
     for (const fixed of [{ name: 'other' }, { project_id: 'web' }]) {
-      expect((await change(fixed)).error.code).toBe('invalid_input');
+      const refused = (await change(fixed)).error;
+      expect(refused.code).toBe('invalid_input');
+      expect(refused.message).toMatch(/^(name|project_id) cannot be changed: volumes /);
     }
   });
 

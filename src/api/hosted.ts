@@ -62,12 +62,14 @@ export function hostedRoutes({ hosted }: Backend, logs: HostedLogs): Route[] {
       method: 'DELETE',
       path: '/mcp/servers/:id',
       operationId: 'removeHosted',
-      summary: 'Stop and remove one; what it has kept stays, unless that is to go too',
+      summary:
+        'Stop and remove one; what it has kept stays, unless that is to go too, now or by its name afterwards',
       query: removalQuery,
       isConditional: true,
       answers: { 204: null },
       async handle({ params, query, ifVersion }) {
-        await hosted.remove(params.id, { deleteVolumes: query.volumes === 'delete' }, ifVersion);
+        const { volumes, project } = query;
+        await hosted.remove(params.id, { deleteVolumes: volumes === 'delete', project }, ifVersion);
         return noContent;
       },
     }),
@@ -96,7 +98,8 @@ export function hostedRoutes({ hosted }: Backend, logs: HostedLogs): Route[] {
       method: 'POST',
       path: '/mcp/servers/:id/stop',
       operationId: 'stopHosted',
-      summary: 'Disable it, which stops it until it is started again',
+      summary:
+        'Disable it, which stops it until it is started again. Answers at once; `status` tells the rest',
       answers: { 200: hostedView },
       handle: async ({ params }) =>
         current(await hosted.change(params.id, { enabled: false, config: {} }, undefined)),
@@ -105,7 +108,7 @@ export function hostedRoutes({ hosted }: Backend, logs: HostedLogs): Route[] {
       method: 'POST',
       path: '/mcp/servers/:id/start',
       operationId: 'startHosted',
-      summary: 'Enable it, which starts it',
+      summary: 'Enable it, which starts it. Answers at once; `status` tells the rest',
       answers: { 200: hostedView },
       handle: async ({ params }) =>
         current(await hosted.change(params.id, { enabled: true, config: {} }, undefined)),

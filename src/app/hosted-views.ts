@@ -10,8 +10,18 @@ const running = new Set<HostedView['status']>(['ready', 'unresponsive']);
 const restarting = new Set<HostedView['status']>(['starting', 'restarting', 'backing_off', 'waiting']);
 const worrying = new Set<HostedView['status']>(['unresponsive', 'backing_off', 'waiting', 'failed']);
 
+/** What is asked for of one server only. */
+interface Details {
+  usage?: Usage | undefined;
+  volumes?: string[] | undefined;
+}
+
 /** A hosted server as everybody outside sees it. */
-export function hostedViewOf({ row, project }: HostedPlace, hosting: Hosting, usage?: Usage): HostedView {
+export function hostedViewOf(
+  { row, project }: HostedPlace,
+  hosting: Hosting,
+  { usage, volumes }: Details = {},
+): HostedView {
   const { mcp_config, resource_limits } = row;
   const { environment, provider: requested_provider, ...config } = mcp_config;
   const now = conditionOf(row, hosting.condition(row.id));
@@ -44,6 +54,7 @@ export function hostedViewOf({ row, project }: HostedPlace, hosting: Hosting, us
     health: isWorrying ? 'warning' : 'ok',
     url: now.url,
     usage: usage === undefined ? null : usageView(usage, resource_limits),
+    volume_names: volumes ?? null,
     tool_count: project.servers.get(row.name)?.offer?.tools.length ?? null,
     hosted_here: hosting.runsHere,
     version: row.version,

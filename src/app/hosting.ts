@@ -183,6 +183,22 @@ export class Hosting implements Hosts {
     return (await this.needSupervisor(id)).removeVolumes(id);
   }
 
+  /** What a server that is not written down any more has kept. Fails where another process hosts. */
+  async removeKept(server: { name: string; project: string }): Promise<string[]> {
+    await this.decided.promise;
+    if (this.isHost && this.supervisor === undefined) {
+      // Nothing was written down so far.
+      this.loading ??= this.load().catch((error: Error) => this.loadFailed(error));
+      await this.loading;
+    }
+    return (await this.needSupervisor(server.name)).removeKept(server);
+  }
+
+  /** What its provider calls its volumes. */
+  async volumeNames(id: string): Promise<string[] | undefined> {
+    return this.supervisor?.volumeNames(id);
+  }
+
   /** Something that the gateway has to say of one of them. */
   say(server: Server, line: string): void {
     const { transport } = server.config;

@@ -58,16 +58,22 @@ export function hostedText(server: HostedView, now: Date): string {
       'spoken to',
       server.stdio_bridge ? 'over stdin and stdout' : `over HTTP, port ${server.port}${server.path}`,
     ],
-    ['address', server.url],
+    ['address', endpointOf(server)],
     ['restart', server.restart_policy],
-    ['network', server.network ? 'yes' : 'no'],
+    ['network', server.network ? 'yes' : server.port === null ? 'no' : 'yes (by its port)'],
     ['environment', environment.length === 0 ? null : `${environment.join(', ')} (values are not shown)`],
     ['volumes', volumes.length === 0 ? null : volumes.join(', ')],
+    ['kept in', server.volume_names?.length ? server.volume_names.join(', ') : null],
     ['limits', `${limits.cpu} CPU, ${limits.memory} memory, ${limits.disk} disk, ${limits.pids} processes`],
     ['usage', usage === null ? null : usageText(usage)],
     ['tools', server.tool_count === null ? null : String(server.tool_count)],
   ];
   return table(rows.flatMap(([what, value]) => (value === null ? [] : [[what, oneLine(value)]])));
+}
+
+/** Where it serves MCP on this machine; null where it does not, or it is not known. */
+export function endpointOf({ url, path, stdio_bridge }: HostedView): string | null {
+  return url === null || stdio_bridge ? url : `${url}${path}`;
 }
 
 function usageText({

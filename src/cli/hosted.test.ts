@@ -198,6 +198,18 @@ describe('switchboard hosted', () => {
     expect(JSON.parse(asJson.stdout)).toEqual(server);
   });
 
+  it('shows where one is reached, that a port brings a network, and what its volumes are called', async () => {
+    const server = {
+      ...time,
+      ...{ stdio_bridge: false, port: 8080, path: '/mcp', url: 'http://127.0.0.1:49153', network: false },
+      ...{ volumes: ['/data'], volume_names: ['switchboard-1234'] },
+    };
+    const { stdout } = await runWith({ ...listed, [`GET ${path}`]: server }, 'hosted', 'show', 'time');
+    expect(stdout).toMatch(/^address +http:\/\/127\.0\.0\.1:49153\/mcp$/m);
+    expect(stdout).toMatch(/^network +yes \(by its port\)$/m);
+    expect(stdout).toMatch(/^kept in +switchboard-1234$/m);
+  });
+
   it('says when the next try is, and how long it runs', () => {
     expect(hostedNotes(down, noon)).toBe('It exited with code 1. · next try in 15 s');
     expect(hostedNotes({ ...down, error: null, next_try: null }, noon)).toBe('health warning');
@@ -215,20 +227,86 @@ describe('switchboard hosted', () => {
 describe('a hosted server', () => {
   it.each([
     ['restart', 'time is ready\n'],
-    ['start', 'time is ready\n'],
+    ['start', 'time is ready (gvisor, 2 tools)\n'],
     ['stop', 'time is stopped\n'],
   ])('is told to %s', async (word, said) => {
     const after = word === 'stop' ? { ...time, status: 'stopped' } : time;
     const answers = { ...listed, [`POST ${path}/${word}`]: after };
     const { code, stdout, requests } = await runWith(answers, word, 'time');
     expect({ code, stdout }).toEqual({ code: 0, stdout: said });
-    expect(requests).toEqual(['GET /mcp/servers', `POST ${path}/${word}`]);
+    expect(requests.slice(0, 2)).toEqual(['GET /mcp/servers', `POST ${path}/${word}`]);
     expect(JSON.parse((await runWith(answers, word, time.id, '--json')).stdout)).toEqual(after);
   });
 
-  it('is still on its way when it is told to stop', async () => {
-    const { stdout } = await runWith({ ...listed, [`POST ${path}/stop`]: time }, 'stop', 'time');
-    expect(stdout).toBe('time is being stopped\n');
+  it('is waited for when it is told to stop or to start, unless nobody wants to', async () => {
+    const off = { ...time, status: 'stopped', enabled: false };
+    const stopping = { ...listed, [`POST ${path}/stop`]: time, [`GET ${path}`]: [time, off] };
+    expect(await runWith(stopping, 'stop', 'time')).toMatchObject({ code: 0, stdout: 'time is stopped\n' });
+    const detached = await runWith(stopping, 'stop', 'time', '-d');
+    expect(detached).toMatchObject({ code: 0, stdout: 'time is being stopped\n' });
+    expect(detached.requests).toEqual(['GET /mcp/servers', `POST ${path}/stop`]);
+
+    const starting = { ...time, status: 'starting' };
+    const failed = { ...time, status: 'failed', error: 'The image is not there.' };
+    const answers = { ...listed, [`POST ${path}/start`]: starting };
+    expect(await runWith({ ...answers, [`GET ${path}`]: [starting, failed] }, 'start', 'time')).toMatchObject(
+      {
+        code: 1,
+        stdout: '',
+        stderr: expect.stringContaining('time is failed: The image is not there.\n'),
+      },
+    );
+    expect(await runWith({ ...answers, [`GET ${path}`]: time }, 'start', 'time')).toMatchObject({ code: 0 });
+    const unwatched = await runWith(answers, 'start', 'time', '--detach');
+    expect(unwatched).toMatchObject({ code: 0, stdout: 'time is starting\n' });
+  });
+
+  it('is changed, and waited for: the exit code says how it went', async () => {
+    const words = ['hosted', 'set', 'time', '--image', 'mcp/time:2', '--memory', '1G'];
+    const restarting = { ...time, status: 'restarting' };
+    const old = { at: '2020-01-01T00:00:00.000Z', line: 'of long ago' };
+    const told = { at: '2999-01-01T00:00:00.000Z', line: 'pulling the image' };
+    const log = (response: ServerResponse) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (const line of [old, told]) response.write(`event: line\ndata: ${JSON.stringify(line)}\n\n`);
+    };
+    const answers = {
+      ...listed,
+      [`PATCH ${path}`]: restarting,
+      [`GET ${path}/logs?follow=1`]: log,
+    };
+    const done = await runWith({ ...answers, [`GET ${path}`]: [restarting, time] }, ...words);
+    expect(done).toMatchObject({ code: 0, stdout: 'time is ready (gvisor, 2 tools)\n' });
+    expect(done.stderr).toBe('changed hosted server time\n  pulling the image\n');
+    expect(done.requests[1]).toBe(`PATCH ${path} {"resource_limits":{"memory":"1G"},"image":"mcp/time:2"}`);
+    const behind = { ...time, error: 'The new image cannot be had: the server goes on with the old one.' };
+    expect(await runWith({ ...answers, [`GET ${path}`]: behind }, ...words)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('the server goes on with the old one.'),
+    });
+    const off = { ...time, status: 'stopped', enabled: false };
+    expect(await runWith({ ...answers, [`PATCH ${path}`]: off }, ...words)).toMatchObject({
+      code: 0,
+      stdout: 'time is stopped; start it with: switchboard start time\n',
+    });
+  });
+
+  it('is changed in as little as was said', async () => {
+    const change = async (...words: string[]) => {
+      const answers = { ...listed, [`PATCH ${path}`]: time };
+      const { requests, code, stderr } = await runWith(answers, 'hosted', 'set', 'time', '-d', ...words);
+      return requests[1]?.replace(`PATCH ${path} `, '') ?? `${code} ${stderr}`;
+    };
+    expect(await change('--env', 'A=b', '--unset-env', 'C')).toBe('{"environment":{"A":"b","C":null}}');
+    expect(await change('--arg', 'x', '--arg', 'y')).toBe('{"args":["x","y"]}');
+    expect(await change('--', 'node', 'server.js')).toBe('{"args":["server.js"],"command":"node"}');
+    expect(await change('--no-network', '--writable-root')).toBe('{"network":false,"writable_root":true}');
+    expect(await change('--port', '8080:18080')).toBe(
+      '{"port":{"container":8080,"host":18080},"stdio_bridge":false}',
+    );
+    expect(await change()).toContain('2 error: Say what to change');
+    expect(await change('--arg', 'x', '--', 'node')).toContain('2 error: --arg and a command');
   });
 
   it('is named so that there is no doubt', async () => {
@@ -251,6 +329,7 @@ describe('a hosted server', () => {
     const kept = await runWith(answers, 'rm', 'time');
     expect(kept.requests.at(-1)).toBe(`DELETE ${path}`);
     expect(kept.stdout).toContain('its volumes are kept');
+    expect(kept.stdout).toContain('To remove them: switchboard rm time --volumes\n');
     const refused = await runWith(answers, 'rm', 'time', '--volumes');
     expect(refused).toMatchObject({ code: 2, requests: ['GET /mcp/servers'] });
     const gone = await runWith(answers, 'rm', 'time', '--volumes', '--yes', '--json');

@@ -1,8 +1,11 @@
+import { SwitchboardError } from '../errors.ts';
 import { callApi } from './api.ts';
 import { exitCodes } from './exit.ts';
+import { type ChangeFlags, changesOf } from './host-flags.ts';
 import { allHosted, findHosted, hostedPath } from './hosted-place.ts';
 import { hostedRow, hostedText, statusText } from './hosted-text.ts';
-import { complain, listTable, print, printJson } from './output.ts';
+import { tellSettled, untilSettled, untilStopped } from './hosted-wait.ts';
+import { complain, listTable, print, printJson, tellMoved } from './output.ts';
 import { isConfirmed } from './prompt.ts';
 import { secretsOnlyOf } from './secret.ts';
 import type { HostedView } from './views.ts';
@@ -32,31 +35,76 @@ export async function showHosted(name: string, flags: Flags): Promise<void> {
   else print(hostedText(server, new Date()));
 }
 
-export async function turnHosted(
-  what: 'restart' | 'stop' | 'start',
-  name: string,
-  flags: Flags,
-): Promise<void> {
-  const found = await findHosted(name, flags);
-  const server = await callApi<HostedView>(flags.url, 'POST', hostedPath(found, what), {
-    timeoutMs: TURN_MS,
-  });
+type WaitFlags = Flags & { detach?: boolean };
+
+/** The API answers when the new one is ready, or cannot be. */
+export async function restartHosted(name: string, flags: Flags): Promise<void> {
+  const server = await turn('restart', name, flags);
   if (flags.json) printJson(server);
-  else print(turnedText(what, server));
+  else print(`${server.name} is ${statusText(server.status)}`);
 }
 
-/** It may still be on its way: what was asked for is written down, and happens. */
-function turnedText(what: 'restart' | 'stop' | 'start', { name, status }: HostedView): string {
-  return what === 'stop' && status !== 'stopped'
-    ? `${name} is being stopped`
-    : `${name} is ${statusText(status)}`;
+/** Comes back when nothing of it runs any more. */
+export async function stopHosted(name: string, flags: WaitFlags): Promise<number> {
+  const told = await turn('stop', name, flags);
+  const server = flags.detach ? told : await untilStopped(told, flags.url);
+  const isStopped = server.status === 'stopped';
+  if (flags.json) printJson(server);
+  else print(`${server.name} is ${isStopped ? 'stopped' : 'being stopped'}`);
+  return isStopped || flags.detach ? exitCodes.ok : exitCodes.failed;
+}
+
+/** Comes back when it is ready, or cannot be. */
+export async function startHosted(name: string, flags: WaitFlags): Promise<number> {
+  const since = new Date();
+  return settle(await turn('start', name, flags), flags, since);
+}
+
+/** Changes it, and comes back when it is ready as it is then, or cannot be. */
+export async function changeHosted(
+  name: string,
+  words: string[],
+  flags: WaitFlags & ChangeFlags,
+): Promise<number> {
+  const body = changesOf(words, flags);
+  const found = await findHosted(name, flags);
+  const since = new Date();
+  const server = await callApi<HostedView>(flags.url, 'PATCH', hostedPath(found), { body });
+  if (!flags.json) complain(`changed hosted server ${server.name}`);
+  tellMoved(server);
+  if (server.enabled) return settle(server, flags, since);
+  if (flags.json) printJson(server);
+  else print(`${server.name} is stopped; start it with: switchboard start ${server.name}`);
+  return exitCodes.ok;
+}
+
+async function settle(server: HostedView, flags: WaitFlags, since: Date): Promise<number> {
+  const { name, status } = server;
+  if (!flags.detach) {
+    const settled = await untilSettled(server, flags, since);
+    return tellSettled(settled, flags, `See: switchboard logs ${name}, switchboard hosted show ${name}`);
+  }
+  if (flags.json) printJson(server);
+  else print(`${name} is ${statusText(status)}`);
+  return exitCodes.ok;
+}
+
+async function turn(what: 'restart' | 'stop' | 'start', name: string, flags: Flags): Promise<HostedView> {
+  const found = await findHosted(name, flags);
+  return callApi<HostedView>(flags.url, 'POST', hostedPath(found, what), { timeoutMs: TURN_MS });
 }
 
 export async function removeHosted(
   name: string,
   flags: Flags & { volumes?: boolean; yes?: boolean },
 ): Promise<number> {
-  const server = await findHosted(name, flags);
+  const found = await findHosted(name, flags).catch((error) => {
+    if (!flags.volumes || !isUnknown(error)) throw error;
+    return undefined;
+  });
+  if (found === undefined) return removeKept(name, flags);
+  const shown = flags.volumes ? found : callApi<HostedView>(flags.url, 'GET', hostedPath(found));
+  const server = await Promise.resolve(shown).catch(() => found);
   const isLost = flags.volumes && server.volumes.length > 0;
   const what = `the hosted server ${server.name} of the project ${server.project}`;
   const question = `Remove ${what}${isLost ? `, and all that it has kept in ${server.volumes.join(', ')}` : ''}?`;
@@ -74,11 +122,36 @@ export async function removeHosted(
     printJson({ removed: server.name, id: server.id, unused_secrets: secrets });
     return exitCodes.ok;
   }
-  print(
-    `removed hosted server ${server.name}${isKept ? '; its volumes are kept for the next one of that name' : ''}`,
-  );
+  print(`removed hosted server ${server.name}${isKept ? keptText(server) : ''}`);
   tellUnused(secrets, server.project);
   return exitCodes.ok;
+}
+
+/** What a server has kept that is gone already. */
+async function removeKept(name: string, flags: Flags & { yes?: boolean }): Promise<number> {
+  const { project = DEFAULT_PROJECT } = flags;
+  const question = `There is no hosted server ${name}. Remove all that one of that name has kept in the project ${project}?`;
+  if (!(await isConfirmed(question, flags, 'needs-yes'))) {
+    complain('Nothing was removed.');
+    return exitCodes.failed;
+  }
+  await callApi(flags.url, 'DELETE', hostedPath({ id: name }), {
+    query: { volumes: 'delete', project },
+    timeoutMs: TURN_MS,
+  });
+  if (flags.json) printJson({ removed: null, volumes_of: name });
+  else print(`removed the volumes of ${name}`);
+  return exitCodes.ok;
+}
+
+function isUnknown(error: unknown): boolean {
+  return error instanceof SwitchboardError && error.code === 'not_found';
+}
+
+function keptText({ name, project, volume_names }: HostedView): string {
+  const names = volume_names?.length ? ` (${volume_names.join(', ')})` : '';
+  const where = project === DEFAULT_PROJECT ? '' : ` -P ${project}`;
+  return `; its volumes are kept for the next one of that name${names}\nTo remove them: switchboard rm ${name} --volumes${where}`;
 }
 
 /** Secrets stay when a server goes: others may come to use them. */

@@ -106,6 +106,9 @@ export interface HostedView {
     disk_bytes: number | null;
   } | null;
   tool_count: number | null;
+  enabled: boolean;
+  /** Undefined where an older Switchboard answers. */
+  volume_names?: string[] | null;
 }
 
 export interface HostedLine {

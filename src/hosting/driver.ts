@@ -115,6 +115,8 @@ export interface Survivors {
 }
 
 export interface Volumes {
+  /** What the provider calls those of this server: names of the engine, or folders. */
+  list(server: Pick<InstanceSpec, 'name' | 'project'>): Promise<string[]>;
   /** Removes those of this server, of a name and a project as in the spec. Gives their names. */
   remove(server: Pick<InstanceSpec, 'name' | 'project'>): Promise<string[]>;
 }

@@ -181,7 +181,10 @@ export class Hosted {
 
   restart(): Promise<void> {
     if (this.byHand.isOpen) return this.byHand.outcome;
-    if (!this.isWanted) return Promise.reject(this.unavailable(this.ceased ?? SWITCHED_OFF));
+    if (!this.isWanted) {
+      const advice = this.ceased === SWITCHED_OFF ? ` Start it: switchboard start ${this.server.name}` : '';
+      return Promise.reject(this.unavailable(`${this.ceased ?? SWITCHED_OFF}${advice}`));
+    }
     this.byHand.ask();
     this.history.reset();
     this.log.add('restarted by hand');
@@ -297,7 +300,7 @@ export class Hosted {
   }
 
   /** The next one cannot be had, so this one stays; what it is to be is tried again. */
-  private goOn(run: Run, { code, message, data }: SwitchboardError): void {
+  private goOn(run: Run, { message }: SwitchboardError): void {
     const isChange = run.revision !== this.server.revision;
     const what = isChange ? 'The new image cannot be had: the server goes on with the old one' : undefined;
     const reason = `${what ?? 'The image cannot be had: what runs goes on'}. ${message}`;
@@ -310,7 +313,7 @@ export class Hosted {
     if (this.condition.reason !== reason) this.appearance.warn(`is not started anew. ${reason}`);
     if (run.isSpeaking) this.showReady();
     else this.appearance.show('starting', this.postponed?.reason, this.postponed?.nextTry);
-    this.byHand.settle(new SwitchboardError(code, reason, { data }));
+    this.byHand.settle(notStarted(reason));
   }
 
   /** There is no instance, and there is to be none. */
@@ -429,7 +432,7 @@ export class Hosted {
       error instanceof SwitchboardError && !problem.kind.retryable && problem.code !== 'internal';
     if (isLasting) this.refuse(problem, { isUnspecified });
     else this.tryAgain(`could not be started: ${withoutPeriod(problem.message)}`);
-    this.byHand.settle(problem);
+    this.byHand.settle(notStarted(problem.message));
   }
 
   /** It may be started later. That is no crash: nothing ran. */
@@ -598,6 +601,11 @@ function specOf(server: HostedServer): InstanceSpec | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Whoever asked for a restart has asked for nothing wrong, whatever is wrong with the server. */
+function notStarted(why: string): SwitchboardError {
+  return new SwitchboardError('server_start_failed', why);
 }
 
 function delayText(ms: number): string {

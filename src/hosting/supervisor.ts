@@ -35,7 +35,7 @@ const TIMING: Timing = {
 
 /** What has to be known of a server that left, to remove its volumes. */
 interface Former {
-  server: Pick<HostedServer, 'name' | 'project' | 'provider'>;
+  server: Pick<HostedServer, 'name' | 'project'> & { provider?: HostedServer['provider'] };
   driver: Driver | undefined;
 }
 
@@ -142,6 +142,23 @@ export class Supervisor {
     if (found === undefined) throw unknown(id);
     const driver = found.driver ?? (await this.drivers.choose(found.server.provider));
     return (await driver.volumes?.remove(found.server)) ?? [];
+  }
+
+  /** What its provider calls its volumes; undefined where that cannot be told now. */
+  async volumeNames(id: string): Promise<string[] | undefined> {
+    const hosted = this.hosted.get(id);
+    return hosted?.lastDriver?.volumes?.list(hosted.wanted).catch(() => undefined);
+  }
+
+  /** Removes what a server of that name has kept that is not there any more, wherever it ran. */
+  async removeKept(server: Former['server']): Promise<string[]> {
+    const removed: string[] = [];
+    for (const provider of providers) {
+      const driver = await this.drivers.get(provider);
+      if (driver.volumes === undefined || (await driver.unavailable()) !== undefined) continue;
+      removed.push(...(await driver.volumes.remove(server)));
+    }
+    return removed;
   }
 
   /** SIGTERM to all, 30 s, SIGKILL. Settles in any case, and nothing starts after it. */

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
 import { type Finished, runCli, startCli } from '../helpers/cli.ts';
 import { fixtureServer } from '../helpers/servers.ts';
@@ -55,10 +56,27 @@ it('a hosted server is run, called, looked at, restarted, stopped and removed', 
   for (const line of seen)
     expect(JSON.parse(line)).toEqual({ at: expect.any(String), line: expect.any(String) });
 
-  expect(await cli(['stop', 'mine'])).toMatchObject({ code: 0 });
-  await expect.poll(async () => (await cli(['hosted'])).stdout).toContain('stopped');
-  expect(await cli(['start', 'mine'])).toMatchObject({ code: 0 });
+  expect(await cli(['stop', 'mine'])).toMatchObject({ code: 0, stdout: 'mine is stopped\n' });
+  expect((await cli(['hosted'])).stdout).toContain('stopped');
+  expect(await cli(['restart', 'mine'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('Start it: switchboard start mine\n'),
+  });
+  expect(await cli(['start', 'mine'])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('is ready'),
+  });
   expect((await cli(['call', 'echo', 'text=again'])).stdout).toBe('again\n');
+  const broken = await cli(['hosted', 'set', 'mine'], ['switchboard-has-no-such']);
+  expect(broken).toMatchObject({ code: 1, stdout: '' });
+  expect(broken.stderr).toContain('"switchboard-has-no-such" was not found');
+  expect(broken.stderr).not.toContain('crash');
+  const mended = await cli(
+    ['hosted', 'set', 'mine', '--memory', '1G', '--env', 'MORE=1'],
+    [command, ...args],
+  );
+  expect(mended, mended.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('mine is ready') });
+  expect((await cli(['hosted', 'show', 'mine'])).stdout).toMatch(/^limits .* 1G memory.*$/m);
   const removed = await cli(['rm', 'mine', '--volumes', '--yes']);
   expect(removed).toMatchObject({ code: 0, stdout: 'removed hosted server mine\n' });
   expect(await following.finished).toMatchObject({ code: 0 });
@@ -128,4 +146,25 @@ it('the secrets of a hosted server count as used, are not removed by mistake, an
   const removed = await cli(['rm', 'mine']);
   expect(removed.stderr).toContain(`nobody uses these secrets any more: ${moved}, SHARED;`);
   expect(await cli(['secret', 'rm', 'SHARED'])).toMatchObject({ code: 0 });
+});
+
+it('what a hosted server has kept can be removed when the server is gone', async () => {
+  const { cli } = await start();
+  const run = ['host', '--name', 'keeper', '--provider', 'process', '--volume', '/data'];
+  expect(await cli(run, [command, ...args])).toMatchObject({ code: 0 });
+  const [, folder] = /^kept in +(\S+)$/m.exec((await cli(['hosted', 'show', 'keeper'])).stdout)!;
+  const removed = await cli(['rm', 'keeper']);
+  expect(removed.stdout).toContain(`kept for the next one of that name (${folder})`);
+  expect(existsSync(folder!)).toBe(true);
+  expect(await cli(['rm', 'keeper', '--volumes'])).toMatchObject({ code: 2 });
+  expect(existsSync(folder!)).toBe(true);
+  expect(await cli(['rm', 'keeper', '--volumes', '--yes'])).toMatchObject({
+    code: 0,
+    stdout: 'removed the volumes of keeper\n',
+  });
+  expect(existsSync(folder!)).toBe(false);
+  expect(await cli(['rm', 'keeper', '--volumes', '--yes'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('project "default" has no volumes of one that was called so'),
+  });
 });

@@ -36,6 +36,7 @@ export function hostedView(otherwise: Partial<HostedView> = {}): HostedView {
     health: 'ok',
     url: null,
     usage: null,
+    volume_names: null,
     tool_count: 2,
     hosted_here: true,
     version: 1,

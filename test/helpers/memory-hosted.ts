@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Hosted, HostedAnswer, HostedLogListener } from '../../src/api/backend.ts';
+import type { Hosted, HostedAnswer, HostedLogListener, HostedRemoval } from '../../src/api/backend.ts';
 import type { HostedCall, NewHosted } from '../../src/api/hosted-input.ts';
 import type { HostedLine, HostedView } from '../../src/api/hosted-views.ts';
 import { mergeHosted } from '../../src/api/merge-hosted.ts';
@@ -64,11 +64,7 @@ export class MemoryHosted implements Hosted {
     return this.view(server);
   }
 
-  async remove(
-    id: string,
-    { deleteVolumes }: { deleteVolumes: boolean },
-    ifVersion: number | undefined,
-  ): Promise<void> {
+  async remove(id: string, { deleteVolumes }: HostedRemoval, ifVersion: number | undefined): Promise<void> {
     const server = this.find(id, ifVersion);
     this.deletedVolumes = deleteVolumes;
     this.all.delete(server.id);

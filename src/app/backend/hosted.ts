@@ -6,6 +6,7 @@ import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import type { WorkspaceRow } from '../../store/types.ts';
 import { hostedViewOf } from '../hosted-views.ts';
 import type { HostedPlace, Hosting } from '../hosting.ts';
+import type { LiveProject } from '../live-project.ts';
 import { movedSecrets } from './moved-secrets.ts';
 import { change, needStored, type Parts } from './parts.ts';
 import { checkPlaces } from './places.ts';
@@ -25,7 +26,9 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
     async get(id) {
       const hosting = needHosting(parts);
       const place = find(hosting, id);
-      return hostedViewOf(place, hosting, await hosting.usage(place.row.id));
+      const { id: row } = place.row;
+      const [usage, volumes] = await Promise.all([hosting.usage(row), hosting.volumeNames(row)]);
+      return hostedViewOf(place, hosting, { usage, volumes });
     },
     async create({ name, project, ...input }) {
       const hosting = needHosting(parts);
@@ -62,8 +65,9 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
         }
       }
     },
-    async remove(id, { deleteVolumes }, ifVersion) {
+    async remove(id, { deleteVolumes, project: of }, ifVersion) {
       const hosting = needHosting(parts);
+      if (deleteVolumes && isGone(hosting, id)) return removeKept(hosting, projects.get(of), id);
       const { row, project } = find(hosting, id);
       const obstacle = deleteVolumes ? await hosting.volumesUnavailable(row.id) : undefined;
       if (obstacle !== undefined && row.mcp_config.volumes.length > 0) throw unreachable(row, obstacle);
@@ -124,6 +128,20 @@ function find(hosting: Hosting, id: string): HostedPlace {
       );
 }
 
+function isGone(hosting: Hosting, id: string): boolean {
+  return !hosting.places().some(({ row }) => row.id === id || row.name === id);
+}
+
+/** Volumes outlive their server, and belong to its name. */
+async function removeKept(hosting: Hosting, { id, name }: LiveProject, server: string): Promise<void> {
+  const removed = await hosting.removeKept({ name: server, project: id });
+  if (removed.length > 0) return;
+  throw new SwitchboardError(
+    'not_found',
+    `There is no hosted server ${JSON.stringify(server)}, and project "${name}" has no volumes of one that was called so.`,
+  );
+}
+
 function settingsOf({ enabled, resource_limits, mcp_config }: WorkspaceRow): HostedSettings {
   return { enabled, resource_limits, config: mcp_config };
 }
@@ -153,7 +171,7 @@ function kept({ name }: WorkspaceRow, error: unknown): SwitchboardError {
   const { code, message, data } = asSwitchboardError(error);
   return new SwitchboardError(
     code,
-    `The hosted server "${name}" was removed, but its volumes could not be: ${message}\nTo remove them later, register a server of this name again and remove it with its volumes.`,
+    `The hosted server "${name}" was removed, but its volumes could not be: ${message}\nTo remove them later: switchboard rm ${name} --volumes, or the same DELETE again with its name.`,
     { cause: error, data },
   );
 }

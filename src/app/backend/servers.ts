@@ -164,7 +164,7 @@ function fromFile({ name }: ListedServer, what: string): SwitchboardError {
 function hostedHere({ name }: ListedServer): SwitchboardError {
   return new SwitchboardError(
     'read_only',
-    `The server "${name}" is hosted: it is changed, removed and looked at under /api/v1/mcp/servers, or with "switchboard hosted".`,
+    `The server "${name}" is hosted: it is changed, removed and looked at under /api/v1/mcp/servers, or with "switchboard hosted": hosted set and show, start, stop, restart, rm.`,
     { data: { server: name } },
   );
 }

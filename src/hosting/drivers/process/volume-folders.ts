@@ -28,11 +28,16 @@ export class VolumeFolders implements Volumes {
     return Object.fromEntries(folders);
   }
 
-  async remove(server: Server): Promise<string[]> {
+  async list(server: Server): Promise<string[]> {
     const folder = this.folderOf(server);
     const names = await readdir(folder).catch(() => []);
-    await rm(folder, { recursive: true, force: true });
     return names.map((name) => join(folder, name));
+  }
+
+  async remove(server: Server): Promise<string[]> {
+    const folders = await this.list(server);
+    await rm(this.folderOf(server), { recursive: true, force: true });
+    return folders;
   }
 
   private folderOf({ project, name }: Server): string {
