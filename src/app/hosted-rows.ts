@@ -70,7 +70,7 @@ export function hostedServerOf(
   const secrets = project.vault.versions(hostedVariables(row));
   return {
     ...{ id, name, project: project.id, enabled, provider: provider ?? formerProvider(row, allow) },
-    isFormerProvider: provider === null,
+    former: provider === null ? { hasVolumes: made.volumes.length > 0 } : undefined,
     restartPolicy: restart_policy,
     revision: JSON.stringify([made, resource_limits, provider, secrets]),
     memory: memoryOf(metadata),

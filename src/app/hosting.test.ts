@@ -118,7 +118,7 @@ describe('the process that hosts', () => {
     }));
     hosting.refresh();
     await expect(hosting.restart(id)).rejects.toThrow(
-      'The provider "gvisor", which ran the server before and has its volumes, cannot be used',
+      'The provider "gvisor", which ran the server before, cannot be used',
     );
   });
 

@@ -3,6 +3,7 @@ import type { ChildRecord } from '../channels/stdio.ts';
 import type { HostingSettings } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
+import { withoutLastWords } from '../hosting/crash-words.ts';
 import type { Usage } from '../hosting/driver.ts';
 import type { LogLine } from '../hosting/log.ts';
 import type { Condition, Supervisor } from '../hosting/supervisor.ts';
@@ -202,7 +203,8 @@ export class Hosting implements Hosts {
   /** Something that the gateway has to say of one of them. */
   say(server: Server, line: string): void {
     const { transport } = server.config;
-    if (transport.type === 'hosted') this.supervisor?.log(transport.id)?.add(line);
+    // What it wrote last is in its log already.
+    if (transport.type === 'hosted') this.supervisor?.log(transport.id)?.add(withoutLastWords(line));
   }
 
   /** The gateway has completed the MCP handshake with a server. */

@@ -3,7 +3,7 @@ import { callApi, projectPath } from './api.ts';
 import { exitCodes, usageError } from './exit.ts';
 import { follow } from './follow.ts';
 import { allHosted, ambiguous, hostedPath } from './hosted-place.ts';
-import { complain, print, printJson, printJsonLine } from './output.ts';
+import { complain, localTime, print, printJson, printJsonLine } from './output.ts';
 import type { HostedLine, HostedView } from './views.ts';
 import { DEFAULT_PROJECT } from './words.ts';
 
@@ -57,8 +57,12 @@ async function hostedLog(server: HostedView, { url, follow: goesOn, json }: Logs
   const { lines } = await callApi<{ lines: HostedLine[] }>(url, 'GET', hostedPath(server, 'logs'));
   if (goesOn) return followLog(server, url, json ?? false);
   if (json) printJson(lines);
-  else if (lines.length > 0) print(lines.map(({ line }) => line).join('\n'));
+  else if (lines.length > 0) print(lines.map(lineText).join('\n'));
   return exitCodes.ok;
+}
+
+function lineText({ at, line }: HostedLine): string {
+  return `${localTime(at)}  ${line}`;
 }
 
 async function followLog(server: HostedView, url: string, asJson: boolean): Promise<number> {
@@ -69,7 +73,7 @@ async function followLog(server: HostedView, url: string, asJson: boolean): Prom
   const show = (type: string, data: unknown) => {
     if (type !== 'line') return;
     if (asJson) printJsonLine(data);
-    else print((data as HostedLine).line);
+    else print(lineText(data as HostedLine));
   };
   const { error } = await follow(`${url}/api/v1${hostedPath(server, 'logs')}?follow=1`, show, stop.signal);
   if (stop.signal.aborted) return exitCodes.ok;

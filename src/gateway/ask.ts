@@ -3,6 +3,7 @@ import { parseBounded } from '../protocol/bounded-parse.ts';
 import { bytesAt, idBytes, idValue, type Message } from '../protocol/envelope.ts';
 import { errorMessage, METHOD_NOT_FOUND, notificationMessage, toRpcError } from '../protocol/jsonrpc.ts';
 import { type Edit, splice } from '../protocol/splice.ts';
+import type { Server } from '../upstreams/server.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { InFlight } from './caller.ts';
 import { askedByName, lackedCapability } from './capabilities.ts';
@@ -26,8 +27,10 @@ export function mayAsk(message: Message, upstream: Upstream, capabilities: Recor
 }
 
 /** A question that nobody can be asked. */
-export function declineUnclear(message: Message, upstream: Upstream, server: string): void {
-  const why = `Server "${server}" asked ${message.method}, and it cannot be told for which client. Set "isolation": "session" for it.`;
+export function declineUnclear(message: Message, upstream: Upstream, { name, config }: Server): void {
+  // One that is hosted is one for all clients.
+  const advice = config.transport.type === 'hosted' ? '' : ' Set "isolation": "session" for it.';
+  const why = `Server "${name}" asked ${message.method}, and it cannot be told for which client.${advice}`;
   decline(upstream, idBytes(message), new SwitchboardError('client_unavailable', why));
 }
 

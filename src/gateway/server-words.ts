@@ -57,7 +57,7 @@ export class ServerWords {
       return;
     }
     const addressee = this.addressee(server, word, call);
-    if (addressee === undefined) declineUnclear(message, upstream, server.name);
+    if (addressee === undefined) declineUnclear(message, upstream, server);
     else ask(message, upstream, addressee);
   }
 

@@ -129,6 +129,13 @@ describe('the drivers of an installation', () => {
     expect(error.message).toMatch(/^ {2}e2b: .*E2B_API_KEY/m);
   });
 
+  it('have volumes to tell of only where the server has some', async () => {
+    const { choose } = createDrivers(options);
+    const former = (hasVolumes: boolean) => refusal(choose('gvisor', { hasVolumes }));
+    expect((await former(true)).message).toContain('which ran the server before and has its volumes, cannot');
+    expect((await former(false)).message).toContain('which ran the server before, cannot');
+  });
+
   it('give a process to whoever asks for one by name, or where it is allowed', async () => {
     expect((await createDrivers(options).choose('process')).provider).toBe('process');
     expect(

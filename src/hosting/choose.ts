@@ -1,12 +1,13 @@
 import type { ChildRecord } from '../channels/stdio.ts';
 import { SwitchboardError } from '../errors.ts';
+import type { Former } from './condition.ts';
 import type { Driver, Provider } from './driver.ts';
 import type { HostingSettings, LesserProvider } from './settings.ts';
 
 export interface Drivers {
   get(provider: Provider): Promise<Driver>;
   /** What was asked for, or the most fitting one that can be used now; fails where there is none. */
-  choose(asked: Provider | undefined, isFormer?: boolean): Promise<Driver>;
+  choose(asked: Provider | undefined, former?: Former): Promise<Driver>;
 }
 
 export interface DriversOptions extends HostingSettings {
@@ -31,15 +32,15 @@ export function createDrivers(options: DriversOptions): Drivers {
     made.set(provider, driver);
     return driver;
   };
-  return { get, choose: (asked, isFormer) => chooseDriver(asked, options.allow, get, isFormer) };
+  return { get, choose: (asked, former) => chooseDriver(asked, options.allow, get, former) };
 }
 
-/** Never gives less isolation than was asked for, or allowed. `isFormer`: nobody asked for it, it ran the server before. */
+/** Never gives less isolation than was asked for, or allowed. `former`: nobody asked for it, it ran the server before. */
 export async function chooseDriver<Found extends Candidate>(
   asked: Provider | undefined,
   allow: readonly LesserProvider[],
   get: (provider: Provider) => Promise<Found>,
-  isFormer = false,
+  former?: Former,
 ): Promise<Found> {
   const order =
     asked === undefined ? [...isolating, ...lesser.filter((each) => allow.includes(each))] : [asked];
@@ -55,9 +56,14 @@ export async function chooseDriver<Found extends Candidate>(
     ? new SwitchboardError('no_isolation', describeLack(reasons), { data })
     : new SwitchboardError(
         'server_start_failed',
-        `The provider "${asked}", which ${isFormer ? 'ran the server before and has its volumes' : 'the server asks for'}, cannot be used: ${reasons[0]![1]}`,
+        `The provider "${asked}", which ${whyThat(former)}, cannot be used: ${reasons[0]![1]}`,
         { data },
       );
+}
+
+function whyThat(former: Former | undefined): string {
+  if (former === undefined) return 'the server asks for';
+  return former.hasVolumes ? 'ran the server before and has its volumes' : 'ran the server before';
 }
 
 function describeLack(reasons: readonly [Provider, string][]): string {

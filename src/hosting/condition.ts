@@ -10,8 +10,8 @@ export interface HostedServer {
   project: string;
   /** What the registration asked for, or what ran it before. */
   provider: Provider | undefined;
-  /** Whether it asked for none, and this is what ran it before. */
-  isFormerProvider?: boolean;
+  /** Where it asked for none, and this is what ran it before. */
+  former?: Former | undefined;
   restartPolicy: RestartPolicy;
   enabled: boolean;
   /** Read at every start, with secrets in place. Throws a SwitchboardError where one is missing. */
@@ -20,6 +20,11 @@ export interface HostedServer {
   revision: string;
   /** What was remembered of it. Only looked at when it is first told of. */
   memory: Memory;
+}
+
+/** What is known of the provider that nobody asked for: it ran the server before. */
+export interface Former {
+  hasVolumes: boolean;
 }
 
 /** What is kept of a server when Switchboard itself is started again. */

@@ -44,6 +44,12 @@ export function withLastWords(text: string, lastWords: string): string {
   return lastWords === '' ? text : `${withoutPeriod(text)}; its last words: ${lastWords}`;
 }
 
+/** For those who have them before their eyes. */
+export function withoutLastWords(text: string): string {
+  const at = text.search(/[;.] its last words: /i);
+  return at === -1 ? text : `${text.slice(0, at)}.`;
+}
+
 function limitIn(lastWords: string, limits: Limits): string | undefined {
   const lines = lastWords.split('\n');
   const found = signs.find(([parts]) => lines.some((line) => parts.every((part) => part.test(line))));

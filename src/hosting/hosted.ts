@@ -138,7 +138,10 @@ export class Hosted {
     const isAnother = server.revision !== before.revision;
     if (server.provider !== before.provider) this.supply.reconsider();
     if (!server.enabled) {
-      if (this.ceased !== SWITCHED_OFF) this.cease(SWITCHED_OFF);
+      if (this.ceased !== SWITCHED_OFF) {
+        this.log.add('stopped by hand');
+        this.cease(SWITCHED_OFF);
+      }
       return true;
     }
     if (isAnother || !wasWanted) this.startSoon(wasWanted ? CHANGED : undefined);

@@ -1,11 +1,11 @@
 import { asSwitchboardError } from '../errors.ts';
 import { asleep, unlessAborted } from './clock.ts';
-import type { HostedServer } from './condition.ts';
+import type { Former, HostedServer } from './condition.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec, Provider } from './driver.ts';
 
 /** What looks after the drivers that all servers share. */
 export interface DriverPool {
-  choose(asked: Provider | undefined, isFormer?: boolean): Promise<Driver>;
+  choose(asked: Provider | undefined, former?: Former): Promise<Driver>;
   /** Settles when what others left behind is removed, or cannot be. Nothing may be started before. */
   cleared(driver: Driver): Promise<void>;
   /** Removes what is left of servers that are to run no more. */
@@ -52,7 +52,7 @@ export class Supply {
    * elsewhere it would run a second time, and without its volumes.
    */
   async find(
-    { provider, isFormerProvider }: Pick<HostedServer, 'provider' | 'isFormerProvider'>,
+    { provider, former }: Pick<HostedServer, 'provider' | 'former'>,
     signal: AbortSignal,
   ): Promise<Driver | string | undefined> {
     let why: string | undefined;
@@ -60,7 +60,7 @@ export class Supply {
       if (this.chosen !== undefined) {
         if (this.timesAway > 0) why = await unlessAborted(this.chosen.unavailable(), signal);
       } else {
-        const found = await unlessAborted(this.pool.choose(provider, isFormerProvider), signal);
+        const found = await unlessAborted(this.pool.choose(provider, former), signal);
         if (!signal.aborted) this.chosen = found;
       }
     } catch (error) {

@@ -168,3 +168,20 @@ it('what a hosted server has kept can be removed when the server is gone', async
     stderr: expect.stringContaining('project "default" has no volumes of one that was called so'),
   });
 });
+
+it('the log of a hosted server has times, what was done by hand, and the last words of a crash once', async () => {
+  const { cli } = await start();
+  const host = (name: string, ...behind: string[]) =>
+    cli(['host', '--name', name, '--provider', 'process', '--restart', 'never'], behind);
+  await Promise.all([
+    host('crashing', 'sh', '-c', 'echo "FATAL: no configuration" >&2; exit 3'),
+    host('mine', command, ...args),
+  ]);
+  await cli(['stop', 'mine']);
+  expect((await cli(['logs', 'mine'])).stdout).toMatch(
+    /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}stopped by hand$/m,
+  );
+  const { stdout } = await cli(['logs', 'crashing']);
+  expect(stdout.match(/FATAL: no configuration/g), stdout).toHaveLength(1);
+  expect(stdout).toContain('exited with code 3');
+});

@@ -11,13 +11,24 @@ export function checkPlaces(live: LiveProject, added: readonly NamedServer[]): v
     .filter(({ row, hosted }) => row === undefined && hosted === undefined)
     .map(({ config: { name, group, prefix } }) => ({ name, group, prefix }));
   for (const server of added) {
-    if (inFile.some(({ name }) => name === server.name)) throw clashError(server.name, server.name);
+    if (inFile.some(({ name }) => name === server.name))
+      throw clashError(
+        server.name,
+        server.name,
+        `has a server "${server.name}" already: choose another name`,
+      );
     const clash = nameClashes([...inFile, server]).find((found) =>
       [found.server, found.other].includes(server.name),
     );
     if (clash === undefined) continue;
     const fromFile = clash.server === server.name ? clash.other : clash.server;
-    if (clash.key === 'group') throw clashError(server.name, fromFile);
+    if (clash.key === 'group') {
+      const what =
+        clash.server === server.name
+          ? `has a server "${clash.value}" already: choose another group for the server "${server.name}"`
+          : `has a group "${clash.value}" already: choose another name, or let the server be of that group`;
+      throw clashError(server.name, fromFile, what);
+    }
     throw new SwitchboardError(
       'conflict',
       `The prefix ${JSON.stringify(clash.value)} of server "${clash.server}" is ${describeOwner(clash)}, and "${fromFile}" stands in the configuration file: choose another prefix.`,
@@ -26,10 +37,8 @@ export function checkPlaces(live: LiveProject, added: readonly NamedServer[]): v
   }
 }
 
-function clashError(server: string, fromFile: string): SwitchboardError {
-  return new SwitchboardError(
-    'conflict',
-    `The server "${server}" or its group has a name of the server "${fromFile}" in the configuration file, and a name stands for one thing: rename one of them.`,
-    { data: { names: [...new Set([server, fromFile])] } },
-  );
+function clashError(server: string, fromFile: string, what: string): SwitchboardError {
+  return new SwitchboardError('conflict', `The configuration file ${what}.`, {
+    data: { names: [...new Set([server, fromFile])] },
+  });
 }
