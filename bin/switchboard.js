@@ -23,7 +23,9 @@ if (!compiled) {
 } else if (existsSync(ownNode)) {
   // It collects garbage less often then, and calls cost less CPU.
   const flags = process.argv[2] === 'up' ? ['--initial-heap-size=128'] : [];
-  const child = spawn(ownNode, flags.concat(self, process.argv.slice(2)), { stdio: 'inherit' });
+  // It ends when we are gone: nobody could end it through us any more.
+  const env = Object.assign({}, process.env, { SWITCHBOARD_LAUNCHER: String(process.pid) });
+  const child = spawn(ownNode, flags.concat(self, process.argv.slice(2)), { stdio: 'inherit', env });
   ['SIGINT', 'SIGTERM'].forEach((signal) => {
     process.on(signal, () => child.kill(signal));
   });

@@ -4,13 +4,15 @@ import { readFileSync } from 'node:fs';
 const POLL_MS = 1_000;
 
 /**
- * Calls `gone` when the npm or npx that started us has ended. It starts us through a shell, and passes SIGTERM on to that
- * and not to us: whoever ends npm would leave us behind. Other parents may go before us, and so may npm for whoever leads a
- * session of its own (setsid).
+ * Calls `gone` when the npm or npx that started us has ended, or bin/switchboard.js where that has only launched us. npm
+ * starts us through a shell, and passes SIGTERM on to that and not to us: whoever ends npm would leave us behind. So would
+ * whoever kills the launcher, which is what he has started. Other parents may go before us, and so may npm for whoever
+ * leads a session of its own (setsid).
  */
-export function onNpmGone(gone: () => void): void {
+export function onParentGone(gone: () => void): void {
+  const isLaunched = process.env.SWITCHBOARD_LAUNCHER === String(process.ppid);
   const isOfNpm = process.env.npm_lifecycle_event !== undefined || process.env.npm_command !== undefined;
-  if (!isOfNpm || process.ppid === 1 || leadsSession()) return;
+  if (!isLaunched && (!isOfNpm || process.ppid === 1 || leadsSession())) return;
   const ancestors = ancestorsNow();
   const timer = setInterval(() => {
     if (ancestorsNow() === ancestors) return;

@@ -11,7 +11,7 @@ import {
 import { home } from '../home.ts';
 import { identity } from '../identity.ts';
 import { complain, print, printJsonLine } from './output.ts';
-import { onNpmGone } from './parent.ts';
+import { onParentGone } from './parent.ts';
 import { findConfig } from './paths.ts';
 import { eventNotes, marks, stateColumn, subjectOf } from './server-text.ts';
 import { onStopSignals } from './signals.ts';
@@ -52,7 +52,7 @@ export async function up(flags: UpFlags): Promise<void> {
   );
 
   // One that was started for a bridge outlives it.
-  if (flags.exitWhenIdle === undefined) onNpmGone(() => stop.abort());
+  if (flags.exitWhenIdle === undefined) onParentGone(() => stop.abort());
 
   // Whoever read what we print may go away before we do.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});

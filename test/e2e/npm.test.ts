@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { pathToFileURL } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { temporaryFolder } from '../helpers/cli.ts';
 import { isThere, untilGone } from '../helpers/gone.ts';
@@ -71,4 +72,25 @@ it('stays when another parent ends, or when it leads a session of its own', asyn
   }
   await untilGone(ended.pid);
   expect([plain.pid, apart.pid].map(isThere)).toEqual([true, true]);
+});
+
+it('ends with its launcher, where that was started by a Node that is too old', async () => {
+  const folder = await temporaryFolder();
+  onTestFinished(() => folder[Symbol.asyncDispose]());
+  const inside = (path: string) => join(folder.path, path);
+  for (const each of ['bin', 'dist', 'node_modules/.bin']) await mkdir(inside(each), { recursive: true });
+  await copyFile(join(import.meta.dirname, '../../bin/switchboard.js'), inside('bin/switchboard.js'));
+  await writeFile(inside('package.json'), '{"type": "module"}');
+  await writeFile(inside('dist/main.js'), `import ${JSON.stringify(pathToFileURL(mainProgram).href)};`);
+  await symlink(process.execPath, inside('node_modules/.bin/node'));
+  await writeFile(
+    inside('old.mjs'),
+    'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.0.0" } });',
+  );
+  const words = ['--import', inside('old.mjs'), inside('bin/switchboard.js'), 'up', '--port', '0', '--json'];
+  const { parent, pid, server } = await startThrough(process.execPath, words);
+  expect(pid).not.toBe(parent.pid);
+  parent.kill('SIGKILL');
+  await untilGone(pid);
+  await untilGone(server);
 });
