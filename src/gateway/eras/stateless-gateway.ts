@@ -47,6 +47,7 @@ export class StatelessGateway {
   private readonly callers = new Set<StatelessCaller>();
   readonly listeners = new Set<Listener>();
   private whenIdle = () => {};
+  private readonly becameIdle = () => this.whenIdle();
   private isStopping = false;
 
   constructor(scopes: Scopes, desk: CallDesk, settings: StatelessSettings, events: StatelessEvents) {
@@ -68,9 +69,7 @@ export class StatelessGateway {
     if (this.isStopping) throw stopping();
     const known: KnownClient | undefined =
       session === undefined ? undefined : this.known.get(clientKey(session, how.projects));
-    const caller = new StatelessCaller(message, this.names.of(message), known, this.callers, () =>
-      this.whenIdle(),
-    );
+    const caller = new StatelessCaller(message, this.names.of(message), known, this.callers, this.becameIdle);
     this.dispatch({ caller, message, outlet, ...how });
     return caller;
   }
