@@ -58,21 +58,25 @@ describe('for a modern client, when Switchboard is restarted, switchboard stdio'
     expect((await called(bridge, 'after', 'whoami')).parent).not.toBe(parent);
   });
 
-  it('fails what had reached it, and does not call again', async () => {
-    await using witness = await Witness.open();
-    const config = { mcpServers: { recorder: fixtureServer('recorder', witness.env('recorder')) } };
-    const before = await startSwitchboard(config);
-    await using bridge = startBridge(bridgeProgram(before.baseUrl));
-    bridge.say(modernRequest(1, 'tools/call', { name: 'hold', arguments: { order: 'never' } }));
-    await witness.sees('recorder', 'message', ({ method }) => method === 'tools/call');
-    await before.stop();
-    expect((await bridge.answerTo(1)).error).toMatchObject({
-      code: -32603,
-      message: expect.stringContaining(before.baseUrl),
-    });
-    const calls = witness.seenBy('recorder', 'message').filter(({ method }) => method === 'tools/call');
-    expect(calls).toHaveLength(1);
-  });
+  it.each(['SIGTERM', 'SIGKILL'] as const)(
+    'fails what had reached it, and does not call again (%s)',
+    async (signal) => {
+      await using witness = await Witness.open();
+      const config = { mcpServers: { recorder: fixtureServer('recorder', witness.env('recorder')) } };
+      const before = await startSwitchboard(config);
+      await using bridge = startBridge(bridgeProgram(before.baseUrl));
+      bridge.say(modernRequest(1, 'tools/call', { name: 'hold', arguments: { order: 'never' } }));
+      await witness.sees('recorder', 'message', ({ method }) => method === 'tools/call');
+      before.process.kill(signal);
+      await before.stop();
+      expect((await bridge.answerTo(1)).error).toMatchObject({
+        code: -32603,
+        message: expect.stringContaining(signal === 'SIGTERM' ? 'Switchboard is stopping' : before.baseUrl),
+      });
+      const calls = witness.seenBy('recorder', 'message').filter(({ method }) => method === 'tools/call');
+      expect(calls).toHaveLength(1);
+    },
+  );
 
   it('sends again what reached nobody, to one that it starts', async () => {
     await using home = await openHome({});
