@@ -74,4 +74,9 @@ describe('the proxy of a server', () => {
       proxyPasswords({ HTTPS_PROXY: 'http://me:p%40ssw0rd@proxy.example', http_proxy: 'nothing' }),
     ).toEqual(['p%40ssw0rd', 'p@ssw0rd']);
   });
+
+  it('are found in every spelling that is taken for a proxy', () => {
+    expect(proxyPasswords({ HTTP_PROXY: ' user:hunter2secret@127.0.0.1:1234 ' })).toEqual(['hunter2secret']);
+    expect(proxyPasswords({ ALL_PROXY: 'HTTPS://user:hunter|secret@127.0.0.1' })).toContain('hunter|secret');
+  });
 });

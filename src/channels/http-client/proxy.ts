@@ -72,8 +72,13 @@ function isInRange(entry: string, host: string): boolean {
   return range.check(host, family);
 }
 
+/** Most programs take an address of a proxy without a scheme, and so do we. */
+function parse(value: string): URL | null {
+  return URL.parse(value.includes('://') ? value : `http://${value}`);
+}
+
 function read(name: string, value: string): HttpProxy {
-  const url = URL.parse(value.includes('://') ? value : `http://${value}`);
+  const url = parse(value);
   if (url === null || !['http:', 'https:'].includes(url.protocol) || url.hostname === '') {
     throw new SwitchboardError(
       'invalid_config',
@@ -96,10 +101,16 @@ function read(name: string, value: string): HttpProxy {
 export function proxyPasswords(environment: Environment): string[] {
   const names = ['http_proxy', 'https_proxy', 'all_proxy'].flatMap((name) => [name, name.toUpperCase()]);
   const passwords = names.flatMap((name) => {
-    const { password = '' } = URL.parse(environment[name] ?? '') ?? {};
-    return [password, decoded(password)];
+    const value = environment[name]?.trim() ?? '';
+    const { password = '' } = parse(value) ?? {};
+    return [writtenPassword(value), password, decoded(password)];
   });
   return [...new Set(passwords)].filter((password) => password.length >= SHORTEST_MASKED);
+}
+
+/** Reading an address encodes some of its characters, and in a log it stands as it was written. */
+function writtenPassword(value: string): string {
+  return /^(?:[^/]*:\/\/)?[^/:@]*:([^/?#]*)@/.exec(value)?.[1] ?? '';
 }
 
 /** Shorter ones stand in too many other texts. */
