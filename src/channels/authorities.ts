@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 
@@ -24,11 +24,16 @@ export function trustAuthorities(
   const read = (path: string) => {
     for (const text of readFileSync(path, 'latin1').match(certificate) ?? []) found.add(text);
   };
+  const readUnlessFolder = (path: string) => {
+    if (!statSync(path).isDirectory()) read(path);
+  };
   if (file !== '') attempt('SSL_CERT_FILE', () => read(file));
   for (const folder of folders.split(delimiter).filter((name) => name !== '')) {
     attempt('SSL_CERT_DIR', () => {
-      for (const entry of readdirSync(folder, { withFileTypes: true }))
-        if (!entry.isDirectory()) read(join(folder, entry.name));
+      for (const entry of readdirSync(folder, { withFileTypes: true })) {
+        // The others are of use without one that cannot be read.
+        if (!entry.isDirectory()) attempt('SSL_CERT_DIR', () => readUnlessFolder(join(folder, entry.name)));
+      }
     });
   }
   if (found.size === 0) return;
