@@ -67,9 +67,15 @@ export function isRefusal(status: unknown): boolean {
 
 /** Milliseconds until the time in a Retry-After header, which is a number of seconds or a date. */
 function retryAfterIn(value: string): number | undefined {
-  const ms = /^\d{1,9}$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1_000;
+  // One of its forms does not say that the time is that of Greenwich.
+  const date = value.endsWith('GMT') ? value : `${value} GMT`;
+  const ms = httpDate.test(value) ? Date.parse(date) - Date.now() : Number.NaN;
   return Number.isNaN(ms) ? undefined : Math.max(0, ms);
 }
+
+/** Each form of a date in HTTP begins with its weekday and has a time of day: much else can be read as a date. */
+const httpDate = /^[A-Z][a-z]{2,8},? [\w -]*\d\d:\d\d:\d\d/;
 
 export function sessionForgotten(url: URL): SwitchboardError {
   return new SwitchboardError(

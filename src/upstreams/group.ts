@@ -179,7 +179,7 @@ export class Group {
     return new SwitchboardError(
       'no_backends',
       `No backends available in group "${this.name}": ${backends.map(backendText).join('; ')}.`,
-      { cause: lastError, data: { group: this.name, backends } },
+      { cause: lastError, data: { group: this.name, backends, ...soonestRetry(tried) } },
     );
   }
 
@@ -266,6 +266,14 @@ function backendText({ server, replica, state, reason, nextTry }: BackendFacts):
   const when = nextTry === null ? '' : `, next try at ${nextTry}`;
   const why = reason === null ? '' : ` (${reason})`;
   return `${server}/${replica} is ${state.replace('_', ' ')}${when}${why}`;
+}
+
+/** When to try again, where some of them have said so: one that takes calls again is enough. */
+function soonestRetry(tried: ReadonlyMap<Replica, SwitchboardError> | undefined): { retryAfterMs?: number } {
+  const named = [...(tried?.values() ?? [])].flatMap(({ data: { retryAfterMs } }) =>
+    typeof retryAfterMs === 'number' ? [retryAfterMs] : [],
+  );
+  return named.length === 0 ? {} : { retryAfterMs: Math.min(...named) };
 }
 
 /** Whether more is wrong somewhere than that too many wait. */

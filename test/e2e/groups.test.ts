@@ -178,7 +178,12 @@ describe.concurrent('a group of which nobody is there', () => {
           answered('one', 'answered HTTP 503. It asks to be tried again in 120 s.'),
           answered('two', 'answered HTTP 429.'),
         ],
+        retryAfterMs: 120_000,
       },
+    });
+    backends.two!.failWith(429, { 'retry-after': '7' });
+    expect((await session.call('count', { key: 'none' })).error).toMatchObject({
+      data: { code: 'no_backends', retryAfterMs: 7_000 },
     });
     for (const backend of Object.values(backends)) backend.behave();
     answerer(await session.call('count', { key: 'none' }));
