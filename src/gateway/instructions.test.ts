@@ -30,8 +30,9 @@ it('of one server that says much leave room for the others', () => {
 
 it('stay within the limit, however many servers there are', () => {
   const many = Array.from({ length: 1_000 }, (_, index) => `Server ${index} `.repeat(index % 50));
-  // Two line breaks stand between two servers.
-  expect(Buffer.byteLength(told(many, 8_192))).toBeLessThanOrEqual(8_192 + 2 * 81);
+  expect(Buffer.byteLength(told(many, 8_192))).toBeLessThanOrEqual(8_192);
+  const long = ['Short.', 'I'.repeat(100_000), 'é'.repeat(50_000), 'x'.repeat(9_000)];
+  for (const room of [500, 999, 8_192]) expect(Buffer.byteLength(told(long, room))).toBeLessThanOrEqual(room);
 });
 
 it('share the room: nobody gets more than it needs, and none is left where somebody needs it', () => {

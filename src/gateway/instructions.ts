@@ -3,6 +3,7 @@ import type { Scope } from './scope.ts';
 /** Less than that says nothing. */
 const LEAST_BYTES = 100;
 const CUT = ' …';
+const BETWEEN = '\n\n';
 
 /** What servers tell models of themselves, one after the other, each within its share. */
 export function instructionsOf(scope: Scope): { instructions?: string } {
@@ -13,9 +14,9 @@ export function instructionsOf(scope: Scope): { instructions?: string } {
   const told = all.slice(0, Math.floor(scope.maxInstructionsBytes / LEAST_BYTES));
   const shares = sharesOf(
     told.map((text) => Buffer.byteLength(text)),
-    scope.maxInstructionsBytes,
+    scope.maxInstructionsBytes - BETWEEN.length * Math.max(0, told.length - 1),
   );
-  const instructions = told.map((text, index) => cut(text, shares[index]!)).join('\n\n');
+  const instructions = told.map((text, index) => cut(text, shares[index]!)).join(BETWEEN);
   return instructions === '' ? {} : { instructions };
 }
 
