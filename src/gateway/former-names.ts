@@ -46,9 +46,7 @@ export class FormerNames {
 
   private keep(kind: NamedKind, name: string, former: Former): void {
     const names = this.former[kind];
-    const { group, own } = names.get(name) ?? {};
-    // Since when it is so was noted before.
-    if (group === former.group && own === former.own) return;
+    // It may have been listed again since it was noted, and shown to others: the last time counts.
     names.delete(name);
     names.set(name, former);
     if (names.size > MAX_NAMES) names.delete(names.keys().next().value!);

@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import { Catalog } from '../catalog/catalog.ts';
+import { FormerNames } from './former-names.ts';
+
+const rules = { mode: 'on-conflict', separator: '__', pageSize: 0, maxItems: 100 } as const;
+
+/** A catalog of servers that all have the same tool. */
+function catalogOf(...servers: string[]): Catalog {
+  const contributions = servers.map((server) => {
+    const offer = { tools: [{ name: 'greet' }], resources: [], templates: [], prompts: [] };
+    const shown = { place: server, prefix: server };
+    return { ...shown, group: server, project: undefined, servers: [{ ...shown, server, ...offer }] };
+  });
+  return new Catalog(contributions, rules);
+}
+
+it('a name goes on working for all who were shown it, whenever that was', () => {
+  const names = new FormerNames();
+  const [alone, both] = [catalogOf('a'), catalogOf('a', 'b')];
+  const shownTo = (catalog: Catalog) => {
+    names.show(catalog);
+    return performance.now();
+  };
+  const first = shownTo(alone);
+  names.replace(both);
+  const between = shownTo(both);
+  names.replace(alone);
+  const second = shownTo(alone);
+  names.replace(both);
+  for (const listedAt of [first, between, second, undefined])
+    expect(names.find('tools', 'greet', listedAt, both)).toMatchObject({ group: 'a', own: 'greet' });
+  expect(names.find('tools', 'greet', shownTo(both), both)).toBeUndefined();
+});
