@@ -1,8 +1,10 @@
 import { cut } from './cut.ts';
-import { type Item, LazyItem, type SourcedItem } from './lazy-item.ts';
+import { type Item, LazyItem } from './lazy-item.ts';
 import { type ListedItem, Listing } from './listing.ts';
-import { isModelSafe, type NamingRules, publicNames } from './names.ts';
+import { isModelSafe, type NamingRules, publicNames, qualifiersOf } from './names.ts';
 import { NearNames } from './near-names.ts';
+import { type Qualifiers, qualifiedOf } from './qualifiers.ts';
+import { aliases, sharedItems } from './shared-items.ts';
 import { parsePublicUri, publicUri, templateMatcher } from './uris.ts';
 
 /** What one server offers. */
@@ -78,6 +80,7 @@ export class Catalog {
   /** Listed names that look like others. Nobody needs them unless somebody asks for what is not there. */
   private readonly near: Partial<Record<NamedKind, NearNames>> = {};
   private readonly separator: string;
+  private readonly qualifiers: Qualifiers;
   /** The group that a name in a URI stands for, and the server of it, where it is one. */
   private readonly places = new Map<string, Place>();
   private readonly resourceOwners = new Map<string, Set<string>>();
@@ -93,6 +96,7 @@ export class Catalog {
     const { taken: contributions, leftOut } = cut(offered, rules.maxItems);
     this.leftOut = leftOut;
     this.separator = rules.separator;
+    this.qualifiers = qualifiersOf(contributions.flatMap(qualifiedOf), rules.separator);
     this.shared = new Set(
       contributions.filter(({ servers }) => servers.length > 1).map(({ place }) => place),
     );
@@ -116,8 +120,9 @@ export class Catalog {
     return this.names.prompts.get(name);
   }
 
-  /** The way to what a group calls that. */
-  routeTo(kind: NamedKind, group: string, own: string): Route | undefined {
+  /** The way to what a group calls that, where `name` can stand for it. */
+  routeTo(kind: NamedKind, name: string, group: string, own: string): Route | undefined {
+    if (this.qualifiers.areOfOther(name, group)) return undefined;
     for (const route of this.names[kind].values())
       if (route.group === group && route.own === own && route.server === undefined) return route;
     return undefined;
@@ -201,6 +206,7 @@ export class Catalog {
           : { server: alias.place, prefix: alias.prefix, name: key, isAlias: true },
       ),
       rules,
+      this.qualifiers,
     );
     const listed: ListedItem[] = [];
     entries.forEach(({ contribution, key, items, alias }, index) => {
@@ -256,40 +262,6 @@ export class Catalog {
 }
 
 type Place = Pick<Route, 'group' | 'place' | 'server'>;
-
-interface SharedItem {
-  key: string;
-  /** The same thing as each server that offers it describes it; the first one's word is listed. */
-  items: SourcedItem[];
-}
-
-/** What a group offers, each key once; a server that lists something twice means the first. */
-function sharedItems({ servers }: Contribution, kind: ListName, keyName: string): SharedItem[] {
-  const shared = new Map<string, SharedItem>();
-  for (const { server, [kind]: offered } of servers) {
-    for (const item of offered) {
-      const key = item[keyName];
-      if (typeof key !== 'string') continue;
-      const present = shared.get(key);
-      if (present === undefined) shared.set(key, { key, items: [{ server, item }] });
-      else if (present.items.at(-1)!.server !== server) present.items.push({ server, item });
-    }
-  }
-  return [...shared.values()];
-}
-
-/** In a group, a server's own qualified names lead to that server alone. */
-function aliases(contribution: Contribution, kind: NamedKind) {
-  return contribution.servers
-    .filter(({ server }) => server !== contribution.group)
-    .flatMap((alias) =>
-      sharedItems({ ...contribution, servers: [alias] }, kind, 'name').map((item) => ({
-        contribution,
-        ...item,
-        alias,
-      })),
-    );
-}
 
 /** What a tool says of itself counts only as far as everybody who offers it says so. */
 function isHarmless({ annotations }: Item): boolean {

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Catalog, type Contribution } from './catalog.ts';
-import { type Named, type NamingRules, publicNames } from './names.ts';
+import { type Named, type NamingRules, publicNames, qualifiersOf } from './names.ts';
+import { qualifiedOf } from './qualifiers.ts';
 
 type NamingMode = NamingRules['mode'];
 
@@ -126,11 +127,13 @@ describe('public names', () => {
       fc.property(servers, rules, (list, rule) => {
         const catalog = new Catalog(list.map(contribution), { ...rule, pageSize: 0, maxItems: 1_000 });
         const items = itemsOf(list);
-        publicNames(items, rule).forEach(({ listed, qualified }, index) => {
-          const { server, name: own } = items[index]!;
-          expect(catalog.tool(qualified)).toMatchObject({ group: server, own });
-          if (listed !== undefined) expect(catalog.tool(listed)).toMatchObject({ group: server, own });
-        });
+        publicNames(items, rule, qualifiersOf(list, rule.separator)).forEach(
+          ({ listed, qualified }, index) => {
+            const { server, name: own } = items[index]!;
+            expect(catalog.tool(qualified)).toMatchObject({ group: server, own });
+            if (listed !== undefined) expect(catalog.tool(listed)).toMatchObject({ group: server, own });
+          },
+        );
       }),
       { numRuns: 300 },
     );
@@ -159,6 +162,7 @@ describe('public names', () => {
         const names = publicNames(
           entries.map(({ item }) => item),
           rule,
+          qualifiersOf(contributions.flatMap(qualifiedOf), rule.separator),
         );
         const taken = names.flatMap(({ listed, qualified }) => [
           ...new Set([listed ?? qualified, qualified]),
@@ -233,6 +237,62 @@ describe('public names', () => {
       const all = [...namesByItem([...victims, attacker], rule).values()].map(({ qualified }) => qualified);
       expect(new Set(all).size).toBe(all.length);
     }
+  });
+
+  it.each(modes)(
+    'of another server are no names for a tool, whether that one is there or not (%s)',
+    (mode) => {
+      const evil = {
+        server: 'evil',
+        prefix: 'evil',
+        tools: ['go__greet', 'go', 'evil__x', 'my_tools__a', 'p__q'],
+      };
+      const absent = [
+        { server: 'go', prefix: 'go', tools: [] },
+        { server: 'other', prefix: 'my tools', tools: [] },
+      ];
+      const pool = groupsOf(
+        [{ server: 'p', prefix: 'p', tools: [] }],
+        [{ members: 1, isNamedLikeFirst: false }],
+      );
+      const rule = { mode, separator: '__', pageSize: 0, maxItems: 1_000 };
+      const before = new Catalog([...[evil, ...absent].map(contribution), ...pool], rule);
+      for (const name of ['go__greet', 'my_tools__a', 'p__q']) {
+        expect(before.tool(name)).toBeUndefined();
+        expect(before.tool(`evil__${name}`)).toMatchObject({ group: 'evil', own: name });
+      }
+      const isQualified = mode === 'always';
+      expect(before.namedTools.map(({ listed }) => listed)).toEqual([
+        'evil__go__greet',
+        isQualified ? 'evil__go' : 'go',
+        isQualified ? 'evil__evil__x' : 'evil__x',
+        'evil__my_tools__a',
+        'evil__p__q',
+      ]);
+      const go = { server: 'go', prefix: 'go', tools: ['greet'] };
+      const after = new Catalog([evil, go].map(contribution), rule);
+      expect(after.tool('go__greet')).toMatchObject({ group: 'go', own: 'greet' });
+    },
+  );
+
+  it('of another server are not reached by dots or by their hash either', () => {
+    const long = 'l'.repeat(60);
+    const hashed = publicNames(itemsOf([{ server: long, prefix: long, tools: ['tool'] }]), {
+      mode: 'always',
+      separator: '__',
+    })[0]!.listed!;
+    const names = (separator: string, tool: string) =>
+      publicNames(
+        [{ server: 'evil', prefix: 'evil', name: tool, isAlias: false }],
+        { mode: 'on-conflict', separator, names: 'as-is' },
+        qualifiersOf(
+          ['evil', 'go', long].map((server) => ({ server, prefix: server })),
+          separator,
+        ),
+      )[0]!;
+    expect(names('__', hashed).listed).toMatch(/^evil__l/);
+    expect(names('.', 'go.greet')).toMatchObject({ listed: 'evil_go_greet', fitted: undefined });
+    expect(names('__', 'go..greet')).toMatchObject({ listed: 'go..greet', fitted: undefined });
   });
 
   it('of one that hides others by coming last leave those their qualified names', () => {

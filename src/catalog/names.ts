@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { type Qualified, Qualifiers } from './qualifiers.ts';
 
 type NamingMode = 'on-conflict' | 'always' | 'last-wins';
 
@@ -13,10 +14,7 @@ export interface NamingRules {
 export type Names = 'model-safe' | 'as-is';
 
 /** Something with a name on a server: a tool or a prompt. */
-export interface Named {
-  server: string;
-  /** What stands in front of a qualified name: the server's name, unless configured otherwise. */
-  prefix: string;
+export interface Named extends Qualified {
   name: string;
   /** Another way to something that is listed already: it only needs a qualified name. */
   isAlias: boolean;
@@ -37,18 +35,27 @@ const HASH_LENGTH = 8;
 
 /**
  * Gives everything a public name; no two items have both the same server and the same name. All names given, listed and qualified, are different (but for an item's own two),
- * fit `[A-Za-z0-9_-]{1,64}` (or, where they stay as they are, have dots and colons too), and depend on the set of items alone, not on their order (but for `last-wins`).
+ * fit `[A-Za-z0-9_-]{1,64}` (or, where they stay as they are, have dots and colons too), and depend on the set of items and the qualifiers alone, not on their
+ * order (but for `last-wins`). What begins like the qualified names of another server is never listed as it is: whoever sees it would take it for that one's,
+ * and once that one brings the same name, it would be.
  */
-export function publicNames(items: readonly Named[], rules: NamingRules): PublicName[] {
+export function publicNames(
+  items: readonly Named[],
+  rules: NamingRules,
+  qualifiers = qualifiersOf(items, rules.separator),
+): PublicName[] {
   const qualified = qualifiedNames(items, rules.separator);
   const staysAsIs = rules.names === 'as-is' ? isAcceptedByMany : () => false;
-  const plain = items.map(({ name }) => (staysAsIs(name) ? name : fitted(name)));
+  const plain = items.map(({ name, server }, index) => {
+    const own = staysAsIs(name) ? name : fitted(name);
+    return qualifiers.areOfOther(own, server) ? qualified[index]! : own;
+  });
   const owners: Owners = new Map();
   items.forEach(({ isAlias }, index) => {
     if (!isAlias) claim(owners, plain[index]!, index);
     claim(owners, qualified[index]!, index);
   });
-  const others = otherNames(items, plain);
+  const others = otherNames(items, plain, qualifiers);
   return items.map(({ isAlias }, index) => ({
     qualified: qualified[index]!,
     listed: isAlias ? undefined : listedName(index, plain, qualified, owners, rules.mode),
@@ -56,12 +63,24 @@ export function publicNames(items: readonly Named[], rules: NamingRules): Public
   }));
 }
 
+/** What the qualified names of these begin with; those that have nothing yet belong here too. */
+export function qualifiersOf(all: Iterable<Qualified>, separator: string): Qualifiers {
+  // Of a name that is too long only so much is left.
+  const asPublic = (qualifier: string) => cleaned(qualifier).slice(0, MAX_LENGTH - HASH_LENGTH - 1);
+  return new Qualifiers(all, separator, asPublic);
+}
+
 /** Who would have which name, if names did not stay as they are. */
-function otherNames(items: readonly Named[], plain: readonly string[]): { names: string[]; owners: Owners } {
+function otherNames(
+  items: readonly Named[],
+  plain: readonly string[],
+  qualifiers: Qualifiers,
+): { names: string[]; owners: Owners } {
   const owners: Owners = new Map();
-  const names = items.map(({ name, isAlias }, index) => {
+  const names = items.map(({ name, server, isAlias }, index) => {
     const other = isModelSafe(plain[index]!) ? plain[index]! : fitted(name);
-    if (!isAlias && other !== plain[index]) claim(owners, other, index);
+    const isNew = !isAlias && other !== plain[index];
+    if (isNew && !qualifiers.areOfOther(other, server)) claim(owners, other, index);
     return other;
   });
   return { names, owners };
@@ -147,9 +166,13 @@ function claim(owners: Owners, name: string, index: number): void {
 
 /** The name with the characters that model APIs take; cut and marked with a hash of the whole where it is too long. */
 function fitted(name: string): string {
-  const clean = name.replace(/[^A-Za-z0-9_-]/g, '_');
+  const clean = cleaned(name);
   if (clean.length > MAX_LENGTH) return withHash(clean, name);
   return clean === '' ? withHash('_', name) : clean;
+}
+
+function cleaned(name: string): string {
+  return name.replace(/[^A-Za-z0-9_-]/g, '_');
 }
 
 function withHash(name: string, whole: string): string {

@@ -6,8 +6,12 @@ const rules = { mode: 'on-conflict', separator: '__', pageSize: 0, maxItems: 100
 
 /** A catalog of servers that all have the same tool. */
 function catalogOf(...servers: string[]): Catalog {
-  const contributions = servers.map((server) => {
-    const offer = { tools: [{ name: 'greet' }], resources: [], templates: [], prompts: [] };
+  return catalogWith(Object.fromEntries(servers.map((server) => [server, ['greet']])));
+}
+
+function catalogWith(servers: Record<string, string[]>): Catalog {
+  const contributions = Object.entries(servers).map(([server, tools]) => {
+    const offer = { tools: tools.map((name) => ({ name })), resources: [], templates: [], prompts: [] };
     const shown = { place: server, prefix: server };
     return { ...shown, group: server, project: undefined, servers: [{ ...shown, server, ...offer }] };
   });
@@ -30,4 +34,12 @@ it('a name goes on working for all who were shown it, whenever that was', () => 
   for (const listedAt of [first, between, second, undefined])
     expect(names.find('tools', 'greet', listedAt, both)).toMatchObject({ group: 'a', own: 'greet' });
   expect(names.find('tools', 'greet', shownTo(both), both)).toBeUndefined();
+});
+
+it('a name that is now the qualified one of another server stands for nothing else', () => {
+  const names = new FormerNames();
+  names.show(catalogWith({ evil: ['go__greet'] }));
+  const configured = catalogWith({ evil: ['go__greet'], go: [] });
+  names.replace(configured);
+  expect(names.find('tools', 'go__greet', undefined, configured)).toBeUndefined();
 });

@@ -41,7 +41,7 @@ export class FormerNames {
   find(kind: NamedKind, name: string, listedAt: number | undefined, catalog: Catalog): Route | undefined {
     const former = this.former[kind].get(name);
     if (former === undefined || (listedAt !== undefined && listedAt >= former.until)) return undefined;
-    return catalog.routeTo(kind, former.group, former.own);
+    return catalog.routeTo(kind, name, former.group, former.own);
   }
 
   private keep(kind: NamedKind, name: string, former: Former): void {
