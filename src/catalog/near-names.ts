@@ -1,3 +1,5 @@
+import { editDistance } from './edit-distance.ts';
+
 /** A name as it is listed, and as its server has it. */
 interface Listed {
   own: string;
@@ -5,8 +7,13 @@ interface Listed {
 }
 
 const MAX_NEAR = 5;
+/** Of those that differ in some characters. */
+const MAX_MISTYPED = 3;
+/** Longer names are not mistyped, and so many are compared at most. */
+const MAX_LENGTH = 64;
+const MAX_COMPARED = 2_000;
 
-/** Finds names that differ from a wrong one only in spelling, or in the server that they are of. */
+/** Finds names that differ from a wrong one only in spelling, in one or two characters, or in the server that they are of. */
 export class NearNames {
   private readonly bySpelling = new Map<string, string[]>();
   private readonly separator: string;
@@ -22,7 +29,32 @@ export class NearNames {
   to(name: string): readonly string[] {
     const end = name.lastIndexOf(this.separator);
     const own = end === -1 ? name : name.slice(end + this.separator.length);
-    return this.bySpelling.get(spelling(name)) ?? this.bySpelling.get(spelling(own)) ?? [];
+    const spellings = new Set([spelling(name), spelling(own)]);
+    for (const one of spellings) if (this.bySpelling.has(one)) return this.bySpelling.get(one)!;
+    for (const one of spellings) {
+      const found = this.mistyped(one);
+      if (found.length > 0) return found;
+    }
+    return [];
+  }
+
+  /** Those that differ in the fewest characters. */
+  private mistyped(name: string): string[] {
+    if (name.length > MAX_LENGTH) return [];
+    let most = mostMistakes(name);
+    let left = MAX_COMPARED;
+    const nearest = new Set<string>();
+    for (const [other, listed] of this.bySpelling) {
+      if (most === 0 || left === 0) break;
+      if (other.length > MAX_LENGTH || Math.abs(other.length - name.length) > most) continue;
+      left--;
+      const distance = editDistance(name, other, most);
+      if (distance === undefined) continue;
+      if (distance < most) nearest.clear();
+      most = distance;
+      for (const one of listed) nearest.add(one);
+    }
+    return [...nearest].slice(0, MAX_MISTYPED);
   }
 
   private add(name: string, listed: string): void {
@@ -36,4 +68,10 @@ export class NearNames {
 /** What is left where nobody looks at capitals and signs. */
 function spelling(name: string): string {
   return name.replace(/[^\p{L}\p{N}]/gu, '').toLowerCase() || name;
+}
+
+/** Every short name is like many others. */
+function mostMistakes({ length }: string): number {
+  if (length < 3) return 0;
+  return length < 5 ? 1 : 2;
 }

@@ -42,6 +42,8 @@ export function resolve(ways: Ways, message: Message): Target | undefined {
 /** A server of which nobody knows what it offers. */
 export interface AbsentServer {
   name: string;
+  /** Whose it is, where servers of several projects are seen. */
+  project: string | undefined;
   /** What its qualified names begin with. */
   qualifier: string;
   why: string;
@@ -74,9 +76,24 @@ export function unknownTarget(message: Message, scope: Explainer): SwitchboardEr
     return new SwitchboardError(error.code, question, { data: { ...error.data, similar } });
   }
   if (absent.length === 0 || (kind !== undefined && scope.isOfKnown(name))) return error;
-  const names = absent.map((server) => server.name);
-  const maybe = `${error.message} (not known yet: what ${names.map((one) => `"${one}"`).join(', ')} offers)`;
+  const named = absent.slice(0, MAX_ABSENT);
+  const maybe = `${error.message} (not known yet: what ${absentText(named, absent.length)})`;
+  const names = named.map(({ project, name: server }) =>
+    project === undefined ? server : `${project}/${server}`,
+  );
   return new SwitchboardError(error.code, maybe, { data: { ...error.data, absent: names } });
+}
+
+/** More would hide what the error says. */
+const MAX_ABSENT = 3;
+
+function absentText(named: readonly AbsentServer[], count: number): string {
+  const texts = named.map(({ name, project }) =>
+    project === undefined ? `"${name}"` : `"${name}" of project "${project}"`,
+  );
+  return count > named.length
+    ? `${texts.join(', ')} and ${count - named.length} more offer`
+    : `${texts.join(', ')} offers`;
 }
 
 const kinds: Partial<Record<string, NamedKind>> = { unknown_tool: 'tools', unknown_prompt: 'prompts' };

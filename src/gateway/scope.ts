@@ -172,12 +172,14 @@ export class Scope {
   /** The servers that were never seen: nobody knows what they offer. */
   absent(): AbsentServer[] {
     const { separator } = this.settings;
-    return [...this.projects()].flatMap((project) =>
+    const projects = [...this.projects()];
+    return projects.flatMap((project) =>
       project.servers
         .all()
         .filter(({ replicas, isRemembered }) => !isRemembered && replicas.every(({ isSeen }) => !isSeen))
         .map(({ name, config, condition }) => ({
           name,
+          project: projects.length > 1 ? project.name : undefined,
           qualifier: this.places.prefixIn(project, config.prefix ?? name) + separator,
           why: condition.reason?.message ?? `Server "${name}" has not said yet what it offers.`,
         })),

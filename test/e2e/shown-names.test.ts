@@ -58,6 +58,7 @@ it('an unknown name is answered with those that look like it, and no server is b
   expect(await messageOf('prompts/get', 'Summarize')).toBe(
     'Unknown prompt: Summarize. Did you mean summarize?',
   );
+  expect(await messageOf('tools/call', 'anounce')).toBe('Unknown tool: anounce. Did you mean announce?');
   expect(await messageOf('tools/call', 'home__nothing')).toBe('Unknown tool: home__nothing');
   expect(await messageOf('tools/call', 'nothing')).toBe(
     'Unknown tool: nothing (not known yet: what "broken" offers)',
