@@ -14,6 +14,7 @@ function open(rows = new Map<string, SessionRow>()) {
   const seen: number[] = [];
   let isAway = false;
   let whileWriting = () => {};
+  let beforeForgetting: Promise<void> | undefined;
   const sessions = new KeptSessions({
     store: {
       sessionsSeenWithin: async () => [...rows.values()],
@@ -27,6 +28,8 @@ function open(rows = new Map<string, SessionRow>()) {
         seen.push(hashes.length);
       },
       async forgetSessions(hashes) {
+        await beforeForgetting;
+        if (isAway) throw new Error('away');
         done.push(`forget ${hashes.length}`);
         for (const hash of hashes) rows.delete(hash);
       },
@@ -41,6 +44,9 @@ function open(rows = new Map<string, SessionRow>()) {
     seen,
     goAway: (away: boolean) => {
       isAway = away;
+    },
+    holdForgetting: (until: Promise<void>) => {
+      beforeForgetting = until;
     },
     meanwhile: (work: () => void) => {
       whileWriting = work;
@@ -96,4 +102,54 @@ it('is given back once, for a while, by its id, which is not written down', asyn
   expect(seen).toEqual([1, 1]);
   await vi.advanceTimersByTimeAsync(20_000);
   expect(next.recall('two')).toBeUndefined();
+});
+
+it('is forgotten at once where its client waits for that, together with others', async () => {
+  const { sessions, rows, done } = open();
+  for (const id of ['one', 'two', 'three']) sessions.keep(id, () => session);
+  expect(sessions.forgotten()).toBeUndefined();
+  await vi.advanceTimersByTimeAsync(1_000);
+  sessions.forget('one');
+  const first = sessions.forgotten();
+  sessions.forget('two');
+  await Promise.all([first, sessions.forgotten()]);
+  expect(rows.size).toBe(1);
+  expect(done).toEqual(['keep 3', 'forget 2']);
+  expect(sessions.forgotten()).toBeUndefined();
+});
+
+it('that ends while it is written is gone when its client hears of it', async () => {
+  const { sessions, rows, meanwhile } = open();
+  let gone: Promise<void> | undefined;
+  meanwhile(() => {
+    sessions.forget('one');
+    gone = sessions.forgotten()?.then(() => expect(rows.size).toBe(0));
+  });
+  sessions.keep('one', () => session);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(gone).toBeDefined();
+  await gone;
+});
+
+it('keeps nobody waiting for a database that is away, or that does not answer', async () => {
+  const { sessions, rows, goAway, holdForgetting } = open();
+  for (const id of ['one', 'two']) sessions.keep(id, () => session);
+  await vi.advanceTimersByTimeAsync(1_000);
+  goAway(true);
+  sessions.forget('one');
+  await sessions.forgotten();
+  expect(rows.size).toBe(2);
+  goAway(false);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(rows.size).toBe(1);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  holdForgetting(promise);
+  sessions.forget('two');
+  const waited = sessions.forgotten();
+  await vi.advanceTimersByTimeAsync(3_000);
+  await waited;
+  expect(rows.size).toBe(1);
+  resolve();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(rows.size).toBe(0);
 });

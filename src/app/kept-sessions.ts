@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { KeptSession, SessionKeeper } from '../gateway/session-keeper.ts';
+import { allWithin } from '../gateway/within.ts';
 import type { SessionRow, Store } from '../store/types.ts';
 
 interface KeptSessionsSettings {
@@ -11,6 +12,8 @@ interface KeptSessionsSettings {
 /** Sessions that are opened and ended within that time are never written. */
 const WRITE_MS = 500;
 const RETRY_MS = 5_000;
+/** So long a client waits for the end of its session to be written. */
+const FORGET_WAIT_MS = 2_000;
 /** So many are written in one statement. */
 const BATCH = 500;
 
@@ -24,6 +27,9 @@ export class KeptSessions implements SessionKeeper {
   private readonly written = new Set<string>();
   private timer: NodeJS.Timeout | undefined;
   private writing: Promise<void> = Promise.resolve();
+  private isWriting = false;
+  /** Ends of sessions that are written next, together. */
+  private forgetting: Promise<void> | undefined;
   private readonly seeing: NodeJS.Timeout;
   private readonly expiry: NodeJS.Timeout;
   private isClosed = false;
@@ -58,6 +64,16 @@ export class KeptSessions implements SessionKeeper {
     this.schedule(WRITE_MS);
   }
 
+  forgotten(): Promise<void> | undefined {
+    // One that is being written may have ended meanwhile.
+    if (this.isClosed || (this.ended.size === 0 && !this.isWriting)) return undefined;
+    this.forgetting ??= this.next(() => {
+      this.forgetting = undefined;
+      return this.writeEnded();
+    });
+    return allWithin([this.forgetting], FORGET_WAIT_MS);
+  }
+
   recall(id: string): KeptSession | undefined {
     if (this.dormant.size === 0) return undefined;
     const hash = hashOf(id);
@@ -87,12 +103,24 @@ export class KeptSessions implements SessionKeeper {
   }
 
   private write(): void {
+    void this.next(() => this.writeAll());
+  }
+
+  /** One after the other. */
+  private next(work: () => Promise<void>): Promise<void> {
     this.writing = this.writing
-      .then(() => this.writeAll())
+      .then(() => {
+        this.isWriting = true;
+        return work();
+      })
       .catch(() => {
         // While the database is away, what is new waits.
         if (!this.isClosed) this.schedule(RETRY_MS);
+      })
+      .finally(() => {
+        this.isWriting = false;
       });
+    return this.writing;
   }
 
   private async writeAll(): Promise<void> {
@@ -107,8 +135,12 @@ export class KeptSessions implements SessionKeeper {
         if (this.changed.get(hash) === describe) this.changed.delete(hash);
       }
     }
+    await this.writeEnded();
+  }
+
+  private async writeEnded(): Promise<void> {
     const ended = [...this.ended];
-    if (ended.length > 0) await store.forgetSessions(ended);
+    if (ended.length > 0) await this.settings.store.forgetSessions(ended);
     for (const hash of ended) this.ended.delete(hash);
   }
 

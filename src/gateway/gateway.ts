@@ -145,6 +145,11 @@ export class Gateway {
     return this.session(id, projects);
   }
 
+  /** Settles when the sessions that were ended are gone for good, or after a while; undefined where they are already. */
+  ended(): Promise<void> | undefined {
+    return this.keeper.forgotten();
+  }
+
   end(session: Session): void {
     if (!this.sessions.delete(session.id)) return;
     if (session.isKept) this.keeper.forget(session.id);

@@ -15,9 +15,16 @@ export interface SessionKeeper {
   /** A session was opened, or what it asked for is another. It is described when it is written. */
   keep(id: string, describe: () => KeptSession): void;
   forget(id: string): void;
+  /** Settles when what was forgotten is so after a restart too, or after a while; undefined where it is already. Never fails. */
+  forgotten(): Promise<void> | undefined;
   /** What was kept of it before this start, once. */
   recall(id: string): KeptSession | undefined;
 }
 
 /** Without a database nothing is kept. */
-export const keepsNothing: SessionKeeper = { keep() {}, forget() {}, recall: () => undefined };
+export const keepsNothing: SessionKeeper = {
+  keep() {},
+  forget() {},
+  forgotten: () => undefined,
+  recall: () => undefined,
+};

@@ -68,12 +68,20 @@ export class StreamableEndpoint {
         this.get(request, response, projects);
         return;
       case 'DELETE':
-        this.gateway.end(this.reach(request, projects).session);
-        response.writeHead(200).end();
+        this.delete(request, response, projects);
         return;
       default:
         refuseMethod(response, 'POST, GET, DELETE');
     }
+  }
+
+  /** Whoever is told that a session is over must not find it again after a restart. */
+  private delete(request: IncomingMessage, response: ServerResponse, projects: Projects): void {
+    this.gateway.end(this.reach(request, projects).session);
+    const answer = () => response.writeHead(200).end();
+    const ended = this.gateway.ended();
+    if (ended === undefined) answer();
+    else void ended.then(answer);
   }
 
   private post(request: IncomingMessage, response: ServerResponse, projects: Projects): void {
