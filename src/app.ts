@@ -12,6 +12,7 @@ import { hostedViewOf } from './app/hosted-views.ts';
 import { Hosting } from './app/hosting.ts';
 import { watchIdleness } from './app/idleness.ts';
 import { type LiveProject, unstoredProject } from './app/live-project.ts';
+import { refuseTakenPort } from './app/port.ts';
 import { Projects } from './app/projects.ts';
 import { eventOf, startEvent, unchangedEvent, viewsOf } from './app/server-views.ts';
 import { noStorage, ownSecretsIn, Storage } from './app/storage.ts';
@@ -25,6 +26,7 @@ import {
   loadConfiguration,
   type ServerConfig,
   type Settings,
+  selfWarnings,
   watchConfiguration,
 } from './config.ts';
 import { SwitchboardError } from './errors.ts';
@@ -97,6 +99,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       `Switchboard is not opened to the network: it does not listen on ${options.host}. Use 127.0.0.1, and from other machines a tunnel (ssh -L).`,
     );
   }
+  await refuseTakenPort(options.host, options.port);
   let early: Configuration | SwitchboardError | undefined;
   let reload = (result: Configuration | SwitchboardError): void => {
     early = result;
@@ -232,6 +235,10 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     const host = options.host.includes(':') ? `[${options.host}]` : options.host;
     const url = `http://${host}:${port}`;
     events.listening(url);
+    const warnOfSelf = ({ servers }: Configuration) => {
+      for (const warning of selfWarnings(servers, url)) events.warned(`${options.configPath}: ${warning}`);
+    };
+    warnOfSelf(configuration);
     hosting?.start();
     const first = waiting;
     waiting = undefined;
@@ -242,6 +249,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         events.warned(`${result.message}\nThe configuration stays as it was.`);
         return;
       }
+      warnOfSelf(result);
       const isApplied = projects.configure(withOverrides(result, options));
       if (!isApplied) events.configApplied([], [], []);
     };

@@ -10,6 +10,7 @@ export {
 export { type ImportedServers, importFile, importJsonOrToml, importText } from './config/import.ts';
 export { loadConfiguration, readTextOrPipe } from './config/load.ts';
 export type { ServerEntry } from './config/schema.ts';
+export { selfWarnings } from './config/self.ts';
 export { checkStored, isEnabled } from './config/server.ts';
 export { checkStart } from './config/startable.ts';
 export { toolFilter } from './config/tool-patterns.ts';

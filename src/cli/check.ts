@@ -1,6 +1,7 @@
-import { checkStart, loadConfiguration, readTextOrPipe } from '../config.ts';
+import { checkStart, loadConfiguration, readTextOrPipe, selfWarnings } from '../config.ts';
 import { exitCodes } from './exit.ts';
-import { complain, print, printJson } from './output.ts';
+import { complain, counted, print, printJson } from './output.ts';
+import { DEFAULT_URL, URL_VARIABLE } from './words.ts';
 
 /** Says whether a configuration file is right, what it means, and whether its servers could be started from here. */
 export async function check(path: string, flags: { json?: boolean }): Promise<number> {
@@ -21,6 +22,7 @@ export async function check(path: string, flags: { json?: boolean }): Promise<nu
   const environment = { SWITCHBOARD_REPLICA: '1', ...process.env };
   const checks = servers.filter(({ enabled }) => enabled).map((server) => checkStart(server, environment));
   const problems = checks.flatMap((found) => found.problems);
+  warnings.push(...selfWarnings(servers, process.env[URL_VARIABLE] ?? DEFAULT_URL));
   warnings.push(...checks.flatMap((found) => found.warnings));
   const isRight = problems.length === 0;
   const exitCode = isRight ? exitCodes.ok : exitCodes.failed;
@@ -32,12 +34,14 @@ export async function check(path: string, flags: { json?: boolean }): Promise<nu
   for (const warning of warnings) complain(`warning: ${warning}`);
   if (!isRight) {
     const failing = checks.filter((found) => found.problems.length > 0).length;
-    complain(`${path} is well-formed, but ${failing} of its ${servers.length} servers cannot start here`);
+    complain(
+      `${path} is well-formed, but ${failing} of its ${counted(servers.length, 'server')} cannot start here`,
+    );
     return exitCode;
   }
   const disabled = names.filter(({ enabled }) => !enabled).length;
   print(
-    `${path} is right: ${servers.length} ${servers.length === 1 ? 'server' : 'servers'}${disabled === 0 ? '' : `, ${disabled} of them disabled`}`,
+    `${path} is right: ${counted(servers.length, 'server')}${disabled === 0 ? '' : `, ${disabled} of them disabled`}`,
   );
   return exitCode;
 }

@@ -4,6 +4,7 @@ import { SwitchboardError } from '../errors.ts';
 import { NotAFileError, withRegularFile } from '../regular-files.ts';
 import { describeProblem } from './problems.ts';
 import { readConfiguration } from './read.ts';
+import { reachWarnings } from './self.ts';
 import type { Configuration } from './types.ts';
 
 /** Told about what a file has in it that has no effect. */
@@ -20,7 +21,10 @@ export async function loadConfiguration(
 
 export function configurationFrom(text: string, path: string, onWarning: WarningListener): Configuration {
   const { configuration, warnings } = readConfiguration(text, resolve(path));
-  for (const warning of warnings) onWarning(`${resolve(path)}: ${describeProblem(warning)}`);
+  const reached = reachWarnings(configuration.servers, resolve(path));
+  for (const warning of [...warnings.map(describeProblem), ...reached]) {
+    onWarning(`${resolve(path)}: ${warning}`);
+  }
   return configuration;
 }
 

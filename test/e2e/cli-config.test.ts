@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { readFile, readlink, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -54,10 +55,16 @@ describe('switchboard up', () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address() as AddressInfo;
-    const { code, stderr } = await runCli(['up', '--port', String(port)], { cwd: folder.path });
+    const home = join(folder.path, 'home');
+    const { code, stdout, stderr } = await runCli(['up', '--port', String(port)], {
+      cwd: folder.path,
+      env: { DATABASE_URL: '', SWITCHBOARD_HOME: home },
+    });
     taken.close();
     expect(code).toBe(2);
     expect(stderr).toContain(`port ${port} on 127.0.0.1 is in use`);
+    // No database was made for one that cannot run.
+    expect({ stdout, isThere: existsSync(home) }).toEqual({ stdout: '', isThere: false });
   });
 
   it.each(['0.0.0.0', '::', '192.168.1.5'])('does not open the servers to the network (%s)', async (host) => {
@@ -152,6 +159,26 @@ describe('switchboard check', () => {
     });
     const env = { NO_SUCH_TOKEN: 'x' };
     expect(await runCli(['check', file], { env })).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('warns of a server that is Switchboard itself, and of one that could change the file', async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, 'mcp.json');
+    const mcpServers = {
+      self: { url: 'http://localhost:7400/mcp' },
+      files: { command: 'node', args: ['server.js', '.'] },
+    };
+    await writeFile(file, JSON.stringify({ mcpServers }));
+    const { code, stderr } = await runCli(['check', file]);
+    expect(code).toBe(0);
+    expect(stderr.split('\n')).toEqual([
+      expect.stringMatching(/^warning: .*: files: .* can read and change this configuration/),
+      expect.stringMatching(/^warning: self: this is Switchboard itself/),
+      '',
+    ]);
+    expect((await runCli(['check', 'mcp.json'], { cwd: join(import.meta.dirname, '../..') })).stderr).toBe(
+      '',
+    );
   });
 
   it('says all that is wrong, and where', async () => {
