@@ -23,5 +23,5 @@ export type {
   ServerTransport,
   Settings,
 } from './config/types.ts';
-export { fillKnown, resolveVariables, variablesIn, variablesOf } from './config/variables.ts';
+export { fillKnown, resolveVariables, unsetVariables, variablesIn, variablesOf } from './config/variables.ts';
 export { watchConfiguration } from './config/watch.ts';

@@ -1,7 +1,15 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { type ImportedServers, importFile, importJsonOrToml, loadConfiguration } from '../config.ts';
+import { isDeepStrictEqual } from 'node:util';
+import {
+  credentialsIn,
+  type ImportedServers,
+  importFile,
+  importJsonOrToml,
+  loadConfiguration,
+  unsetVariables,
+} from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import { replacePrivateFile } from '../private-files.ts';
 import { callApi, projectPath } from './api.ts';
@@ -9,6 +17,9 @@ import { usageError } from './exit.ts';
 import { inputName, readInput } from './input.ts';
 import { complain, counted, print, printJson } from './output.ts';
 import { DEFAULT_CONFIG, DEFAULT_PROJECT } from './words.ts';
+
+/** One that runs on this machine answers at once. */
+const STATUS_MS = 2_000;
 
 export interface ImportFlags {
   url: string;
@@ -30,7 +41,7 @@ export async function importServers(path: string, flags: ImportFlags): Promise<v
     );
   }
   const target = project === undefined ? 'file' : 'project';
-  const options = { target, projectFolder: resolve(flags.folder ?? '.') } as const;
+  const options = { target, projectFolder: resolve(flags.folder ?? '.'), ownUrl: flags.url } as const;
   const imported =
     path === '-'
       ? await importJsonOrToml(await readInput('-'), inputName('-'), { ...options, folder: process.cwd() })
@@ -40,31 +51,82 @@ export async function importServers(path: string, flags: ImportFlags): Promise<v
 }
 
 async function intoFile(imported: ImportedServers, target: string, flags: ImportFlags): Promise<void> {
-  const { mcpServers, notes } = imported;
+  const { mcpServers } = imported;
   const present = await readPresent(target);
   // A file that names its servers as VS Code does goes on doing so: a file cannot do both.
   const key = present.servers === undefined ? 'mcpServers' : 'servers';
   const known = (present[key] ?? {}) as Record<string, unknown>;
-  const clashes = Object.keys(mcpServers).filter((name) => Object.hasOwn(known, name));
-  if (clashes.length > 0 && !flags.force) {
+  const [unchanged, different] = partition(Object.keys(mcpServers), (name) =>
+    isDeepStrictEqual(known[name], mcpServers[name]),
+  );
+  const [replaced, added] = partition(different, (name) => Object.hasOwn(known, name));
+  if (replaced.length > 0 && !flags.force) {
     throw new SwitchboardError(
-      'invalid_config',
-      `${target} has servers of these names already: ${clashes.join(', ')}. Nothing was written; --force replaces them.`,
+      'conflict',
+      `${target} has other servers of these names already: ${replaced.join(', ')}. Nothing was written; --force replaces them.`,
     );
   }
-  const merged = { ...present, [key]: { ...known, ...mcpServers } };
-  // Where it is a link, what it leads to is written, and it stays.
-  replacePrivateFile(
-    existsSync(target) ? realpathSync(target) : target,
-    `${JSON.stringify(merged, null, 2)}\n`,
-  );
-  const names = Object.keys(mcpServers);
+  if (different.length > 0) {
+    const written = Object.fromEntries(different.map((name) => [name, mcpServers[name]]));
+    // Where it is a link, what it leads to is written, and it stays.
+    replacePrivateFile(
+      existsSync(target) ? realpathSync(target) : target,
+      `${JSON.stringify({ ...present, [key]: { ...known, ...written } }, null, 2)}\n`,
+    );
+  }
+  const notes = [...imported.notes, ...fileNotes(imported, different, target)];
+  if (flags.config === undefined) notes.push(...(await otherFileNotes(target, flags.url)));
   if (flags.json) {
-    printJson({ config: target, imported: names, notes });
+    printJson({ config: target, imported: different, replaced, unchanged, notes });
     return;
   }
   for (const note of notes) complain(`note: ${note}`);
-  print(`${names.length} servers written to ${target}: ${names.join(', ')}`);
+  const told = (names: string[], what: string) =>
+    names.length === 0 ? [] : [`${counted(names.length, 'server')} ${what} ${target}: ${names.join(', ')}`];
+  const lines = [
+    ...told(added, 'written to'),
+    ...told(replaced, 'replaced in'),
+    ...told(unchanged, 'already in'),
+  ];
+  print(lines.length === 0 ? `no servers written to ${target}` : lines.join('\n'));
+}
+
+function partition<Item>(items: Item[], fits: (item: Item) => boolean): [fitting: Item[], others: Item[]] {
+  return [items.filter(fits), items.filter((item) => !fits(item))];
+}
+
+/** What is left to do for servers that stand in a file now. */
+function fileNotes({ mcpServers, notes }: ImportedServers, names: string[], target: string): string[] {
+  const unset = names.flatMap((name) =>
+    unsetVariables(mcpServers[name]!, (variable) => process.env[variable])
+      .filter((variable) => !notes.some((note) => note.includes(`the variable ${variable}`)))
+      .map(
+        (variable) =>
+          `${name}: set the variable ${variable} where Switchboard runs, or the secret: switchboard secret set ${variable}`,
+      ),
+  );
+  const open = names.filter((name) => credentialsIn(mcpServers[name]!).length > 0);
+  if (open.length === 0) return unset;
+  return [
+    ...unset,
+    `credentials of ${open.join(', ')} stand in clear in ${target}; import -P ${DEFAULT_PROJECT} keeps them encrypted`,
+  ];
+}
+
+/** Nobody reads a file of which the Switchboard that runs knows nothing. */
+async function otherFileNotes(target: string, url: string): Promise<string[]> {
+  const status = await callApi<{ config?: unknown }>(url, 'GET', '/status', {
+    timeoutMs: STATUS_MS,
+  }).catch(() => undefined);
+  const read = status?.config;
+  if (typeof read !== 'string' || realPath(read) === realPath(target)) return [];
+  return [
+    `the Switchboard at ${url} reads ${read}, and not this file: import with -c ${read}, or with -P ${DEFAULT_PROJECT}`,
+  ];
+}
+
+function realPath(path: string): string {
+  return existsSync(path) ? realpathSync(path) : path;
 }
 
 async function intoProject(imported: ImportedServers, project: string, flags: ImportFlags): Promise<void> {

@@ -73,6 +73,9 @@ enabled = false
         },
       });
     }
+    expect((await importJsonOrToml(text, '/home/ada/config.toml', options)).notes).toContainEqual(
+      expect.stringMatching(/^docs: "startup_timeout_sec" was left out: here "connectTimeoutMs" /),
+    );
     await expect(importJsonOrToml('[mcp_servers.x]\ncommand = ', '/a.toml', options)).rejects.toThrow(
       /^\/a\.toml:2:\d+: not valid TOML: /,
     );
@@ -118,6 +121,32 @@ enabled = false
       },
       notes: expect.arrayContaining(['near: "timeout" is "timeoutMs": 120000 here']),
     });
+  });
+
+  it.each(['/root/mcp.json', '/home/roo/.cursor/mcp.json', '/srv/declined/mcp.json'])(
+    'takes no other file for one of Cline: %s',
+    (file) => {
+      const mcpServers = { a: { command: 'a', timeout: 60_000 } };
+      expect(read({ mcpServers }, file).mcpServers).toEqual({ a: { command: 'a', timeoutMs: 60_000 } });
+    },
+  );
+
+  it.each(['/x/rooveterinaryinc.roo-cline/settings/mcp_settings.json', '/x/.roo/mcp.json'])(
+    'takes the files of its descendants for such: %s',
+    (file) => {
+      const mcpServers = { a: { command: 'a', timeout: 3_700 } };
+      expect(read({ mcpServers }, file).mcpServers).toEqual({ a: { command: 'a', timeoutMs: 3_700_000 } });
+    },
+  );
+
+  it('leaves out Switchboard itself', () => {
+    const mcpServers = { switchboard: { url: 'http://localhost:7400/mcp' }, other: { command: 'a' } };
+    const imported = importText(JSON.stringify({ mcpServers }), '/home/ada/mcp.json', {
+      ...options,
+      ownUrl: 'http://127.0.0.1:7400',
+    });
+    expect(Object.keys(imported.mcpServers)).toEqual(['other']);
+    expect(imported.notes).toEqual(['left out: switchboard: it is Switchboard itself']);
   });
 
   it('Windsurf: with its word for addresses, and the tools that are off', () => {

@@ -6,6 +6,15 @@ type Json = Record<string, unknown>;
 /** A program whose files have servers in a form of its own. */
 export type Program = 'claude-code' | 'codex' | 'zed' | 'opencode' | 'gemini' | 'cline';
 
+const programNames: Record<Program, string> = {
+  'claude-code': 'Claude Code',
+  codex: 'Codex',
+  zed: 'Zed',
+  opencode: 'OpenCode',
+  gemini: 'Gemini CLI',
+  cline: 'Cline',
+};
+
 /** Servers of another program in our form, as far as they can be. */
 export interface ForeignServers {
   program: Program;
@@ -33,9 +42,25 @@ export function foreignServers(document: Json, file: string, folder: string): Fo
   if (/[\\/]\.gemini[\\/]/.test(file) || Object.values(mcpServers).some(isOfGemini)) {
     return each('gemini', mcpServers, fromGemini);
   }
-  return /cline|roo/i.test(file) || Object.values(mcpServers).some(isOfCline)
+  return isFileOfCline(file) || Object.values(mcpServers).some(isOfCline)
     ? { program: 'cline', entries: mcpServers, notes: [] }
     : undefined;
+}
+
+/** The program whose file this is, by its name, where it keeps servers in a form that only an import reads. */
+export function ownerOf(text: string, document: unknown, file: string): string | undefined {
+  if (isToml(text, file)) return hasCodexServers(text) ? programNames.codex : undefined;
+  const found = isObject(document) ? foreignServers(document, file, '') : undefined;
+  return found === undefined ? undefined : programNames[found.program];
+}
+
+/** By its name, or by what Codex calls its servers. */
+export function isToml(text: string, file: string): boolean {
+  return file.toLowerCase().endsWith('.toml') || hasCodexServers(text);
+}
+
+function hasCodexServers(text: string): boolean {
+  return /^[ \t]*\[mcp_servers[.\]]/m.test(text);
 }
 
 /** How long a call may take by the `timeout` of another program; undefined where it is none. */
@@ -107,9 +132,7 @@ function fromClaudeCode(document: Json, folder: string): ForeignServers {
 
 /** TOML of Codex. What its own variables hold is looked up when a server is connected, as it does. */
 function fromCodex(server: Json): Json {
-  const { bearer_token_env_var, http_headers, env_http_headers, env_vars, tool_timeout_sec, ...rest } =
-    server;
-  const { startup_timeout_sec: _start, startup_timeout_ms: _startMs, ...own } = rest;
+  const { bearer_token_env_var, http_headers, env_http_headers, env_vars, tool_timeout_sec, ...own } = server;
   const headers = {
     ...(isObject(http_headers) ? http_headers : {}),
     ...references(env_http_headers),
@@ -177,6 +200,17 @@ function fromGemini({ httpUrl, ...server }: Json): Json {
       : { ...server, type: 'http', url: httpUrl };
   return inTexts(converted, (text) => text.replace(/\$([A-Za-z_]\w*)/g, `\${$1}`));
 }
+
+/** Cline's own file, and those of its descendants, which count in seconds too. */
+function isFileOfCline(file: string): boolean {
+  const steps = file.toLowerCase().split(/[\\/]/);
+  return (
+    ['cline_mcp_settings.json', 'mcp_settings.json'].includes(steps.at(-1)!) ||
+    steps.slice(0, -1).some((step) => clineFolders.has(step))
+  );
+}
+
+const clineFolders = new Set(['.cline', '.roo', 'saoudrizwan.claude-dev', 'rooveterinaryinc.roo-cline']);
 
 function isOfCline(server: unknown): boolean {
   return (

@@ -1,11 +1,12 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
-import { foreignServers, type Program, timeoutOf, toolChoiceOf, toolKeys } from './foreign.ts';
+import { foreignServers, isToml, type Program, timeoutOf, toolChoiceOf, toolKeys } from './foreign.ts';
 import { synonymOf } from './keys.ts';
 import { readTextOrPipe } from './load.ts';
 import { describeProblem, invalidConfiguration } from './problems.ts';
 import { findServers, readDocument } from './read.ts';
 import { findRegistryServer, readRegistryServer } from './registry.ts';
 import { isObject, type ServerEntry } from './schema.ts';
+import { isSelf } from './self.ts';
 import { absolutePath, checkServer, isEnabled } from './server.ts';
 import { referencesIn, replaceReferences, variableForInput } from './variables.ts';
 
@@ -23,6 +24,8 @@ export interface ImportOptions {
   target: 'file' | 'project';
   /** What relative paths are relative to. Where nobody knows, a server that has one is left out. */
   folder: string | undefined;
+  /** Where Switchboard itself is: a server at this address, or a bridge to it, is left out. */
+  ownUrl?: string | undefined;
   /** Whose servers are taken of a file that has those of several projects, each in its folder. */
   projectFolder?: string | undefined;
 }
@@ -58,11 +61,6 @@ export function importText(
   options: ImportOptions = { target: 'file', folder: dirname(file) },
 ): ImportedServers {
   return importDocument(readDocument(text, file), file, options);
-}
-
-/** By its name, or by what Codex calls its servers. */
-function isToml(text: string, file: string): boolean {
-  return file.toLowerCase().endsWith('.toml') || /^[ \t]*\[mcp_servers[.\]]/m.test(text);
 }
 
 /** One wrong server does not keep the others from being imported: it is left out, with a note. */
@@ -103,6 +101,10 @@ function importServers(
     ];
     if (entry === undefined || wrong.length > 0) {
       for (const problem of wrong) notes.push(`left out: ${problem}`);
+      continue;
+    }
+    if (options.ownUrl !== undefined && isSelf(entry, options.ownUrl)) {
+      notes.push(`left out: ${name}: it is Switchboard itself`);
       continue;
     }
     const adapted = adapt(entry, options);
@@ -222,6 +224,9 @@ function keyNotes(
       }
       if (toolKeys.has(key) && entry.tools !== undefined) {
         return `"${key}" is "tools": ${JSON.stringify(entry.tools)} here`;
+      }
+      if (key === 'startup_timeout_sec' || key === 'startup_timeout_ms') {
+        return `"${key}" was left out: here "connectTimeoutMs" in the object "switchboard" of the configuration file holds for all servers`;
       }
       if (key === 'envFile') return '"envFile" was left out: put the variables of that file into "env"';
       return `"${key}" was left out: it has no effect here`;

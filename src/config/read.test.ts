@@ -492,3 +492,27 @@ function failureOf(document: unknown): SwitchboardError {
   }
   throw new Error('it was accepted');
 }
+
+describe('the file of another program', () => {
+  it.each([
+    ['Zed', '{"context_servers": {"a": {"command": "a"}}}'],
+    ['Codex', 'model = "x"\n[mcp_servers.a]\ncommand = "a"\n'],
+    ['Gemini CLI', '{"mcpServers": {"a": {"httpUrl": "https://x/mcp"}}}'],
+    ['OpenCode', '{"mcp": {"a": {"type": "local", "command": ["a"]}}}'],
+  ])('is told of with the way to its servers: %s', (program, text) => {
+    expect(() => readConfiguration(text, '/home/ada/settings')).toThrow(
+      `\nThis looks like the file of ${program}: switchboard import /home/ada/settings`,
+    );
+  });
+});
+
+it.each([
+  ['comand', 'command'],
+  ['cmd', 'command'],
+  ['serverUrl', 'url'],
+])('says that %s was to be %s', (key, meant) => {
+  const text = JSON.stringify({ mcpServers: { a: { [key]: 'npx' } } });
+  expect(() => readConfiguration(text, '/mcp.json')).toThrow(
+    `"${key}" is not known: did you mean "${meant}"?`,
+  );
+});

@@ -1,3 +1,5 @@
+import { SwitchboardError } from '../errors.ts';
+import { ownerOf } from './foreign.ts';
 import { JsonSyntaxError, parseJson } from './json.ts';
 import { nameProblemsOf } from './names.ts';
 import { invalidConfiguration, type Path, type Problem } from './problems.ts';
@@ -17,6 +19,30 @@ interface ReadConfiguration {
 
 /** Makes a configuration of a file's text. `file` is its absolute path, for relative paths in it and for messages. */
 export function readConfiguration(text: string, file: string): ReadConfiguration {
+  try {
+    return readOurs(text, file);
+  } catch (error) {
+    throw error instanceof SwitchboardError ? withOwner(error, text, file) : error;
+  }
+}
+
+/** Where the file is another program's, in a form of its own, the way to its servers is an import. */
+function withOwner(error: SwitchboardError, text: string, file: string): SwitchboardError {
+  const owner = ownerOf(text, parsedOrNot(text), file);
+  if (owner === undefined) return error;
+  const advice = `This looks like the file of ${owner}: switchboard import ${file}`;
+  return new SwitchboardError(error.code, `${error.message}\n${advice}`, { data: error.data });
+}
+
+function parsedOrNot(text: string): unknown {
+  try {
+    return parseJson(text).value;
+  } catch {
+    return undefined;
+  }
+}
+
+function readOurs(text: string, file: string): ReadConfiguration {
   const { document, warnings } = readDocument(text, file);
   const { place, entries } = findServers(document, file);
   const { settings, defaults, usualTimeoutMs, problems } = readSettings(document.switchboard);

@@ -17,7 +17,7 @@ export function checkServer(name: string, value: unknown, path: Path): CheckedSe
   const parsed = serverSchema.safeParse(value);
   const warnings = typeof value === 'object' && value !== null ? unknownKeyWarnings(value, path) : [];
   if (!parsed.success) return { problems: [...named, ...problemsOf(parsed.error, path)], warnings };
-  const problems = [...named, ...contradictions(parsed.data, path)];
+  const problems = [...named, ...contradictions(parsed.data, path, meantKey(value))];
   return problems.length > 0 ? { problems, warnings } : { entry: parsed.data, problems, warnings };
 }
 
@@ -108,7 +108,14 @@ function nameProblem(name: string): string | undefined {
   return name === '__proto__' ? 'cannot be this one' : undefined;
 }
 
-function contradictions(entry: ServerEntry, path: Path): Problem[] {
+/** What stands there in place of "command" or "url", where it is only misspelt. */
+function meantKey(value: unknown): string | undefined {
+  const unknown = typeof value === 'object' && value !== null ? unknownServerKeys(value) : [];
+  const found = unknown.find(({ meant }) => meant === 'command' || meant === 'url');
+  return found && `"${found.key}" is not known: did you mean "${found.meant}"?`;
+}
+
+function contradictions(entry: ServerEntry, path: Path, misspelt: string | undefined): Problem[] {
   const { type, command, url, enabled, disabled, group, replicas = 1, isolation } = entry;
   const problems: Problem[] = [];
   const report = (key: string, message: string) => problems.push({ path: [...path, key], message });
@@ -118,7 +125,8 @@ function contradictions(entry: ServerEntry, path: Path): Problem[] {
       'there is a "command" too: a server is either started or reached at a URL; remove one of them',
     );
   } else if (command === undefined && url === undefined) {
-    const message = 'has neither "command" (to start it) nor "url" (to reach it): add one of them';
+    const advice = misspelt ?? 'add one of them';
+    const message = `has neither "command" (to start it) nor "url" (to reach it): ${advice}`;
     problems.push({ path, message });
   } else if (type === 'stdio' && command === undefined) {
     report('type', '"stdio" needs a "command", but there is a "url": remove "type" or change it to "http"');

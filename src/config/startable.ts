@@ -2,7 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { asSwitchboardError } from '../errors.ts';
 import type { ServerConfig, ServerTransport } from './types.ts';
-import { missingIn, resolveVariables } from './variables.ts';
+import { fillPresent, resolveVariables } from './variables.ts';
 
 export interface StartCheck {
   /** Why it cannot be started here. */
@@ -15,26 +15,45 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Whether a server could be started from here: its command and folder are there, and its variables are set. */
 export function checkStart({ name, transport }: ServerConfig, environment: Environment): StartCheck {
-  const warnings = missingIn(transport, (variable) => environment[variable]).map(
+  const lookup = (variable: string) => environment[variable];
+  const { transport: filled, missing } = fillPresent(transport, lookup);
+  const warnings = missing.map(
     ({ name: variable, place }) =>
       `${name}: the variable ${variable} (in ${place}) is not set here: set it, give a default with \${${variable}:-…}, or keep it as a secret of the project "default"`,
   );
-  if (warnings.length > 0) return { problems: [], warnings };
   try {
-    const resolved = resolveVariables(transport, name, (variable) => environment[variable]);
-    return {
-      problems: programProblems(resolved, environment).map((problem) => `${name}: ${problem}`),
-      warnings,
-    };
+    // Also what can only be wrong once all are there.
+    if (missing.length === 0) resolveVariables(transport, name, lookup);
+    const places = new Set(missing.map(({ place }) => place));
+    const problems = programProblems(filled, environment, places).map((problem) => `${name}: ${problem}`);
+    return { problems, warnings };
   } catch (error) {
     return { problems: [asSwitchboardError(error).message], warnings };
   }
 }
 
-function programProblems(transport: ServerTransport, environment: Environment): string[] {
+/** `unknown` are the places whose variables are not set: nothing can be said of them. */
+function programProblems(
+  transport: ServerTransport,
+  environment: Environment,
+  unknown: ReadonlySet<string>,
+): string[] {
   if (transport.type !== 'stdio') return [];
-  const { command, cwd, env } = transport;
-  if (!isFolder(cwd)) return [`the folder ${JSON.stringify(cwd)} does not exist`];
+  const { cwd } = transport;
+  const folder =
+    unknown.has('cwd') || isFolder(cwd) ? [] : [`the folder ${JSON.stringify(cwd)} does not exist`];
+  // A command in a folder that is not there is not there either.
+  const isCommandKnown = !unknown.has('command') && !unknown.has('env.PATH');
+  const isInFolder = transport.command.includes('/') && transport.command.startsWith(cwd);
+  return isCommandKnown && !(folder.length > 0 && isInFolder)
+    ? [...folder, ...commandProblems(transport, environment)]
+    : folder;
+}
+
+function commandProblems(
+  { command, env }: Extract<ServerTransport, { type: 'stdio' }>,
+  environment: Environment,
+): string[] {
   const shown = `the command ${JSON.stringify(command)}`;
   if (!command.includes('/')) {
     const folders = (env.PATH ?? environment.PATH ?? '').split(delimiter).filter((folder) => folder !== '');

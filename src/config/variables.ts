@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { SwitchboardError } from '../errors.ts';
+import type { ServerEntry } from './entry.ts';
 import type { ServerTransport } from './types.ts';
 
 /** `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${input:id}`. Anything else in braces is left as it is. */
@@ -48,14 +49,24 @@ export function resolveVariables(
   return resolved;
 }
 
-/** The variables that a server refers to and that are not there. */
-export function missingIn(
+/** The variables that a server refers to and that are not there, and its transport with all others filled in. */
+export function fillPresent(
   transport: ServerTransport,
   lookup: (name: string) => string | undefined,
-): MissingVariable[] {
+): { transport: ServerTransport; missing: MissingVariable[] } {
   const missing: MissingVariable[] = [];
-  if (transport.type !== 'hosted') filled(transport, lookup, missing);
-  return missing;
+  return { transport: transport.type === 'hosted' ? transport : filled(transport, lookup, missing), missing };
+}
+
+/** The variables that a server as it stands in a file refers to, without a default, and that are not there. */
+export function unsetVariables(
+  { command = '', args = [], env = {}, cwd = '', url = '', headers = {} }: ServerEntry,
+  lookup: (name: string) => string | undefined,
+): string[] {
+  const transport: ServerTransport =
+    url === '' ? { type: 'stdio', command, args, env, cwd } : { type: 'http', url, headers };
+  const { missing } = fillPresent(transport, lookup);
+  return [...new Set(missing.map(({ name, prompted }) => (prompted ? variableForInput(name) : name)))];
 }
 
 /** The transport with the values of variables in it. Those that are not there are added to `missing`. */

@@ -11,6 +11,7 @@ import { runCli, temporaryFolder } from '../helpers/cli.ts';
 import { Inbox } from '../helpers/inbox.ts';
 import { mainProgram } from '../helpers/programs.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { startSwitchboard } from '../helpers/switchboard.ts';
 
 describe('switchboard up', () => {
   it('prints the endpoint, what to paste, and each server as it comes up', async () => {
@@ -129,6 +130,8 @@ describe('switchboard check', () => {
       plain: { command: './plain.txt' },
       pathless: { command: 'node', env: { PATH: '/nowhere' } },
       homeless: { command: 'node', cwd: 'no/such/folder' },
+      unset: { command: 'no-such-tool', cwd: 'gone', args: [`\${NO_SUCH_LEVEL}`] },
+      unknown: { command: `\${NO_SUCH_LEVEL}`, cwd: `\${NO_SUCH_LEVEL}` },
       off: { command: 'no-such-program', enabled: false },
       remote: { url: 'https://example.com/mcp', headers: { Authorization: `Bearer \${NO_SUCH_TOKEN}` } },
     };
@@ -142,15 +145,21 @@ describe('switchboard check', () => {
       `error: plain: the command "${folder.path}/plain.txt" cannot be executed`,
       'error: pathless: the command "node" is not in the PATH',
       `error: homeless: the folder "${folder.path}/no/such/folder" does not exist`,
+      `error: unset: the folder "${folder.path}/gone" does not exist`,
+      'error: unset: the command "no-such-tool" is not in the PATH',
+      expect.stringMatching(/^warning: unset: the variable NO_SUCH_LEVEL \(in args\[0\]\) is not set/),
+      expect.stringMatching(/^warning: unknown: the variable NO_SUCH_LEVEL \(in command\) is not set/),
+      expect.stringMatching(/^warning: unknown: the variable NO_SUCH_LEVEL \(in cwd\) is not set/),
       expect.stringMatching(
         /^warning: remote: the variable NO_SUCH_TOKEN \(in headers.Authorization\) is not set/,
       ),
-      `${file} is well-formed, but 5 of its 9 servers cannot start here`,
+      `${file} is well-formed, but 6 of its 11 servers cannot start here`,
       '',
     ]);
     const json = JSON.parse((await runCli(['check', file, '--json'])).stdout);
-    expect(json).toMatchObject({ ok: false, warnings: [expect.stringContaining('NO_SUCH_TOKEN')] });
-    expect(json.problems).toHaveLength(5);
+    expect(json).toMatchObject({ ok: false });
+    expect(json.warnings).toContainEqual(expect.stringContaining('NO_SUCH_TOKEN'));
+    expect(json.problems).toHaveLength(7);
 
     await writeFile(file, JSON.stringify({ mcpServers: { remote: mcpServers.remote } }));
     expect(await runCli(['check', file])).toMatchObject({
@@ -212,7 +221,7 @@ describe('switchboard import', () => {
     },
     'vscode.json': {
       inputs: [{ id: 'key', type: 'promptString', description: 'The key' }],
-      servers: { code: { type: 'stdio', command: 'uvx', args: ['server'], env: { KEY: `\${input:key}` } } },
+      servers: { code: { type: 'stdio', command: 'node', args: ['server'], env: { KEY: `\${input:key}` } } },
     },
   };
 
@@ -225,7 +234,7 @@ describe('switchboard import', () => {
         cwd: folder.path,
       });
       expect(code).toBe(0);
-      expect(stdout).toContain(`1 servers written to ${target}`);
+      expect(stdout).toContain(`1 server written to ${target}`);
       if (name === 'vscode.json') expect(stderr).toContain('set the variable key (The key)');
     }
     expect(JSON.parse(await readFile(target, 'utf8'))).toEqual({
@@ -237,14 +246,59 @@ describe('switchboard import', () => {
     });
     expect((await runCli(['check', target])).stderr).not.toContain('error: ');
 
-    const again = ['import', join(folder.path, 'cursor.json'), '--config', target, '--json'];
-    const refused = await runCli(again);
-    expect(refused.code).toBe(2);
-    expect(JSON.parse(refused.stdout)).toMatchObject({
-      error: { message: expect.stringContaining('--force') },
+    const again = ['import', join(folder.path, 'cursor.json'), '--config', target];
+    expect(await runCli(again)).toEqual({
+      code: 0,
+      stdout: `1 server already in ${target}: cursor\n`,
+      stderr: '',
     });
-    const forced = await runCli([...again, '--force']);
-    expect(JSON.parse(forced.stdout)).toEqual({ config: target, imported: ['cursor'], notes: [] });
+    const changed = { mcpServers: { cursor: { url: 'https://example.com/other' } } };
+    await writeFile(join(folder.path, 'cursor.json'), JSON.stringify(changed));
+    const refused = await runCli([...again, '--json']);
+    expect(refused.code).toBe(1);
+    expect(JSON.parse(refused.stdout)).toMatchObject({
+      error: { code: 'conflict', message: expect.stringContaining('--force') },
+    });
+    const forced = await runCli([...again, '--json', '--force']);
+    expect(JSON.parse(forced.stdout)).toEqual({
+      ...{ config: target, imported: ['cursor'], replaced: ['cursor'], unchanged: [], notes: [] },
+    });
+    await writeFile(join(folder.path, 'cursor.json'), JSON.stringify(files['cursor.json']));
+    expect((await runCli([...again, '--force'])).stdout).toBe(`1 server replaced in ${target}: cursor\n`);
+  });
+
+  it('says which credentials stand in clear, and which variables are to be set', async () => {
+    await using folder = await temporaryFolder();
+    const mcpServers = {
+      plain: { command: 'node', env: { LEVEL: 'info', SET: `\${HOME}` } },
+      open: { command: 'node', env: { API_TOKEN: 'a1b2c3d4e5f6' } },
+      referring: { url: 'https://example.com/mcp', headers: { Authorization: `Bearer \${NO_SUCH_TOKEN}` } },
+      itself: { url: 'http://127.0.0.1:1/mcp' },
+    };
+    await writeFile(join(folder.path, 'theirs.json'), JSON.stringify({ mcpServers }));
+    const env = { SWITCHBOARD_URL: 'http://127.0.0.1:1' };
+    const { stdout, stderr } = await runCli(['import', 'theirs.json'], { cwd: folder.path, env });
+    const target = join(folder.path, 'mcp.json');
+    expect(stdout).toBe(`3 servers written to ${target}: plain, open, referring\n`);
+    expect(stderr.split('\n')).toEqual([
+      'note: left out: itself: it is Switchboard itself',
+      'note: referring: set the variable NO_SUCH_TOKEN where Switchboard runs, or the secret: switchboard secret set NO_SUCH_TOKEN',
+      `note: credentials of open stand in clear in ${target}; import -P default keeps them encrypted`,
+      '',
+    ]);
+  });
+
+  it('says that the Switchboard that runs reads another file', async () => {
+    await using folder = await temporaryFolder();
+    await using switchboard = await startSwitchboard({ mcpServers: {} });
+    await writeFile(join(folder.path, 'theirs.json'), '{"mcpServers": {"box": {"command": "node"}}}');
+    const env = { SWITCHBOARD_URL: switchboard.baseUrl, SWITCHBOARD_HOME: switchboard.home };
+    const run = (...words: string[]) =>
+      runCli(['import', join(folder.path, 'theirs.json'), ...words], { cwd: folder.path, env });
+    expect((await run()).stderr).toBe(
+      `note: the Switchboard at ${switchboard.baseUrl} reads ${switchboard.configPath}, and not this file: import with -c ${switchboard.configPath}, or with -P default\n`,
+    );
+    expect((await run('-c', switchboard.configPath)).stderr).toBe('');
   });
 
   it('takes the servers of Codex, and those of Claude Code by folder', async () => {
@@ -262,10 +316,13 @@ describe('switchboard import', () => {
     const run = async (...words: string[]) => (await runCli(['import', ...words], { cwd: folder.path })).code;
     expect(await run('config.toml')).toBe(0);
     expect(await run('.claude.json')).toBe(0);
+    // What the note of the first one says: those for all projects are there already.
+    expect(await run('.claude.json', '--folder', '/elsewhere', '--config', 'mcp.json')).toBe(0);
     expect(JSON.parse(await readFile(join(folder.path, 'mcp.json'), 'utf8')).mcpServers).toEqual({
       codex: { command: 'npx', timeoutMs: 90_000 },
       everywhere: { command: 'a' },
       here: { command: 'b' },
+      there: { command: 'c' },
     });
     expect(await run('.claude.json', '--folder', '/elsewhere', '--config', 'other.json')).toBe(0);
     const other = JSON.parse(await readFile(join(folder.path, 'other.json'), 'utf8'));
