@@ -228,6 +228,22 @@ describe('a manifest', () => {
     });
   });
 
+  it('loses no server because of its name', () => {
+    const server = '{"transport": "http", "url": "http://x"}';
+    const named = (name: string) => JSON.parse(`{"${name}": ${server}}`) as object;
+    const wrong = (servers: unknown) =>
+      problems(() => check(productManifest, { name: 'kit', version: '1', mcp: { servers } }));
+    expect(wrong(named('__proto__'))).toEqual(['mcp.servers.__proto__ cannot be this one']);
+    expect(wrong([{ ...named('x'), name: '__proto__', transport: 'http', url: 'http://x' }])).toContain(
+      'mcp.servers[0].name cannot be this one',
+    );
+    expect(wrong(named('constructor'))).toEqual([]);
+    const env = JSON.parse('{"__proto__": "a"}') as object;
+    expect(problems(() => check(newServer, { ...good, config: { command: 'a', env } }))).toEqual([
+      'config.env.__proto__ cannot be this one',
+    ]);
+  });
+
   it('names what is wrong in these forms too', () => {
     const wrong = (servers: unknown) =>
       problems(() => check(productManifest, { name: 'kit', version: '1', mcp: { servers } }));

@@ -19,9 +19,31 @@ const synonyms: Record<string, string> = {
 /** The value as the schema makes it. Throws an error that names everything that is wrong with it. */
 export function check<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.slice(0, MAX_PROBLEMS);
-  throw invalidInput(issues.flatMap((issue) => problemsOf(issue, schema)));
+  const lost = lostNames(schema, value, []);
+  if (parsed.success && lost.length === 0) return parsed.data;
+  const issues = parsed.error?.issues.slice(0, MAX_PROBLEMS) ?? [];
+  throw invalidInput([...lost, ...issues.flatMap((issue) => problemsOf(issue, schema))]);
+}
+
+/** Maps lose what is named so, without a word: it would look as if it had been taken. */
+function lostNames(schema: unknown, value: unknown, path: PropertyKey[]): Problem[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const isList = Array.isArray(value);
+  const plain = formOf(unwrapped(schema), isList);
+  const isLost = plain instanceof z.ZodRecord && Object.hasOwn(value, '__proto__');
+  const own = isLost ? [{ path: [...path, '__proto__'], message: 'cannot be this one' }] : [];
+  const inner = Object.entries(value).flatMap(([key, each]) => {
+    const step = isList ? Number(key) : key;
+    const known = inside(plain, step);
+    return known === undefined ? [] : lostNames(known, each, [...path, step]);
+  });
+  return [...own, ...inner];
+}
+
+/** Of several forms, the one for lists, or the one for objects. */
+function formOf(schema: unknown, isList: boolean): unknown {
+  if (!(schema instanceof z.ZodUnion)) return schema;
+  return schema.options.find((option) => unwrapped(option) instanceof z.ZodArray === isList);
 }
 
 function problemsOf(issue: z.core.$ZodIssue, schema: z.ZodType): Problem[] {
@@ -66,13 +88,7 @@ function shapeOf(schema: unknown): z.ZodRawShape {
 
 function inside(schema: unknown, step: PropertyKey): unknown {
   const plain = unwrapped(schema);
-  if (plain instanceof z.ZodUnion) {
-    const isList = (option: unknown) => unwrapped(option) instanceof z.ZodArray;
-    return inside(
-      plain.options.find((option) => isList(option) === (typeof step === 'number')),
-      step,
-    );
-  }
+  if (plain instanceof z.ZodUnion) return inside(formOf(plain, typeof step === 'number'), step);
   if (plain instanceof z.ZodRecord) return plain.valueType;
   return plain instanceof z.ZodArray ? plain.element : shapeOf(plain)[String(step)];
 }

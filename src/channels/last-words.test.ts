@@ -16,11 +16,33 @@ it.each([
     'Error: boom',
   ],
   ['Traceback (most recent call last):\n  File "a.py", line 1\nValueError: bad', 'ValueError: bad'],
-  ['npm error code E404\nnpm error 404 Not Found', 'npm error 404 Not Found'],
+  [
+    [
+      'npm error code E404',
+      'npm error 404 Not Found - GET https://packages.example/no',
+      'npm error 404',
+      "npm error 404  'no@*' is not in this registry.",
+      'npm error 404',
+      'npm error 404 Note that you can also install from a',
+      'npm error 404 tarball, folder, http url, or git folder.',
+      'npm error A complete log of this run can be found in: /home/ada/.npm/_logs/a.log',
+    ].join('\n'),
+    "npm error code E404 | npm error 404 Not Found - GET https://packages.example/no | npm error 404  'no@*' is not in this registry.",
+  ],
+  [
+    "docker: Error response from daemon: no such image.\n\nRun 'docker run --help' for more information",
+    'docker: Error response from daemon: no such image.',
+  ],
+  ["unknown flag: --nme\n\nRun 'docker run --help' for more information", 'unknown flag: --nme'],
+  ['no token\nFailed to request initial roots from client: McpError', 'no token'],
+  ['Failed to request initial roots from client', 'Failed to request initial roots from client'],
+  ['one\ntwo\nthree\nfour', 'two | three | four'],
+  [`${'x'.repeat(600)}\nlast`, 'last'],
+  ['y'.repeat(3_000), 'y'.repeat(3_000)],
 ])('of %j are %j', (text, words) => {
   expect(best(text)).toBe(words);
 });
 
 it('are not those of long ago', () => {
-  expect(best(`Error: old\n${'still working\n'.repeat(40)}bye`)).toBe('bye');
+  expect(best(`Error: old\n${'still working\n'.repeat(40)}bye`)).toBe('still working | still working | bye');
 });

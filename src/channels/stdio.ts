@@ -1,4 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { SwitchboardError } from '../errors.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
@@ -170,14 +172,28 @@ export class StdioChannel implements Channel {
 }
 
 function describeSpawnError(error: NodeJS.ErrnoException, target: StdioTarget): SwitchboardError {
-  const { command, cwd } = target;
   const why =
     error.code === 'ENOENT'
-      ? `"${command}" was not found (in the PATH, or the folder ${cwd} does not exist)`
+      ? whatIsMissing(target)
       : error.code === 'EACCES'
-        ? `"${command}" may not be executed`
+        ? `"${target.command}" may not be executed`
         : error.message;
   return new SwitchboardError('server_start_failed', `The server's process cannot be started: ${why}.`, {
     cause: error,
   });
+}
+
+/** Programs that come with others, which people know by another name. */
+const broughtBy: Record<string, string> = { uvx: 'uv', uv: 'uv', npx: 'Node.js', npm: 'Node.js' };
+
+/** The system says of all of these that something does not exist, and not what. */
+function whatIsMissing({ command, cwd }: StdioTarget): string {
+  if (!existsSync(cwd)) return `the folder ${cwd} does not exist`;
+  const isPath = command.includes('/');
+  if (isPath && existsSync(resolve(cwd, command))) {
+    return `"${command}" needs a program to run it (the one in its first line) that was not found`;
+  }
+  const origin = Object.hasOwn(broughtBy, command) ? broughtBy[command] : undefined;
+  const advice = origin === undefined ? '' : `: ${command} comes with ${origin}, which must be installed`;
+  return `"${command}" was not found${isPath ? '' : ' in the PATH'}${advice}`;
 }

@@ -2,7 +2,7 @@ import type { ServerView } from '../app.ts';
 import { callApi, projectPath } from './api.ts';
 import { Client, projectNames } from './client.ts';
 import { exitCodes } from './exit.ts';
-import { complain, jsonText, listTable, oneLine, print, printJson, summary } from './output.ts';
+import { complain, counted, jsonText, listTable, oneLine, print, printJson, summary } from './output.ts';
 import { serverNotes, stateText } from './server-text.ts';
 import { type TargetFlags, withSwitchboard } from './target.ts';
 import type { ServerDetails } from './views.ts';
@@ -115,7 +115,7 @@ async function listOffer(
 
 export function serverRow(server: ServerView, now: Date): string[] {
   const { name, state, transport, tool_count } = server;
-  const tools = tool_count === null ? '' : `${tool_count} tools`;
+  const tools = tool_count === null ? '' : counted(tool_count, 'tool');
   return [name, stateText(state), transport, tools, serverNotes(server, now)];
 }
 

@@ -114,6 +114,13 @@ export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
+/** "1 tool, 2 resources, 0 prompts". */
+export function offerText(offer: Record<'tools' | 'resources' | 'prompts', number | null>): string {
+  return (['tool', 'resource', 'prompt'] as const)
+    .map((what) => counted(offer[`${what}s`] ?? 0, what))
+    .join(', ');
+}
+
 /** The first sentence of a description, short enough for a line. */
 export function summary(text: unknown, length = 80): string {
   if (typeof text !== 'string') return '';

@@ -46,7 +46,10 @@ export async function addProject(name: string, flags: ProjectFlags): Promise<voi
   if (flags.json) printJson(view);
   else
     print(
-      `added project ${view.name}, which clients reach at ${endpointOf({ url: flags.url, project: view.name })}`,
+      [
+        `added project ${view.name}, which clients reach at ${endpointOf({ url: flags.url, project: view.name })}`,
+        `${endpointOf({ url: flags.url })} has the servers of all projects`,
+      ].join('\n'),
     );
 }
 

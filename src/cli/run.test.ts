@@ -280,6 +280,37 @@ describe('switchboard tool', () => {
   });
 });
 
+describe('switchboard tool with a pattern', () => {
+  const path = '/projects/default/tools';
+  const toolOf = (server: string, tool: string, enabled: boolean) => ({
+    ...{ name: `${server}__${tool}`, qualified_name: `${server}__${tool}`, server, tool, enabled },
+    description: null,
+  });
+
+  it("finds tools by their servers' own names, also where they are listed with the server's", async () => {
+    const tools = [
+      toolOf('a', 'delete_file', true),
+      toolOf('b', 'delete_file', true),
+      toolOf('b', 'read', true),
+    ];
+    const answers = {
+      [`GET ${path}`]: { tools },
+      [`PATCH ${path}/a__delete_file`]: toolOf('a', 'delete_file', false),
+      [`PATCH ${path}/b__delete_file`]: toolOf('b', 'delete_file', false),
+    };
+    expect((await runWith(answers, 'tool', 'disable', 'delete_*')).stdout).toBe(
+      'delete_file of a is off\ndelete_file of b is off\n',
+    );
+  });
+
+  it('says that there is nothing to switch', async () => {
+    const answers = { [`GET ${path}`]: { tools: [toolOf('a', 'drop', false), toolOf('b', 'drop', false)] } };
+    expect((await runWith(answers, 'tool', 'disable', 'd*')).stdout).toBe(
+      'nothing to switch: already off: drop of a, drop of b\n',
+    );
+  });
+});
+
 describe('switchboard calls', () => {
   const callOf = (id: number) => ({
     id: String(id),

@@ -63,7 +63,7 @@ describe('serverNotes', () => {
 
 describe('eventNotes', () => {
   it.each<[string, Partial<ServerView>, string]>([
-    ['what a ready server offers', {}, '3 tools, 2 resources, 1 prompts'],
+    ['what a ready server offers', {}, '3 tools, 2 resources, 1 prompt'],
     ['that an idle one starts', { state: 'idle', tool_count: null }, 'starts on first use'],
     [
       'that one starts after others',

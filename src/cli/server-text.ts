@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import type { ServerEvent, ServerView } from '../app.ts';
-import { oneLine } from './output.ts';
+import { offerText, oneLine } from './output.ts';
 
 type State = ServerView['state'];
 type Change = Omit<ServerEvent, 'from'>;
@@ -66,7 +66,11 @@ export function eventNotes(event: Change): string {
   if (replica !== null) return joined([why, nextTry(subject, now)]);
   const offer =
     subject.state === 'ready'
-      ? `${server.tool_count ?? 0} tools, ${server.resource_count ?? 0} resources, ${server.prompt_count ?? 0} prompts`
+      ? offerText({
+          tools: server.tool_count,
+          resources: server.resource_count,
+          prompts: server.prompt_count,
+        })
       : subject.state === 'idle'
         ? whenStarted(server)
         : '';

@@ -1,6 +1,16 @@
 import { callApi, projectPath } from './api.ts';
 import { exitCodes } from './exit.ts';
-import { complain, listTable, oneLine, print, printJson, table, tellMoved } from './output.ts';
+import {
+  complain,
+  counted,
+  listTable,
+  offerText,
+  oneLine,
+  print,
+  printJson,
+  table,
+  tellMoved,
+} from './output.ts';
 import { isConfirmed } from './prompt.ts';
 import { newServer, type ServerChangeFlags, type ServerFlags, serverChanges } from './server-flags.ts';
 import { serverNotes, stateText } from './server-text.ts';
@@ -102,7 +112,7 @@ function exitCodeOfTest({ ok }: ServerTest): number {
 
 function serverRow(server: ServerDetails, now: Date): string[] {
   const { name, state, transport, tool_count } = server;
-  const tools = tool_count === null ? '' : `${tool_count} tools`;
+  const tools = tool_count === null ? '' : counted(tool_count, 'tool');
   return [name, stateText(state), transport, sourceText(server), tools, serverNotes(server, now)];
 }
 
@@ -113,9 +123,8 @@ function sourceText({ source, product }: ServerDetails): string {
 export function testText(name: string, test: ServerTest): string {
   const { name: itself, version } = test.server_info ?? {};
   const said = [itself, version].filter((part) => part !== undefined).map(oneLine);
-  const offer = `${test.tools ?? 0} tools, ${test.resources ?? 0} resources, ${test.prompts ?? 0} prompts`;
   const facts = [...(said.length === 0 ? [] : [said.join(' ')]), `${Math.round(test.duration_ms)} ms`];
-  return `${name} answers: ${offer} (${facts.join(', ')})`;
+  return `${name} answers: ${offerText(test)} (${facts.join(', ')})`;
 }
 
 export function serverText(server: ServerDetails): string {

@@ -22,7 +22,11 @@ export async function listTools({ url, project, json, all }: Flags & { all?: boo
 /** Switches a tool, or all that fit a pattern now. */
 export async function switchTool(name: string, enabled: boolean, flags: Flags): Promise<void> {
   const isPattern = name.includes('*');
-  const names = isPattern ? await namesFitting(name, enabled, flags) : [name];
+  const fitting = isPattern ? await toolsFitting(name, flags) : [];
+  // Qualified names stay as they are while others are switched.
+  const names = isPattern
+    ? fitting.filter((tool) => tool.enabled !== enabled).map(({ qualified_name: qualified }) => qualified)
+    : [name];
   const views: ToolView[] = [];
   for (const tool of names) {
     const path = projectPath(flags.project, 'tools', tool);
@@ -31,27 +35,31 @@ export async function switchTool(name: string, enabled: boolean, flags: Flags): 
     if (!flags.json) print(`${view.tool} of ${view.server} is ${view.enabled ? 'on' : 'off'}`);
   }
   if (flags.json) printJson(isPattern ? views : views[0]);
+  else if (names.length === 0) print(alreadyText(fitting, enabled));
 }
 
-/** The qualified names, which stay as they are while others are switched. Those that are left as they are are not named. */
-async function namesFitting(pattern: string, enabled: boolean, flags: Flags): Promise<string[]> {
+function alreadyText(fitting: ToolView[], enabled: boolean): string {
+  const tools = fitting.map(({ tool, server }) => `${tool} of ${server}`);
+  return `nothing to switch: already ${enabled ? 'on' : 'off'}: ${tools.join(', ')}`;
+}
+
+/** By the name that clients see, the qualified one, or the server's own: which of them is listed depends on the others. */
+async function toolsFitting(pattern: string, flags: Flags): Promise<ToolView[]> {
   const { tools } = await callApi<{ tools: ToolView[] }>(
     flags.url,
     'GET',
     projectPath(flags.project, 'tools'),
   );
   const fits = allowedBy([pattern]);
-  const found = tools.filter(
-    ({ name, qualified_name: qualified }) => fits({ name }) || fits({ name: qualified }),
+  const found = tools.filter(({ name, qualified_name: qualified, tool }) =>
+    [name, qualified, tool].some((known) => fits({ name: known })),
   );
-  if (found.length === 0) {
-    throw new SwitchboardError(
-      'unknown_tool',
-      `No tool in project "${flags.project}" fits ${JSON.stringify(pattern)}.`,
-      { data: { tool: pattern } },
-    );
-  }
-  return found.filter((tool) => tool.enabled !== enabled).map(({ qualified_name: qualified }) => qualified);
+  if (found.length > 0) return found;
+  throw new SwitchboardError(
+    'unknown_tool',
+    `No tool in project "${flags.project}" fits ${JSON.stringify(pattern)}.`,
+    { data: { tool: pattern } },
+  );
 }
 
 function toolRow({ name, server, enabled, description }: ToolView, withSwitch: boolean): string[] {
