@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -6,7 +6,7 @@ import { Inbox } from '../../test/helpers/inbox.ts';
 import type { Receiver } from './channel.ts';
 import { ProcessRecord } from './process-record.ts';
 import { groupRuns } from './process-table.ts';
-import { StdioChannel } from './stdio.ts';
+import { StdioChannel, type StdioTarget } from './stdio.ts';
 
 let folder: string;
 let record: ProcessRecord;
@@ -20,6 +20,10 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 /** A channel to a shell script, whose lines on stderr are the log. */
 function open(script: string, env: Record<string, string> = {}) {
+  return openTarget({ command: 'sh', args: ['-c', script], env, cwd: folder });
+}
+
+function openTarget(target: StdioTarget) {
   const log = new Inbox<string>();
   const ends = new Inbox<string>();
   const receiver: Receiver = {
@@ -31,7 +35,6 @@ function open(script: string, env: Record<string, string> = {}) {
     closed: (error) => ends.add(error.message),
     log: (line) => log.add(line),
   };
-  const target = { command: 'sh', args: ['-c', script], env, cwd: folder };
   const channel = new StdioChannel(target, 1_000_000, record, receiver);
   return { channel, log, ends };
 }
@@ -116,4 +119,28 @@ it('lines are logged far beyond what is shown of them, or not at all: nobody kno
     'stderr: a line over 32768 bytes is skipped',
   );
   await channel.close();
+});
+
+describe('a process that cannot be started', () => {
+  const start = "The server's process cannot be started: ";
+  const nowhere = { PATH: '/nowhere' };
+
+  it.each([
+    ['uvx', '"uvx" was not found in the PATH: uvx comes with uv, which must be installed.'],
+    ['npx', '"npx" was not found in the PATH: npx comes with Node.js, which must be installed.'],
+    ['docker', '"docker" was not found in the PATH.'],
+    ['/no/such/program', '"/no/such/program" was not found.'],
+  ])('names the command that is missing: %s', async (command, why) => {
+    const { ends } = openTarget({ command, args: [], env: nowhere, cwd: folder });
+    expect(await ends.first(anyLine)).toBe(start + why);
+  });
+
+  it('names the folder that is missing, and the program of a script', async () => {
+    const { ends } = openTarget({ command: 'sh', args: [], env: {}, cwd: '/no/such/folder' });
+    expect(await ends.first(anyLine)).toBe(`${start}the folder /no/such/folder does not exist.`);
+    const script = join(folder, 'script');
+    await writeFile(script, '#!/no/such/interpreter\n', { mode: 0o755 });
+    const scripted = openTarget({ command: script, args: [], env: {}, cwd: folder });
+    expect(await scripted.ends.first(anyLine)).toContain(`"${script}" needs a program to run it`);
+  });
 });

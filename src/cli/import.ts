@@ -155,8 +155,11 @@ async function intoProject(imported: ImportedServers, project: string, flags: Im
     return;
   }
   for (const note of allNotes) complain(`note: ${note}`);
+  const how = flags.force ? 'added to or replaced in' : 'added to';
   print(
-    `${counted(done.imported.length, 'server')} added to project ${project}: ${done.imported.join(', ')}`,
+    done.imported.length === 0
+      ? `no servers added to project ${project}`
+      : `${counted(done.imported.length, 'server')} ${how} project ${project}: ${done.imported.join(', ')}`,
   );
 }
 

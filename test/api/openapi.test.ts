@@ -206,7 +206,10 @@ describe('the document of the API, held against its answers', () => {
   it('has them right for imports', async () => {
     const body = { mcpServers: { one: missing.config, two: { url: 'http://127.0.0.1:1/' } } };
     expect((await gets(201, 'importServers', { body })).body).toMatchObject({ imported: ['one', 'two'] });
-    await fails('conflict', 'importServers', { body });
+    // What is there already, as it is, is no conflict.
+    expect((await gets(201, 'importServers', { body })).body).toMatchObject({ imported: [] });
+    const other = { mcpServers: { ...body.mcpServers, two: { url: 'http://127.0.0.1:2/' } } };
+    await fails('conflict', 'importServers', { body: other });
     await gets(201, 'importServers', { query: '?replace=true', body });
     await fails('invalid_input', 'importServers', { body: {} });
     await fails('invalid_input', 'importServers', { query: '?replace=perhaps', body });

@@ -68,8 +68,8 @@ describe('the command line on projects', () => {
   it('adds, lists, shows, changes and removes a project', async () => {
     const { cli, done, json, names, switchboard } = await start();
     expect(await done('project', 'ls')).toMatch(/^default +1 server/);
-    expect(await done('project', 'add', 'research', '--description', 'Ours')).toContain(
-      `${switchboard.baseUrl}/mcp/research`,
+    expect(await done('project', 'add', 'research', '--description', 'Ours')).toBe(
+      `added project research, which clients reach at ${switchboard.baseUrl}/mcp/research\n${switchboard.baseUrl}/mcp has the servers of all projects\n`,
     );
     expect(await json('project', 'show', 'research')).toMatchObject({
       name: 'research',
@@ -280,11 +280,20 @@ describe('the command line on projects', () => {
       source: 'api',
       description: 'Has tools',
     });
-    expect(await cli('import', file, '-P', 'lab')).toMatchObject({
+    expect(await cli('import', file, '-P', 'lab')).toEqual({
+      ...{ code: 0, stdout: 'no servers added to project lab\n' },
+      stderr: 'note: box: it is in the project already\n',
+    });
+    const keyed = (key: string) => fileWith({ mcpServers: { box: { ...box, env: { API_KEY: key } } } });
+    expect(await cli('import', await keyed('one-secret'), '-P', 'lab')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('--force replaces them'),
     });
-    expect((await cli('import', file, '-P', 'lab', '--force')).code).toBe(0);
+    expect((await cli('import', await keyed('one-secret'), '-P', 'lab', '--force')).stdout).toBe(
+      '1 server added to or replaced in project lab: box\n',
+    );
+    expect((await cli('import', await keyed('one-secret'), '-P', 'lab')).code).toBe(0);
+    expect((await cli('import', await keyed('other-secret'), '-P', 'lab')).code).toBe(1);
     const weather = {
       name: 'io.github.ada/weather',
       description: 'Tells the weather',

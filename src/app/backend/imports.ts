@@ -1,7 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Backend } from '../../api/backend.ts';
 import { defined } from '../../api/defined.ts';
 import type { NewServer } from '../../api/server-input.ts';
-import { importText, isEnabled, type ServerEntry, variablesOf } from '../../config.ts';
+import { fillKnown, importText, isEnabled, type ServerEntry, variablesOf } from '../../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import type { LiveProject } from '../live-project.ts';
 import { movedSecrets } from './moved-secrets.ts';
@@ -15,25 +16,45 @@ export function importsBackend(parts: Parts): Backend['imports'] {
       const live = parts.projects.get(project);
       needStored(parts);
       const { mcpServers, descriptions, notes } = read(text);
-      const servers = Object.entries(mcpServers).map(([name, entry]) =>
+      const all = Object.entries(mcpServers).map(([name, entry]) =>
         newServerOf(name, entry, Object.hasOwn(descriptions, name) ? descriptions[name] : undefined),
       );
-      if (servers.length === 0) {
+      if (all.length === 0) {
         throw new SwitchboardError('invalid_input', `Nothing could be imported. ${notes.join(' ')}`.trim(), {
           data: { problems: notes.map((message) => ({ path: '', message })) },
         });
       }
       // With it come the schemas of all requests, which nobody else needs here.
       const { checkImported } = await import('../../api/imported-servers.ts');
-      checkImported(servers);
-      checkPlaces(live, servers.map(namesOf));
-      await change(parts, live, (store) => store.createServers(live.id, servers.map(stored), replace));
+      checkImported(all);
+      const servers = replace ? all : all.filter((server) => !isThere(live, server));
+      const known = all.filter((server) => !servers.includes(server));
+      if (servers.length > 0) {
+        checkPlaces(live, servers.map(namesOf));
+        await change(parts, live, (store) => store.createServers(live.id, servers.map(stored), replace));
+      }
       return {
         imported: servers.map(({ name }) => name),
-        notes: [...notes, ...movedNotes(live, servers), ...missingSecrets(live, servers, notes)],
+        notes: [
+          ...notes,
+          ...known.map(({ name }) => `${name}: it is in the project already`),
+          ...movedNotes(live, servers),
+          ...missingSecrets(live, servers, notes),
+        ],
       };
     },
   };
+}
+
+/** Whether the project has this very server. Credentials of one that was imported have become secrets. */
+function isThere(live: LiveProject, { name, transport, config, settings }: NewServer): boolean {
+  const row = live.listed.find((server) => server.name === name)?.row;
+  if (row === undefined || row.transport !== transport || row.product_id !== null) return false;
+  const filled = (value: object): unknown =>
+    JSON.parse(JSON.stringify(value), (_key, part: unknown) =>
+      typeof part === 'string' ? fillKnown(part, (variable) => live.vault.value(variable)) : part,
+    );
+  return isDeepStrictEqual([filled(row.config), row.settings], [filled(config), filled(settings)]);
 }
 
 function movedNotes(live: LiveProject, servers: readonly NewServer[]): string[] {
