@@ -368,7 +368,10 @@ describe('switchboard import --project', () => {
       { [`POST ${path}?replace=true`]: { imported: ['files'], notes: ['files: from there'] } },
       ...['import', file, '--project', 'research', '--force'],
     );
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '1 server added to project research: files\n' });
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: '1 server added to or replaced in project research: files\n',
+    });
     expect(stderr.split('\n').filter((line) => line !== '')).toEqual([
       expect.stringContaining('note: files: "command" was relative'),
       'note: files: set the secret api_key: inputs cannot be asked for here',

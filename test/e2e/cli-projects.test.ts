@@ -212,7 +212,10 @@ describe('the command line on projects', () => {
     expect(await json('secret', 'rotate')).toMatchObject({ rotated: 1, key_id: expect.any(String) });
     expect((await cli('secret', 'set', 'A', 'hunter2')).code).toBe(2);
     expect((await pipe('x', 'secret', 'set', 'a-b')).code).toBe(2);
-    expect(await done('secret', 'rm', 'TOKEN')).toBe('removed secret TOKEN\n');
+    expect((await cli('secret', 'rm', 'TOKEN')).stderr).toContain(
+      'is used by box, which cannot run without it',
+    );
+    expect(await done('secret', 'rm', 'TOKEN', '--yes')).toBe('removed secret TOKEN\n');
     expect((await cli('secret', 'rm', 'TOKEN')).code).toBe(1);
   });
 
