@@ -173,6 +173,39 @@ describe.concurrent('a server that ends by itself', () => {
   );
 });
 
+describe.concurrent('a server that is changed', () => {
+  const open = sharedHostingSite();
+
+  it('to an image that is not there goes on with the old one, and says so', async ({ skip }) => {
+    const site = await open({ skip });
+    const image = await site.image('noting');
+    const { id, name, provider_workspace_id } = await site.host({ image, volumes: ['/data'] });
+    const volumes = (await site.view(id)).volume_names;
+    expect(volumes).toEqual([expect.stringMatching(/^switchboard-/)]);
+    expect(await site.volumes()).toEqual(expect.arrayContaining(volumes!));
+    const missing = '127.0.0.1:1/nobody/nothing:2';
+    await site.site.done(`PATCH /mcp/servers/${id}`, { image: missing });
+    const kept = await site.reaches(id, ({ error }) => error?.includes('goes on') ?? false);
+    expect(kept).toMatchObject({
+      ...{ status: 'ready', health: 'warning', image: missing, provider_workspace_id, last_crash: null },
+      error: expect.stringContaining(`The image "${missing}" is not on this machine`),
+      next_try: expect.any(String),
+    });
+    expect(await site.tool(id, 'notes')).toBe('began\n');
+    expect((await site.site.ask(`POST /mcp/servers/${id}/restart`)).status).toBe(502);
+    expect(await site.tool(id, 'notes')).toBe('began\n');
+    await site.site.done(`PATCH /mcp/servers/${id}`, { image });
+    const back = await site.reaches(id, ({ status, error }) => status === 'ready' && error === null);
+    expect(back).toMatchObject({ provider_workspace_id, health: 'ok' });
+    // Its volumes can be removed when it is gone, by its name.
+    expect((await site.remove(id)).status).toBe(204);
+    await site.withoutContainer(id);
+    expect((await site.remove(name, '?volumes=delete')).status).toBe(204);
+    for (const volume of volumes!) expect(await site.volumes()).not.toContain(volume);
+    expect((await site.remove(name, '?volumes=delete')).status).toBe(404);
+  });
+});
+
 describe.concurrent('a server that is restarted by hand', () => {
   const open = sharedHostingSite();
 

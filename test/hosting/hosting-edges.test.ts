@@ -26,6 +26,22 @@ describe.concurrent('hosted servers', () => {
     expect(status).toBe(200);
   });
 
+  it('are told in plain words which name the configuration file has, and which group', async () => {
+    const { command, args } = fixtureServer('toolbox');
+    await using site = await Site.start('server', {
+      mcpServers: { box: { command, args }, other: { command, args, group: 'boxes' } },
+      switchboard: { hosting: { engine: '/nonexistent/docker.sock' } },
+    });
+    const register = async (name: string) =>
+      (await site.ask('POST /mcp/servers', { name, provider: 'process', command, args })).body.error?.message;
+    expect(await register('box')).toBe(
+      'The configuration file has a server "box" already: choose another name.',
+    );
+    expect(await register('boxes')).toBe(
+      'The configuration file has a group "boxes" already: choose another name.',
+    );
+  });
+
   it.each([
     ['that was asked for', { provider: 'docker' }],
     ['of any kind', {}],

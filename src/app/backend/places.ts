@@ -26,7 +26,7 @@ export function checkPlaces(live: LiveProject, added: readonly NamedServer[]): v
       const what =
         clash.server === server.name
           ? `has a server "${clash.value}" already: choose another group for the server "${server.name}"`
-          : `has a group "${clash.value}" already: choose another name, or let the server be of that group`;
+          : `has a group "${clash.value}" already: choose another name`;
       throw clashError(server.name, fromFile, what);
     }
     throw new SwitchboardError(
