@@ -6,7 +6,7 @@ import { DEFAULT_PROJECT, listable, type SetExitCode } from '../words.ts';
 export function addClientCommands(program: Command, setExitCode: SetExitCode): void {
   program
     .command('ls')
-    .description('list what there is')
+    .description('list what there is; servers that were never seen are started for it')
     .addArgument(new Argument('[what]', 'what to list').choices(listable).default('servers'))
     .addOption(anyProjectOption())
     .addOption(urlOption())
