@@ -178,6 +178,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
       },
       {
         listsChanged: (scope, lists, warnings) => {
+          stored?.names.note(scope);
           gateway.announce(scope, lists);
           for (const warning of warnings) events.warned(warning);
         },
@@ -273,7 +274,7 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
     /** Where one server that cannot be started takes the others with it, clients come in when all are there. */
     async function startAndListen(): Promise<number> {
       if (stored === undefined) projects.apply(unstoredProject);
-      else await storage?.begin(stored);
+      else await storage?.begin(stored, projects);
       const stopServers = () => void projects.stop();
       options.signal?.addEventListener('abort', stopServers);
       if (options.signal?.aborted) stopServers();

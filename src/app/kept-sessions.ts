@@ -47,6 +47,11 @@ export class KeptSessions implements SessionKeeper {
     this.dormant = new Map(rows.map((row) => [row.id_hash, row]));
   }
 
+  /** Whether clients may come with sessions of the time before this start. */
+  get areExpected(): boolean {
+    return this.dormant.size > 0;
+  }
+
   keep(id: string, describe: () => KeptSession): void {
     if (this.isClosed) return;
     const hash = hashOf(id);

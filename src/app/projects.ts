@@ -130,6 +130,12 @@ export class Projects implements Scopes {
     for (const { scope } of this.list()) scope.settle();
   }
 
+  /** Clients have seen what is listed now. */
+  show(): void {
+    this.all.show();
+    for (const { scope } of this.list()) scope.show();
+  }
+
   async stop(): Promise<void> {
     this.isStopped = true;
     this.all.close();

@@ -5,6 +5,7 @@ import { moveCredentials, type Settings } from '../config.ts';
 import type { SealedSecret, Store } from '../store/types.ts';
 import { limitsOf } from '../upstreams/limits.ts';
 import type { Stored } from './backend/parts.ts';
+import { KeptNames } from './kept-names.ts';
 import { KeptSessions } from './kept-sessions.ts';
 import { Memory } from './memory.ts';
 import type { Projects } from './projects.ts';
@@ -74,16 +75,29 @@ export class Storage {
     });
     const memory = new Memory({ store, limits: limitsOf(settings).lists, redact, warned });
     const sessions = new KeptSessions({ store, ...settings });
+    const names = new KeptNames({
+      store,
+      scopes: projects,
+      redact: ({ project }, text) =>
+        (project === undefined ? projects.list() : [project]).reduce(
+          (rest, { id }) => redact(id, rest),
+          text,
+        ),
+      warned,
+    });
     this.unfollow = store.follow((id) => refresher.follow(id));
-    return { store, refresher, recorder, memory, sessions };
+    return { store, refresher, recorder, memory, sessions, names };
   }
 
   /** Brings everything to what is written down. */
-  async begin({ refresher, memory, sessions }: Stored): Promise<void> {
+  async begin({ refresher, memory, sessions, names }: Stored, projects: Projects): Promise<void> {
     await memory.load();
     await refresher.refresh();
     memory.forgetOthers();
     await sessions.load();
+    await names.load();
+    // Clients that come back were shown what was listed last.
+    if (sessions.areExpected) projects.show();
   }
 
   get status(): StatusView['database'] {

@@ -24,9 +24,13 @@ import { readWishes } from './wishes.ts';
 
 /** One client request on its way through one server: resolve, hand over to a group, map the answer back. */
 export function call(scope: Scope, incoming: Incoming, desk: CallDesk): void {
-  const target = resolve(scope.catalog, incoming.message) ?? resolveFormer(scope, incoming);
+  const target = find(scope, incoming);
   if (target !== undefined) forward(scope, incoming, target, desk);
   else callOnceDiscovered(scope, incoming, desk);
+}
+
+function find(scope: Scope, incoming: Incoming): Target | undefined {
+  return resolve(scope.catalog, incoming.message) ?? resolveFormer(scope, incoming);
 }
 
 /** The client may have been shown a name that is listed under another now. */
@@ -42,7 +46,7 @@ function resolveFormer(scope: Scope, { caller: { listedAt }, message }: Incoming
 /** The first call may come before anybody has asked for a list. */
 function callOnceDiscovered(scope: Scope, incoming: Incoming, desk: CallDesk): void {
   const forwardOrRefuse = () => {
-    const target = resolve(scope.catalog, incoming.message);
+    const target = find(scope, incoming);
     if (target !== undefined) forward(scope, incoming, target, desk);
     else refuseUnknown(scope, incoming);
   };

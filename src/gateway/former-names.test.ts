@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { Catalog } from '../catalog/catalog.ts';
 import { FormerNames } from './former-names.ts';
+import { moment } from './moment.ts';
 
 const rules = { mode: 'on-conflict', separator: '__', pageSize: 0, maxItems: 100 } as const;
 
@@ -23,7 +24,7 @@ it('a name goes on working for all who were shown it, whenever that was', () => 
   const [alone, both] = [catalogOf('a'), catalogOf('a', 'b')];
   const shownTo = (catalog: Catalog) => {
     names.show(catalog);
-    return performance.now();
+    return moment();
   };
   const first = shownTo(alone);
   names.replace(both);

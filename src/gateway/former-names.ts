@@ -1,4 +1,5 @@
 import type { Catalog, NamedKind, Route } from '../catalog/catalog.ts';
+import { moment } from './moment.ts';
 
 /** What a name stood for until then. */
 interface Former {
@@ -7,10 +8,20 @@ interface Former {
   until: number;
 }
 
+/** The same, as it is written down. */
+export interface FormerName extends Former {
+  kind: NamedKind;
+  name: string;
+}
+
 type Names = Record<NamedKind, ReadonlyMap<string, Route>>;
 
 /** Names that come and go would be kept without end. */
 const MAX_NAMES = 10_000;
+/** So many are known after a restart, none of them long. */
+const MAX_KEPT = 1_000;
+const MAX_KEPT_CHARACTERS = 500;
+const kinds = ['tools', 'prompts'] as const;
 
 /**
  * Names that clients were shown and that are listed no longer, because another server brought the same name. They go on
@@ -20,6 +31,8 @@ export class FormerNames {
   private readonly former: Record<NamedKind, Map<string, Former>> = { tools: new Map(), prompts: new Map() };
   /** Of the lists that a client saw last. */
   private shown: Names | undefined;
+  /** Whether there are others than were written down. */
+  isChanged = false;
 
   /** A client sees these lists. */
   show({ names }: Catalog): void {
@@ -29,8 +42,8 @@ export class FormerNames {
   /** There are other lists from now on. */
   replace({ names }: Catalog): void {
     if (this.shown === undefined || this.shown === names) return;
-    const until = performance.now();
-    for (const kind of ['tools', 'prompts'] as const) {
+    const until = moment();
+    for (const kind of kinds) {
       for (const [name, { group, own, server }] of this.shown[kind]) {
         if (server === undefined && !names[kind].has(name)) this.keep(kind, name, { group, own, until });
       }
@@ -44,11 +57,29 @@ export class FormerNames {
     return catalog.routeTo(kind, name, former.group, former.own);
   }
 
+  /** Those that are worth knowing after a restart. */
+  newest(): FormerName[] {
+    const all = kinds.flatMap((kind) =>
+      [...this.former[kind]].map(([name, former]) => ({ kind, name, ...former })),
+    );
+    const short = all.filter(
+      ({ name, group, own }) => name.length + group.length + own.length < MAX_KEPT_CHARACTERS,
+    );
+    return short.toSorted((one, other) => other.until - one.until).slice(0, MAX_KEPT);
+  }
+
+  /** What was known before this start. What is known since counts more. */
+  restore(names: readonly FormerName[]): void {
+    for (const { kind, name, ...former } of names.toReversed())
+      if (!this.former[kind].has(name)) this.former[kind].set(name, former);
+  }
+
   private keep(kind: NamedKind, name: string, former: Former): void {
     const names = this.former[kind];
     // It may have been listed again since it was noted, and shown to others: the last time counts.
     names.delete(name);
     names.set(name, former);
+    this.isChanged = true;
     if (names.size > MAX_NAMES) names.delete(names.keys().next().value!);
   }
 }

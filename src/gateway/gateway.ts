@@ -118,6 +118,7 @@ export class Gateway {
   /** The session is known after a restart too, from now on. */
   keep(session: Session): void {
     session.isKept = true;
+    session.whenListed = () => this.note(session);
     this.note(session);
   }
 
@@ -135,6 +136,8 @@ export class Gateway {
     this.makeRoom();
     const session = new Session(id, facts, scope, openStream(facts));
     session.isKept = true;
+    session.listedAt = kept.listedAt;
+    session.whenListed = () => this.note(session);
     this.sessions.set(id, session);
     session.logLevel = logLevel;
     if (logLevel !== undefined) this.logLevels.changed(session);
@@ -336,11 +339,12 @@ export class Gateway {
     if (!session.isKept || session.isClosed) return;
     const { id, facts, scope } = session;
     this.keeper.keep(id, () => {
-      const { logLevel, followed } = session;
+      const { logLevel, listedAt, followed } = session;
       return {
         project: scope.project?.id,
         facts,
         logLevel,
+        listedAt,
         followed: within(followed.keys(), KEPT_CHARACTERS),
       };
     });

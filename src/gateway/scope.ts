@@ -62,7 +62,7 @@ export class Scope {
   private pending: NodeJS.Timeout | undefined;
   /** Until when lists wait for a server that was never seen. */
   private readonly deadlines = new WeakMap<Server, number>();
-  private readonly formerNames = new FormerNames();
+  readonly formerNames = new FormerNames();
 
   constructor(
     projects: ScopedProject | (() => Iterable<ScopedProject>),

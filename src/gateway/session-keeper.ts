@@ -6,6 +6,8 @@ export interface KeptSession {
   project: string | undefined;
   facts: SessionFacts;
   logLevel: string | undefined;
+  /** When it was shown its first list. */
+  listedAt?: number | undefined;
   /** The keys of what it follows. */
   followed: string[];
 }

@@ -9,6 +9,7 @@ import type { Upstream } from '../upstreams/upstream.ts';
 import type { Caller, ClientFacts, InFlight, Outlet } from './caller.ts';
 import type { Followed, Follower } from './follower.ts';
 import { isWanted } from './logging.ts';
+import { moment } from './moment.ts';
 import type { Scope } from './scope.ts';
 import type { Tasks } from './tasks.ts';
 
@@ -76,6 +77,8 @@ export class Session implements Caller, Follower {
   tasks: Tasks | undefined;
   logLevel: string | undefined;
   listedAt: number | undefined;
+  /** It is shown its first list. */
+  whenListed: (() => void) | undefined;
   lastSeen = Date.now();
   isClosed = false;
   /** Whether it is known after a restart too. */
@@ -111,7 +114,9 @@ export class Session implements Caller, Follower {
   };
 
   listed(): void {
-    this.listedAt ??= performance.now();
+    if (this.listedAt !== undefined) return;
+    this.listedAt = moment();
+    this.whenListed?.();
   }
 
   wantsLog(message: Message): boolean {

@@ -10,6 +10,8 @@ import { sql as transport } from './migrations/0005-transport.ts';
 
 import { sql as names } from './migrations/0006-names.ts';
 
+import { sql as formerNames } from './migrations/0007-former-names.ts';
+
 export interface Migration {
   number: number;
   name: string;
@@ -25,6 +27,7 @@ export const migrations: readonly Migration[] = [
   ['agent-runs', agentRuns] as const,
   ['transport', transport] as const,
   ['names', names] as const,
+  ['former-names', formerNames] as const,
 ].map(([name, sql], index) => ({
   number: index + 1,
   name,

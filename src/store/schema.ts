@@ -103,6 +103,12 @@ interface AgentWorkspaces {
   version: Generated<number>;
 }
 
+interface FormerNames {
+  changed_at: Generated<Timestamp>;
+  names: string;
+  project_id: string | null;
+}
+
 interface Migrations {
   applied_at: Generated<Timestamp>;
   checksum: string;
@@ -185,6 +191,7 @@ export interface DB {
   agent_run_tool_calls: AgentRunToolCalls;
   agent_runs: AgentRuns;
   agent_workspaces: AgentWorkspaces;
+  former_names: FormerNames;
   migrations: Migrations;
   products: Products;
   project_mcp_servers: ProjectMcpServers;

@@ -7,6 +7,7 @@ import { Credentials } from './credentials.ts';
 import { Database } from './database.ts';
 import { type EmbeddedPostgres, startEmbedded } from './embedded.ts';
 import { isUnavailable, reasonOf } from './failure.ts';
+import { FormerNamesTable } from './former-names.ts';
 import { HostLock } from './host-lock.ts';
 import { openKeyring } from './keyring.ts';
 import { Listener } from './listener.ts';
@@ -73,6 +74,7 @@ async function connect(
   const runs = new Runs(database);
   const offers = new Offers(database);
   const sessions = new Sessions(database);
+  const formerNames = new FormerNamesTable(database);
   try {
     await secrets.warnOfMissingKeys(events.warned);
     await credentials.moveStored(database, events.warned);
@@ -120,7 +122,7 @@ async function connect(
     calls: (...question) => calls.list(...question),
     async deleteOld() {
       let deleted = 0;
-      for (const kept of [calls, runs, offers, sessions]) deleted += await kept.deleteOld();
+      for (const kept of [calls, runs, offers, sessions, formerNames]) deleted += await kept.deleteOld();
       return deleted;
     },
     offers: () => offers.all(),
@@ -130,6 +132,8 @@ async function connect(
     keepSessions: (rows) => sessions.keep(rows),
     seeSessions: (hashes) => sessions.see(hashes),
     forgetSessions: (hashes) => sessions.forget(hashes),
+    formerNames: () => formerNames.all(),
+    keepFormerNames: (row) => formerNames.keep(row),
     createRun: (run) => runs.create(run),
     addRunMessages: (...added) => runs.addMessages(...added),
     seeRuns: (ids) => runs.see(ids),

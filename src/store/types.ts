@@ -42,6 +42,8 @@ export type CallRow = Selectable<DB['agent_run_tool_calls']>;
 export type SealedSecret = Selectable<DB['secrets']>;
 /** What a server offered when it was last seen. `fingerprint` is that of what it was run by. */
 export type KnownOffer = Omit<Selectable<DB['server_offers']>, 'seen_at'>;
+/** Names that clients of a project were shown; without one, those of all together. */
+export type FormerNamesRow = Omit<Selectable<DB['former_names']>, 'changed_at'>;
 /** A session of a client, known by a hash of its id. */
 export type SessionRow = Omit<Selectable<DB['sessions']>, 'seen_at'>;
 /** Something that was switched off: a tool, or the whole server where `tool_name` is null. */
@@ -346,6 +348,9 @@ export interface Store {
   keepSessions(sessions: readonly SessionRow[]): Promise<void>;
   seeSessions(hashes: readonly string[]): Promise<void>;
   forgetSessions(hashes: readonly string[]): Promise<void>;
+
+  formerNames(): Promise<FormerNamesRow[]>;
+  keepFormerNames(names: FormerNamesRow): Promise<void>;
 
   close(): Promise<void>;
 }

@@ -98,3 +98,37 @@ it('what is kept of a session is kept for as long as the session would be', asyn
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
   expect((await fetch(second.url, { method: 'POST', headers, body })).status).toBe(404);
 });
+
+it('a plain name that a session was shown means the same after a restart', async () => {
+  await using database = await freshDatabase();
+  const notes = (of: string) => fixtureServer('notes', { NOTES_OF: of });
+  const [one, both] = [
+    { mcpServers: { go: notes('go') } },
+    { mcpServers: { go: notes('go'), slow: notes('slow') } },
+  ];
+  await using connection = await connectTo(database.name);
+  const kept = async () => (await connection.query('SELECT names FROM kb.former_names')).rows.length;
+  const state = async () => JSON.stringify((await connection.query('SELECT state FROM kb.sessions')).rows);
+  const promptOf = async (url: string, id: string) => {
+    const headers = { 'content-type': 'application/json', accept: 'application/json', 'mcp-session-id': id };
+    const params = { name: 'summarize' };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'prompts/get', params });
+    return (await fetch(url, { method: 'POST', headers, body })).text();
+  };
+  let id = '';
+  {
+    await using first = await startSwitchboard(one, { database });
+    const session = await RawSession.open(first.url);
+    ({ id } = session);
+    await session.request('prompts/list', {});
+    await first.configure(both);
+    // Whoever lists starts it.
+    await expect.poll(() => session.toolNames()).toContain('slow__touch');
+    await expect.poll(kept).toBe(1);
+    await expect.poll(state).toContain('listedAt');
+    first.process.kill('SIGKILL');
+    await once(first.process, 'exit');
+  }
+  await using second = await startSwitchboard(both, { database });
+  expect(await promptOf(second.url, id)).toContain('Notes of go');
+});

@@ -4,6 +4,7 @@ import type { ReplicaSettings } from '../../upstreams/replica.ts';
 import type { Server } from '../../upstreams/server.ts';
 import type { Chats } from '../chats.ts';
 import type { Hosting } from '../hosting.ts';
+import type { KeptNames } from '../kept-names.ts';
 import type { KeptSessions } from '../kept-sessions.ts';
 import type { Memory } from '../memory.ts';
 import type { Projects } from '../projects.ts';
@@ -31,6 +32,7 @@ export interface Stored {
   recorder: Recorder;
   memory: Memory;
   sessions: KeptSessions;
+  names: KeptNames;
 }
 
 export function needStored({ stored }: Pick<Parts, 'stored'>): Stored {
