@@ -17,7 +17,7 @@ const samples: Sample[] = [
   {
     era: 'legacy',
     revision: '2025-11-25',
-    scenarios: ['server-initialize', 'tools-call-sampling', 'dns-rebinding-protection'],
+    scenarios: ['tools-call-sampling', 'dns-rebinding-protection'],
   },
   {
     era: 'modern',
@@ -56,7 +56,6 @@ test.each(transports)(
     for (const [revision, scenario] of [
       ['2025-11-25', 'tools-call-sampling'],
       ['2026-07-28', 'input-required-result-basic-elicitation'],
-      ['2025-11-25', 'tools-call-elicitation'],
     ] as const) {
       const checks = await runServerScenario(switchboard.url, revision, scenario);
       expect(complaints(checks)).toEqual([]);

@@ -3,7 +3,8 @@ import { runFuzz } from './fuzz.ts';
 import { formatReport } from './report.ts';
 
 const SEED = 20_261_117;
-const CASES = 10_000;
+/** The long suite has 100,000 others. */
+const CASES = 3_000;
 
 // Open files, processes and memory are read from /proc.
 it.runIf(process.platform === 'linux')(
@@ -22,7 +23,7 @@ it.runIf(process.platform === 'linux')(
       'upstream lists 200',
       'api 200',
     ]) {
-      expect(report.outcomes.get(kind), kind).toBeGreaterThan(50);
+      expect(report.outcomes.get(kind), kind).toBeGreaterThan(10);
     }
   },
 );
