@@ -113,7 +113,7 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
       code: 'invalid_config',
       // How much of the last file it could write depends on when it is looked at.
       message: expect.stringMatching(
-        /hold (1[6-9]|2[0-4]) MB, and it may use 16 MB of disk. Raise its limit/,
+        /hold (1[6-9]|2[0-4])(\.\d)? MB, and it may use 16 MB of disk. Raise its limit/,
       ),
     });
     expect(await made.running()).toEqual([]);

@@ -190,7 +190,7 @@ export class DockerDriver implements Driver {
   /** A server that would be stopped at once is not started. */
   private async checkDisk({ limits, name }: InstanceSpec, volumes: string[]): Promise<void> {
     if (volumes.length === 0) return;
-    const used = await this.diskMeter.measure({ root: undefined, volumes }).catch(() => 0);
+    const used = await this.diskMeter.measureNow(volumes).catch(() => 0);
     if (used <= limits.diskBytes) return;
     const message = `The volumes of the server "${name}" hold ${sizeText(used)}, and it may use ${sizeText(limits.diskBytes)} of disk. Raise its limit, or remove what it does not need from the volumes ${volumes.join(', ')}.`;
     throw new SwitchboardError('invalid_config', message);

@@ -18,6 +18,7 @@ export interface Disk {
 
 interface Measurement {
   sizes: Promise<Map<string, number>>;
+  beganAt: number;
   tookMs: number;
   /** Undefined while it is under way. */
   endedAt: number | undefined;
@@ -37,8 +38,19 @@ export class DiskMeter {
       root === undefined ? 0 : this.measureRoot(root),
       volumes.length === 0 ? new Map<string, number>() : this.measureVolumes(isUrgent),
     ]);
-    // One that nobody knows the size of counts as less than nothing.
-    return volumes.reduce((sum, volume) => sum + Math.max(0, sizes.get(volume) ?? 0), ofRoot);
+    return sum(volumes, sizes, ofRoot);
+  }
+
+  /** What volumes hold now: nothing that was measured before is good enough. */
+  async measureNow(volumes: readonly string[]): Promise<number> {
+    const askedAt = performance.now();
+    let { last } = this;
+    while (last !== undefined && last.endedAt === undefined && last.beganAt < askedAt) {
+      await last.sizes.catch(() => {});
+      last = this.last;
+    }
+    const current = last !== undefined && last.beganAt >= askedAt ? last : this.begin();
+    return sum(volumes, await current.sizes, 0);
   }
 
   private async measureRoot(id: string): Promise<number> {
@@ -52,15 +64,19 @@ export class DiskMeter {
     const began = performance.now();
     const isFresh = ({ endedAt, tookMs }: Measurement) =>
       endedAt === undefined || began - endedAt < tookMs / (isUrgent ? URGENT_SHARE : SHARE);
-    if (last !== undefined && isFresh(last)) return last.sizes;
-    const measurement: Measurement = { sizes: this.askForVolumes(), tookMs: 0, endedAt: undefined };
+    return (last !== undefined && isFresh(last) ? last : this.begin()).sizes;
+  }
+
+  private begin(): Measurement {
+    const beganAt = performance.now();
+    const measurement: Measurement = { sizes: this.askForVolumes(), beganAt, tookMs: 0, endedAt: undefined };
     const ended = () => {
       measurement.endedAt = performance.now();
-      measurement.tookMs = measurement.endedAt - began;
+      measurement.tookMs = measurement.endedAt - beganAt;
     };
     measurement.sizes.then(ended, ended);
     this.last = measurement;
-    return measurement.sizes;
+    return measurement;
   }
 
   /** Somebody else may have the engine measure just now. */
@@ -77,6 +93,11 @@ export class DiskMeter {
       }
     }
   }
+}
+
+function sum(volumes: readonly string[], sizes: ReadonlyMap<string, number>, more: number): number {
+  // One that nobody knows the size of counts as less than nothing.
+  return volumes.reduce((bytes, volume) => bytes + Math.max(0, sizes.get(volume) ?? 0), more);
 }
 
 const SELDOM_MS = 5_000;
