@@ -23,5 +23,12 @@ export type {
   ServerTransport,
   Settings,
 } from './config/types.ts';
-export { fillKnown, resolveVariables, unsetVariables, variablesIn, variablesOf } from './config/variables.ts';
+export {
+  fillKnown,
+  missingVariables,
+  resolveVariables,
+  unsetVariables,
+  variablesIn,
+  variablesOf,
+} from './config/variables.ts';
 export { watchConfiguration } from './config/watch.ts';

@@ -12,12 +12,14 @@ import {
 } from '../config.ts';
 import { asSwitchboardError } from '../errors.ts';
 import { Scope, type ScopedProject, type ScopeSettings } from '../gateway/scope.ts';
+import type { DisabledServer } from '../gateway/unlisted.ts';
 import { nameClashes } from '../server-names.ts';
 import type { ProjectRow, ProjectState, SealedSecret, ServerRow } from '../store/types.ts';
 import type { Remembered } from '../upstreams/remembered.ts';
 import type { ReplicaSettings } from '../upstreams/replica.ts';
 import type { ServerEvents } from '../upstreams/server.ts';
 import { type Changes, Servers } from '../upstreams/servers.ts';
+import { DisabledServers } from './disabled-servers.ts';
 import { configOfHosted, type HostedRow, hostedRowOf } from './hosted-rows.ts';
 import { configOf, unusable } from './server-rows.ts';
 import { Vault } from './vault.ts';
@@ -94,6 +96,7 @@ export class LiveProject implements ScopedProject {
   private scopeSettings: ScopeSettings;
   private listedServers: ListedServer[] = [];
   private told = new Set<string>();
+  private readonly disabled: DisabledServers;
 
   constructor(
     state: ProjectState,
@@ -119,6 +122,7 @@ export class LiveProject implements ScopedProject {
       settings.events,
       (config) => settings.recall(this.id, config),
     );
+    this.disabled = new DisabledServers((config) => settings.recall(this.id, config));
     this.scopeSettings = scopeSettings;
     this.scope = new Scope(this, { ...scopeSettings, names: this.names }, announce);
   }
@@ -157,6 +161,10 @@ export class LiveProject implements ScopedProject {
     return this.switchedOff.size > 0 && this.switchedOff.has(switchKey(group, tool));
   }
 
+  disabledServers(): Iterable<DisabledServer> {
+    return this.disabled.all(this.isDefault ? undefined : this.name);
+  }
+
   /**
    * Makes the servers those that are written down now: in the file, and in the database. Tells what that did to them, and
    * whether clients can see it.
@@ -178,6 +186,7 @@ export class LiveProject implements ScopedProject {
     this.listedServers = this.list(file, defaults);
     const enabled = this.listedServers.filter(({ isEnabled, problem }) => isEnabled && problem === undefined);
     const changes = this.servers.apply(enabled.map(({ config }) => config));
+    this.disabled.update(this.listedServers, changes.stopped);
     const isSame =
       Object.values(changes).every((servers) => servers.length === 0) &&
       isDeepStrictEqual(before, { name: this.name, names: this.names, switchedOff: this.switchedOff });

@@ -13,7 +13,7 @@ function contribution(server: string, offered: Partial<ServerOffer>): Contributi
 }
 
 function group(name: string, ...servers: ServerOffer[]): Contribution {
-  return { place: name, group: name, project: undefined, prefix: name, servers };
+  return { place: name, group: name, project: undefined, prefix: name, servers, switchedOff: [] };
 }
 
 function listed(catalog: Catalog, name: keyof Catalog['lists']): unknown {
@@ -21,6 +21,21 @@ function listed(catalog: Catalog, name: keyof Catalog['lists']): unknown {
 }
 
 describe('a catalog', () => {
+  it('[A12] calls tools the same whether others are switched on or off', () => {
+    const one = { ...contribution('one', {}), switchedOff: ['a'] };
+    const two = contribution('two', { tools: [{ name: 'a' }] });
+    const namesIn = (...offered: Contribution[]) => {
+      const { tools } = listed(new Catalog(offered, rules), 'tools') as { tools: { name: string }[] };
+      return tools.map(({ name }) => name);
+    };
+    expect(namesIn(one, two)).toEqual(['two__a']);
+    expect(namesIn(two, one)).toEqual(['two__a']);
+    expect(new Catalog([one, two], rules).tool('one__a')).toBeUndefined();
+    const lastWins = new Catalog([two, one], { ...rules, mode: 'last-wins' });
+    expect(lastWins.tool('a')).toMatchObject({ group: 'two' });
+    expect(lastWins.warnings).toEqual([]);
+  });
+
   it('[A2, G1] says of everything which server it is from, and changes nothing else of it', () => {
     const tool = { name: 'a', inputSchema: { type: 'object' }, unknown: [1], _meta: { 'x/y': 1 } };
     const catalog = new Catalog([contribution('one', { tools: [tool] })], rules);

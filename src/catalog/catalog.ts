@@ -1,7 +1,7 @@
 import { cut } from './cut.ts';
 import { type Item, LazyItem } from './lazy-item.ts';
 import { type ListedItem, Listing } from './listing.ts';
-import { isModelSafe, type NamingRules, publicNames, qualifiersOf } from './names.ts';
+import { isModelSafe, type Named, type NamingRules, publicNames, qualifiersOf } from './names.ts';
 import { NearNames } from './near-names.ts';
 import { type Qualifiers, qualifiedOf } from './qualifiers.ts';
 import { aliases, sharedItems } from './shared-items.ts';
@@ -28,6 +28,8 @@ export interface Contribution {
   project: string | undefined;
   prefix: string;
   servers: readonly ServerOffer[];
+  /** Tools that are not listed, but keep their names: others are called the same whether these are switched on or off. */
+  switchedOff: readonly string[];
 }
 
 export interface CatalogRules extends NamingRules {
@@ -199,15 +201,14 @@ export class Catalog {
       ...sharedItems(contribution, kind, 'name').map((item) => ({ contribution, ...item, alias: undefined })),
       ...aliases(contribution, kind),
     ]);
-    const names = publicNames(
-      entries.map(({ contribution, key, alias }) =>
-        alias === undefined
-          ? { server: contribution.place, prefix: contribution.prefix, name: key, isAlias: false }
-          : { server: alias.place, prefix: alias.prefix, name: key, isAlias: true },
-      ),
-      rules,
-      this.qualifiers,
+    // First, so that they hide nothing where a later name hides an earlier one.
+    const unlisted = kind === 'tools' ? contributions.flatMap(switchedOffTools) : [];
+    const named = entries.map(({ contribution, key, alias }) =>
+      alias === undefined
+        ? { server: contribution.place, prefix: contribution.prefix, name: key, isAlias: false }
+        : { server: alias.place, prefix: alias.prefix, name: key, isAlias: true },
     );
+    const names = publicNames([...unlisted, ...named], rules, this.qualifiers).slice(unlisted.length);
     const listed: ListedItem[] = [];
     entries.forEach(({ contribution, key, items, alias }, index) => {
       const { listed: name, qualified, fitted } = names[index]!;
@@ -262,6 +263,10 @@ export class Catalog {
 }
 
 type Place = Pick<Route, 'group' | 'place' | 'server'>;
+
+function switchedOffTools({ place, prefix, switchedOff }: Contribution): Named[] {
+  return switchedOff.map((name) => ({ server: place, prefix, name, isAlias: false }));
+}
 
 /** What a tool says of itself counts only as far as everybody who offers it says so. */
 function isHarmless({ annotations }: Item): boolean {

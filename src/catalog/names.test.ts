@@ -81,7 +81,7 @@ function itemsOf(list: readonly Server[]): Named[] {
 function contribution({ server, prefix, tools }: Server): Contribution {
   const offered = { tools: tools.map((name) => ({ name })), resources: [], templates: [], prompts: [] };
   const servers = [{ server, place: server, prefix, ...offered }];
-  return { place: server, group: server, project: undefined, prefix, servers };
+  return { place: server, group: server, project: undefined, prefix, servers, switchedOff: [] };
 }
 
 function groupsOf(list: Server[], cuts: { members: number; isNamedLikeFirst: boolean }[]): Contribution[] {
@@ -95,7 +95,7 @@ function groupsOf(list: Server[], cuts: { members: number; isNamedLikeFirst: boo
     // A group that is called like a server outside of it is refused with the configuration.
     let group = isNamedLikeFirst ? offers[0]!.server : `a_${formed.length}`;
     while (!isNamedLikeFirst && names.has(group)) group += '_';
-    formed.push({ place: group, group, project: undefined, prefix: group, servers: offers });
+    formed.push({ place: group, group, project: undefined, prefix: group, servers: offers, switchedOff: [] });
   }
   return formed;
 }

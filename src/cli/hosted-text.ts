@@ -1,8 +1,5 @@
-import { counted, localTime, oneLine, summary, table } from './output.ts';
+import { counted, localTime, oneLine, table } from './output.ts';
 import type { HostedView } from './views.ts';
-
-/** What `show` tells in full. */
-const NOTE_LENGTH = 100;
 
 export function statusText(status: string): string {
   return status.replaceAll('_', ' ');
@@ -18,7 +15,7 @@ export function hostedRow(server: HostedView, now: Date): string[] {
     image ?? command ?? '',
     restart_count === 0 ? '' : counted(restart_count, 'restart'),
     uptimeText(server),
-    summary(hostedNotes({ ...server, error: firstLine(server.error) }, now), NOTE_LENGTH),
+    hostedNotes({ ...server, error: firstLine(server.error) }, now),
   ];
 }
 

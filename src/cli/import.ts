@@ -99,7 +99,8 @@ function partition<Item>(items: Item[], fits: (item: Item) => boolean): [fitting
 function fileNotes({ mcpServers, notes }: ImportedServers, names: string[], target: string): string[] {
   const unset = names.flatMap((name) =>
     unsetVariables(mcpServers[name]!, (variable) => process.env[variable])
-      .filter((variable) => !notes.some((note) => note.includes(`the variable ${variable}`)))
+      // That an editor alone can fill it has been said.
+      .filter((variable) => !notes.some((note) => saysToSet(note, variable)))
       .map(
         (variable) =>
           `${name}: set the variable ${variable} where Switchboard runs, or the secret: switchboard secret set ${variable}`,
@@ -111,6 +112,10 @@ function fileNotes({ mcpServers, notes }: ImportedServers, names: string[], targ
     ...unset,
     `credentials of ${open.join(', ')} stand in clear in ${target}; import -P ${DEFAULT_PROJECT} keeps them encrypted`,
   ];
+}
+
+function saysToSet(note: string, variable: string): boolean {
+  return note.includes(`the variable ${variable}`) || note.includes(`replace \${${variable}}`);
 }
 
 /** Nobody reads a file of which the Switchboard that runs knows nothing. */
@@ -148,7 +153,7 @@ async function intoProject(imported: ImportedServers, project: string, flags: Im
     },
   ).catch(withAdvice);
   // What the file said of a secret tells more than that it is not set.
-  const isNews = (note: string) => !notes.some((known) => known.startsWith(note.split(', unless ', 1)[0]!));
+  const isNews = (note: string) => !notes.some((known) => known.startsWith(note));
   const allNotes = [...notes, ...done.notes.filter(isNews)];
   if (flags.json) {
     printJson({ project, imported: done.imported, notes: allNotes });

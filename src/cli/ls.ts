@@ -2,11 +2,21 @@ import type { ServerView } from '../app.ts';
 import { callApi, projectPath } from './api.ts';
 import { Client, projectNames } from './client.ts';
 import { exitCodes } from './exit.ts';
-import { complain, counted, jsonText, listTable, oneLine, print, printJson, summary } from './output.ts';
+import {
+  complain,
+  counted,
+  jsonText,
+  listTable,
+  note,
+  oneLine,
+  print,
+  printJson,
+  summary,
+} from './output.ts';
 import { serverNotes, stateText } from './server-text.ts';
 import { type TargetFlags, withSwitchboard } from './target.ts';
 import type { ServerDetails } from './views.ts';
-import type { Listable } from './words.ts';
+import { DEFAULT_PROJECT, type Listable } from './words.ts';
 
 export interface LsFlags extends TargetFlags {
   project?: string;
@@ -46,12 +56,17 @@ function tellMissing(missing: ServerView[], { json }: LsFlags): void {
     return;
   }
   for (const server of missing) {
-    const { name, state, error } = server;
+    const { state, error } = server;
     const how = hasFailed(server)
       ? ` (${stateText(state)}): ${oneLine(error ?? 'it did not say why')}`
       : ': it is still starting';
-    complain(`note: ${name} is not included${how}`);
+    note(`${nameIn(server)} is not included${how}`);
   }
+}
+
+/** With its project, unless that is the one that is meant where none is named. */
+function nameIn({ name, project }: ServerView): string {
+  return project === DEFAULT_PROJECT ? name : `${name} of project ${project}`;
 }
 
 /** Servers that are used, and of which nobody knows what they offer. */

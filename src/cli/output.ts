@@ -79,6 +79,13 @@ export function complain(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
 
+/** What belongs to a list and is not in it, on one line: on a terminal it is cut to its width. */
+export function note(text: string): void {
+  const { isTTY, columns } = process.stderr;
+  const line = `note: ${oneLine(text)}`;
+  complain(isTTY && columns > 0 ? cutLines(line, columns) : line);
+}
+
 /**
  * Ends no command with a stack trace where its output cannot be written. Whoever reads a pipe may go away before its end
  * (`| head -1`), which is no failure; of others, such as a full disk, `failed` is told once. Commands that listen for

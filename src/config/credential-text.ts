@@ -12,8 +12,8 @@ export type Replace = (found: Found) => string;
 /** Words of names whose values are credentials. */
 const secretWord =
   /^(?:token|key|apikey|accesskey|secretkey|authkey|accesstoken|authtoken|secret|clientsecret|password|passwd|passphrase|pass|pw|pat|auth|authorization|credential|credentials|bearer|jwt|cookie|dsn|signature|sig)\d*$/;
-/** They are run together with others, too: PGPASSWORD. */
-const secretEnd = /(?:password|passwd|token|secret|apikey|sshpass)\d*$/;
+/** They are run together with others, too: PGPASSWORD, MYPASS, but not COMPASS. */
+const secretEnd = /(?:password|passwd|token|secret|apikey|(?<!by|com|over|sur|tres|under)pass)\d*$/;
 /** Last words of names that tell about a credential, and are none. */
 const harmlessEnd =
   /^(?:file|path|dir|folder|type|kind|limit|count|id|name|user|username|url|uri|host|port|ttl|mode|method|enabled|disabled|required|expiry|expires|timeout|size|length|algorithm|alg|header|prefix|scheme|sock|socket|scope|scopes|version|region|provider|store|server|issuer|audience|cache|budget)$/;

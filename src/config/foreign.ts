@@ -33,7 +33,7 @@ const SECONDS_UP_TO = 3_600;
  */
 export function foreignServers(document: Json, file: string, folder: string): ForeignServers | undefined {
   if (isObject(document.mcp_servers)) return each('codex', document.mcp_servers, fromCodex);
-  if (isObject(document.context_servers)) return each('zed', document.context_servers, fromZed);
+  if (isObject(document.context_servers)) return zedServers(document.context_servers);
   const openCode = openCodeServers(document);
   if (openCode !== undefined) return each('opencode', openCode, fromOpenCode);
   if (isObject(document.projects) && document.servers === undefined) return fromClaudeCode(document, folder);
@@ -151,6 +151,18 @@ function fromCodex(server: Json): Json {
     ...(Object.keys(env).length === 0 ? {} : { env }),
     ...(typeof tool_timeout_sec === 'number' ? { timeoutMs: Math.round(tool_timeout_sec * 1_000) } : {}),
   };
+}
+
+/** Extensions say what they run only to Zed. */
+function zedServers(all: Json): ForeignServers {
+  const isExtension = (server: unknown) =>
+    isObject(server) && server.command === undefined && server.url === undefined;
+  const entries = Object.entries(all);
+  const servers = Object.fromEntries(entries.filter(([, server]) => !isExtension(server)));
+  const notes = entries
+    .filter(([, server]) => isExtension(server))
+    .map(([name]) => `left out: ${name}: it is an extension, which only Zed can run`);
+  return { ...each('zed', servers, fromZed), notes };
 }
 
 /** Its settings once had the command in an object: `{"path": …, "args": […], "env": {…}}`. */

@@ -44,7 +44,7 @@ export function resolveVariables(
   if (transport.type === 'hosted') return transport;
   const missing: MissingVariable[] = [];
   const resolved = filled(transport, lookup, missing);
-  if (missing.length > 0) throw missingVariables(serverName, missing, project);
+  if (missing.length > 0) throw needsVariables(serverName, missing, project);
   checkResolved(resolved, serverName);
   return resolved;
 }
@@ -58,13 +58,21 @@ export function fillPresent(
   return { transport: transport.type === 'hosted' ? transport : filled(transport, lookup, missing), missing };
 }
 
-/** The variables that a server as it stands in a file refers to, without a default, and that are not there. */
+/** The same for a server as it stands in a file. */
 export function unsetVariables(
   { command = '', args = [], env = {}, cwd = '', url = '', headers = {} }: ServerEntry,
   lookup: (name: string) => string | undefined,
 ): string[] {
   const transport: ServerTransport =
     url === '' ? { type: 'stdio', command, args, env, cwd } : { type: 'http', url, headers };
+  return missingVariables(transport, lookup);
+}
+
+/** The variables that a server refers to, without a default, and that are not there. */
+export function missingVariables(
+  transport: ServerTransport,
+  lookup: (name: string) => string | undefined,
+): string[] {
   const { missing } = fillPresent(transport, lookup);
   return [...new Set(missing.map(({ name, prompted }) => (prompted ? variableForInput(name) : name)))];
 }
@@ -142,7 +150,7 @@ export function variableForInput(id: string): string {
   return id.replace(/\W/g, '_');
 }
 
-function missingVariables(
+function needsVariables(
   serverName: string,
   missing: MissingVariable[],
   project: string | undefined,

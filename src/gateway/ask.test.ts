@@ -4,14 +4,28 @@ import type { Server } from '../upstreams/server.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import { declineUnclear } from './ask.ts';
 
+function declined(method: string, type: string): string {
+  const message = readMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method })));
+  const sent: string[] = [];
+  const upstream = { send: (bytes: Uint8Array) => sent.push(String(bytes)) } as unknown as Upstream;
+  declineUnclear(message, upstream, { name: 'box', config: { transport: { type } } } as unknown as Server);
+  return sent[0]!;
+}
+
 it.each([
   ['stdio', true],
   ['hosted', false],
 ])('a question of a %s server that is for nobody comes back with advice it can follow', (type, isAdvised) => {
-  const message = readMessage(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"roots/list"}'));
-  const sent: string[] = [];
-  const upstream = { send: (bytes: Uint8Array) => sent.push(String(bytes)) } as unknown as Upstream;
-  declineUnclear(message, upstream, { name: 'box', config: { transport: { type } } } as unknown as Server);
-  expect(sent[0]).toContain('it cannot be told for which client.');
-  expect(sent[0]!.includes('isolation')).toBe(isAdvised);
+  const answer = declined('elicitation/create', type);
+  expect(answer).toContain('it cannot be told for which client.');
+  expect(answer.includes('isolation')).toBe(isAdvised);
+});
+
+it.each([
+  ['stdio', true],
+  ['hosted', false],
+])('a %s server that asks for roots is told that it is normal to have none', (type, isAdvised) => {
+  const answer = declined('roots/list', type);
+  expect(answer).toContain('all clients share this server (this is normal');
+  expect(answer.includes('isolation')).toBe(isAdvised);
 });

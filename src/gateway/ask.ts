@@ -29,9 +29,20 @@ export function mayAsk(message: Message, upstream: Upstream, capabilities: Recor
 /** A question that nobody can be asked. */
 export function declineUnclear(message: Message, upstream: Upstream, { name, config }: Server): void {
   // One that is hosted is one for all clients.
-  const advice = config.transport.type === 'hosted' ? '' : ' Set "isolation": "session" for it.';
-  const why = `Server "${name}" asked ${message.method}, and it cannot be told for which client.${advice}`;
+  const canHaveOne = config.transport.type !== 'hosted';
+  const why =
+    message.method === 'roots/list'
+      ? sharedRoots(canHaveOne)
+      : `Server "${name}" asked ${message.method}, and it cannot be told for which client.${canHaveOne ? ' Set "isolation": "session" for it.' : ''}`;
   decline(upstream, idBytes(message), new SwitchboardError('client_unavailable', why));
+}
+
+/** Many servers ask for roots as soon as they run, and log the answer: it must not look like a fault. */
+function sharedRoots(canHaveOne: boolean): string {
+  const advice = canHaveOne
+    ? '; with "isolation": "session" each client has its own process and its roots'
+    : '';
+  return `There are no roots, because all clients share this server (this is normal${advice}).`;
 }
 
 /** A server asks the client: passed on under an id of ours, or declined with the reason. */

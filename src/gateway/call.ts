@@ -57,7 +57,7 @@ function callOnceDiscovered(scope: Scope, incoming: Incoming, desk: CallDesk): v
 
 /** What it is about may be that of a server that never was there: then the call failed because of that. */
 function refuseUnknown(scope: Scope, incoming: Incoming): void {
-  const error = unknownTarget(incoming.message, scope);
+  const error = unknownTarget(incoming.message, scope.unlisted);
   if (error.code === 'server_unavailable') {
     const server = scope.servers().find(({ name }) => name === error.data.server);
     if (server !== undefined)
@@ -70,7 +70,7 @@ function forward(scope: Scope, incoming: Incoming, { route, kind, edits }: Targe
   const { caller, message, prefer } = incoming;
   const group = scope.group(route.group);
   if (group === undefined) {
-    refuse(incoming, unknownTarget(message, scope));
+    refuse(incoming, unknownTarget(message, scope.unlisted));
     return;
   }
   if (incoming.headers !== undefined) checkParameters(incoming.headers, message, group, route.own);

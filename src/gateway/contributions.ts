@@ -34,14 +34,29 @@ export class Places {
     return this.isPlain(project) ? prefix : project.name + this.separator + prefix;
   }
 
+  /** What the qualified names of a server with this prefix begin with. */
+  qualifierIn(project: NamedProject, prefix: string): string {
+    return this.prefixIn(project, prefix) + this.separator;
+  }
+
   /** What the qualified names of a group begin with. */
   qualifierOf(project: NamedProject, group: Group): string {
-    return this.prefixIn(project, prefixOf(group)) + this.separator;
+    return this.qualifierIn(project, prefixOf(group));
   }
 
   /** What a group brings into the catalog. */
   contribution(project: NamedProject, group: Group, withSwitches: boolean): Contribution {
     const { name, members } = group;
+    const switchedOff = new Set<string>();
+    const isOffered = (own: string, filter: ReturnType<typeof toolFilter>) => {
+      if (filter?.(own) === false) return false;
+      if (project.isSwitchedOff(name, own)) switchedOff.add(own);
+      return !switchedOff.has(own);
+    };
+    const offeredTools = ({ tools: choice }: ServerConfig, { tools }: Offer) => {
+      const filter = toolFilter(choice);
+      return withSwitches ? tools.filter((tool) => isOffered(String(tool.name), filter)) : tools;
+    };
     return {
       place: this.placeIn(project, name),
       group: name,
@@ -52,28 +67,15 @@ export class Places {
         place: this.placeIn(project, config.name),
         prefix: this.prefixIn(project, config.prefix ?? config.name),
         ...offer,
-        tools: withSwitches ? offeredTools(project, name, config, offer.tools) : offer.tools,
+        tools: offeredTools(config, offer),
       })),
+      switchedOff: [...switchedOff],
     };
   }
 
   private isPlain({ isDefault }: NamedProject): boolean {
     return isDefault || this.isOfOne;
   }
-}
-
-/** Those that are neither switched off in the project nor left out by the configuration of their server. */
-function offeredTools(
-  project: NamedProject,
-  group: string,
-  { tools: choice }: ServerConfig,
-  tools: Offer['tools'],
-): Offer['tools'] {
-  const isOffered = toolFilter(choice);
-  return tools.filter(({ name }) => {
-    const own = String(name);
-    return isOffered?.(own) !== false && !project.isSwitchedOff(group, own);
-  });
 }
 
 function prefixOf({ name, members }: Group): string {

@@ -38,7 +38,7 @@ function followKnown(scope: Scope, incoming: Incoming<Session>, changed: () => v
     session.followed.get(key) ??
     (begins ? choose(scope, session, uri, readWishes(message, prefer).labels) : undefined);
   if (followed === undefined && (begins || scope.catalog.resource(uri) === undefined)) {
-    refuse(incoming, unknownTarget(message, scope));
+    refuse(incoming, unknownTarget(message, scope.unlisted));
     return;
   }
   const change = async () => {

@@ -14,7 +14,8 @@ function catalogWith(servers: Record<string, string[]>): Catalog {
   const contributions = Object.entries(servers).map(([server, tools]) => {
     const offer = { tools: tools.map((name) => ({ name })), resources: [], templates: [], prompts: [] };
     const shown = { place: server, prefix: server };
-    return { ...shown, group: server, project: undefined, servers: [{ ...shown, server, ...offer }] };
+    const servers = [{ ...shown, server, ...offer }];
+    return { ...shown, group: server, project: undefined, servers, switchedOff: [] };
   });
   return new Catalog(contributions, rules);
 }

@@ -20,7 +20,16 @@ const states = new RequestStates(1_000);
 const lists = { tools: [], resources: [{ uri: 'b:/1' }], templates: [], prompts: [] };
 const other = { server: 'other', place: 'other', prefix: 'other', ...lists };
 const catalog = new Catalog(
-  [{ place: 'other', group: 'other', project: undefined, prefix: 'other', servers: [other] }],
+  [
+    {
+      place: 'other',
+      group: 'other',
+      project: undefined,
+      prefix: 'other',
+      servers: [other],
+      switchedOff: [],
+    },
+  ],
   { mode: 'on-conflict', separator: '__', pageSize: 0, maxItems: 10 },
 );
 

@@ -7,6 +7,7 @@ function refusal(absent: Pick<AbsentServer, 'name' | 'project'>[], similar: stri
   const { message, data } = unknownTarget(readMessage(Buffer.from(JSON.stringify(call))), {
     absent: () => absent.map((server) => ({ ...server, qualifier: `${server.name}__`, why: '' })),
     isSwitchedOff: () => false,
+    disabledOwner: () => undefined,
     isOfKnown: () => false,
     catalog: { similar: () => similar },
   });

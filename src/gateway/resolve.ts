@@ -50,9 +50,13 @@ export interface AbsentServer {
 }
 
 /** What tells why something is not there. */
-interface Explainer {
+export interface Explainer {
+  /** The servers that were never seen. */
   absent(): AbsentServer[];
+  /** Whether a tool of that name, plain or qualified, would be there if it had not been switched off. */
   isSwitchedOff(tool: string): boolean;
+  /** Why the server is not used that would have it; undefined where none is known to. */
+  disabledOwner(name: string): string | undefined;
   /** Whether a name begins like those of a server whose names are known. */
   isOfKnown(name: string): boolean;
   catalog: { similar(kind: NamedKind, name: string): readonly string[] };
@@ -70,6 +74,8 @@ export function unknownTarget(message: Message, scope: Explainer): SwitchboardEr
     return new SwitchboardError(error.code, `${error.message} (it is switched off)`);
   }
   const kind = kinds[error.code];
+  const disabled = kind === undefined ? undefined : scope.disabledOwner(name);
+  if (disabled !== undefined) return new SwitchboardError(error.code, `${error.message} (${disabled})`);
   const similar = kind === undefined ? [] : scope.catalog.similar(kind, name);
   if (similar.length > 0) {
     const question = `${error.message}. Did you mean ${similar.join(' or ')}?`;

@@ -13,7 +13,7 @@ import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import { Places } from './contributions.ts';
 import { FormerNames } from './former-names.ts';
-import type { AbsentServer } from './resolve.ts';
+import { type DisabledServer, Unlisted } from './unlisted.ts';
 import { allWithin } from './within.ts';
 
 export interface ScopeSettings extends CatalogRules {
@@ -29,6 +29,8 @@ export interface ScopedProject extends Project {
   readonly scope: Scope;
   /** Whether this tool of a group was switched off. */
   isSwitchedOff(group: string, tool: string): boolean;
+  /** Those of its servers that are not used. */
+  disabledServers(): Iterable<DisabledServer>;
 }
 
 /** The scopes that there are: clients choose one. */
@@ -169,47 +171,9 @@ export class Scope {
     return { ttlMs: Number.isFinite(ttlMs) ? ttlMs : 0, isPublic };
   }
 
-  /** The servers that were never seen: nobody knows what they offer. */
-  absent(): AbsentServer[] {
-    const { separator } = this.settings;
-    const projects = [...this.projects()];
-    return projects.flatMap((project) =>
-      project.servers
-        .all()
-        .filter(({ replicas, isRemembered }) => !isRemembered && replicas.every(({ isSeen }) => !isSeen))
-        .map(({ name, config, condition }) => ({
-          name,
-          project: projects.length > 1 ? project.name : undefined,
-          qualifier: this.places.prefixIn(project, config.prefix ?? name) + separator,
-          why: condition.reason?.message ?? `Server "${name}" has not said yet what it offers.`,
-        })),
-    );
-  }
-
-  /** Whether a tool of that name, plain or qualified, would be there if it had not been switched off. */
-  isSwitchedOff(name: string): boolean {
-    for (const { project, group, qualifier } of this.qualifiers()) {
-      const own = name.startsWith(qualifier) ? name.slice(qualifier.length) : name;
-      if (project.isSwitchedOff(group.name, name) || project.isSwitchedOff(group.name, own)) return true;
-      if (group.members.some((server) => server.leavesOut(name) || server.leavesOut(own))) return true;
-    }
-    return false;
-  }
-
-  /** Whether a name begins like those of a group that is there. */
-  isOfKnown(name: string): boolean {
-    for (const { qualifier } of this.qualifiers()) if (name.startsWith(qualifier)) return true;
-    return false;
-  }
-
-  /** What the qualified names of each group begin with. */
-  private *qualifiers(): Generator<{ project: ScopedProject; group: Group; qualifier: string }> {
-    const { places } = this;
-    for (const project of this.projects()) {
-      for (const group of project.servers.groups()) {
-        yield { project, group, qualifier: places.qualifierOf(project, group) };
-      }
-    }
+  /** What explains why something is not listed. */
+  get unlisted(): Unlisted {
+    return new Unlisted([...this.projects()], this.places, this.catalog);
   }
 
   /** The catalog as it would be if nothing was switched off. */

@@ -32,7 +32,12 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       const pid = await client.session.callText('pid');
 
       expect(await client.toolsAfter(() => project.change('box', { enabled: false }))).toEqual([]);
-      expect(await client.errorOf('echo')).toMatchObject({ code: -32602, message: 'Unknown tool: echo' });
+      for (const name of ['echo', 'box__echo']) {
+        expect(await client.errorOf(name)).toMatchObject({
+          code: -32602,
+          message: `Unknown tool: ${name} (its server "box" is disabled; enable it with: switchboard server enable box -P ${project.name})`,
+        });
+      }
       expect(await project.server('box')).toMatchObject({ enabled: false, state: 'disabled', replicas: [] });
       await site.witness.sees(project.who('box'), 'end', (sighting) => String(sighting.pid) === pid);
 
@@ -162,6 +167,18 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await client.toolsAfter(on)).toEqual(toolsOfBox);
       expect(await client.session.callText('echo', { text: 'on' })).toBe('on');
       expect(await client.session.callText('pid')).toBe(pid);
+    });
+
+    it('[A12] what other tools are called does not depend on it', async () => {
+      const project = await site.project();
+      const client = await project.client();
+      for (const name of ['one', 'two']) await project.add(name);
+      await client.toolsOnce((names) => names.includes('two__echo'));
+      await client.toolsAfter(() => project.done('PATCH /tools/one__echo', { enabled: false }));
+      const names = await client.tools();
+      expect(names).toContain('two__echo');
+      expect(names).not.toContain('one__echo');
+      expect(names).not.toContain('echo');
     });
 
     it('[A12] a call of a tool that is switched off meanwhile finishes', async () => {
@@ -388,7 +405,10 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
         names.includes('second__pid') && !names.some((name) => /^box__|^second__echo$/.test(name));
       await project.done('PATCH /tools/second__echo', { enabled: false });
       await client.toolsAfter(() => project.change('box', { enabled: false }), isLeft);
-      expect(await client.errorOf('box__echo')).toMatchObject({ message: 'Unknown tool: box__echo' });
+      expect(await client.errorOf('box__echo')).toMatchObject({
+        message:
+          'Unknown tool: box__echo (its server "box" is disabled; enable it with: switchboard server enable box)',
+      });
       expect(await project.server('box')).toMatchObject({
         enabled: false,
         state: 'disabled',

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Backend } from '../../api/backend.ts';
 import { defined } from '../../api/defined.ts';
 import type { NewServer } from '../../api/server-input.ts';
-import { fillKnown, importText, isEnabled, type ServerEntry, variablesOf } from '../../config.ts';
+import { fillKnown, importText, isEnabled, missingVariables, type ServerEntry } from '../../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import type { LiveProject } from '../live-project.ts';
 import { movedSecrets } from './moved-secrets.ts';
@@ -75,12 +75,9 @@ function missingSecrets(
   return live.listed
     .filter(({ name }) => names.has(name))
     .flatMap(({ name, config }) =>
-      [...variablesOf(config.transport)]
-        .filter(
-          (variable) =>
-            !(variable in live.vault.versions([variable])) && !notes.some((note) => note.includes(variable)),
-        )
-        .map((variable) => `${name}: set the secret ${variable}, unless it has a default`),
+      missingVariables(config.transport, (variable) => live.vault.value(variable))
+        .filter((variable) => !notes.some((note) => note.includes(variable)))
+        .map((variable) => `${name}: set the secret ${variable}`),
     );
 }
 
