@@ -1,4 +1,4 @@
-import { counted, localTime, oneLine, table } from './output.ts';
+import { counted, firstLine, localTime, oneLine, table } from './output.ts';
 import type { HostedView } from './views.ts';
 
 export function statusText(status: string): string {
@@ -15,13 +15,8 @@ export function hostedRow(server: HostedView, now: Date): string[] {
     image ?? command ?? '',
     restart_count === 0 ? '' : counted(restart_count, 'restart'),
     uptimeText(server),
-    hostedNotes({ ...server, error: firstLine(server.error) }, now),
+    hostedNotes({ ...server, error: server.error && firstLine(server.error) }, now),
   ];
-}
-
-/** Some errors have a list behind the first line. */
-function firstLine(error: string | null): string | null {
-  return error?.split('\n')[0] ?? null;
 }
 
 /** Why it is not ready, and when that may change. */

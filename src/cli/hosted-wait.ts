@@ -4,7 +4,7 @@ import { exitCodes } from './exit.ts';
 import { follow } from './follow.ts';
 import { hostedPath } from './hosted-place.ts';
 import { endpointOf, hostedNotes, statusText } from './hosted-text.ts';
-import { complain, counted, oneLine, print, printJson } from './output.ts';
+import { complain, counted, firstLine, oneLine, print, printJson } from './output.ts';
 import type { HostedLine, HostedView } from './views.ts';
 
 interface Flags {
@@ -31,7 +31,7 @@ export async function untilSettled(
   process.once('SIGINT', interrupt);
   const show = (type: string, data: unknown) => {
     const { at, line } = data as HostedLine;
-    if (type === 'line' && !json && Date.parse(at) >= since.getTime()) complain(`  ${oneLine(line)}`);
+    if (type === 'line' && !json && Date.parse(at) >= since.getTime()) complain(`  ${firstLine(line)}`);
   };
   // Where it cannot be followed the status still says how it went.
   const log = follow(`${url}/api/v1${hostedPath(server, 'logs')}?follow=1`, show, done.signal).catch(

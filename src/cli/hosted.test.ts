@@ -134,12 +134,13 @@ describe('switchboard host', () => {
     const failed = { ...time, status, error: 'The image is not there.\n  Build it.' };
     const answers = {
       'POST /mcp/servers': added,
-      [`GET ${path}/logs?follow=1`]: lines(['no such image']),
+      [`GET ${path}/logs?follow=1`]: lines(['no such image\n  Build it.']),
       [`GET ${path}`]: failed,
     };
     const { code, stdout, stderr } = await runWith(answers, 'host', 'mcp/time', '--name', 'time');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain('  no such image\n');
+    expect(stderr.split('Build it.')).toHaveLength(2);
     expect(stderr).toContain(
       `time is ${status.replaceAll('_', ' ')}: The image is not there.\n  Build it.\n`,
     );

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { afterNoon, noon, serverView } from '../../test/helpers/server-view.ts';
-import { serverRow } from './ls.ts';
+import { missingText, serverRow } from './ls.ts';
 
 it('a server is a row of name, state in words, transport, tools and what else is known', () => {
   const server = serverView({ state: 'breaker_open', error: 'refused', next_try: afterNoon(12_000) });
@@ -21,4 +21,14 @@ it('a server that was never seen has no number of tools', () => {
     '',
     '',
   ]);
+});
+
+it('a server that a list lacks is named with its project, unless that is the default one', () => {
+  const starting = serverView({ state: 'starting', tool_count: null, project: 'default' });
+  expect(missingText(starting)).toBe('github is not included: it is still starting');
+  expect(missingText({ ...starting, project: 'web' })).toBe(
+    'github of project web is not included: it is still starting',
+  );
+  const failed = { ...starting, state: 'failed', error: 'it exited' } as const;
+  expect(missingText(failed)).toBe('github is not included (failed): it exited');
 });

@@ -2,17 +2,7 @@ import type { ServerView } from '../app.ts';
 import { callApi, projectPath } from './api.ts';
 import { Client, projectNames } from './client.ts';
 import { exitCodes } from './exit.ts';
-import {
-  complain,
-  counted,
-  jsonText,
-  listTable,
-  note,
-  oneLine,
-  print,
-  printJson,
-  summary,
-} from './output.ts';
+import { complain, counted, jsonText, listTable, note, print, printJson, summary } from './output.ts';
 import { serverNotes, stateText } from './server-text.ts';
 import { type TargetFlags, withSwitchboard } from './target.ts';
 import type { ServerDetails } from './views.ts';
@@ -55,18 +45,16 @@ function tellMissing(missing: ServerView[], { json }: LsFlags): void {
     complain(jsonText({ unavailable }));
     return;
   }
-  for (const server of missing) {
-    const { state, error } = server;
-    const how = hasFailed(server)
-      ? ` (${stateText(state)}): ${oneLine(error ?? 'it did not say why')}`
-      : ': it is still starting';
-    note(`${nameIn(server)} is not included${how}`);
-  }
+  for (const server of missing) note(missingText(server));
 }
 
-/** With its project, unless that is the one that is meant where none is named. */
-function nameIn({ name, project }: ServerView): string {
-  return project === DEFAULT_PROJECT ? name : `${name} of project ${project}`;
+export function missingText(server: ServerView): string {
+  const { name, project, state, error } = server;
+  const which = project === DEFAULT_PROJECT ? name : `${name} of project ${project}`;
+  const how = hasFailed(server)
+    ? ` (${stateText(state)}): ${error ?? 'it did not say why'}`
+    : ': it is still starting';
+  return `${which} is not included${how}`;
 }
 
 /** Servers that are used, and of which nobody knows what they offer. */

@@ -108,6 +108,11 @@ export function oneLine(text: string): string {
   return printable(text.replace(colour, '').replace(/\s+/g, ' ').trim());
 }
 
+/** Some errors have a list behind the first line, of what to do. */
+export function firstLine(text: string): string {
+  return oneLine(text.split('\n', 1)[0]!);
+}
+
 /** A time of the API as the user's clock shows it. */
 export function localTime(time: string): string {
   const moment = new Date(time);

@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -301,6 +302,23 @@ describe('switchboard tool with a pattern', () => {
     expect((await runWith(answers, 'tool', 'disable', 'delete_*')).stdout).toBe(
       'delete_file of a is off\ndelete_file of b is off\n',
     );
+  });
+
+  it('goes on past one that its server leaves out', async () => {
+    const message = 'The tool "drop" is off by the setting "tools" of the server "a": change it there.';
+    const answers = {
+      [`GET ${path}`]: { tools: [toolOf('a', 'drop', false), toolOf('b', 'drop', false)] },
+      [`PATCH ${path}/a__drop`]: (response: ServerResponse) =>
+        response
+          .writeHead(409, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ error: { code: 'conflict', message, details: {} } })),
+      [`PATCH ${path}/b__drop`]: toolOf('b', 'drop', true),
+    };
+    expect(await runWith(answers, 'tool', 'enable', '*')).toMatchObject({
+      code: 0,
+      stdout: 'drop of b is on\n',
+      stderr: `note: ${message}\n`,
+    });
   });
 
   it('says that there is nothing to switch', async () => {

@@ -1,7 +1,7 @@
 import { allowedBy } from '../config/tool-patterns.ts';
 import { SwitchboardError } from '../errors.ts';
 import { callApi, projectPath } from './api.ts';
-import { listTable, oneLine, print, printJson, summary } from './output.ts';
+import { complain, listTable, oneLine, print, printJson, summary } from './output.ts';
 import type { ToolView } from './views.ts';
 
 interface Flags {
@@ -30,12 +30,21 @@ export async function switchTool(name: string, enabled: boolean, flags: Flags): 
   const views: ToolView[] = [];
   for (const tool of names) {
     const path = projectPath(flags.project, 'tools', tool);
-    const view = await callApi<ToolView>(flags.url, 'PATCH', path, { body: { enabled } });
+    const view = await callApi<ToolView>(flags.url, 'PATCH', path, { body: { enabled } }).catch((error) => {
+      // What a pattern fits by chance need not be possible.
+      if (!isPattern || !isConflict(error)) throw error;
+      complain(`note: ${error.message}`);
+    });
+    if (view === undefined) continue;
     views.push(view);
     if (!flags.json) print(`${view.tool} of ${view.server} is ${view.enabled ? 'on' : 'off'}`);
   }
   if (flags.json) printJson(isPattern ? views : views[0]);
   else if (names.length === 0) print(alreadyText(fitting, enabled));
+}
+
+function isConflict(error: unknown): error is SwitchboardError {
+  return error instanceof SwitchboardError && error.code === 'conflict';
 }
 
 function alreadyText(fitting: ToolView[], enabled: boolean): string {

@@ -34,6 +34,7 @@ describe('credentials in', () => {
     { env: { PGPASSWORD: 'hunter22' } },
     { env: { MYSQL_PWD: 'hunter22' } },
     { env: { SSHPASS: 'hunter22' } },
+    { env: { MYPASS: 'hunter22' } },
     { env: { AUTH_HEADER: 'Bearer hunter22' } },
     { env: { DATABASE: 'host=localhost password=hunter22 user=me' } },
     { env: { CONNECTION: 'Password=hunter22;Server=box' } },
@@ -64,7 +65,14 @@ describe('credentials in', () => {
   it('no other things that look alike', () => {
     const config = {
       env: {
-        ...{ PWD: '/srv/box', MAX_TOKENS: '4000', AUTH_HEADER: `Bearer ${ref('TOKEN')}`, MODE: 'basic' },
+        ...{
+          PWD: '/srv/box',
+          MAX_TOKENS: '4000',
+          AUTH_HEADER: `Bearer ${ref('TOKEN')}`,
+          MODE: 'basic',
+          BYPASS: 'hunter22',
+          COMPASS: 'hunter22',
+        },
         ...{
           KEY: `${ref('HOME')}/.ssh/id_rsa4096`,
           AUTH: `${ref('A')}:${ref('B')}`,

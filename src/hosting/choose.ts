@@ -68,7 +68,8 @@ function whyThat(former: Former | undefined): string {
 
 function describeLack(reasons: readonly [Provider, string][]): string {
   return [
-    'Nothing that isolates servers can be used here. Set up one of these:',
+    'Nothing that isolates servers can be used here.',
+    'Set up one of these:',
     ...reasons.map(([provider, reason]) => `  ${provider}: ${reason}`),
     'To run the server with less isolation, ask for the provider "docker" or "process" by name, or allow it for all in the configuration: "switchboard": {"hosting": {"allow": ["docker"]}}',
   ].join('\n');

@@ -270,7 +270,7 @@ describe('switchboard import', () => {
   it('says which credentials stand in clear, and which variables are to be set', async () => {
     await using folder = await temporaryFolder();
     const mcpServers = {
-      plain: { command: 'node', env: { LEVEL: 'info', SET: `\${HOME}` } },
+      plain: { command: 'node', env: { LEVEL: 'info', SET: `\${HOME}` }, args: [`\${workspaceFolder}`] },
       open: { command: 'node', env: { API_TOKEN: 'a1b2c3d4e5f6' } },
       referring: { url: 'https://example.com/mcp', headers: { Authorization: `Bearer \${NO_SUCH_TOKEN}` } },
       itself: { url: 'http://127.0.0.1:1/mcp' },
@@ -281,6 +281,7 @@ describe('switchboard import', () => {
     const target = join(folder.path, 'mcp.json');
     expect(stdout).toBe(`3 servers written to ${target}: plain, open, referring\n`);
     expect(stderr.split('\n')).toEqual([
+      `note: plain: replace \${workspaceFolder} with a path: only an editor knows what it stands for`,
       'note: left out: itself: it is Switchboard itself',
       'note: referring: set the variable NO_SUCH_TOKEN where Switchboard runs, or the secret: switchboard secret set NO_SUCH_TOKEN',
       `note: credentials of open stand in clear in ${target}; import -P default keeps them encrypted`,

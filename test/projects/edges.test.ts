@@ -111,9 +111,13 @@ describe('at the edges of what can be written down', () => {
     const { notes } = await project.done<{ notes: string[] }>('POST /import', {
       mcpServers: {
         hub: { url: 'https://hub.example/mcp', headers: { Authorization: `Bearer \${HUB_TOKEN}` } },
+        box: { command: 'node', args: [`\${FOLDER:-/srv}`, `\${workspaceFolder}`], disabled: true },
       },
     });
-    expect(notes.join('\n')).toContain('set the secret HUB_TOKEN');
+    expect(notes).toEqual([
+      `box: replace \${workspaceFolder} with a path: only an editor knows what it stands for`,
+      'hub: set the secret HUB_TOKEN',
+    ]);
     const { error } = await project.done<{ error: string }>('POST /servers/hub/test');
     expect(error).toContain(`switchboard secret set HUB_TOKEN -P ${project.name}`);
   });
