@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
+import { freePort } from '../../test/helpers/free-port.ts';
 import { serveHttp } from '../../test/helpers/http-exchange.ts';
-import { freePort } from '../../test/helpers/servers.ts';
 import { callApi, projectPath } from './api.ts';
 import { exitCodeOf, UnreachableError } from './exit.ts';
 

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { bridgeProgram, modernRequest, type RawBridge, startBridge } from '../helpers/bridge.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { isThere, untilGone } from '../helpers/gone.ts';
-import { fixtureServer, freePort } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/servers.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 

@@ -6,9 +6,10 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../helpers/cli.ts';
 import { connectStdio, textOf, toolNamesOnce } from '../helpers/clients.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { isThere, untilGone } from '../helpers/gone.ts';
 import { mainProgram } from '../helpers/programs.ts';
-import { fixtureServer, freePort } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/servers.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 

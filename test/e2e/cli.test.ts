@@ -2,7 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCli, temporaryFolder } from '../helpers/cli.ts';
-import { fixtureServer, freePort, referenceServer } from '../helpers/servers.ts';
+import { freePort } from '../helpers/free-port.ts';
+import { fixtureServer, referenceServer } from '../helpers/servers.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 let switchboard: RunningSwitchboard;

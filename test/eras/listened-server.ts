@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
+import { freePort } from '../helpers/free-port.ts';
 import { answerJson, openEvents, writeEvent } from '../helpers/http-peer.ts';
 import { Inbox } from '../helpers/inbox.ts';
 import type { RpcMessage } from '../helpers/raw-http.ts';
@@ -70,9 +70,9 @@ export class ListenedServer implements AsyncDisposable {
       if (message.method === 'subscriptions/listen') this.listens.add(new Listen(message, response));
       else answerJson(response, { id: message.id, result: this.resultOf(message) });
     });
+    if (this.port === 0) this.port = await freePort();
     this.server.listen(this.port, '127.0.0.1');
     await once(this.server, 'listening');
-    this.port = (this.server.address() as AddressInfo).port;
   }
 
   async stop(): Promise<void> {

@@ -2,7 +2,6 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -12,6 +11,7 @@ import type { TestProject } from 'vitest/node';
 import { type Account, findAccount } from '../../src/store/embedded/account.ts';
 import { type Binaries, findBinaries } from '../../src/store/embedded/binaries.ts';
 import { migrate } from '../../src/store/migrate.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { findPart } from '../helpers/parts.ts';
 import { patienceMs } from '../helpers/patience.ts';
 
@@ -135,14 +135,6 @@ async function connect(config: pg.ClientConfig, server: ChildProcess): Promise<p
       if (server.exitCode !== null || Date.now() > deadline) throw error;
     }
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  return port;
 }
 
 function siblings(postgres: string): Binaries {

@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { setTimeout as delay } from 'node:timers/promises';
 import { describeTools, echoTools, type Tool } from '../fixtures/kit/echo-tools.ts';
 import type { Endpoint, Relay } from './backend-endpoint.ts';
+import { freePort } from './free-port.ts';
 import type { Identity } from './identity.ts';
 import { Inbox } from './inbox.ts';
 import type { RpcMessage } from './raw-http.ts';
@@ -101,17 +100,9 @@ export class HttpBackend implements AsyncDisposable {
 
   /** Listens again, on the port that it had. */
   async comeBack(): Promise<void> {
-    while (!this.server.listening) {
-      try {
-        this.server.listen(this.port, '127.0.0.1');
-        await once(this.server, 'listening');
-      } catch (error) {
-        // Somebody's outgoing connection may have the port just now.
-        if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-        await delay(20);
-      }
-    }
-    this.port = (this.server.address() as AddressInfo).port;
+    if (this.port === 0) this.port = await freePort();
+    this.server.listen(this.port, '127.0.0.1');
+    await once(this.server, 'listening');
   }
 
   /** Accepts every request from now on and answers none, until `behave`. */

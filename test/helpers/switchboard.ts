@@ -71,7 +71,7 @@ export async function startSwitchboard(
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const exited = new Promise<void>((resolve) => child.once('close', () => resolve()));
   const events: UpEvent[] = [];
   const arrivals = new EventEmitter().setMaxListeners(0);
   let complaints = '';

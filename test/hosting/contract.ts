@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Driver, Exit, Instance, InstanceSpec } from '../../src/hosting/driver.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { Inbox } from '../helpers/inbox.ts';
-import { freePort } from '../helpers/servers.ts';
 
 /** A driver, as an installation of its own: none of the others is to see or touch what it runs. */
 export interface DriverUnderTest extends AsyncDisposable {

@@ -7,10 +7,10 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { InstanceSpec } from '../../src/hosting/driver.ts';
 import { GroupMeter } from '../../src/hosting/drivers/process/group-meter.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { Inbox } from '../helpers/inbox.ts';
 import { fixtureProgram } from '../helpers/programs.ts';
 import { specOf } from './contract.ts';
@@ -161,9 +161,9 @@ export class E2bApi implements AsyncDisposable {
   }
 
   async comeBack(): Promise<void> {
+    if (this.port === 0) this.port = await freePort();
     this.server.listen(this.port, '127.0.0.1');
     await once(this.server, 'listening');
-    this.port = (this.server.address() as AddressInfo).port;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

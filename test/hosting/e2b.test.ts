@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Instance, InstanceSpec } from '../../src/hosting/driver.ts';
 import { E2bDriver } from '../../src/hosting/drivers/e2b.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { Inbox } from '../helpers/inbox.ts';
-import { freePort } from '../helpers/servers.ts';
 import { E2bApi, sandboxed } from './e2b-api.ts';
 
 const MINUTE = 60_000;

@@ -2,7 +2,8 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { connectHttp, textOf } from '../helpers/clients.ts';
-import { fixtureServer, freePort } from '../helpers/servers.ts';
+import { freePort } from '../helpers/free-port.ts';
+import { fixtureServer } from '../helpers/servers.ts';
 import { HostingSite, sharedHostingSite } from './hosting-site.ts';
 
 /** What gVisor says of itself, wherever it runs. */

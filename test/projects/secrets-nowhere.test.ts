@@ -3,9 +3,10 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { CallList, CallView } from '../../src/api/views.ts';
+import { freePort } from '../helpers/free-port.ts';
 import { answerJson, goodResult, HttpPeer, type PeerExchange } from '../helpers/http-peer.ts';
 import { EventStream, openExchange, type RpcMessage } from '../helpers/raw-http.ts';
-import { fixtureServer, freePort } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/servers.ts';
 import { databases, Site, type TestProject } from './site.ts';
 
 const variable = (name: string) => `\${${name}}`;
