@@ -5,6 +5,7 @@ import { administer, connectTo, freshDatabase } from '../../test/helpers/databas
 import { proxyDatabase } from '../../test/helpers/database-proxy.ts';
 import { defaultProjectOf, openTestStore } from '../../test/helpers/store.ts';
 import { addressOf } from './address.ts';
+import { CONNECT_TIMEOUT_MS } from './client.ts';
 import { Database } from './database.ts';
 import { Listener } from './listener.ts';
 import type { Store } from './types.ts';
@@ -170,6 +171,25 @@ it('a statement that takes too long does not make the database suspected', async
       await sql`SELECT pg_sleep(10)`.execute(changes);
     });
     await expect(late).rejects.toMatchObject({ code: 'internal' });
+    expect(suspicions).toBe(0);
+  } finally {
+    await database.close();
+  }
+});
+
+it('whoever waits for a free connection longer than opening one may take gets it', async () => {
+  await using fresh = await freshDatabase();
+  let suspicions = 0;
+  const database = new Database(addressOf(fresh.url), {
+    outage: () => undefined,
+    suspected: () => suspicions++,
+  });
+  try {
+    const seconds = CONNECT_TIMEOUT_MS / 1_000 + 1;
+    const all = Array.from({ length: 6 }, () =>
+      database.run((queries) => sql`SELECT pg_sleep(${seconds})`.execute(queries)),
+    );
+    await Promise.all(all);
     expect(suspicions).toBe(0);
   } finally {
     await database.close();

@@ -22,6 +22,14 @@ interface DatabaseEvents {
   suspected(): void;
 }
 
+class PoolClient extends pg.Client {
+  constructor(given?: string | pg.ClientConfig) {
+    const config = given as pg.ClientConfig;
+    // The pool hides the password from those who print its options, and so from a copy of them.
+    super({ ...config, password: config.password, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
+  }
+}
+
 /** The connections for questions and changes. While the database is known to be away, all fail at once. */
 export class Database {
   readonly address: Address;
@@ -36,6 +44,9 @@ export class Database {
     this.pool = new pg.Pool({
       ...clientConfig(address),
       max: 5,
+      // That all connections are in use says nothing of the database: only opening one has the short limit.
+      connectionTimeoutMillis: STATEMENT_TIMEOUT_MS,
+      Client: PoolClient,
       statement_timeout: STATEMENT_TIMEOUT_MS,
       query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
       idleTimeoutMillis: 30_000,

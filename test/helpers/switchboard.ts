@@ -94,7 +94,13 @@ export async function startSwitchboard(
         resolve(candidate);
       };
       arrivals.on('event', check);
-      void exited.then(() => reject(new Error(`Switchboard ended before that event: ${complaints}`)));
+      void exited.then(() =>
+        reject(
+          new Error(
+            `Switchboard ended (${child.exitCode ?? child.signalCode}) before that event: ${complaints}${JSON.stringify(events.at(-1))}`,
+          ),
+        ),
+      );
     });
   };
   const end = async () => {
