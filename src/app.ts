@@ -5,15 +5,12 @@ import { openToken } from './access/token.ts';
 import { createApi } from './api/api.ts';
 import type { ServerEvent, ServerView } from './api/views.ts';
 import { createBackend } from './app/backend.ts';
-import { Chats } from './app/chats.ts';
 import { cutOff, type Drainable, drain, type Waiting, watchEnding } from './app/drain.ts';
 import { Followers } from './app/followers.ts';
-import { hostedViewOf } from './app/hosted-views.ts';
-import { Hosting } from './app/hosting.ts';
+import { Hosting } from './app/hosting/hosting.ts';
+import { hostedViewOf } from './app/hosting/views.ts';
 import { watchIdleness } from './app/idleness.ts';
-import { type LiveProject, unstoredProject } from './app/live-project.ts';
 import { refuseTakenPort } from './app/port.ts';
-import { Projects } from './app/projects.ts';
 import { eventOf, startEvent, unchangedEvent, viewsOf } from './app/server-views.ts';
 import { noStorage, ownSecretsIn, Storage } from './app/storage.ts';
 import { trustAuthorities } from './channels/authorities.ts';
@@ -21,6 +18,7 @@ import type { Hosts } from './channels/hosted.ts';
 import { proxyPasswords } from './channels/http-client/proxy.ts';
 import { endLeftovers } from './channels/leftovers.ts';
 import { ProcessRecord } from './channels/process-record.ts';
+import { Chats } from './chats/chats.ts';
 import {
   type Configuration,
   loadConfiguration,
@@ -36,6 +34,8 @@ import type { CallRecorder } from './gateway/records.ts';
 import { keepsNothing } from './gateway/session-keeper.ts';
 import { STOP_GRACE_MS } from './hosting/settings.ts';
 import { identity } from './identity.ts';
+import { type LiveProject, unstoredProject } from './projects/live-project.ts';
+import { Projects } from './projects/projects.ts';
 import { limitsOf } from './upstreams/limits.ts';
 import type { ReplicaSettings } from './upstreams/replica.ts';
 import type { Server, ServerEvents } from './upstreams/server.ts';

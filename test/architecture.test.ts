@@ -66,6 +66,42 @@ const rules: Rule[] = [
     ['agent', 'errors', 'config'],
     'it gives the tools of an agent another shape; how servers are reached is for others',
   ),
+  only(
+    'projects',
+    [
+      'gateway',
+      'upstreams',
+      'catalog',
+      'config',
+      'errors',
+      'server-names',
+      'api',
+      'hosting',
+      'store (types)',
+    ],
+    'stored configuration made live; who asks for it, and who shows it, is for others',
+  ),
+  only(
+    'records',
+    ['gateway', 'upstreams', 'protocol', 'errors', 'store'],
+    'a record is made from what happened, wherever that was',
+  ),
+  only(
+    'chats',
+    [
+      'agent',
+      'projects',
+      'records',
+      'gateway',
+      'upstreams',
+      'protocol',
+      'config',
+      'errors',
+      'api',
+      'store (types)',
+    ],
+    'an agent over the servers of a project; the API shows it',
+  ),
   {
     from: 'cli',
     mustNotImport: (target) => ['gateway', 'upstreams', 'catalog', 'api'].includes(target),
@@ -96,13 +132,14 @@ const rules: Rule[] = [
   },
   {
     from: '*',
-    mustNotImport: (target, found) => target === 'hosting' && unitOf(found.file) !== 'app',
+    mustNotImport: (target, found) =>
+      target === 'hosting' && !['app', 'projects'].includes(unitOf(found.file)),
     why: 'whoever hosts servers is handed over by app.ts',
   },
   {
     from: '*',
     mustNotImport: (target, found) =>
-      target === 'agent' && !['app', 'cli', 'adk'].includes(unitOf(found.file)),
+      target === 'agent' && !['app', 'chats', 'cli', 'adk'].includes(unitOf(found.file)),
     why: 'agents use the parts of the gateway, so none of those may use an agent',
   },
   {

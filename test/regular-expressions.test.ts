@@ -22,7 +22,7 @@ const linearAnyway: Record<string, string> = {
 /** Patterns that are made while the program runs, and why they take no long. */
 const constructed: Record<string, string> = {
   'src/api/hosted-fields.ts': 'one constant, for texts of 512 characters at the most',
-  'src/app/mask.ts': 'alternatives of four characters each',
+  'src/projects/mask.ts': 'alternatives of four characters each',
   'src/config/credential-text.ts': 'alternatives that are literals of the same file',
 };
 

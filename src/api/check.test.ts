@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { mergeServer } from '../app/backend/merge-server.ts';
 import { SwitchboardError } from '../errors.ts';
 import { check } from './check.ts';
 import {
@@ -9,7 +10,6 @@ import {
   projectChanges,
   secretValue,
 } from './inputs.ts';
-import { mergeServer } from './merge-server.ts';
 import { type NewServer, newServer, serverChanges } from './server-input.ts';
 
 const good = { name: 'github', transport: 'stdio', config: { command: 'github-mcp' } };

@@ -1,7 +1,7 @@
 import type { ProjectListener } from '../api/backend.ts';
 import type { HostedEvent } from '../api/hosted-views.ts';
 import type { ServerEvent } from '../api/views.ts';
-import type { LiveProject } from './live-project.ts';
+import type { LiveProject } from '../projects/live-project.ts';
 
 /** Those who want to know of every transition of a project's servers. */
 export class Followers {

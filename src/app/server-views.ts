@@ -1,9 +1,9 @@
 import type { ServerEvent, ServerState, ServerView } from '../api/views.ts';
 import { MASK, maskCredentials, type ServerTransport } from '../config.ts';
+import type { ListedServer, LiveProject } from '../projects/live-project.ts';
 import type { Condition } from '../upstreams/condition.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
-import type { ListedServer, LiveProject } from './live-project.ts';
 
 /** A server as everybody outside sees it, whether it runs or not. */
 export function viewOf(project: LiveProject, listed: ListedServer): ServerView {

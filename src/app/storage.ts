@@ -2,15 +2,15 @@ import querystring from 'node:querystring';
 import type { StatusView } from '../api/views.ts';
 import type { AppEvents, AppOptions } from '../app.ts';
 import { moveCredentials, type Settings } from '../config.ts';
+import type { Projects } from '../projects/projects.ts';
+import { Refresher } from '../projects/refresher.ts';
+import { KeptNames } from '../projects/stored-names.ts';
+import { Memory } from '../projects/stored-offers.ts';
+import { Recorder } from '../records/recorder.ts';
 import type { SealedSecret, Store } from '../store/types.ts';
 import { limitsOf } from '../upstreams/limits.ts';
-import type { Stored } from './backend/parts.ts';
-import { KeptNames } from './kept-names.ts';
-import { KeptSessions } from './kept-sessions.ts';
-import { Memory } from './memory.ts';
-import type { Projects } from './projects.ts';
-import { Recorder } from './recorder.ts';
-import { Refresher } from './refresher.ts';
+import type { Stored } from './backend/context.ts';
+import { KeptSessions } from './stored-sessions.ts';
 
 /** What the program keeps, and how its database fares. */
 export class Storage {

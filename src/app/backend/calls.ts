@@ -1,7 +1,7 @@
 import type { Backend } from '../../api/backend.ts';
 import type { CallView } from '../../api/views.ts';
 import type { CallRow } from '../../store/types.ts';
-import { needStored, type Parts } from './parts.ts';
+import { needStored, type Parts } from './context.ts';
 
 export function callsBackend(parts: Parts): Backend['calls'] {
   return {

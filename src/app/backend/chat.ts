@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Backend } from '../../api/backend.ts';
 import type { RunDetails, RunView } from '../../api/chat-views.ts';
+import { agentCallRecord } from '../../chats/agent-calls.ts';
 import { SwitchboardError } from '../../errors.ts';
 import type { RunMessageRow, RunRow } from '../../store/types.ts';
-import { agentCallRecord } from '../agent-calls.ts';
 import { viewOf as callViewOf } from './calls.ts';
-import { needStored, type Parts } from './parts.ts';
+import { needStored, type Parts } from './context.ts';
 
 export function chatsBackend(parts: Parts): Backend['chats'] {
   const { projects } = parts;

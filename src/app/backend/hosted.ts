@@ -1,15 +1,15 @@
 import type { Backend, HostedAnswer } from '../../api/backend.ts';
 import type { HostedSettings } from '../../api/hosted-input.ts';
-import { mergeHosted } from '../../api/merge-hosted.ts';
 import { unmaskCredentials } from '../../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
+import type { LiveProject } from '../../projects/live-project.ts';
 import type { WorkspaceRow } from '../../store/types.ts';
-import { hostedViewOf } from '../hosted-views.ts';
-import type { HostedPlace, Hosting } from '../hosting.ts';
-import type { LiveProject } from '../live-project.ts';
+import type { HostedPlace, Hosting } from '../hosting/hosting.ts';
+import { hostedViewOf } from '../hosting/views.ts';
+import { change, needStored, type Parts } from './context.ts';
+import { mergeHosted } from './merge-hosted.ts';
 import { movedSecrets } from './moved-secrets.ts';
-import { change, needStored, type Parts } from './parts.ts';
-import { checkPlaces } from './places.ts';
+import { checkPlaces } from './name-clashes.ts';
 
 /** How often a change is tried that others keep getting ahead of. */
 const ATTEMPTS = 5;

@@ -4,10 +4,10 @@ import { defined } from '../../api/defined.ts';
 import type { NewServer } from '../../api/server-input.ts';
 import { fillKnown, importText, isEnabled, missingVariables, type ServerEntry } from '../../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
-import type { LiveProject } from '../live-project.ts';
+import type { LiveProject } from '../../projects/live-project.ts';
+import { change, needStored, type Parts } from './context.ts';
 import { movedSecrets } from './moved-secrets.ts';
-import { change, needStored, type Parts } from './parts.ts';
-import { checkPlaces } from './places.ts';
+import { checkPlaces } from './name-clashes.ts';
 import { namesOf, stored } from './servers.ts';
 
 export function importsBackend(parts: Parts): Backend['imports'] {

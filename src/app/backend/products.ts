@@ -1,10 +1,10 @@
 import type { Backend } from '../../api/backend.ts';
 import type { ProductView } from '../../api/views.ts';
+import type { LiveProject } from '../../projects/live-project.ts';
 import type { ProductRow } from '../../store/types.ts';
-import type { LiveProject } from '../live-project.ts';
+import { change, needStored, type Parts } from './context.ts';
 import { movedSecrets } from './moved-secrets.ts';
-import { change, needStored, type Parts } from './parts.ts';
-import { checkPlaces } from './places.ts';
+import { checkPlaces } from './name-clashes.ts';
 import { namesOf, stored } from './servers.ts';
 
 export function productsBackend(parts: Parts): Backend['products'] {

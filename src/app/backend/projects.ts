@@ -2,8 +2,8 @@ import type { Backend } from '../../api/backend.ts';
 import { defined } from '../../api/defined.ts';
 import type { ProjectView } from '../../api/views.ts';
 import { SwitchboardError } from '../../errors.ts';
-import type { LiveProject } from '../live-project.ts';
-import { change, type Parts } from './parts.ts';
+import type { LiveProject } from '../../projects/live-project.ts';
+import { change, type Parts } from './context.ts';
 
 export function projectsBackend(parts: Parts): Backend['projects'] {
   const { projects } = parts;

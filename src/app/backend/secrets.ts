@@ -2,9 +2,9 @@ import type { Backend } from '../../api/backend.ts';
 import type { SecretView } from '../../api/views.ts';
 import { variablesOf } from '../../config.ts';
 import { SwitchboardError } from '../../errors.ts';
-import { hostedVariables } from '../hosted-rows.ts';
-import type { LiveProject } from '../live-project.ts';
-import { change, needStored, type Parts } from './parts.ts';
+import { hostedVariables } from '../../projects/hosted-rows.ts';
+import type { LiveProject } from '../../projects/live-project.ts';
+import { change, needStored, type Parts } from './context.ts';
 
 export function secretsBackend(parts: Parts): Backend['secrets'] {
   const { projects } = parts;

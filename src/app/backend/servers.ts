@@ -1,16 +1,16 @@
 import type { Backend } from '../../api/backend.ts';
-import { mergeServer } from '../../api/merge-server.ts';
 import type { NewServer, ServerChanges } from '../../api/server-input.ts';
 import type { ServerView } from '../../api/views.ts';
 import { unmaskCredentials } from '../../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
+import type { ListedServer, LiveProject } from '../../projects/live-project.ts';
 import type { NamedServer } from '../../server-names.ts';
 import type { ServerRow, NewServer as StoredServer } from '../../store/types.ts';
-import type { ListedServer, LiveProject } from '../live-project.ts';
 import { viewOf, viewsOf } from '../server-views.ts';
+import { change, needStored, type Parts } from './context.ts';
+import { mergeServer } from './merge-server.ts';
 import { movedSecrets } from './moved-secrets.ts';
-import { change, needStored, type Parts } from './parts.ts';
-import { checkPlaces } from './places.ts';
+import { checkPlaces } from './name-clashes.ts';
 import { tryOut } from './try-out.ts';
 
 /** How often a change is tried that others keep getting ahead of. */

@@ -2,8 +2,8 @@ import type { Backend } from '../../api/backend.ts';
 import type { ToolView } from '../../api/views.ts';
 import type { NamedTool } from '../../catalog/catalog.ts';
 import { SwitchboardError } from '../../errors.ts';
-import type { LiveProject } from '../live-project.ts';
-import { change, type Parts } from './parts.ts';
+import type { LiveProject } from '../../projects/live-project.ts';
+import { change, type Parts } from './context.ts';
 
 export function toolsBackend(parts: Parts): Backend['tools'] {
   const { projects } = parts;

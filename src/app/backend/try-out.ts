@@ -1,8 +1,8 @@
 import type { ServerTest } from '../../api/views.ts';
 import type { ServerConfig } from '../../config.ts';
+import type { LiveProject } from '../../projects/live-project.ts';
 import { Server, type ServerEvents } from '../../upstreams/server.ts';
-import type { LiveProject } from '../live-project.ts';
-import type { Parts } from './parts.ts';
+import type { Parts } from './context.ts';
 
 const noEvents: ServerEvents = {
   ...{ stateChanged() {}, offerChanged() {}, connected() {}, disconnected() {} },

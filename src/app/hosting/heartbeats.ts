@@ -1,7 +1,7 @@
-import type { HostingSettings } from '../config.ts';
-import { SwitchboardError } from '../errors.ts';
-import { Heartbeat } from '../hosting/heartbeat.ts';
-import type { Server } from '../upstreams/server.ts';
+import type { HostingSettings } from '../../config.ts';
+import { SwitchboardError } from '../../errors.ts';
+import { Heartbeat } from '../../hosting/heartbeat.ts';
+import type { Server } from '../../upstreams/server.ts';
 
 interface HeartbeatsEvents {
   server(id: string): Server | undefined;

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { HttpPeer } from '../../test/helpers/http-peer.ts';
-import { Inbox } from '../../test/helpers/inbox.ts';
-import { fixtureServer } from '../../test/helpers/servers.ts';
-import { temporaryHome } from '../../test/helpers/store.ts';
-import { newWorkspace } from '../../test/helpers/workspaces.ts';
-import { ProcessRecord } from '../channels/process-record.ts';
-import type { Store, WorkspaceNote, WorkspaceRow } from '../store/types.ts';
-import type { Server } from '../upstreams/server.ts';
+import { HttpPeer } from '../../../test/helpers/http-peer.ts';
+import { Inbox } from '../../../test/helpers/inbox.ts';
+import { fixtureServer } from '../../../test/helpers/servers.ts';
+import { temporaryHome } from '../../../test/helpers/store.ts';
+import { newWorkspace } from '../../../test/helpers/workspaces.ts';
+import { ProcessRecord } from '../../channels/process-record.ts';
+import type { Projects } from '../../projects/projects.ts';
+import { Vault } from '../../projects/vault.ts';
+import type { Store, WorkspaceNote, WorkspaceRow } from '../../store/types.ts';
+import type { Server } from '../../upstreams/server.ts';
 import { Hosting } from './hosting.ts';
-import type { Projects } from './projects.ts';
-import { Vault } from './vault.ts';
 
 const NO_ENGINE = '/nonexistent/docker.sock';
 

@@ -1,25 +1,25 @@
-import type { Attachment, Hosts } from '../channels/hosted.ts';
-import type { ChildRecord } from '../channels/stdio.ts';
-import type { HostingSettings } from '../config.ts';
-import { SwitchboardError } from '../errors.ts';
-import type { FinishedCall } from '../gateway/records.ts';
-import { withoutLastWords } from '../hosting/crash-words.ts';
-import type { Usage } from '../hosting/driver.ts';
-import type { LogLine } from '../hosting/log.ts';
-import type { Condition, Supervisor } from '../hosting/supervisor.ts';
-import type { Store } from '../store/types.ts';
-import { type Answer, type AskedCall, ask, type Question } from '../upstreams/ask.ts';
-import type { Project } from '../upstreams/replica.ts';
-import type { Server } from '../upstreams/server.ts';
+import type { Attachment, Hosts } from '../../channels/hosted.ts';
+import type { ChildRecord } from '../../channels/stdio.ts';
+import type { HostingSettings } from '../../config.ts';
+import { SwitchboardError } from '../../errors.ts';
+import type { FinishedCall } from '../../gateway/records.ts';
+import { withoutLastWords } from '../../hosting/crash-words.ts';
+import type { Usage } from '../../hosting/driver.ts';
+import type { LogLine } from '../../hosting/log.ts';
+import type { Condition, Supervisor } from '../../hosting/supervisor.ts';
+import { EnvironmentMask } from '../../projects/environment-mask.ts';
+import { type HostedRow, hostedServerOf } from '../../projects/hosted-rows.ts';
+import type { LiveProject } from '../../projects/live-project.ts';
+import type { Projects } from '../../projects/projects.ts';
+import type { Store } from '../../store/types.ts';
+import { type Answer, type AskedCall, ask, type Question } from '../../upstreams/ask.ts';
+import type { Project } from '../../upstreams/replica.ts';
+import type { Server } from '../../upstreams/server.ts';
+import { servedAttachment } from './address.ts';
 import { CallsUnderWay } from './calls-under-way.ts';
-import { EnvironmentMask } from './environment-mask.ts';
 import { Heartbeats } from './heartbeats.ts';
-import { servedAttachment } from './hosted-address.ts';
-import { LogFollowers, type LogListener } from './hosted-log-followers.ts';
-import { HostedNotes } from './hosted-notes.ts';
-import { type HostedRow, hostedServerOf } from './hosted-rows.ts';
-import type { LiveProject } from './live-project.ts';
-import type { Projects } from './projects.ts';
+import { LogFollowers, type LogListener } from './log-followers.ts';
+import { HostedNotes } from './status-writer.ts';
 
 interface HostingOptions {
   settings: HostingSettings;
@@ -255,8 +255,8 @@ export class Hosting implements Hosts {
   private async load(): Promise<void> {
     const { settings, projects, home, children, warned } = this.options;
     const [{ Supervisor }, { createDrivers }] = await Promise.all([
-      import('../hosting/supervisor.ts'),
-      import('../hosting/choose.ts'),
+      import('../../hosting/supervisor.ts'),
+      import('../../hosting/choose.ts'),
     ]);
     const { DOCKER_HOST, E2B_API_KEY: apiKey, E2B_DOMAIN: domain } = process.env;
     const drivers = createDrivers({

@@ -1,4 +1,4 @@
-import { stopping } from '../errors.ts';
+import { stopping } from '../../errors.ts';
 
 interface UnderWay {
   server: string;

@@ -1,6 +1,6 @@
-import { type HostedChanges, type HostedSettings, limitsOf } from './hosted-input.ts';
-import { hostedProblems } from './hosted-problems.ts';
-import { invalidInput } from './problems.ts';
+import { type HostedChanges, type HostedSettings, limitsOf } from '../../api/hosted-input.ts';
+import { hostedProblems } from '../../api/hosted-problems.ts';
+import { invalidInput } from '../../api/problems.ts';
 
 /** A hosted server after changes. Throws where its parts do not fit each other then. */
 export function mergeHosted(hosted: HostedSettings, changes: HostedChanges): HostedSettings {

@@ -1,5 +1,5 @@
 import type { AgentMessage, AssistantPart, ResultContent, UserPart } from '../agent/model.ts';
-import { cleanValue } from './call-record.ts';
+import { cleanValue } from '../records/call-record.ts';
 
 /** What is larger is not kept: records are for looking into, not for storing results. */
 const MAX_CHARACTERS = 256 * 1024;

@@ -1,6 +1,6 @@
-import { contradictions, misfits } from './contradictions.ts';
-import { invalidInput } from './problems.ts';
-import type { NewServer, ServerChanges, ServerSettings } from './server-input.ts';
+import { contradictions, misfits } from '../../api/contradictions.ts';
+import { invalidInput } from '../../api/problems.ts';
+import type { NewServer, ServerChanges, ServerSettings } from '../../api/server-input.ts';
 
 /** A server after changes. Throws where its parts do not fit each other then. */
 export function mergeServer(server: NewServer, { settings, ...changes }: ServerChanges): NewServer {

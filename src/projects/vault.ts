@@ -1,6 +1,6 @@
 import type { SealedSecret } from '../store/types.ts';
+import { spellingsOf } from './encodings.ts';
 import { Mask } from './mask.ts';
-import { spellingsOf } from './spellings.ts';
 
 /** So many values are masked on after they were changed or deleted, */
 const MAX_FORMER = 1_000;

@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import type { KeptSession } from '../gateway/session-keeper.ts';
 import type { SessionRow } from '../store/types.ts';
-import { KeptSessions } from './kept-sessions.ts';
+import { KeptSessions } from './stored-sessions.ts';
 
 afterEach(() => vi.useRealTimers());
 

@@ -3,9 +3,9 @@ import type { ToolCallRecord } from '../agent/events.ts';
 import type { AgentMessage } from '../agent/model.ts';
 import { asSwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
+import { recordOf } from '../records/call-record.ts';
 import type { CallRecord, NewRun, RunEnd, Store } from '../store/types.ts';
-import { recordOf } from './call-record.ts';
-import { keptContent, keptValue } from './kept-messages.ts';
+import { keptContent, keptValue } from './stored-messages.ts';
 
 export interface RunRecordSettings {
   store: Pick<Store, 'createRun' | 'addRunMessages' | 'recordCalls' | 'finishRun'>;

@@ -2,9 +2,9 @@ import { agentTool, outcomeOf } from '../agent/mcp-tools.ts';
 import type { AgentTool, CallOptions, Toolbox, ToolOutcome } from '../agent/toolbox.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
+import type { LiveProject } from '../projects/live-project.ts';
 import { saysToolError } from '../protocol/tool-error.ts';
 import { type AskedCall, askGroup } from '../upstreams/ask.ts';
-import type { LiveProject } from './live-project.ts';
 
 /**
  * The tools of a project, for one agent. Its servers are those that clients use too: the same connections, the same

@@ -1,9 +1,9 @@
-import type { HostedView } from '../api/hosted-views.ts';
-import { maskCredentials } from '../config/credentials.ts';
-import { parseLimits } from '../config/limits.ts';
-import type { Usage } from '../hosting/driver.ts';
-import type { Condition } from '../hosting/supervisor.ts';
-import { memoryOf } from './hosted-rows.ts';
+import type { HostedView } from '../../api/hosted-views.ts';
+import { maskCredentials } from '../../config/credentials.ts';
+import { parseLimits } from '../../config/limits.ts';
+import type { Usage } from '../../hosting/driver.ts';
+import type { Condition } from '../../hosting/supervisor.ts';
+import { memoryOf } from '../../projects/hosted-rows.ts';
 import type { HostedPlace, Hosting } from './hosting.ts';
 
 const running = new Set<HostedView['status']>(['ready', 'unresponsive']);

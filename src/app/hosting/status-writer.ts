@@ -1,5 +1,5 @@
-import type { Condition } from '../hosting/supervisor.ts';
-import type { Store, WorkspaceNote } from '../store/types.ts';
+import type { Condition } from '../../hosting/supervisor.ts';
+import type { Store, WorkspaceNote } from '../../store/types.ts';
 
 const RETRY_MS = 1_000;
 

@@ -1,6 +1,6 @@
 import { SwitchboardError } from '../../errors.ts';
+import type { LiveProject } from '../../projects/live-project.ts';
 import { describeOwner, type NamedServer, nameClashes } from '../../server-names.ts';
-import type { LiveProject } from '../live-project.ts';
 
 /**
  * A name stands for one thing, and servers of the configuration file have theirs already. Among stored servers that is the

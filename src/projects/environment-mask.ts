@@ -1,6 +1,6 @@
 import type { WorkspaceRow } from '../store/types.ts';
+import { spellingsOf } from './encodings.ts';
 import { Mask } from './mask.ts';
-import { spellingsOf } from './spellings.ts';
 
 /** Shorter values stand in too many other texts. */
 const SHORTEST = 8;

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Attachment } from '../channels/hosted.ts';
+import type { Attachment } from '../../channels/hosted.ts';
 
 /** A server over HTTP has so long to listen, and is looked for so often. */
 const SERVE_MS = 30_000;
@@ -21,7 +21,7 @@ export async function servedAttachment(
     address.pathname = pathOf();
     const url = address.href;
     // Loaded here, because few need it, and node:http takes much memory.
-    const { isServing } = await import('./serving.ts');
+    const { isServing } = await import('../serving.ts');
     if (performance.now() > until || (await isServing(url))) return { ...attachment, url };
   }
 }

@@ -1,4 +1,4 @@
-import type { HostedLog, LogLine } from '../hosting/log.ts';
+import type { HostedLog, LogLine } from '../../hosting/log.ts';
 
 export interface LogListener {
   line(line: LogLine): void;

@@ -1,15 +1,15 @@
+import type { Chats } from '../../chats/chats.ts';
 import { SwitchboardError } from '../../errors.ts';
+import type { Projects } from '../../projects/projects.ts';
+import type { Refresher } from '../../projects/refresher.ts';
+import type { KeptNames } from '../../projects/stored-names.ts';
+import type { Memory } from '../../projects/stored-offers.ts';
+import type { Recorder } from '../../records/recorder.ts';
 import type { Store } from '../../store/types.ts';
 import type { ReplicaSettings } from '../../upstreams/replica.ts';
 import type { Server } from '../../upstreams/server.ts';
-import type { Chats } from '../chats.ts';
-import type { Hosting } from '../hosting.ts';
-import type { KeptNames } from '../kept-names.ts';
-import type { KeptSessions } from '../kept-sessions.ts';
-import type { Memory } from '../memory.ts';
-import type { Projects } from '../projects.ts';
-import type { Recorder } from '../recorder.ts';
-import type { Refresher } from '../refresher.ts';
+import type { Hosting } from '../hosting/hosting.ts';
+import type { KeptSessions } from '../stored-sessions.ts';
 
 /** What the API's answers are made from. */
 export interface Parts {

@@ -5,9 +5,9 @@ import type { NewChat } from '../api/chat-input.ts';
 import type { ChatEvent, ChatView } from '../api/chat-views.ts';
 import type { ChatSettings } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
+import type { LiveProject } from '../projects/live-project.ts';
 import type { Store } from '../store/types.ts';
 import { agentMessages, chatEvent, chatViewOf, messageView, usageView } from './chat-views.ts';
-import type { LiveProject } from './live-project.ts';
 import { ProjectToolbox } from './project-toolbox.ts';
 import { RunRecord } from './run-record.ts';
 
