@@ -4,13 +4,13 @@ import type { AppEvents, AppOptions } from '../app.ts';
 import { moveCredentials, type Settings } from '../config.ts';
 import type { Projects } from '../projects/projects.ts';
 import { Refresher } from '../projects/refresher.ts';
-import { KeptNames } from '../projects/stored-names.ts';
-import { Memory } from '../projects/stored-offers.ts';
+import { StoredNames } from '../projects/stored-names.ts';
+import { StoredOffers } from '../projects/stored-offers.ts';
 import { Recorder } from '../records/recorder.ts';
 import type { SealedSecret, Store } from '../store/types.ts';
 import { limitsOf } from '../upstreams/limits.ts';
 import type { Stored } from './backend/context.ts';
-import { KeptSessions } from './stored-sessions.ts';
+import { StoredSessions } from './stored-sessions.ts';
 
 /** What the program keeps, and how its database fares. */
 export class Storage {
@@ -73,9 +73,9 @@ export class Storage {
       redact,
       warned,
     });
-    const memory = new Memory({ store, limits: limitsOf(settings).lists, redact, warned });
-    const sessions = new KeptSessions({ store, ...settings });
-    const names = new KeptNames({
+    const memory = new StoredOffers({ store, limits: limitsOf(settings).lists, redact, warned });
+    const sessions = new StoredSessions({ store, ...settings });
+    const names = new StoredNames({
       store,
       scopes: projects,
       redact: ({ project }, text) =>

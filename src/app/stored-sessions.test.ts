@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import type { KeptSession } from '../gateway/session-keeper.ts';
 import type { SessionRow } from '../store/types.ts';
-import { KeptSessions } from './stored-sessions.ts';
+import { StoredSessions } from './stored-sessions.ts';
 
 afterEach(() => vi.useRealTimers());
 
@@ -15,7 +15,7 @@ function open(rows = new Map<string, SessionRow>()) {
   let isAway = false;
   let whileWriting = () => {};
   let beforeForgetting: Promise<void> | undefined;
-  const sessions = new KeptSessions({
+  const sessions = new StoredSessions({
     store: {
       sessionsSeenWithin: async () => [...rows.values()],
       async keepSessions(kept) {

@@ -18,7 +18,7 @@ const FORGET_WAIT_MS = 2_000;
 const BATCH = 500;
 
 /** Writes sessions down, behind the back of their clients, so that these can go on with them after a restart. */
-export class KeptSessions implements SessionKeeper {
+export class StoredSessions implements SessionKeeper {
   private readonly settings: KeptSessionsSettings;
   /** What was written down before this start, until its clients come or are not expected any more. */
   private dormant = new Map<string, SessionRow>();

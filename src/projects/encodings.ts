@@ -10,7 +10,7 @@ const LONGEST_TWICE = 16_384;
  * How a value may be written in a text: as it is, in JSON, in URLs, in HTML, in base64, as in a Basic header, and in hex;
  * in JSON that is a text of JSON, and in URLs that are a part of URLs.
  */
-export function spellingsOf(value: string): string[] {
+export function encodingsOf(value: string): string[] {
   if (value.length < SHORTEST) return [];
   const wellFormed = value.toWellFormed();
   const escaped = [encodeURI(wellFormed), encodeURIComponent(wellFormed)];

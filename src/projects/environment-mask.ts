@@ -1,5 +1,5 @@
 import type { WorkspaceRow } from '../store/types.ts';
-import { spellingsOf } from './encodings.ts';
+import { encodingsOf } from './encodings.ts';
 import { Mask } from './mask.ts';
 
 /** Shorter values stand in too many other texts. */
@@ -32,6 +32,6 @@ export class EnvironmentMask {
       if (this.values.size <= Math.max(MAX_VALUES, current.size)) break;
       this.values.delete(value);
     }
-    this.mask = new Mask([...this.values].flatMap(spellingsOf));
+    this.mask = new Mask([...this.values].flatMap(encodingsOf));
   }
 }

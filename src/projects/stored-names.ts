@@ -14,7 +14,7 @@ interface KeptNamesSettings {
 const RETRY_MS = 5_000;
 
 /** Writes down which names clients were shown that are listed no longer, for the sessions that go on after a restart. */
-export class KeptNames {
+export class StoredNames {
   private readonly settings: KeptNamesSettings;
   private readonly changed = new Set<Scope>();
   private timer: NodeJS.Timeout | undefined;

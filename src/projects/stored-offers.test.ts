@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { ServerConfig } from '../config.ts';
 import type { KnownOffer } from '../store/types.ts';
 import type { Server } from '../upstreams/server.ts';
-import { Memory } from './stored-offers.ts';
+import { StoredOffers } from './stored-offers.ts';
 
 const limits = { listItems: 10_000, listBytes: 10_000_000 };
 const config = { name: 'notes', transport: { type: 'http', url: 'http://one/' } } as unknown as ServerConfig;
@@ -23,7 +23,7 @@ function serverWith(tool: object, more: object = {}): Server {
 function open(rows = new Map<string, KnownOffer>()) {
   const done: string[] = [];
   const warnings: string[] = [];
-  const memory = new Memory({
+  const memory = new StoredOffers({
     store: {
       offers: async () => [...rows.values()],
       async keepOffer(row) {

@@ -5,7 +5,7 @@ import type { ListSettings } from '../upstreams/discovery.ts';
 import { type Remembered, readRemembered, writeRemembered } from '../upstreams/remembered.ts';
 import type { Server } from '../upstreams/server.ts';
 
-interface MemorySettings {
+interface StoredOffersSettings {
   store: Pick<Store, 'offers' | 'keepOffer' | 'seeOffer'>;
   limits: ListSettings;
   /** The text without the secrets of a project. */
@@ -18,8 +18,8 @@ const WRITE_MS = 1_000;
 const RETRY_MS = 10_000;
 
 /** What servers offer is written down, so that it can be listed at the next start before they run. */
-export class Memory {
-  private readonly settings: MemorySettings;
+export class StoredOffers {
+  private readonly settings: StoredOffersSettings;
   /** What was written down before this start, until the servers are made of which it is. */
   private readonly recalled = new Map<string, { fingerprint: string; remembered: Remembered }>();
   /** What stands there now, as a hash. */
@@ -29,7 +29,7 @@ export class Memory {
   private timer: NodeJS.Timeout | undefined;
   private writing: Promise<void> = Promise.resolve();
 
-  constructor(settings: MemorySettings) {
+  constructor(settings: StoredOffersSettings) {
     this.settings = settings;
   }
 

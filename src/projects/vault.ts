@@ -1,5 +1,5 @@
 import type { SealedSecret } from '../store/types.ts';
-import { spellingsOf } from './encodings.ts';
+import { encodingsOf } from './encodings.ts';
 import { Mask } from './mask.ts';
 
 /** So many values are masked on after they were changed or deleted, */
@@ -59,7 +59,7 @@ export class Vault {
   private maskOfAll(): Mask {
     const current = new Set(this.secrets().map((secret) => this.valueOrNothing(secret)));
     this.forgetOldest(current);
-    return new Mask([...this.alwaysMasked, ...this.opened].flatMap(spellingsOf));
+    return new Mask([...this.alwaysMasked, ...this.opened].flatMap(encodingsOf));
   }
 
   private forgetOldest(current: ReadonlySet<string>): void {

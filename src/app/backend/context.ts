@@ -2,14 +2,14 @@ import type { Chats } from '../../chats/chats.ts';
 import { SwitchboardError } from '../../errors.ts';
 import type { Projects } from '../../projects/projects.ts';
 import type { Refresher } from '../../projects/refresher.ts';
-import type { KeptNames } from '../../projects/stored-names.ts';
-import type { Memory } from '../../projects/stored-offers.ts';
+import type { StoredNames } from '../../projects/stored-names.ts';
+import type { StoredOffers } from '../../projects/stored-offers.ts';
 import type { Recorder } from '../../records/recorder.ts';
 import type { Store } from '../../store/types.ts';
 import type { ReplicaSettings } from '../../upstreams/replica.ts';
 import type { Server } from '../../upstreams/server.ts';
 import type { Hosting } from '../hosting/hosting.ts';
-import type { KeptSessions } from '../stored-sessions.ts';
+import type { StoredSessions } from '../stored-sessions.ts';
 
 /** What the API's answers are made from. */
 export interface Parts {
@@ -30,9 +30,9 @@ export interface Stored {
   store: Store;
   refresher: Refresher;
   recorder: Recorder;
-  memory: Memory;
-  sessions: KeptSessions;
-  names: KeptNames;
+  memory: StoredOffers;
+  sessions: StoredSessions;
+  names: StoredNames;
 }
 
 export function needStored({ stored }: Pick<Parts, 'stored'>): Stored {

@@ -9,7 +9,7 @@ import { hostedViewOf } from '../hosting/views.ts';
 import { change, needStored, type Parts } from './context.ts';
 import { mergeHosted } from './merge-hosted.ts';
 import { movedSecrets } from './moved-secrets.ts';
-import { checkPlaces } from './name-clashes.ts';
+import { checkNames } from './name-clashes.ts';
 
 /** How often a change is tried that others keep getting ahead of. */
 const ATTEMPTS = 5;
@@ -33,7 +33,7 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
     async create({ name, project, ...input }) {
       const hosting = needHosting(parts);
       const live = projects.get(project);
-      checkPlaces(live, [{ name, group: undefined }]);
+      checkNames(live, [{ name, group: undefined }]);
       const row = await change(parts, live, (store) =>
         store.createHosted(live.id, { name, ...stored(input) }),
       );

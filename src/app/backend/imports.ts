@@ -7,7 +7,7 @@ import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import type { LiveProject } from '../../projects/live-project.ts';
 import { change, needStored, type Parts } from './context.ts';
 import { movedSecrets } from './moved-secrets.ts';
-import { checkPlaces } from './name-clashes.ts';
+import { checkNames } from './name-clashes.ts';
 import { namesOf, stored } from './servers.ts';
 
 export function importsBackend(parts: Parts): Backend['imports'] {
@@ -30,7 +30,7 @@ export function importsBackend(parts: Parts): Backend['imports'] {
       const servers = replace ? all : all.filter((server) => !isThere(live, server));
       const known = all.filter((server) => !servers.includes(server));
       if (servers.length > 0) {
-        checkPlaces(live, servers.map(namesOf));
+        checkNames(live, servers.map(namesOf));
         await change(parts, live, (store) => store.createServers(live.id, servers.map(stored), replace));
       }
       return {

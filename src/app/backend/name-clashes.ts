@@ -6,7 +6,7 @@ import { describeOwner, type NamedServer, nameClashes } from '../../server-names
  * A name stands for one thing, and servers of the configuration file have theirs already. Among stored servers that is the
  * store's to see to.
  */
-export function checkPlaces(live: LiveProject, added: readonly NamedServer[]): void {
+export function checkNames(live: LiveProject, added: readonly NamedServer[]): void {
   const inFile = live.listed
     .filter(({ row, hosted }) => row === undefined && hosted === undefined)
     .map(({ config: { name, group, prefix } }) => ({ name, group, prefix }));

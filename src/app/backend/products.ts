@@ -4,7 +4,7 @@ import type { LiveProject } from '../../projects/live-project.ts';
 import type { ProductRow } from '../../store/types.ts';
 import { change, needStored, type Parts } from './context.ts';
 import { movedSecrets } from './moved-secrets.ts';
-import { checkPlaces } from './name-clashes.ts';
+import { checkNames } from './name-clashes.ts';
 import { namesOf, stored } from './servers.ts';
 
 export function productsBackend(parts: Parts): Backend['products'] {
@@ -17,7 +17,7 @@ export function productsBackend(parts: Parts): Backend['products'] {
     },
     async install(project, { servers, ...product }) {
       const live = projects.get(project);
-      checkPlaces(live, servers.map(namesOf));
+      checkNames(live, servers.map(namesOf));
       const reserved = live.listed.filter(({ row }) => row === undefined).map(({ name }) => name);
       const installed = await change(parts, live, (store) =>
         store.installProduct(live.id, { ...product, servers: servers.map(stored) }, reserved),

@@ -10,7 +10,7 @@ import { viewOf, viewsOf } from '../server-views.ts';
 import { change, needStored, type Parts } from './context.ts';
 import { mergeServer } from './merge-server.ts';
 import { movedSecrets } from './moved-secrets.ts';
-import { checkPlaces } from './name-clashes.ts';
+import { checkNames } from './name-clashes.ts';
 import { tryOut } from './try-out.ts';
 
 /** How often a change is tried that others keep getting ahead of. */
@@ -23,7 +23,7 @@ export function serversBackend(parts: Parts): Backend['servers'] {
     get: async (project, name) => shown(projects.get(project), name),
     async create(project, input) {
       const live = projects.get(project);
-      checkPlaces(live, [namesOf(input)]);
+      checkNames(live, [namesOf(input)]);
       await change(parts, live, (store) => store.createServers(live.id, [stored(input)], false));
       return { ...shown(live, input.name), ...movedSecrets(input.config, rowOf(live, input.name)?.config) };
     },
@@ -81,7 +81,7 @@ async function changeStored(
   const meant =
     config === undefined ? changes : { ...changes, config: unmaskCredentials(config, row.config) };
   const merged = mergeServer({ ...row, config: row.config as NewServer['config'] }, meant);
-  if (!isBrought) checkPlaces(live, [namesOf(merged)]);
+  if (!isBrought) checkNames(live, [namesOf(merged)]);
   const written = isSwitch(changes) ? { enabled: merged.enabled } : stored(merged);
   // What was merged is right for that version only.
   const version = ifVersion ?? (isSwitch(changes) ? undefined : row.version);

@@ -19,7 +19,7 @@ import { servedAttachment } from './address.ts';
 import { CallsUnderWay } from './calls-under-way.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { LogFollowers, type LogListener } from './log-followers.ts';
-import { HostedNotes } from './status-writer.ts';
+import { StatusWriter } from './status-writer.ts';
 
 interface HostingOptions {
   settings: HostingSettings;
@@ -46,7 +46,7 @@ export interface HostedPlace {
 /** The servers that we run ourselves. Of all processes on a database one does; the others only show how they fare. */
 export class Hosting implements Hosts {
   private readonly options: HostingOptions;
-  private readonly notes: HostedNotes;
+  private readonly notes: StatusWriter;
   private readonly heartbeats: Heartbeats;
   private readonly masks = new WeakMap<LiveProject, EnvironmentMask>();
   private readonly followers = new LogFollowers((id) => this.supervisor?.log(id));
@@ -63,7 +63,7 @@ export class Hosting implements Hosts {
 
   constructor(options: HostingOptions) {
     this.options = options;
-    this.notes = new HostedNotes(options.store, options.warned);
+    this.notes = new StatusWriter(options.store, options.warned);
     this.heartbeats = new Heartbeats(options.settings, {
       server: (id) => this.serverOf(id),
       ping: async (id, timeoutMs) => void (await this.question(id, { method: 'ping', timeoutMs })),

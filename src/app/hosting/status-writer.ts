@@ -4,7 +4,7 @@ import type { Store, WorkspaceNote } from '../../store/types.ts';
 const RETRY_MS = 1_000;
 
 /** Writes down how hosted servers fare: of each the newest, as soon as the database takes it. */
-export class HostedNotes {
+export class StatusWriter {
   private readonly store: Pick<Store, 'noteHosted'>;
   private readonly warned: (message: string) => void;
   private readonly waiting = new Map<string, Partial<WorkspaceNote>>();
