@@ -30,8 +30,8 @@ import {
 import { SwitchboardError } from './errors.ts';
 import { Gateway } from './gateway/gateway.ts';
 import { HttpFront } from './gateway/http/server.ts';
+import { keepsNothing } from './gateway/legacy/session-keeper.ts';
 import type { CallRecorder } from './gateway/records.ts';
-import { keepsNothing } from './gateway/session-keeper.ts';
 import { STOP_GRACE_MS } from './hosting/settings.ts';
 import { identity } from './identity.ts';
 import { type LiveProject, unstoredProject } from './projects/live-project.ts';

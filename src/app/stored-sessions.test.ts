@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import type { KeptSession } from '../gateway/session-keeper.ts';
+import type { KeptSession } from '../gateway/legacy/session-keeper.ts';
 import type { SessionRow } from '../store/types.ts';
 import { StoredSessions } from './stored-sessions.ts';
 

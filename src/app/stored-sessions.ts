@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { KeptSession, SessionKeeper } from '../gateway/session-keeper.ts';
+import type { KeptSession, SessionKeeper } from '../gateway/legacy/session-keeper.ts';
 import { allWithin } from '../gateway/within.ts';
 import type { SessionRow, Store } from '../store/types.ts';
 

@@ -1,7 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Group } from '../upstreams/group.ts';
-import type { HeldCalls } from './eras/held-calls.ts';
-import type { RequestStates } from './eras/request-state.ts';
+import type { HeldCalls } from './crossing/held-calls.ts';
+import type { RequestStates } from './modern/request-state.ts';
 import type { CallRecorder, RunOfCall } from './records.ts';
 
 /** What all calls share. */

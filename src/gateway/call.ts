@@ -9,18 +9,18 @@ import type { Group } from '../upstreams/group.ts';
 import type { Parcel } from '../upstreams/parcel.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { CallContext, CallDesk } from './call-context.ts';
+import { readWishes } from './call-options.ts';
 import type { Incoming } from './caller.ts';
 import { ClientCall } from './client-call.ts';
-import { checkParameters } from './eras/header-checks.ts';
-import { bindingOf, wrong } from './eras/request-state.ts';
-import { taskOf } from './eras/tasks.ts';
 import { hold } from './hold.ts';
+import type { Session } from './legacy/caller.ts';
+import { Tasks } from './legacy/tasks.ts';
+import { checkParameters } from './modern/header-checks.ts';
+import { bindingOf, wrong } from './modern/request-state.ts';
+import { taskOf } from './modern/tasks.ts';
 import { refuse, refuseSecondUse } from './refuse.ts';
 import { required, resolve, type Target, unknownTarget } from './resolve.ts';
 import type { Scope } from './scope.ts';
-import type { Session } from './session.ts';
-import { Tasks } from './tasks.ts';
-import { readWishes } from './wishes.ts';
 
 /** One client request on its way through one server: resolve, hand over to a group, map the answer back. */
 export function call(scope: Scope, incoming: Incoming, desk: CallDesk): void {

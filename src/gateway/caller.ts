@@ -4,7 +4,7 @@ import type { Chunks, RequestId } from '../protocol/jsonrpc.ts';
 import type { Era } from '../protocol/versions.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Client } from '../upstreams/upstream.ts';
-import type { Tasks } from './tasks.ts';
+import type { Tasks } from './legacy/tasks.ts';
 
 /** Where everything goes that belongs to one request of a client. */
 export interface Outlet {

@@ -19,19 +19,19 @@ import type { Parcel, Recipient } from '../upstreams/parcel.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Call, Upstream } from '../upstreams/upstream.ts';
 import { type AnsweredCall, type MappedAnswer, mapAnswer } from './answer-mapping.ts';
-import { clientGone, decline, mayAsk } from './ask.ts';
 import type { CallContext, CallDesk } from './call-context.ts';
 import type { Caller, Incoming, InFlight, Outlet } from './caller.ts';
-import { ClientRound } from './eras/client-round.ts';
-import type { Holdable } from './eras/held-calls.ts';
-import { inputIn, inputMembers, inputRequired, mayAskInput, type WantedInput } from './eras/input.ts';
-import { nowhere } from './eras/nowhere.ts';
-import { Questions } from './eras/questions.ts';
-import { bindingOf, type RequestStates } from './eras/request-state.ts';
+import { ClientRound } from './crossing/client-round.ts';
+import type { Holdable } from './crossing/held-calls.ts';
+import { inputIn, inputMembers, inputRequired, mayAskInput, type WantedInput } from './crossing/input.ts';
+import { Questions } from './crossing/questions.ts';
 import { isReadInSlices, mapLargeAnswer } from './large-answers.ts';
+import { Session } from './legacy/caller.ts';
+import { clientGone, decline, mayAsk } from './legacy/server-requests.ts';
+import { begunTask, progressOf, Tasks } from './legacy/tasks.ts';
+import { bindingOf, type RequestStates } from './modern/request-state.ts';
+import { nowhere } from './null-outlet.ts';
 import type { FinishedCall } from './records.ts';
-import { Session } from './session.ts';
-import { begunTask, progressOf, Tasks } from './tasks.ts';
 
 /** A server that never has enough of asking must not keep a call for ever. */
 const MAX_ROUNDS = 32;

@@ -11,26 +11,32 @@ import type { Replica } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import type { Client, Upstream } from '../upstreams/upstream.ts';
-import { answerAsk, declineAsks, progressOfAsk, rootsChanged, withdrawAsks } from './ask.ts';
 import { call, callTask } from './call.ts';
 import type { CallDesk } from './call-context.ts';
 import type { Incoming, InFlight } from './caller.ts';
 import { chooseScope } from './choose-scope.ts';
-import { HeldCalls } from './eras/held-calls.ts';
-import { RequestStates } from './eras/request-state.ts';
-import { StatelessGateway } from './eras/stateless-gateway.ts';
-import { follow, followAgain, followElsewhere, followKept, followRegrouped } from './follow.ts';
+import { HeldCalls } from './crossing/held-calls.ts';
 import type { Follower } from './follower.ts';
-import { initializeResult, readInitialize } from './initialize.ts';
+import { type ClientStream, Session } from './legacy/caller.ts';
+import { initializeResult, readInitialize } from './legacy/greeting.ts';
+import { LogLevels } from './legacy/log-levels.ts';
+import {
+  answerAsk,
+  declineAsks,
+  progressOfAsk,
+  rootsChanged,
+  withdrawAsks,
+} from './legacy/server-requests.ts';
+import type { SessionKeeper } from './legacy/session-keeper.ts';
+import { follow, followAgain, followElsewhere, followKept, followRegrouped } from './legacy/subscriptions.ts';
 import { list } from './lists.ts';
-import { LogLevels } from './log-levels.ts';
 import { readLevel } from './logging.ts';
+import { StatelessGateway } from './modern/dispatch.ts';
+import { RequestStates } from './modern/request-state.ts';
 import type { CallRecorder } from './records.ts';
 import { refuse } from './refuse.ts';
 import type { Scope, Scopes } from './scope.ts';
-import { ServerWords } from './server-words.ts';
-import { type ClientStream, Session } from './session.ts';
-import type { SessionKeeper } from './session-keeper.ts';
+import { ServerWords } from './server-messages.ts';
 
 export interface GatewaySettings {
   identity: Identity;

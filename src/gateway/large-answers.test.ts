@@ -11,9 +11,9 @@ import type { Parcel } from '../upstreams/parcel.ts';
 import { type AnsweredCall, mapAnswer } from './answer-mapping.ts';
 import type { Caller, Outlet } from './caller.ts';
 import { ClientCall } from './client-call.ts';
-import { HeldCalls } from './eras/held-calls.ts';
-import { RequestStates } from './eras/request-state.ts';
+import { HeldCalls } from './crossing/held-calls.ts';
 import { mapLargeAnswer } from './large-answers.ts';
+import { RequestStates } from './modern/request-state.ts';
 
 const group = new Group('notes', { id: 'p', name: 'p' }, () => {});
 const states = new RequestStates(1_000);

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { asSwitchboardError, leavesBody } from '../../errors.ts';
 import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
-import { writeJson } from './post-outlet.ts';
+import { writeJson } from '../legacy/outlet.ts';
 
 /** An HTTP request that cannot be answered otherwise: the status of the error, and the error as JSON-RPC. */
 export function writeFailure(

@@ -3,12 +3,12 @@ import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Access } from '../../access/access.ts';
 import { SwitchboardError, stopping } from '../../errors.ts';
 import type { Gateway } from '../gateway.ts';
+import { StreamableEndpoint, type StreamableSettings } from '../legacy/http.ts';
+import { writeJson } from '../legacy/outlet.ts';
+import { LegacySseEndpoint } from '../legacy/sse.ts';
 import { type ConnectionLimits, Connections, LEAST_BYTES_PER_SECOND } from './connections.ts';
 import { writeFailure } from './failure.ts';
 import { Guard } from './guard.ts';
-import { LegacySseEndpoint } from './legacy-sse.ts';
-import { writeJson } from './post-outlet.ts';
-import { StreamableEndpoint, type StreamableSettings } from './streamable.ts';
 
 // An `import` of it would also load what it has only for the sake of browsers' APIs: 16 MB.
 const { createServer } = process.getBuiltinModule('node:http');

@@ -11,16 +11,16 @@ import {
   protocolVersions,
 } from '../../protocol/versions.ts';
 import type { Incoming } from '../caller.ts';
-import { nowhere } from '../eras/nowhere.ts';
 import type { Gateway } from '../gateway.ts';
-import type { Session } from '../session.ts';
-import { checkMediaType, readBody } from './body.ts';
-import { writeFailure } from './failure.ts';
-import { PostOutlet, type PostTerms, writeJson } from './post-outlet.ts';
-import { preferOf } from './prefer.ts';
-import { projectsOf } from './projects.ts';
+import { checkMediaType, readBody } from '../http/body.ts';
+import { writeFailure } from '../http/failure.ts';
+import { preferOf } from '../http/prefer.ts';
+import { projectsOf } from '../http/projects.ts';
+import { forgetsClient, isModern, isModernByHeader, receiveModern } from '../modern/http.ts';
+import { nowhere } from '../null-outlet.ts';
+import type { Session } from './caller.ts';
+import { PostOutlet, type PostTerms, writeJson } from './outlet.ts';
 import { ReplayBudget } from './replay-budget.ts';
-import { forgetsClient, isModern, isModernByHeader, receiveModern } from './stateless.ts';
 import { SessionStreams } from './streams.ts';
 
 type Projects = Incoming['projects'];

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { readMessage } from '../protocol/envelope.ts';
-import { readInitialize } from './initialize.ts';
+import { readMessage } from '../../protocol/envelope.ts';
+import { readInitialize } from './greeting.ts';
 
 it('keeps only the words of a client that says a lot of itself', () => {
   const clientInfo = { name: 'n'.repeat(100_000), version: '1', icons: [{ src: 'x'.repeat(50_000) }] };

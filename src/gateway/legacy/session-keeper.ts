@@ -1,4 +1,4 @@
-import type { SessionFacts } from './session.ts';
+import type { SessionFacts } from './caller.ts';
 
 /** What of a session is worth knowing after a restart. */
 export interface KeptSession {

@@ -1,13 +1,13 @@
-import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { parseBounded } from '../protocol/bounded-parse.ts';
-import { bytesAt, idBytes, idValue, type Message } from '../protocol/envelope.ts';
-import { errorMessage, METHOD_NOT_FOUND, notificationMessage, toRpcError } from '../protocol/jsonrpc.ts';
-import { type Edit, splice } from '../protocol/splice.ts';
-import type { Server } from '../upstreams/server.ts';
-import type { Upstream } from '../upstreams/upstream.ts';
-import type { InFlight } from './caller.ts';
-import { askedByName, lackedCapability } from './capabilities.ts';
-import type { Ask, Session } from './session.ts';
+import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
+import { parseBounded } from '../../protocol/bounded-parse.ts';
+import { bytesAt, idBytes, idValue, type Message } from '../../protocol/envelope.ts';
+import { errorMessage, METHOD_NOT_FOUND, notificationMessage, toRpcError } from '../../protocol/jsonrpc.ts';
+import { type Edit, splice } from '../../protocol/splice.ts';
+import type { Server } from '../../upstreams/server.ts';
+import type { Upstream } from '../../upstreams/upstream.ts';
+import type { InFlight } from '../caller.ts';
+import { askedByName, lackedCapability } from '../capabilities.ts';
+import type { Ask, Session } from './caller.ts';
 
 /** The one client that a server's message can be meant for, and the request that it belongs to, if any. */
 export interface Addressee {

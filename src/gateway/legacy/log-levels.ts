@@ -1,9 +1,9 @@
-import type { Connection } from '../upstreams/connection.ts';
-import type { Server } from '../upstreams/server.ts';
-import { mostTalkative } from './logging.ts';
-import type { Scope } from './scope.ts';
-import { Session } from './session.ts';
-import { allWithin } from './within.ts';
+import type { Connection } from '../../upstreams/connection.ts';
+import type { Server } from '../../upstreams/server.ts';
+import { mostTalkative } from '../logging.ts';
+import type { Scope } from '../scope.ts';
+import { allWithin } from '../within.ts';
+import { Session } from './caller.ts';
 
 const PATIENCE_MS = 1_000;
 

@@ -1,16 +1,16 @@
-import { SwitchboardError } from '../errors.ts';
-import type { Message } from '../protocol/envelope.ts';
-import type { Chunks, RequestId } from '../protocol/jsonrpc.ts';
-import { describedMembers, subscribedAs } from '../protocol/self-description.ts';
-import { type Edit, splice } from '../protocol/splice.ts';
-import type { ProtocolVersion } from '../protocol/versions.ts';
-import type { Group } from '../upstreams/group.ts';
-import type { Upstream } from '../upstreams/upstream.ts';
-import type { Caller, ClientFacts, InFlight, Outlet } from './caller.ts';
-import type { Followed, Follower } from './follower.ts';
-import { isWanted } from './logging.ts';
-import { moment } from './moment.ts';
-import type { Scope } from './scope.ts';
+import { SwitchboardError } from '../../errors.ts';
+import type { Message } from '../../protocol/envelope.ts';
+import type { Chunks, RequestId } from '../../protocol/jsonrpc.ts';
+import { describedMembers, subscribedAs } from '../../protocol/self-description.ts';
+import { type Edit, splice } from '../../protocol/splice.ts';
+import type { ProtocolVersion } from '../../protocol/versions.ts';
+import type { Group } from '../../upstreams/group.ts';
+import type { Upstream } from '../../upstreams/upstream.ts';
+import type { Caller, ClientFacts, InFlight, Outlet } from '../caller.ts';
+import type { Followed, Follower } from '../follower.ts';
+import { isWanted } from '../logging.ts';
+import { moment } from '../moment.ts';
+import type { Scope } from '../scope.ts';
 import type { Tasks } from './tasks.ts';
 
 /** Where everything goes that belongs to the client but to none of its requests. */

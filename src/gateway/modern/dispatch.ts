@@ -9,11 +9,11 @@ import { chooseScope } from '../choose-scope.ts';
 import { hold } from '../hold.ts';
 import { list } from '../lists.ts';
 import type { Scope, Scopes } from '../scope.ts';
+import { StatelessCaller } from './caller.ts';
 import { ClientNames } from './client-names.ts';
-import { discover } from './discover.ts';
+import { discover } from './greeting.ts';
 import { type KnownClient, KnownClients } from './known-clients.ts';
-import { Listener } from './listener.ts';
-import { StatelessCaller } from './stateless-caller.ts';
+import { Listener } from './subscriptions.ts';
 import { requireTasks } from './tasks.ts';
 
 export interface StatelessSettings {

@@ -4,8 +4,8 @@ import { bytesOf } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
 import { isObject } from '../../protocol/objects.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
-import { decline } from '../ask.ts';
-import { tooManyQuestions } from '../session.ts';
+import { tooManyQuestions } from '../legacy/caller.ts';
+import { decline } from '../legacy/server-requests.ts';
 
 interface Question {
   upstream: Upstream;

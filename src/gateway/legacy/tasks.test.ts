@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { readMessage } from '../protocol/envelope.ts';
-import type { Upstream } from '../upstreams/upstream.ts';
+import { readMessage } from '../../protocol/envelope.ts';
+import type { Upstream } from '../../upstreams/upstream.ts';
 import { begunTask, progressOf } from './tasks.ts';
 
 it('a task keeps the progress token of its call, and nothing else of that', () => {

@@ -1,5 +1,5 @@
 import type { Message } from '../../protocol/envelope.ts';
-import { nameOf } from '../initialize.ts';
+import { nameOf } from '../legacy/greeting.ts';
 
 const MAX_NAMES = 1_000;
 const LONGEST_TEXT = 1_000;

@@ -8,8 +8,8 @@ import type { Group } from '../../upstreams/group.ts';
 import type { Identity } from '../../upstreams/handshake.ts';
 import type { Client } from '../../upstreams/upstream.ts';
 import type { Incoming, InFlight, Outlet } from '../caller.ts';
-import { followOne } from '../follow.ts';
 import type { Followed, Follower } from '../follower.ts';
+import { followOne } from '../legacy/subscriptions.ts';
 import type { Scope } from '../scope.ts';
 import { allWithin } from '../within.ts';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import type { InFlight } from './caller.ts';
-import type { Scope } from './scope.ts';
-import { type ClientStream, Session } from './session.ts';
+import type { InFlight } from '../caller.ts';
+import type { Scope } from '../scope.ts';
+import { type ClientStream, Session } from './caller.ts';
 
 it('a session has ten thousand requests under way, and no more', () => {
   const facts = { capabilities: {}, name: 'x', version: '2025-11-25', clientInfo: {} } as const;

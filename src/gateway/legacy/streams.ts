@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { Chunks } from '../../protocol/jsonrpc.ts';
 import { sseMessage, ssePrimer } from '../../protocol/sse.ts';
 import { allowsPrimer, type ProtocolVersion } from '../../protocol/versions.ts';
-import type { ClientStream } from '../session.ts';
-import { openEventStream, writeEvent, writeKeepAlive } from './event-stream.ts';
+import { openEventStream, writeEvent, writeKeepAlive } from '../http/event-stream.ts';
+import type { ClientStream } from './caller.ts';
 import { eventId, parseEventId, Replay } from './replay.ts';
 import type { ReplayBudget } from './replay-budget.ts';
 

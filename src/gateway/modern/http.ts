@@ -5,12 +5,12 @@ import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import { isDescribed } from '../../protocol/self-description.ts';
 import { namesModernEra } from '../../protocol/versions.ts';
 import type { Incoming } from '../caller.ts';
-import { checkHeaders, mismatch } from '../eras/header-checks.ts';
-import { checkDescription, checkVersion } from '../eras/stateless-caller.ts';
-import type { StatelessGateway } from '../eras/stateless-gateway.ts';
-import { type PostTerms, writeJson } from './post-outlet.ts';
-import { preferOf } from './prefer.ts';
-import { RequestOutlet } from './request-outlet.ts';
+import { preferOf } from '../http/prefer.ts';
+import { type PostTerms, writeJson } from '../legacy/outlet.ts';
+import { checkDescription, checkVersion } from './caller.ts';
+import type { StatelessGateway } from './dispatch.ts';
+import { checkHeaders, mismatch } from './header-checks.ts';
+import { RequestOutlet } from './outlet.ts';
 
 /** Whether a message is of the modern era: it says so itself, or its header does. */
 export function isModern(request: IncomingMessage, message: Message): boolean {

@@ -1,13 +1,13 @@
-import { SwitchboardError } from '../errors.ts';
-import { bytesAt, idValue, type Message } from '../protocol/envelope.ts';
-import { byteLength, type Chunks, join } from '../protocol/jsonrpc.ts';
-import { MAX_TASK_ID_BYTES } from '../protocol/scalar-limits.ts';
-import { splice } from '../protocol/splice.ts';
-import type { Group } from '../upstreams/group.ts';
-import type { Replica } from '../upstreams/replica.ts';
-import type { Upstream } from '../upstreams/upstream.ts';
-import { required } from './resolve.ts';
-import type { Session } from './session.ts';
+import { SwitchboardError } from '../../errors.ts';
+import { bytesAt, idValue, type Message } from '../../protocol/envelope.ts';
+import { byteLength, type Chunks, join } from '../../protocol/jsonrpc.ts';
+import { MAX_TASK_ID_BYTES } from '../../protocol/scalar-limits.ts';
+import { splice } from '../../protocol/splice.ts';
+import type { Group } from '../../upstreams/group.ts';
+import type { Replica } from '../../upstreams/replica.ts';
+import type { Upstream } from '../../upstreams/upstream.ts';
+import { required } from '../resolve.ts';
+import type { Session } from './caller.ts';
 
 /** Work that a replica does for a client after it has answered the call that began it. Only that replica knows of it. */
 export interface Task {

@@ -1,4 +1,4 @@
-import type { Outlet } from '../caller.ts';
+import type { Outlet } from './caller.ts';
 
 /** For what has no client just now, or no answer at all. */
 export const nowhere: Outlet = {

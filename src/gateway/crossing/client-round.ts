@@ -5,10 +5,10 @@ import { bytesAt, type Message } from '../../protocol/envelope.ts';
 import { requestMessage } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
 import { asObject, inWords } from '../../protocol/objects.ts';
-import { clientGone, withdrawAsk } from '../ask.ts';
 import type { Outlet } from '../caller.ts';
 import { lackedCapability } from '../capabilities.ts';
-import type { Session } from '../session.ts';
+import type { Session } from '../legacy/caller.ts';
+import { clientGone, withdrawAsk } from '../legacy/server-requests.ts';
 
 interface RoundEvents {
   /** The client has answered everything: the answers, by the keys of the questions. */

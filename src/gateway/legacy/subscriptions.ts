@@ -1,19 +1,19 @@
-import { SwitchboardError } from '../errors.ts';
-import { idBytes, type Message } from '../protocol/envelope.ts';
-import { bytesOf, emptyResult, resultMessage } from '../protocol/jsonrpc.ts';
-import type { Connection } from '../upstreams/connection.ts';
-import type { Errand, Group } from '../upstreams/group.ts';
-import type { Replica } from '../upstreams/replica.ts';
-import type { Server } from '../upstreams/server.ts';
-import type { Servers } from '../upstreams/servers.ts';
-import type { Incoming } from './caller.ts';
-import type { Followed, Follower } from './follower.ts';
-import { hold } from './hold.ts';
-import { refuse } from './refuse.ts';
-import { required, unknownTarget } from './resolve.ts';
-import type { Scope, Scopes } from './scope.ts';
-import type { Session } from './session.ts';
-import { readWishes } from './wishes.ts';
+import { SwitchboardError } from '../../errors.ts';
+import { idBytes, type Message } from '../../protocol/envelope.ts';
+import { bytesOf, emptyResult, resultMessage } from '../../protocol/jsonrpc.ts';
+import type { Connection } from '../../upstreams/connection.ts';
+import type { Errand, Group } from '../../upstreams/group.ts';
+import type { Replica } from '../../upstreams/replica.ts';
+import type { Server } from '../../upstreams/server.ts';
+import type { Servers } from '../../upstreams/servers.ts';
+import { readWishes } from '../call-options.ts';
+import type { Incoming } from '../caller.ts';
+import type { Followed, Follower } from '../follower.ts';
+import { hold } from '../hold.ts';
+import { refuse } from '../refuse.ts';
+import { required, unknownTarget } from '../resolve.ts';
+import type { Scope, Scopes } from '../scope.ts';
+import type { Session } from './caller.ts';
 
 /** resources/subscribe and resources/unsubscribe: the server sees one subscription, however many clients there are. */
 export function follow(scope: Scope, incoming: Incoming<Session>, changed: () => void): void {

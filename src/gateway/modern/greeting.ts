@@ -6,9 +6,9 @@ import type { Identity } from '../../upstreams/handshake.ts';
 import type { Incoming } from '../caller.ts';
 import { mergedExtensions } from '../extensions.ts';
 import { hold } from '../hold.ts';
-import { offeredCapabilities } from '../initialize.ts';
 import { instancesMeta } from '../instances.ts';
 import { instructionsOf } from '../instructions.ts';
+import { offeredCapabilities } from '../legacy/greeting.ts';
 import type { Scope } from '../scope.ts';
 
 /** server/discover: what we are. Extensions are those of the servers, so those that were never seen are waited for. */

@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { Chunks } from '../../protocol/jsonrpc.ts';
 import { sseMessage } from '../../protocol/sse.ts';
 import type { Outlet } from '../caller.ts';
-import { openEventStream, writeEvent, writeKeepAlive } from './event-stream.ts';
-import { type PostTerms, writeJson } from './post-outlet.ts';
+import { openEventStream, writeEvent, writeKeepAlive } from '../http/event-stream.ts';
+import { type PostTerms, writeJson } from '../legacy/outlet.ts';
 
 /** Errors that are told by the status of the answer too; all others are answers like any other. */
 const statusOfCode: Record<number, number> = {

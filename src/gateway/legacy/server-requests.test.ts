@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { readMessage } from '../protocol/envelope.ts';
-import type { Server } from '../upstreams/server.ts';
-import type { Upstream } from '../upstreams/upstream.ts';
-import { declineUnclear } from './ask.ts';
+import { readMessage } from '../../protocol/envelope.ts';
+import type { Server } from '../../upstreams/server.ts';
+import type { Upstream } from '../../upstreams/upstream.ts';
+import { declineUnclear } from './server-requests.ts';
 
 function declined(method: string, type: string): string {
   const message = readMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method })));

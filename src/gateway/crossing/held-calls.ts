@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import type { Incoming } from '../caller.ts';
-import { wrong } from './request-state.ts';
+import { wrong } from '../modern/request-state.ts';
 
 /** A call of which the server waits until its client comes back with what it was asked for. */
 export interface Holdable {

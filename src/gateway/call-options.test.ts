@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SwitchboardError } from '../errors.ts';
 import { readMessage } from '../protocol/envelope.ts';
-import { noWishes, readWishes, type Wishes } from './wishes.ts';
+import { noWishes, readWishes, type Wishes } from './call-options.ts';
 
 function wishesOf(meta: unknown, preferHeader?: string): Wishes {
   const params = { name: 'a', ...(meta === undefined ? {} : { _meta: meta }) };

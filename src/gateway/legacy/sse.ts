@@ -7,12 +7,12 @@ import { LARGE_BYTES } from '../../protocol/large-walk.ts';
 import { sseMessage } from '../../protocol/sse.ts';
 import type { Incoming, Outlet } from '../caller.ts';
 import type { Gateway } from '../gateway.ts';
-import type { ClientStream, Session } from '../session.ts';
-import { checkMediaType, readBody } from './body.ts';
-import { openEventStream, writeEvent, writeKeepAlive } from './event-stream.ts';
-import { writeFailure } from './failure.ts';
-import { preferOf } from './prefer.ts';
-import { projectsOf } from './projects.ts';
+import { checkMediaType, readBody } from '../http/body.ts';
+import { openEventStream, writeEvent, writeKeepAlive } from '../http/event-stream.ts';
+import { writeFailure } from '../http/failure.ts';
+import { preferOf } from '../http/prefer.ts';
+import { projectsOf } from '../http/projects.ts';
+import type { ClientStream, Session } from './caller.ts';
 
 /** HTTP+SSE of 2024-11-05: one stream to the client for everything, and an address that takes its messages. */
 export class LegacySseEndpoint {

@@ -4,12 +4,12 @@ import type { Word } from '../upstreams/connection.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Client } from '../upstreams/upstream.ts';
-import { type Addressee, ask, cancelAsk, decline, declineUnclear } from './ask.ts';
 import { type ClientCall, clientCallOf } from './client-call.ts';
-import type { HeldCalls } from './eras/held-calls.ts';
-import { passUpdate } from './follow.ts';
-import { Session } from './session.ts';
-import { passTaskProgress, passTaskStatus } from './tasks.ts';
+import type { HeldCalls } from './crossing/held-calls.ts';
+import { Session } from './legacy/caller.ts';
+import { type Addressee, ask, cancelAsk, decline, declineUnclear } from './legacy/server-requests.ts';
+import { passUpdate } from './legacy/subscriptions.ts';
+import { passTaskProgress, passTaskStatus } from './legacy/tasks.ts';
 
 /** What servers say and ask by themselves: to the client that it is meant for, never to a wrong one. */
 export class ServerWords {

@@ -1,12 +1,12 @@
-import { SwitchboardError } from '../errors.ts';
-import type { Message } from '../protocol/envelope.ts';
-import { isProtocolVersion, newestVersion } from '../protocol/versions.ts';
-import type { Identity } from '../upstreams/handshake.ts';
-import { mergedExtensions } from './extensions.ts';
-import { instancesMeta } from './instances.ts';
-import { instructionsOf } from './instructions.ts';
-import type { Scope } from './scope.ts';
-import type { SessionFacts } from './session.ts';
+import { SwitchboardError } from '../../errors.ts';
+import type { Message } from '../../protocol/envelope.ts';
+import { isProtocolVersion, newestVersion } from '../../protocol/versions.ts';
+import type { Identity } from '../../upstreams/handshake.ts';
+import { mergedExtensions } from '../extensions.ts';
+import { instancesMeta } from '../instances.ts';
+import { instructionsOf } from '../instructions.ts';
+import type { Scope } from '../scope.ts';
+import type { SessionFacts } from './caller.ts';
 
 /** What we can do for every client, whatever the servers behind us can: they come and go. */
 export const offeredCapabilities = {
