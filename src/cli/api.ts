@@ -1,8 +1,8 @@
 import { type ErrorCode, errorTable, SwitchboardError } from '../errors.ts';
 import { apiPassFor } from './access.ts';
+import { URL_VARIABLE } from './defaults.ts';
 import { UnreachableError } from './exit.ts';
 import { type Answer, NeverSentError, request } from './request.ts';
-import { URL_VARIABLE } from './words.ts';
 
 const API_MS = 30_000;
 

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
+import { DEFAULT_PROJECT, DEFAULT_URL, URL_VARIABLE } from './defaults.ts';
 import { usageError } from './exit.ts';
-import { DEFAULT_PROJECT, DEFAULT_URL, URL_VARIABLE } from './words.ts';
 
 /** Options that several commands have, and what their values may be. */
 

@@ -71,8 +71,8 @@ it('only these write: all else goes through print, complain and their like', () 
     .map(({ path }) => path);
   expect(writers).toEqual([
     'src/cli/bridge/stdio.ts',
-    'src/cli/chat-screen.ts',
-    'src/cli/chat.ts',
+    'src/cli/chat/text.ts',
+    'src/cli/chat/actions.ts',
     'src/cli/output.ts',
     'src/cli/prompt.ts',
     'src/cli/run.ts',

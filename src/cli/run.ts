@@ -1,20 +1,20 @@
 import { Command, CommanderError } from 'commander';
 import { SwitchboardError } from '../errors.ts';
 import { identity } from '../identity.ts';
-import { addCallsCommand } from './commands/calls.ts';
-import { addChatCommand } from './commands/chat.ts';
-import { addClientCommands } from './commands/client.ts';
-import { addFileCommands } from './commands/files.ts';
-import { addGatewayCommands } from './commands/gateway.ts';
-import { addHostedCommands } from './commands/hosted.ts';
-import { addProductCommands } from './commands/product.ts';
-import { addProjectCommands } from './commands/project.ts';
-import { addSecretCommands } from './commands/secret.ts';
-import { addServerCommands } from './commands/server.ts';
-import { addToolCommands } from './commands/tool.ts';
+import { addCallsCommand } from './calls/command.ts';
+import { addChatCommand } from './chat/command.ts';
+import { addClientCommands } from './client/command.ts';
+import type { SetExitCode } from './defaults.ts';
 import { exitCodeOf, exitCodes, RpcFailure, UnreachableError } from './exit.ts';
+import { addFileCommands } from './files/command.ts';
+import { addGatewayCommands } from './gateway/command.ts';
+import { addHostedCommands } from './hosted/command.ts';
 import { complain, printable, printJsonLine } from './output.ts';
-import type { SetExitCode } from './words.ts';
+import { addProductCommands } from './product/command.ts';
+import { addProjectCommands } from './project/command.ts';
+import { addSecretCommands } from './secret/command.ts';
+import { addServerCommands } from './server/command.ts';
+import { addToolCommands } from './tool/command.ts';
 
 const exitHelp = `
 Exit codes: 0 done; 1 it failed (a tool or a server said error); 2 the command or a configuration file is wrong;

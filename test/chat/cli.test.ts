@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatView, RunList } from '../../src/api/chat-views.ts';
-import { converse } from '../../src/cli/chat.ts';
+import { converse } from '../../src/cli/chat/actions.ts';
 import { calls, says } from '../agent/messages-api.ts';
 import { runCli, startCli } from '../helpers/cli.ts';
 import { Inbox } from '../helpers/inbox.ts';

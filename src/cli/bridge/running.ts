@@ -6,9 +6,9 @@ import { SwitchboardError } from '../../errors.ts';
 import { home } from '../../home.ts';
 import { apiPassFor, type Pass, passFor } from '../access.ts';
 import { callApi } from '../api.ts';
-import { checkReachable } from '../client.ts';
+import { endpointOf } from '../defaults.ts';
+import { checkReachable } from '../mcp-client.ts';
 import { findConfig } from '../paths.ts';
-import { endpointOf } from '../words.ts';
 
 export interface BridgeFlags {
   url: string;

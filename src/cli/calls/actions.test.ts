@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest';
+import { localTime, table } from '../output.ts';
+import type { CallView } from '../views.ts';
+import { callRow } from './actions.ts';
+
+const created_at = '2030-01-01T12:00:00.000Z';
+
+function callView(otherwise: Partial<CallView> = {}): CallView {
+  return {
+    id: '1',
+    client: 'cursor 1.0',
+    method: 'tools/call',
+    server: 'github',
+    replica: null,
+    tool: 'search',
+    status: 'ok',
+    duration_ms: 12.4,
+    input_bytes: 120,
+    output_bytes: 4_512,
+    error: null,
+    created_at,
+    ...otherwise,
+  };
+}
+
+it('a call is a row of time, status, server, tool, duration, sizes, client and error', () => {
+  expect(callRow(callView())).toEqual([
+    localTime(created_at),
+    ...['ok', 'github', 'search', '12 ms', '120 B → 4.5 kB', 'cursor 1.0', ''],
+  ]);
+  const error = { code: 'call_timeout', message: 'It took\u001b[2J\ntoo long.' };
+  const failed = { status: 'tool_error', replica: 2, tool: null, method: 'resources/read', client: null };
+  expect(callRow(callView({ ...failed, output_bytes: 2_000_000, error }))).toEqual([
+    localTime(created_at),
+    ...['tool error', 'github/2', 'resources/read', '12 ms', '120 B → 2.0 MB', ''],
+    'call_timeout: It took\\u001b[2J too long.',
+  ]);
+});
+
+it('tables that share their widths line up', () => {
+  const widths: number[] = [];
+  expect(table([['long name', 'x']], widths)).toBe('long name  x');
+  expect(table([['short', 'y']], widths)).toBe('short      y');
+});
+
+it('a time is shown as the clock on the wall has it', () => {
+  expect(localTime(new Date(2030, 0, 2, 3, 4, 5).toISOString())).toBe('2030-01-02 03:04:05');
+});

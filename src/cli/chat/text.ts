@@ -1,0 +1,60 @@
+import { oneLine, printable, summary } from '../output.ts';
+import type { ChatView, ToolCallView } from '../views.ts';
+
+export interface Screen {
+  /** What the model says. */
+  stdout: NodeJS.WritableStream & { isTTY?: boolean };
+  /** What it does. */
+  stderr: NodeJS.WritableStream;
+}
+
+/** Shows a chat as it goes on: what the model says on stdout, and its tool calls on stderr. */
+export class ChatScreen {
+  private readonly screen: Screen;
+  private isInLine = false;
+
+  constructor(screen: Screen) {
+    this.screen = screen;
+  }
+
+  text(text: string): void {
+    const { stdout } = this.screen;
+    const shown = printable(text);
+    if (shown === '') return;
+    stdout.write(shown);
+    this.isInLine = !shown.endsWith('\n');
+  }
+
+  toolStart({ name, server, input }: Pick<ToolCallView, 'name' | 'server' | 'input'>): void {
+    const where = server === null ? '' : ` (${server})`;
+    this.note(`→ ${name}${where} ${summary(oneLine(JSON.stringify(input)), 120)}`);
+  }
+
+  toolEnd({ name, is_error, text, duration_ms }: ToolCallView): void {
+    const how = is_error ? 'failed' : `${Math.round(duration_ms)} ms`;
+    this.note(`${is_error ? '✗' : '←'} ${name}: ${how}${tail(text)}`);
+  }
+
+  done({ stop_reason, steps }: ChatView): void {
+    this.endLine();
+    if (stop_reason === 'step_limit') this.note(`note: it ended after ${steps} steps (--max-steps)`);
+    if (stop_reason === 'length') this.note('note: the answer was cut off at its limit (--max-tokens)');
+    if (stop_reason === 'refused') this.note('note: the model refused to go on');
+  }
+
+  /** What comes next begins on a line of its own. */
+  endLine(): void {
+    if (this.isInLine) this.screen.stdout.write('\n');
+    this.isInLine = false;
+  }
+
+  private note(line: string): void {
+    this.endLine();
+    this.screen.stderr.write(`${oneLine(line)}\n`);
+  }
+}
+
+function tail(text: string): string {
+  const line = oneLine(summary(text, 100));
+  return line === '' ? '' : `, ${line}`;
+}

@@ -1,0 +1,228 @@
+import { once } from 'node:events';
+import { setFlagsFromString } from 'node:v8';
+import {
+  type App,
+  type AppOptions,
+  type ServerEvent,
+  type ServerView,
+  startApp,
+  type Waiting,
+} from '../../app.ts';
+import { home } from '../../home.ts';
+import { identity } from '../../identity.ts';
+import { DEFAULT_PROJECT } from '../defaults.ts';
+import { complain, print, printJsonLine } from '../output.ts';
+import { findConfig } from '../paths.ts';
+import { eventNotes, marks, stateColumn, subjectOf } from '../server/text.ts';
+import { onStopSignals } from '../signals.ts';
+import { onParentGone } from './parent.ts';
+
+export interface UpFlags {
+  config?: string;
+  host: string;
+  port: number;
+  startup?: AppOptions['startup'];
+  onStartFailure?: AppOptions['onStartFailure'];
+  exitWhenIdle?: number;
+  /** False where it was refused. */
+  database?: boolean;
+  json?: boolean;
+}
+
+/**
+ * Large messages pass through as buffers outside of the heap. By default V8 walks the whole heap after every 20 MB
+ * of them, which was half of the CPU time of 1 MB results; with this flag they count as the rest of the memory does.
+ */
+const COUNT_BUFFERS_LIKE_HEAP = '--external-memory-accounted-in-global-limit';
+
+/** Runs Switchboard until it is told to stop. */
+export async function up(flags: UpFlags): Promise<void> {
+  setFlagsFromString(COUNT_BUFFERS_LIKE_HEAP);
+  const configPath = findConfig(flags.config);
+  const show = flags.json ? jsonReporter() : textReporter();
+  const stop = new AbortController();
+  const kill = new AbortController();
+  onStopSignals(
+    () => stop.abort(),
+    () => {
+      // A child that cares for neither the end of its input nor SIGTERM must not outlive us.
+      kill.abort();
+      process.exit(130);
+    },
+  );
+
+  // One that was started for a bridge outlives it.
+  if (flags.exitWhenIdle === undefined) onParentGone(() => stop.abort());
+
+  // Whoever read what we print may go away before we do.
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
+  // A fault in one request must not end everybody else's; it is shown, and is a bug.
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(event, (error) => show.warning(`internal error: ${(error as Error)?.stack ?? error}`));
+  }
+  const app = await startUnlessStopped(
+    {
+      signal: stop.signal,
+      killSignal: kill.signal,
+      configPath,
+      host: flags.host,
+      port: flags.port,
+      home: home(),
+      database: databaseFor(flags),
+      ...(flags.startup === undefined ? {} : { startup: flags.startup }),
+      ...(flags.onStartFailure === undefined ? {} : { onStartFailure: flags.onStartFailure }),
+      ...(flags.exitWhenIdle === undefined ? {} : { exitWhenIdleMs: flags.exitWhenIdle * 1_000 }),
+    },
+    {
+      progressed: (message) => show.progress(message),
+      listening: (url) => show.listening(url, configPath),
+      serverChanged: (event) => show.server(event),
+      configApplied: (...changes) => show.configured(...changes),
+      warned: (message) => show.warning(message),
+      idle: () => stop.abort(),
+      waiting: (what) => show.waiting(what),
+    },
+  );
+  if (app === undefined) return;
+  for (const server of app.servers()) if (server.state === 'idle') show.server(unchanged(server));
+  if (!stop.signal.aborted) await once(stop.signal, 'abort');
+  show.stopping();
+  await app.stop();
+}
+
+/** A server's address stands in the environment and not in a flag: there is a password in it. */
+function databaseFor({ database }: UpFlags): AppOptions['database'] {
+  const { DATABASE_URL: url = '', SWITCHBOARD_SECRET_KEY: secretKey } = process.env;
+  if (database === false || url === 'none') return { mode: 'none' };
+  return url === '' ? { mode: 'embedded', secretKey } : { mode: 'server', url, secretKey };
+}
+
+/** Undefined where the user has stopped it before it was there. */
+async function startUnlessStopped(...start: Parameters<typeof startApp>): Promise<App | undefined> {
+  try {
+    return await startApp(...start);
+  } catch (error) {
+    if (start[0].signal?.aborted) return undefined;
+    throw error;
+  }
+}
+
+interface Reporter {
+  progress(message: string): void;
+  listening(url: string, configPath: string): void;
+  server(event: ServerEvent): void;
+  configured(started: string[], changed: string[], stopped: string[]): void;
+  warning(message: string): void;
+  stopping(): void;
+  waiting(what: Waiting): void;
+}
+
+function jsonReporter(): Reporter {
+  const event = (value: object) => printJsonLine(value);
+  return {
+    progress: (message) => event({ event: 'progress', message }),
+    listening: (url, config) =>
+      event({ event: 'listening', url: `${url}/mcp`, base_url: url, pid: process.pid, config }),
+    server: (change) => event(serverEvent(change)),
+    configured: (started, changed, stopped) => event({ event: 'configuration', started, changed, stopped }),
+    warning: (message) => event({ event: 'warning', message }),
+    stopping: () => event({ event: 'stopping' }),
+    waiting: ({ calls, servers, limitMs }) => event({ event: 'waiting', calls, servers, limit_ms: limitMs }),
+  };
+}
+
+/** How a server stands, for those who take events. */
+function unchanged(server: ServerView): ServerEvent {
+  return { time: new Date().toISOString(), server, replica: null, from: server.state };
+}
+
+function serverEvent(event: ServerEvent): object {
+  const { server, replica, from } = event;
+  const { state, since, error, next_try } = subjectOf(event);
+  return {
+    event: 'server',
+    project: server.project,
+    name: server.name,
+    replica,
+    from,
+    state,
+    since,
+    error,
+    next_try,
+    tools: server.tool_count,
+    resources: server.resource_count,
+    prompts: server.prompt_count,
+  };
+}
+
+function textReporter(): Reporter {
+  const shown = new Map<string, string>();
+  let isStopping = false;
+  const server = (event: ServerEvent) => {
+    const { state, error } = subjectOf(event);
+    const label = labelOf(event);
+    // A server that is started says in a moment how that went.
+    if (isStopping || state === 'starting' || (state === 'stopped' && event.from === 'idle')) return;
+    const text = serverText(event);
+    // One that is down for long is told of once, not with every try.
+    const news = error === null ? text : `${state} ${error}`;
+    if (shown.get(label) === news) return;
+    shown.set(label, news);
+    print(text);
+  };
+  return {
+    progress: (message) => print(`${message} …`),
+    listening: (url, config) => print(banner(`${url}/mcp`, config)),
+    server,
+    configured: (started, changed, stopped) => {
+      const changes = [
+        ...started.map((name) => `+ ${name}`),
+        ...changed.map((name) => `~ ${name}`),
+        ...stopped.map((name) => `- ${name}`),
+      ];
+      print(`configuration changed: ${changes.length === 0 ? 'settings only' : changes.join('  ')}`);
+    },
+    warning: (message) => complain(`warning: ${message}`),
+    stopping: () => {
+      isStopping = true;
+      print('stopping …');
+    },
+    waiting: (what) => print(`stopping: waiting for ${waitingText(what)}`),
+  };
+}
+
+function waitingText({ calls, servers, limitMs }: Waiting): string {
+  const limit = `up to ${limitMs / 1_000} s`;
+  if (calls === 0) return `hosted servers to end (${servers.join(', ')}), ${limit}`;
+  const names = servers.length === 0 ? '' : ` (${servers.join(', ')})`;
+  return `${calls === 1 ? '1 call' : `${calls} calls`}${names}, ${limit}`;
+}
+
+function serverText(event: ServerEvent): string {
+  const { state } = subjectOf(event);
+  return `  ${marks[state]} ${labelOf(event).padEnd(20)} ${stateColumn(state, false)} ${eventNotes(event)}`.trimEnd();
+}
+
+/** With the project in front, where it is another than that of the file. */
+function labelOf(event: ServerEvent): string {
+  const { label } = subjectOf(event);
+  const { project } = event.server;
+  return project === DEFAULT_PROJECT ? label : `${project}/${label}`;
+}
+
+function banner(endpoint: string, config: string): string {
+  const snippet = JSON.stringify({ mcpServers: { switchboard: { type: 'http', url: endpoint } } });
+  return [
+    `Switchboard ${identity().version}`,
+    '',
+    `  endpoint   ${endpoint}`,
+    `  config     ${config} (edits take effect while it runs)`,
+    '',
+    '  Paste into your MCP client (Claude Code, Cursor):',
+    `    ${snippet}`,
+    '  or:',
+    `    claude mcp add --transport http switchboard ${endpoint}`,
+    '',
+    '  Servers:',
+  ].join('\n');
+}

@@ -1,0 +1,45 @@
+import { SwitchboardError } from '../../errors.ts';
+import { apiPath, callApi } from '../api.ts';
+import type { HostedView } from '../views.ts';
+
+interface Place {
+  url: string;
+  project?: string | undefined;
+}
+
+/** The hosted servers of a project, or of all. */
+export async function allHosted({ url, project }: Place): Promise<HostedView[]> {
+  const { servers } = await callApi<{ servers: HostedView[] }>(url, 'GET', '/mcp/servers', {
+    query: { project },
+  });
+  return servers;
+}
+
+/** One of them by its name or id. */
+export async function findHosted(server: string, place: Place): Promise<HostedView> {
+  const servers = await allHosted(place);
+  const found = servers.filter(({ id, name }) => id === server || name === server);
+  if (found.length === 1) return found[0]!;
+  throw found.length === 0 ? unknown(server, servers, place) : ambiguous(server, found);
+}
+
+export function hostedPath({ id }: Pick<HostedView, 'id'>, ...parts: string[]): string {
+  return apiPath('mcp', 'servers', id, ...parts);
+}
+
+export function ambiguous(server: string, found: readonly HostedView[]): SwitchboardError {
+  const projects = found.map(({ project }) => project).join(', ');
+  return new SwitchboardError(
+    'conflict',
+    `Several projects have a hosted server "${server}": say which with -P (${projects}).`,
+  );
+}
+
+function unknown(server: string, servers: readonly HostedView[], { project }: Place): SwitchboardError {
+  const where = project === undefined ? '' : ` in project "${project}"`;
+  const known = servers.map(({ name }) => name).join(', ');
+  return new SwitchboardError(
+    'not_found',
+    `There is no hosted server "${server}"${where}. ${known === '' ? 'There are none at all.' : `There are: ${known}.`}`,
+  );
+}

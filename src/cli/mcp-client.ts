@@ -1,0 +1,128 @@
+import type { Receiver } from '../channels/channel.ts';
+import { HttpChannel } from '../channels/http.ts';
+import type { SwitchboardError } from '../errors.ts';
+import { identity } from '../identity.ts';
+import {
+  type Chunks,
+  join,
+  notificationMessage,
+  type RpcError,
+  requestMessage,
+} from '../protocol/jsonrpc.ts';
+import { newestVersion } from '../protocol/versions.ts';
+import { type Pass, passFor } from './access.ts';
+import { callApi, noSwitchboard, projectPath } from './api.ts';
+import { endpointOf } from './defaults.ts';
+import { RpcFailure } from './exit.ts';
+import { request } from './request.ts';
+import type { ProjectView } from './views.ts';
+
+const MAX_BYTES = 256 * 1024 * 1024;
+const HEALTH_MS = 5_000;
+
+interface Waiting {
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+}
+
+/** A plain MCP client for the commands: one request, one answer. */
+export class Client implements Receiver {
+  private readonly channel: HttpChannel;
+  private readonly waiting = new Map<number, Waiting>();
+  private nextId = 1;
+
+  private constructor(endpoint: string, pass: Pass) {
+    this.channel = new HttpChannel({ url: endpoint, ...pass }, MAX_BYTES, this);
+  }
+
+  /** To all servers, or to those of a project. */
+  static async connect(url: string, project?: string): Promise<Client> {
+    if (project === undefined) await checkReachable(url);
+    // The API says better than the endpoint that there is no such project.
+    else await callApi(url, 'GET', projectPath(project));
+    const client = new Client(endpointOf({ url, project }), await passFor(url));
+    try {
+      await client.request('initialize', {
+        protocolVersion: newestVersion,
+        capabilities: {},
+        clientInfo: { ...identity(), name: 'switchboard-cli' },
+      });
+    } catch (error) {
+      // An open connection would keep the command from ending.
+      await client.close();
+      throw error;
+    }
+    client.channel.send([notificationMessage('notifications/initialized')]);
+    return client;
+  }
+
+  request(method: string, params: object): Promise<unknown> {
+    const id = this.nextId++;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.channel.send([requestMessage(id, method, params)], id);
+    });
+  }
+
+  /** A whole list, page by page. */
+  async list(method: string, key: string): Promise<Record<string, unknown>[]> {
+    const items: Record<string, unknown>[] = [];
+    let cursor: unknown;
+    do {
+      const page = (await this.request(method, cursor === undefined ? {} : { cursor })) as Record<
+        string,
+        unknown
+      >;
+      items.push(...(page[key] as Record<string, unknown>[]));
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    return items;
+  }
+
+  close(): Promise<void> {
+    return this.channel.close();
+  }
+
+  message(chunks: Chunks, request?: number): void {
+    const answer = JSON.parse(join(chunks).toString()) as { id?: number; result?: unknown; error?: RpcError };
+    const waiting = answer.id === request && request !== undefined ? this.waiting.get(request) : undefined;
+    if (waiting === undefined || (answer.result === undefined && answer.error === undefined)) return;
+    this.waiting.delete(request!);
+    this.channel.answered(request!);
+    if (answer.error === undefined) waiting.resolve(answer.result);
+    else waiting.reject(new RpcFailure(answer.error));
+  }
+
+  failed(request: number, error: SwitchboardError): void {
+    this.waiting.get(request)?.reject(error);
+    this.waiting.delete(request);
+  }
+
+  closed(error: SwitchboardError): void {
+    for (const { reject } of this.waiting.values()) reject(error);
+  }
+
+  paused(): void {}
+
+  stale(): void {}
+
+  missed(): void {}
+
+  log(): void {}
+}
+
+export async function projectNames(url: string): Promise<string[]> {
+  const { projects } = await callApi<{ projects: ProjectView[] }>(url, 'GET', '/projects');
+  return projects.map(({ name }) => name);
+}
+
+/** Fails with a helpful message where nobody answers at the address. */
+export async function checkReachable(url: string): Promise<void> {
+  try {
+    const { status } = await request('GET', `${url}/healthz`, { timeoutMs: HEALTH_MS });
+    if (status === 200) return;
+  } catch {
+    // Said below.
+  }
+  throw noSwitchboard(url);
+}
