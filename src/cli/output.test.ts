@@ -70,7 +70,7 @@ it('only these write: all else goes through print, complain and their like', () 
     )
     .map(({ path }) => path);
   expect(writers).toEqual([
-    'src/cli/bridge/stdio.ts',
+    'src/gateway/stdio/client.ts',
     'src/cli/chat/text.ts',
     'src/cli/chat/actions.ts',
     'src/cli/output.ts',

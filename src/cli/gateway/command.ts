@@ -46,7 +46,13 @@ export function addGatewayCommands(program: Command): void {
     )
     .addOption(urlOption())
     .addOption(anyProjectOption())
-    .action(async (flags) => (await import('../bridge.ts')).bridge(flags));
+    .action(async (flags) => {
+      const [{ bridge }, { switchboardAt }] = await Promise.all([
+        import('../../gateway/stdio/bridge.ts'),
+        import('./running.ts'),
+      ]);
+      await bridge(switchboardAt(flags));
+    });
 
   program
     .command('token')

@@ -1,18 +1,17 @@
 import { setTimeout as delay, setImmediate as immediately } from 'node:timers/promises';
-import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { readMessage } from '../protocol/envelope.ts';
-import { join } from '../protocol/jsonrpc.ts';
-import { LineSplitter } from '../protocol/lines.ts';
-import { LegacySession } from './bridge/legacy-session.ts';
-import { ModernRequests } from './bridge/modern-requests.ts';
-import { type BridgeFlags, switchboardFor } from './bridge/running.ts';
-import { MAX_BYTES, refuse } from './bridge/stdio.ts';
+import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
+import { readMessage } from '../../protocol/envelope.ts';
+import { join } from '../../protocol/jsonrpc.ts';
+import { LineSplitter } from '../../protocol/lines.ts';
+import { MAX_BYTES, refuse } from './client.ts';
+import { LegacySession } from './legacy-session.ts';
+import { ModernRequests } from './modern-requests.ts';
+import type { Switchboard } from './switchboard.ts';
 
 const LAST_ANSWERS_MS = 30_000;
 
 /** Speaks MCP of both eras on stdin and stdout, and passes everything to the running Switchboard. Ends with stdin. */
-export async function bridge(flags: BridgeFlags): Promise<void> {
-  const switchboard = switchboardFor(flags);
+export async function bridge(switchboard: Switchboard): Promise<void> {
   await switchboard.ensureRunning();
   const eras: Eras = { legacy: new LegacySession(switchboard), modern: new ModernRequests(switchboard) };
   const isOver = await new Promise<boolean>((resolve) => {

@@ -4,9 +4,8 @@ import { asSwitchboardError, type SwitchboardError } from '../../errors.ts';
 import { bytesAt, idBytes, idValue, type Message, readMessage } from '../../protocol/envelope.ts';
 import { type Chunks, errorMessage, join, notificationMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import { isProtocolVersion } from '../../protocol/versions.ts';
-import { complain } from '../output.ts';
-import type { Switchboard } from './running.ts';
-import { hangUp, MAX_BYTES, toClient } from './stdio.ts';
+import { hangUp, MAX_BYTES, toClient } from './client.ts';
+import type { Switchboard } from './switchboard.ts';
 
 /** Stands beside the URIs of followed resources. */
 const LOG_LEVEL = Symbol('log level');
@@ -87,7 +86,7 @@ export class LegacySession implements Receiver {
   missed(): void {}
 
   log(line: string): void {
-    complain(line);
+    this.switchboard.log(line);
   }
 
   /** Settles when every request of the client has its answer. */
@@ -216,7 +215,7 @@ export class LegacySession implements Receiver {
 
   private giveUp(failure: unknown): void {
     const error = asSwitchboardError(failure);
-    complain(error.message);
+    this.switchboard.log(error.message);
     for (const { kind, bytes, idSpan } of this.held ?? []) {
       if (kind === 'request') toClient([errorMessage(bytesAt(bytes, idSpan!), toRpcError(error))]);
     }

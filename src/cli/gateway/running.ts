@@ -3,26 +3,19 @@ import { mkdirSync, openSync, realpathSync } from 'node:fs';
 import { join as joinPath, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../../errors.ts';
+import type { Switchboard } from '../../gateway/stdio/switchboard.ts';
 import { home } from '../../home.ts';
 import { apiPassFor, type Pass, passFor } from '../access.ts';
 import { callApi } from '../api.ts';
 import { endpointOf } from '../defaults.ts';
 import { checkReachable } from '../mcp-client.ts';
+import { complain } from '../output.ts';
 import { findConfig } from '../paths.ts';
 
 export interface BridgeFlags {
   url: string;
   project?: string;
   config?: string;
-}
-
-/** The Switchboard that everything is passed to. */
-export interface Switchboard {
-  endpoint: string;
-  /** What lets us in there. */
-  readonly pass: Pass;
-  /** Starts it where it does not run. */
-  ensureRunning(): Promise<void>;
 }
 
 /** How long one that may come back by itself is waited for. */
@@ -34,7 +27,8 @@ const IDLE_EXIT_SECONDS = 300;
 /** As `npm start` does it: a heap that begins small collects its garbage too often. */
 const HEAP_FLAG = '--initial-heap-size=128';
 
-export function switchboardFor(flags: BridgeFlags): Switchboard {
+/** The one at this address, which is started where it does not run. */
+export function switchboardAt(flags: BridgeFlags): Switchboard {
   let starting: Promise<void> | undefined;
   let wasThere = false;
   let pass: Pass = { headers: {} };
@@ -55,6 +49,7 @@ export function switchboardFor(flags: BridgeFlags): Switchboard {
         });
       return starting;
     },
+    log: complain,
   };
 }
 

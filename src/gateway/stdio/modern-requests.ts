@@ -6,11 +6,10 @@ import { idBytes, idValue, type Message, readMessage } from '../../protocol/enve
 import { type Chunks, errorMessage, join, toRpcError } from '../../protocol/jsonrpc.ts';
 import { requestLines } from '../../protocol/request-lines.ts';
 import { isDescribed } from '../../protocol/self-description.ts';
-import { complain } from '../output.ts';
+import { hangUp, MAX_BYTES, toClient } from './client.ts';
 import { LISTEN, ListenRequest } from './listen-request.ts';
 import { ModernRequest } from './modern-request.ts';
-import type { Switchboard } from './running.ts';
-import { hangUp, MAX_BYTES, toClient } from './stdio.ts';
+import type { Switchboard } from './switchboard.ts';
 
 const CANCELLED = 'notifications/cancelled';
 /** Whoever restarts Switchboard has this long before a subscription that was lost is asked for again. */
@@ -84,7 +83,7 @@ export class ModernRequests implements Receiver {
   missed(): void {}
 
   log(line: string): void {
-    complain(line);
+    this.switchboard.log(line);
   }
 
   /** Settles when every request of the client has its answer. */
@@ -179,7 +178,7 @@ export class ModernRequests implements Receiver {
 
   private giveUp(failure: unknown): void {
     const error = asSwitchboardError(failure);
-    complain(error.message);
+    this.switchboard.log(error.message);
     for (const request of [...this.unanswered]) if (request.number === undefined) this.fail(request, error);
     hangUp();
   }
