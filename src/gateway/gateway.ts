@@ -1,87 +1,58 @@
-import { randomUUID } from 'node:crypto';
 import type { ListName } from '../catalog/catalog.ts';
-import { SwitchboardError, stopping } from '../errors.ts';
-import { parseBounded } from '../protocol/bounded-parse.ts';
-import { bytesAt, idBytes, idValue, type Message } from '../protocol/envelope.ts';
-import { bytesOf, emptyResult, notificationMessage, resultMessage } from '../protocol/jsonrpc.ts';
+import { stopping } from '../errors.ts';
+import { notificationMessage } from '../protocol/jsonrpc.ts';
 import type { Connection, Word } from '../upstreams/connection.ts';
 import type { Group } from '../upstreams/group.ts';
-import type { Identity } from '../upstreams/handshake.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import type { Client, Upstream } from '../upstreams/upstream.ts';
-import { call, callTask } from './call.ts';
 import type { CallDesk } from './call-context.ts';
-import type { Incoming, InFlight } from './caller.ts';
-import { chooseScope } from './choose-scope.ts';
+import type { InFlight } from './caller.ts';
 import { HeldCalls } from './crossing/held-calls.ts';
 import type { Follower } from './follower.ts';
-import { type ClientStream, Session } from './legacy/caller.ts';
-import { initializeResult, readInitialize } from './legacy/greeting.ts';
+import { LegacyGateway, type LegacySettings } from './legacy/dispatch.ts';
 import { LogLevels } from './legacy/log-levels.ts';
-import {
-  answerAsk,
-  declineAsks,
-  progressOfAsk,
-  rootsChanged,
-  withdrawAsks,
-} from './legacy/server-requests.ts';
+import { withdrawAsks } from './legacy/server-requests.ts';
 import type { SessionKeeper } from './legacy/session-keeper.ts';
-import { follow, followAgain, followElsewhere, followKept, followRegrouped } from './legacy/subscriptions.ts';
-import { list } from './lists.ts';
-import { readLevel } from './logging.ts';
-import { StatelessGateway } from './modern/dispatch.ts';
+import { followAgain, followElsewhere, followRegrouped } from './legacy/subscriptions.ts';
+import { changedNotifications } from './list-changes.ts';
+import { ModernGateway, type ModernSettings } from './modern/dispatch.ts';
 import { RequestStates } from './modern/request-state.ts';
 import type { CallRecorder } from './records.ts';
-import { refuse } from './refuse.ts';
 import type { Scope, Scopes } from './scope.ts';
 import { ServerWords } from './server-messages.ts';
 
-export interface GatewaySettings {
-  identity: Identity;
-  /** By what Switchboards in front of us know us in what we say. */
-  instance: string;
-  maxSessions: number;
-  sessionIdleMs: number;
+export interface GatewaySettings extends LegacySettings, ModernSettings {
   keepAliveMs: number;
   /** How many calls may wait for clients that were asked for something, and for how long. */
   maxHeldCalls: number;
   inputWaitMs: number;
 }
 
-const changedNotifications: Record<ListName, string> = {
-  tools: 'notifications/tools/list_changed',
-  resources: 'notifications/resources/list_changed',
-  templates: 'notifications/resources/list_changed',
-  prompts: 'notifications/prompts/list_changed',
-};
-
-/** Everything between clients and servers: sessions on one side, scopes with their servers on the other. */
+/** Everything between clients and servers: clients of both eras on one side, scopes with their servers on the other. */
 export class Gateway {
+  readonly legacy: LegacyGateway;
+  readonly modern: ModernGateway;
   private readonly scopes: Scopes;
-  private readonly desk: CallDesk;
-  private readonly settings: GatewaySettings;
-  private readonly sessions = new Map<string, Session>();
+  private readonly held: HeldCalls;
   private readonly words: ServerWords;
   private readonly logLevels: LogLevels;
-  /** Clients of the modern era. */
-  readonly stateless: StatelessGateway;
   private readonly sweeper: NodeJS.Timeout;
-  private readonly keeper: SessionKeeper;
-  /** No more requests are taken. */
-  isStopping = false;
 
   constructor(scopes: Scopes, recorder: CallRecorder, keeper: SessionKeeper, settings: GatewaySettings) {
     this.scopes = scopes;
-    this.keeper = keeper;
     const { maxHeldCalls, inputWaitMs } = settings;
-    const held = new HeldCalls(maxHeldCalls, inputWaitMs);
-    this.desk = { recorder, held, states: new RequestStates(inputWaitMs), inputWaitMs };
-    this.settings = settings;
-    this.words = new ServerWords(this.sessions, held);
+    this.held = new HeldCalls(maxHeldCalls, inputWaitMs);
+    const desk: CallDesk = { recorder, held: this.held, states: new RequestStates(inputWaitMs), inputWaitMs };
+    this.legacy = new LegacyGateway(scopes, desk, keeper, settings, {
+      release: (client) => this.release(client),
+      levelChanged: (session) => this.logLevels.changed(session),
+      viewers: (server) => this.words.viewers(server),
+    });
+    this.words = new ServerWords(this.legacy.sessions, this.held);
     this.logLevels = new LogLevels((server) => this.words.viewers(server));
-    this.stateless = new StatelessGateway(scopes, this.desk, settings, {
+    this.modern = new ModernGateway(scopes, desk, settings, {
       louder: (scope, level) => this.logLevels.louder(scope, level),
       release: (client, as) => this.release(client, as),
     });
@@ -89,101 +60,9 @@ export class Gateway {
     this.sweeper.unref();
   }
 
-  /** The session of that id. One that was opened for a project is not there for requests that name another. */
-  session(id: string, projects: Incoming['projects']): Session | undefined {
-    const session = this.sessions.get(id);
-    if (session === undefined || (session.isLeaving && !this.isStopping)) return undefined;
-    const { scope } = session;
-    const isElsewhere = (name: string) => scope.project !== undefined && this.scopes.of(name) !== scope;
-    if (projects?.some(isElsewhere)) return undefined;
-    session.lastSeen = Date.now();
-    return session;
-  }
-
   /** How many clients are there, as far as one can know. */
   get clientCount(): number {
-    return this.sessions.size + this.stateless.clientCount;
-  }
-
-  /** Opens a session for the client that sent this initialize request. The answer is the caller's to send. */
-  open(
-    message: Message,
-    projects: Incoming['projects'],
-    openStream: (facts: Session['facts']) => ClientStream,
-  ): { session: Session; answer: Buffer[] } {
-    if (this.isStopping) throw stopping();
-    const facts = readInitialize(message);
-    const scope = chooseScope(this.scopes, this.scopes.all, projects, message);
-    this.makeRoom();
-    const session = new Session(randomUUID(), facts, scope, openStream(facts));
-    this.sessions.set(session.id, session);
-    const result = initializeResult(facts, this.settings, scope);
-    return { session, answer: resultMessage(idBytes(message), bytesOf(result)) };
-  }
-
-  /** The session is known after a restart too, from now on. */
-  keep(session: Session): void {
-    session.isKept = true;
-    session.whenListed = () => this.note(session);
-    this.note(session);
-  }
-
-  /** A client comes with a session of the time before this start. */
-  revive(
-    id: string,
-    projects: Incoming['projects'],
-    openStream: (facts: Session['facts']) => ClientStream,
-  ): Session | undefined {
-    const kept = this.keeper.recall(id);
-    if (kept === undefined) return undefined;
-    const { project, facts, logLevel } = kept;
-    const scope = project === undefined ? this.scopes.all : this.scopes.of(project);
-    if (scope === undefined) return undefined;
-    this.makeRoom();
-    const session = new Session(id, facts, scope, openStream(facts));
-    session.isKept = true;
-    session.listedAt = kept.listedAt;
-    session.whenListed = () => this.note(session);
-    this.sessions.set(id, session);
-    session.logLevel = logLevel;
-    if (logLevel !== undefined) this.logLevels.changed(session);
-    followKept(this.scopes, session, kept.followed);
-    // Nobody knows what it missed.
-    for (const method of new Set(Object.values(changedNotifications)))
-      session.announce(method, notificationMessage(method));
-    return this.session(id, projects);
-  }
-
-  /** Settles when the sessions that were ended are gone for good, or after a while; undefined where they are already. */
-  ended(): Promise<void> | undefined {
-    return this.keeper.forgotten();
-  }
-
-  end(session: Session): void {
-    if (!this.sessions.delete(session.id)) return;
-    if (session.isKept) this.keeper.forget(session.id);
-    declineAsks(session.close());
-    this.release(session);
-    if (session.logLevel !== undefined) this.logLevels.changed(session);
-  }
-
-  /** One message of a client. Requests are answered through the outlet, in time. */
-  receive(incoming: Incoming<Session>): void {
-    const { caller: session, message } = incoming;
-    switch (message.kind) {
-      case 'request':
-        try {
-          this.request(incoming);
-        } catch (error) {
-          refuse(incoming, error);
-        }
-        return;
-      case 'notification':
-        this.notification(session, message);
-        return;
-      default:
-        answerAsk(session, message);
-    }
+    return this.legacy.clientCount + this.modern.clientCount;
   }
 
   /** Tells every client of this scope, once for each kind of list. */
@@ -201,10 +80,8 @@ export class Gateway {
     for (const { followed } of this.followers()) {
       for (const [key, { project }] of followed) if (project === scope.project?.id) followed.delete(key);
     }
-    for (const session of this.sessions.values()) {
-      if (session.scope === scope) session.leave(() => this.end(session));
-    }
-    this.stateless.endScope(scope);
+    this.legacy.endScope(scope);
+    this.modern.endScope(scope);
   }
 
   /** What clients have asked of a server is asked on its new connection too. */
@@ -221,7 +98,7 @@ export class Gateway {
 
   /** What the server has asked clients need not be answered any more. */
   disconnected(server: Server, replica: Replica, upstream: Upstream): void {
-    withdrawAsks(upstream, this.sessions.values());
+    withdrawAsks(upstream, this.legacy.sessions.values());
     const group = this.groupOf(server);
     const isGone = !replica.isLive || replica.condition.state === 'stopped';
     if (group !== undefined && isGone) followElsewhere(group, replica, this.followers());
@@ -247,20 +124,14 @@ export class Gateway {
    * Settles when nothing is under way any more.
    */
   drain(): Promise<void> {
-    this.isStopping = true;
-    this.desk.held.close();
+    this.held.close();
     return new Promise((resolve) => {
       const check = () => {
         if (this.requests().length === 0) resolve();
       };
-      this.stateless.drain(check);
+      this.modern.drain(check);
       for (const request of this.requests()) if (request.awaitsClient) request.fail(stopping());
-      for (const session of this.sessions.values()) {
-        session.leave(() => {
-          session.stream.close();
-          check();
-        });
-      }
+      this.legacy.drain(check);
       check();
     });
   }
@@ -274,92 +145,19 @@ export class Gateway {
     clearInterval(this.sweeper);
     // The last first: a slot that is free again must not go to one that is about to fail.
     for (const request of this.requests().toReversed()) request.fail(stopping());
-    for (const session of [...this.sessions.values()]) this.end(session);
-    this.stateless.close();
-    this.desk.held.close();
-  }
-
-  private request(incoming: Incoming<Session>): void {
-    if (this.isStopping) throw stopping();
-    const { caller: session, message, outlet, projects } = incoming;
-    const scope = chooseScope(this.scopes, session.scope, projects, message);
-    switch (message.method) {
-      case 'tools/call':
-      case 'prompts/get':
-      case 'resources/read':
-      case 'completion/complete':
-        call(scope, incoming, this.desk);
-        return;
-      case 'tasks/get':
-      case 'tasks/result':
-      case 'tasks/cancel':
-        callTask(scope, incoming, this.desk);
-        return;
-      case 'tools/list':
-      case 'resources/list':
-      case 'resources/templates/list':
-      case 'prompts/list':
-        list(scope, incoming, this.settings.instance);
-        return;
-      case 'resources/subscribe':
-      case 'resources/unsubscribe':
-        follow(scope, incoming, () => this.note(session));
-        return;
-      case 'logging/setLevel':
-        session.logLevel = readLevel(message);
-        this.logLevels.changed(session);
-        this.note(session);
-        outlet.answer(resultMessage(idBytes(message), emptyResult));
-        return;
-      case 'ping':
-        outlet.answer(resultMessage(idBytes(message), emptyResult));
-        return;
-      case 'initialize':
-        throw new SwitchboardError('invalid_request', 'The session is initialized already.');
-      default:
-        throw new SwitchboardError('method_not_found', `Unknown method: ${message.method}`);
-    }
-  }
-
-  private notification(session: Session, message: Message): void {
-    switch (message.method) {
-      case 'notifications/cancelled': {
-        const id = message.requestId && idValue(message.bytes, message.requestId);
-        if (id !== undefined) session.cancel(id, reasonOf(message));
-        return;
-      }
-      case 'notifications/progress':
-        progressOfAsk(session, message);
-        return;
-      case 'notifications/roots/list_changed':
-        this.passRootsChanged(session);
-    }
+    this.legacy.close();
+    this.modern.close();
+    this.held.close();
   }
 
   private requests(): InFlight[] {
-    const ofSessions = [...this.sessions.values()].flatMap(({ requests }) => [...requests]);
-    return [...ofSessions, ...this.stateless.requests()];
-  }
-
-  private note(session: Session): void {
-    if (!session.isKept || session.isClosed) return;
-    const { id, facts, scope } = session;
-    this.keeper.keep(id, () => {
-      const { logLevel, listedAt, followed } = session;
-      return {
-        project: scope.project?.id,
-        facts,
-        logLevel,
-        listedAt,
-        followed: within(followed.keys(), KEPT_CHARACTERS),
-      };
-    });
+    return [...this.legacy.requests(), ...this.modern.requests()];
   }
 
   /** Everybody who is told of changes. */
   private *followers(): Generator<Follower> {
-    yield* this.sessions.values();
-    yield* this.stateless.listeners;
+    yield* this.legacy.sessions.values();
+    yield* this.modern.listeners;
   }
 
   private release(client: Client, as?: Client): void {
@@ -370,60 +168,8 @@ export class Gateway {
     return this.scopes.of(server.project.id)?.project?.servers.group(server.group);
   }
 
-  private passRootsChanged(session: Session): void {
-    for (const server of session.scope.servers()) {
-      const isAlone = this.words.viewers(server).length === 1;
-      for (const { owner, current } of server.replicas.flatMap((replica) => replica.connectionsOf(session))) {
-        if (current?.facts.era === 'legacy' && (owner === session || isAlone))
-          current.upstream.send(rootsChanged);
-      }
-    }
-  }
-
-  /** At the limit, the session that was silent for longest and that nobody listens on makes room. */
-  private makeRoom(): void {
-    if (this.sessions.size < this.settings.maxSessions) return;
-    let oldest: Session | undefined;
-    for (const session of this.sessions.values()) {
-      if (session.isBusy || session.stream.isOpen) continue;
-      if (oldest === undefined || session.lastSeen < oldest.lastSeen) oldest = session;
-    }
-    if (oldest === undefined) {
-      const { maxSessions } = this.settings;
-      throw new SwitchboardError(
-        'too_many_sessions',
-        `All ${maxSessions} sessions are in use (setting maxSessions).`,
-      );
-    }
-    this.end(oldest);
-  }
-
   private sweep(now: number): void {
-    for (const session of this.sessions.values()) {
-      const isIdle = !session.isBusy && !session.stream.isOpen;
-      if (isIdle && now - session.lastSeen > this.settings.sessionIdleMs) this.end(session);
-      else session.keepAlive();
-    }
-    this.stateless.sweep(now);
+    this.legacy.sweep(now);
+    this.modern.sweep(now);
   }
-}
-
-/** So much of what a session follows is known after a restart. */
-const KEPT_CHARACTERS = 64 * 1024;
-
-/** As many texts as have so many characters together. */
-function within(texts: Iterable<string>, characters: number): string[] {
-  const taken: string[] = [];
-  let left = characters;
-  for (const text of texts) {
-    left -= text.length;
-    if (left < 0) break;
-    taken.push(text);
-  }
-  return taken;
-}
-
-function reasonOf({ bytes, params }: Message): string | undefined {
-  const { reason } = parseBounded(bytesAt(bytes, params!).toString()) as { reason?: unknown };
-  return typeof reason === 'string' ? reason : undefined;
 }

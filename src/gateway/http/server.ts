@@ -60,7 +60,7 @@ export class HttpFront {
     this.access = access;
     this.guard = new Guard(settings.allowedOrigins);
     this.streamable = new StreamableEndpoint(gateway, settings);
-    this.legacy = new LegacySseEndpoint(gateway, settings.maxMessageBytes);
+    this.legacy = new LegacySseEndpoint(gateway.legacy, settings.maxMessageBytes);
     this.server = createServer(
       { keepAliveTimeout: 65_000, ...timeLimits(settings), maxHeaderSize: MAX_HEAD_BYTES },
       (request, response) => {

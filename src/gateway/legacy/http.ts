@@ -52,7 +52,7 @@ export class StreamableEndpoint {
 
   handle(request: IncomingMessage, response: ServerResponse, project: string | undefined): void {
     const projects = projectsOf(request, project);
-    if (request.method === 'DELETE' && forgetsClient(this.gateway.stateless, request, projects)) {
+    if (request.method === 'DELETE' && forgetsClient(this.gateway.modern, request, projects)) {
       response.writeHead(200).end();
       return;
     }
@@ -77,9 +77,9 @@ export class StreamableEndpoint {
 
   /** Whoever is told that a session is over must not find it again after a restart. */
   private delete(request: IncomingMessage, response: ServerResponse, projects: Projects): void {
-    this.gateway.end(this.reach(request, projects).session);
+    this.gateway.legacy.end(this.reach(request, projects).session);
     const answer = () => response.writeHead(200).end();
-    const ended = this.gateway.ended();
+    const ended = this.gateway.legacy.ended();
     if (ended === undefined) answer();
     else void ended.then(answer);
   }
@@ -125,7 +125,7 @@ export class StreamableEndpoint {
     projects: Projects,
   ): void {
     if (isModern(request, message)) {
-      receiveModern(this.gateway.stateless, request, response, message, terms, projects);
+      receiveModern(this.gateway.modern, request, response, message, terms, projects);
       return;
     }
     checkVersion(request);
@@ -136,26 +136,26 @@ export class StreamableEndpoint {
     const { session, streams } = this.reach(request, projects);
     const prefer = preferOf(request);
     if (message.kind === 'request') {
-      if (this.gateway.isStopping) {
+      if (this.gateway.legacy.isStopping) {
         refuseMessage(response, message, stopping());
         return;
       }
       const outlet = new PostOutlet(response, streams, terms);
-      this.gateway.receive({ caller: session, message, outlet, prefer, projects });
+      this.gateway.legacy.receive({ caller: session, message, outlet, prefer, projects });
     } else {
-      this.gateway.receive({ caller: session, message, outlet: nowhere, prefer, projects });
+      this.gateway.legacy.receive({ caller: session, message, outlet: nowhere, prefer, projects });
       response.writeHead(202).end();
     }
   }
 
   private initialize(message: Message, response: ServerResponse, projects: Projects): void {
     try {
-      const { session, answer } = this.gateway.open(
+      const { session, answer } = this.gateway.legacy.open(
         message,
         projects,
         ({ version }) => new SessionStreams(version, this.replayBudget),
       );
-      this.gateway.keep(session);
+      this.gateway.legacy.keep(session);
       writeJson(response, answer, { 'mcp-session-id': session.id });
     } catch (thrown) {
       refuseMessage(response, message, asSwitchboardError(thrown));
@@ -180,7 +180,7 @@ export class StreamableEndpoint {
     const outlet =
       requests === 0 ? nowhere : new PostOutlet(response, streams, { ...terms, requests, isBatch: true });
     for (const message of messages)
-      this.gateway.receive({ caller: session, message, outlet, prefer, projects });
+      this.gateway.legacy.receive({ caller: session, message, outlet, prefer, projects });
     if (requests === 0) response.writeHead(202).end();
   }
 
@@ -211,7 +211,7 @@ export class StreamableEndpoint {
         'The Mcp-Session-Id header is missing: initialize first.',
       );
     }
-    const session = this.gateway.session(id, projects) ?? this.revive(id, projects);
+    const session = this.gateway.legacy.session(id, projects) ?? this.revive(id, projects);
     if (session === undefined || !(session.stream instanceof SessionStreams)) {
       throw new SwitchboardError(
         'unknown_session',
@@ -222,7 +222,7 @@ export class StreamableEndpoint {
   }
 
   private revive(id: string, projects: Projects): Session | undefined {
-    return this.gateway.revive(
+    return this.gateway.legacy.revive(
       id,
       projects,
       // The events of the time before are not to be taken for ours.

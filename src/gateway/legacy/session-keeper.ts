@@ -1,4 +1,4 @@
-import type { SessionFacts } from './caller.ts';
+import type { Session, SessionFacts } from './caller.ts';
 
 /** What of a session is worth knowing after a restart. */
 export interface KeptSession {
@@ -30,3 +30,29 @@ export const keepsNothing: SessionKeeper = {
   forgotten: () => undefined,
   recall: () => undefined,
 };
+
+/** So much of what a session follows is known after a restart. */
+const KEPT_CHARACTERS = 64 * 1024;
+
+/** What of a session is known after a restart. */
+export function stateToKeep({ facts, scope, logLevel, listedAt, followed }: Session): KeptSession {
+  return {
+    project: scope.project?.id,
+    facts,
+    logLevel,
+    listedAt,
+    followed: firstOf(followed.keys(), KEPT_CHARACTERS),
+  };
+}
+
+/** As many texts as have so many characters together. */
+function firstOf(texts: Iterable<string>, characters: number): string[] {
+  const taken: string[] = [];
+  let left = characters;
+  for (const text of texts) {
+    left -= text.length;
+    if (left < 0) break;
+    taken.push(text);
+  }
+  return taken;
+}

@@ -6,21 +6,21 @@ import { readLargeMessage } from '../../protocol/large-message.ts';
 import { LARGE_BYTES } from '../../protocol/large-walk.ts';
 import { sseMessage } from '../../protocol/sse.ts';
 import type { Incoming, Outlet } from '../caller.ts';
-import type { Gateway } from '../gateway.ts';
 import { checkMediaType, readBody } from '../http/body.ts';
 import { openEventStream, writeEvent, writeKeepAlive } from '../http/event-stream.ts';
 import { writeFailure } from '../http/failure.ts';
 import { preferOf } from '../http/prefer.ts';
 import { projectsOf } from '../http/projects.ts';
 import type { ClientStream, Session } from './caller.ts';
+import type { LegacyGateway } from './dispatch.ts';
 
 /** HTTP+SSE of 2024-11-05: one stream to the client for everything, and an address that takes its messages. */
 export class LegacySseEndpoint {
-  private readonly gateway: Gateway;
+  private readonly gateway: LegacyGateway;
   private readonly maxBytes: number;
   private readonly clients = new Map<string, SseClient>();
 
-  constructor(gateway: Gateway, maxBytes: number) {
+  constructor(gateway: LegacyGateway, maxBytes: number) {
     this.gateway = gateway;
     this.maxBytes = maxBytes;
   }

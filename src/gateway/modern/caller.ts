@@ -9,7 +9,7 @@ import { isLevel, isWanted, levels } from '../logging.ts';
 import type { KnownClient } from './known-clients.ts';
 
 /** A client of the modern era, for as long as one request of it takes. All that is known of it stands in that request. */
-export class StatelessCaller implements Caller {
+export class ModernCaller implements Caller {
   readonly era = 'modern';
   readonly identity: Client;
   readonly name: string;
@@ -22,7 +22,7 @@ export class StatelessCaller implements Caller {
   private readonly known: KnownClient | undefined;
   private request: InFlight | undefined;
   /** All that have something under way. */
-  private readonly underWay: Set<StatelessCaller>;
+  private readonly underWay: Set<ModernCaller>;
   /** None of them has any more. */
   private readonly idle: () => void;
   private isGone = false;
@@ -32,7 +32,7 @@ export class StatelessCaller implements Caller {
     { claims = {}, bytes }: Message,
     name: string,
     known: KnownClient | undefined,
-    underWay: Set<StatelessCaller>,
+    underWay: Set<ModernCaller>,
     idle: () => void,
   ) {
     this.facts = new StatedFacts(name, bytes, claims.clientCapabilities!);

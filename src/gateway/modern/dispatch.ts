@@ -9,21 +9,21 @@ import { chooseScope } from '../choose-scope.ts';
 import { hold } from '../hold.ts';
 import { list } from '../lists.ts';
 import type { Scope, Scopes } from '../scope.ts';
-import { StatelessCaller } from './caller.ts';
+import { ModernCaller } from './caller.ts';
 import { ClientNames } from './client-names.ts';
 import { discover } from './greeting.ts';
 import { type KnownClient, KnownClients } from './known-clients.ts';
 import { Listener } from './subscriptions.ts';
 import { requireTasks } from './tasks.ts';
 
-export interface StatelessSettings {
+export interface ModernSettings {
   identity: Identity;
   instance: string;
   maxSessions: number;
   sessionIdleMs: number;
 }
 
-interface StatelessEvents {
+interface ModernEvents {
   /** A client wants servers to be as loud as this. Settles when they know. */
   louder(scope: Scope, level: string): Promise<void> | undefined;
   /** What a client, or a subscription of it, has at servers ends. `as`: whom they took it for. */
@@ -37,20 +37,20 @@ export interface Circumstances extends Pick<Incoming, 'prefer' | 'projects' | 'h
 }
 
 /** Requests of the modern era: each stands for itself. What lasts is only what they subscribe to. */
-export class StatelessGateway {
+export class ModernGateway {
   private readonly scopes: Scopes;
   private readonly desk: CallDesk;
-  private readonly settings: StatelessSettings;
-  private readonly events: StatelessEvents;
+  private readonly settings: ModernSettings;
+  private readonly events: ModernEvents;
   private readonly names = new ClientNames();
   private readonly known: KnownClients;
-  private readonly callers = new Set<StatelessCaller>();
+  private readonly callers = new Set<ModernCaller>();
   readonly listeners = new Set<Listener>();
   private whenIdle = () => {};
   private readonly becameIdle = () => this.whenIdle();
   private isStopping = false;
 
-  constructor(scopes: Scopes, desk: CallDesk, settings: StatelessSettings, events: StatelessEvents) {
+  constructor(scopes: Scopes, desk: CallDesk, settings: ModernSettings, events: ModernEvents) {
     this.scopes = scopes;
     this.desk = desk;
     this.settings = settings;
@@ -65,11 +65,11 @@ export class StatelessGateway {
   }
 
   /** A request of a client, of which nothing is known but what it says. Fails where it cannot be understood. */
-  receive(message: Message, outlet: Outlet, { session, ...how }: Circumstances): StatelessCaller {
+  receive(message: Message, outlet: Outlet, { session, ...how }: Circumstances): ModernCaller {
     if (this.isStopping) throw stopping();
     const known: KnownClient | undefined =
       session === undefined ? undefined : this.known.get(clientKey(session, how.projects));
-    const caller = new StatelessCaller(message, this.names.of(message), known, this.callers, this.becameIdle);
+    const caller = new ModernCaller(message, this.names.of(message), known, this.callers, this.becameIdle);
     this.dispatch({ caller, message, outlet, ...how });
     return caller;
   }
@@ -111,7 +111,7 @@ export class StatelessGateway {
     this.known.close();
   }
 
-  private dispatch(incoming: Incoming<StatelessCaller>): void {
+  private dispatch(incoming: Incoming<ModernCaller>): void {
     const { caller, message, projects } = incoming;
     const scope = chooseScope(this.scopes, this.scopes.all, projects, message);
     switch (message.method) {
@@ -144,14 +144,14 @@ export class StatelessGateway {
     }
   }
 
-  private whenLoud(scope: Scope, incoming: Incoming<StatelessCaller>, goOn: () => void): void {
+  private whenLoud(scope: Scope, incoming: Incoming<ModernCaller>, goOn: () => void): void {
     const level = incoming.caller.wantedLogLevel;
     const told = level === undefined ? undefined : this.events.louder(scope, level);
     if (told === undefined) goOn();
     else hold(incoming, () => told, goOn);
   }
 
-  private listen(scope: Scope, incoming: Incoming<StatelessCaller>): void {
+  private listen(scope: Scope, incoming: Incoming<ModernCaller>): void {
     if (!incoming.outlet.takesEvents)
       throw new SwitchboardError('not_acceptable', 'A subscription is a stream: accept text/event-stream.');
     this.checkRoom();

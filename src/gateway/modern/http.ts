@@ -8,7 +8,7 @@ import type { Incoming } from '../caller.ts';
 import { preferOf } from '../http/prefer.ts';
 import { type PostTerms, writeJson } from '../legacy/outlet.ts';
 import { checkDescription, checkVersion } from './caller.ts';
-import type { StatelessGateway } from './dispatch.ts';
+import type { ModernGateway } from './dispatch.ts';
 import { checkHeaders, mismatch } from './header-checks.ts';
 import { RequestOutlet } from './outlet.ts';
 
@@ -24,7 +24,7 @@ export function isModernByHeader({ headers }: IncomingMessage): boolean {
 
 /** One message of the modern era, and the answer to it. */
 export function receiveModern(
-  gateway: StatelessGateway,
+  gateway: ModernGateway,
   request: IncomingMessage,
   response: ServerResponse,
   message: Message,
@@ -78,7 +78,7 @@ function checkedHeaders({ headers }: IncomingMessage, message: Message): Incomin
 
 /** A client that named itself says that it will not come again. False where the request is about something else. */
 export function forgetsClient(
-  gateway: StatelessGateway,
+  gateway: ModernGateway,
   request: IncomingMessage,
   projects: Incoming['projects'],
 ): boolean {
