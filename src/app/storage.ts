@@ -1,6 +1,5 @@
 import querystring from 'node:querystring';
 import type { StatusView } from '../api/views.ts';
-import type { AppEvents, AppOptions } from '../app.ts';
 import { moveCredentials, type Settings } from '../config.ts';
 import type { Projects } from '../projects/projects.ts';
 import { Refresher } from '../projects/refresher.ts';
@@ -10,6 +9,7 @@ import { Recorder } from '../records/recorder.ts';
 import type { SealedSecret, Store } from '../store/types.ts';
 import { limitsOf } from '../upstreams/limits.ts';
 import type { Stored } from './backend/context.ts';
+import type { AppEvents, AppOptions } from './options.ts';
 import { StoredSessions } from './stored-sessions.ts';
 
 /** What the program keeps, and how its database fares. */

@@ -43,3 +43,6 @@ export interface CallRecorder {
   keepsPayloads(project: Project): boolean;
   record(call: FinishedCall): void;
 }
+
+/** Without a database nothing is kept. */
+export const recordsNothing: CallRecorder = { keepsPayloads: () => false, record() {} };

@@ -1,0 +1,303 @@
+import { randomUUID } from 'node:crypto';
+import { Access } from '../access/access.ts';
+import { createApi } from '../api/api.ts';
+import type { ServerView } from '../api/views.ts';
+import type { Hosts } from '../channels/hosted.ts';
+import { proxyPasswords } from '../channels/http-client/proxy.ts';
+import type { ProcessRecord } from '../channels/process-record.ts';
+import { Chats } from '../chats/chats.ts';
+import { type Configuration, type Settings, selfWarnings } from '../config.ts';
+import { SwitchboardError } from '../errors.ts';
+import { Gateway } from '../gateway/gateway.ts';
+import { HttpFront } from '../gateway/http/server.ts';
+import { keepsNothing } from '../gateway/legacy/session-keeper.ts';
+import { recordsNothing } from '../gateway/records.ts';
+import { STOP_GRACE_MS } from '../hosting/settings.ts';
+import { identity } from '../identity.ts';
+import { type LiveProject, unstoredProject } from '../projects/live-project.ts';
+import { Projects, type ProjectsEvents } from '../projects/projects.ts';
+import { limitsOf } from '../upstreams/limits.ts';
+import type { ReplicaSettings } from '../upstreams/replica.ts';
+import type { Server, ServerEvents } from '../upstreams/server.ts';
+import { type Changes, startServers } from '../upstreams/servers.ts';
+import type { Stored } from './backend/context.ts';
+import { createBackend } from './backend.ts';
+import { cutOff, type Drainable, drain, watchEnding } from './drain.ts';
+import { Followers } from './followers.ts';
+import { Hosting } from './hosting/hosting.ts';
+import { hostedViewOf } from './hosting/views.ts';
+import { watchIdleness } from './idleness.ts';
+import { type App, type AppEvents, type AppOptions, withOverrides } from './options.ts';
+import { eventOf, startEvent, unchangedEvent, viewsOf } from './server-views.ts';
+import { noStorage, ownSecretsIn, type Storage } from './storage.ts';
+
+/** What was opened before, and is closed with it. */
+interface Opened {
+  configuration: Configuration;
+  /** Undefined where it runs without a database. */
+  storage: Storage | undefined;
+  token: string | undefined;
+  record: ProcessRecord;
+  watch: { close(): void };
+  options: AppOptions;
+  events: AppEvents;
+}
+
+/** What was written when all is over may take so long to leave. */
+const FLUSH_MS = 1_000;
+/** Hosted servers that take longer to end are told of. */
+const SLOW_END_MS = 2_000;
+
+/** All parts together: projects and their servers, the gateway in front of them, the API beside it. */
+export class Switchboard implements App {
+  url = '';
+  private readonly opened: Opened;
+  private readonly self = { identity: identity(), instance: randomUUID() };
+  private readonly serverSettings: Omit<ReplicaSettings, 'project' | 'variable' | 'given' | 'redact'>;
+  private readonly followers = new Followers();
+  private readonly projects: Projects;
+  private readonly stored: Stored | undefined;
+  private readonly hosting: Hosting | undefined;
+  private readonly chats: Chats | undefined;
+  private readonly gateway: Gateway;
+  private readonly api: ReturnType<typeof createApi>;
+  private readonly front: HttpFront;
+  private readonly idleness: NodeJS.Timeout | undefined;
+  /** Servers that are tried out just now. */
+  private readonly trials = new Set<Server>();
+  /** Servers that came before clients do. */
+  private waiting: Server[] | undefined = [];
+
+  constructor(opened: Opened) {
+    this.opened = opened;
+    const { configuration, storage, token, record, options, events } = opened;
+    const { settings } = configuration;
+    const hosts: Hosts = { attach: (id) => this.needHosting().attach(id) };
+    this.serverSettings = { ...this.self, ...limitsOf(settings), children: record, hosts };
+    this.projects = this.createProjects();
+    this.stored = storage?.serve(this.projects, events, settings);
+    this.hosting = this.stored && this.createHosting(this.stored);
+    this.chats = this.stored && new Chats(settings.chat, this.stored.store, events.warned);
+    this.gateway = new Gateway(
+      this.projects,
+      this.stored?.recorder ?? recordsNothing,
+      this.stored?.sessions ?? keepsNothing,
+      { ...this.self, ...settings },
+    );
+    this.api = this.createApi();
+    this.front = new HttpFront(this.gateway, this.api, new Access(token), { ...settings, ...options });
+    this.idleness = watchIdleness(this, options.exitWhenIdleMs, events.idle);
+  }
+
+  /** How many clients are there. */
+  get count(): number {
+    return this.gateway.clientCount + (this.chats?.count ?? 0);
+  }
+
+  servers(): ServerView[] {
+    return this.projects.list().flatMap(viewsOf);
+  }
+
+  async start(): Promise<void> {
+    const { configuration, options, events } = this.opened;
+    const port = await this.startAndListen().catch(async (error: unknown) => {
+      await this.stop();
+      throw error;
+    });
+    const host = options.host.includes(':') ? `[${options.host}]` : options.host;
+    this.url = `http://${host}:${port}`;
+    events.listening(this.url);
+    this.warnOfSelf(configuration);
+    this.hosting?.start();
+    const first = this.waiting ?? [];
+    this.waiting = undefined;
+    // Those that we run have somebody who looks after them: that one of them fails is no reason to end.
+    const { onStartFailure } = configuration.settings;
+    void startServers(onStartFailure === 'continue' ? first : first.filter(isHosted), false);
+  }
+
+  /** The configuration file was changed. */
+  reload(result: Configuration | SwitchboardError): void {
+    const { options, events } = this.opened;
+    if (result instanceof SwitchboardError) {
+      events.warned(`${result.message}\nThe configuration stays as it was.`);
+      return;
+    }
+    this.warnOfSelf(result);
+    const isApplied = this.projects.configure(withOverrides(result, options));
+    if (!isApplied) events.configApplied([], [], []);
+  }
+
+  async stop(graceMs = this.settings.shutdownGraceMs): Promise<void> {
+    const { storage, record, watch, events } = this.opened;
+    const { stored, hosting, gateway, front, projects } = this;
+    clearInterval(this.idleness);
+    watch.close();
+    front.drain();
+    this.api.close();
+    const trialsOver = [...this.trials].map((server) => server.stop());
+    const chatsOver = this.chats?.close();
+    const cut = await drain(this.drainables(), graceMs, events.waiting);
+    if (cut.calls > 0 && graceMs > 0) events.warned(cutOff(cut));
+    const left = stored && storage?.leave(stored);
+    gateway.close();
+    hosting?.calls.cut();
+    const frontOver = front.close(graceMs === 0 ? 0 : FLUSH_MS);
+    const told = watchEnding(() => hosting?.ending ?? [], SLOW_END_MS, STOP_GRACE_MS, events.waiting);
+    await Promise.all([chatsOver, frontOver, projects.stop(), hosting?.close(), left, ...trialsOver]);
+    told();
+    if (stored !== undefined) await storage?.close(stored);
+    record.close();
+  }
+
+  private get settings(): Settings {
+    return this.opened.configuration.settings;
+  }
+
+  private createProjects(): Projects {
+    const { configuration, storage, options, events } = this.opened;
+    return new Projects(
+      configuration,
+      {
+        servers: this.serverSettings,
+        events: this.serverEvents(),
+        recall: (...asked) => this.stored?.memory.recall(...asked),
+        openSecret: (sealed) => storage!.openSecret(sealed),
+        ownSecrets: [...ownSecretsIn(options.database), ...proxyPasswords(process.env)],
+        home: options.home,
+        hostedTimeoutMs: this.settings.hosting.callTimeoutMs,
+        startup: options.startup,
+        warned: events.warned,
+      },
+      this.projectsEvents(),
+    );
+  }
+
+  /** What becomes of what servers do. */
+  private serverEvents(): ServerEvents {
+    const { events } = this.opened;
+    return {
+      stateChanged: (server, replica, from) => {
+        const project = this.projects.lookUp(server.project.id);
+        if (project === undefined) return;
+        const event = eventOf(project, server, replica, from);
+        events.serverChanged(event);
+        this.followers.changed(project, event);
+        if (event.server.state === 'ready') this.stored?.memory.note(server);
+      },
+      offerChanged: (server, kinds) => {
+        const project = this.projects.lookUp(server.project.id);
+        if (project === undefined) return;
+        if (server.condition.state === 'ready') events.serverChanged(unchangedEvent(project, server));
+        this.projects.changed(project, kinds);
+        this.stored?.memory.note(server);
+      },
+      connected: (...connected) => {
+        this.gateway.connected(...connected);
+        this.hosting?.connected(connected[0]);
+      },
+      disconnected: (...gone) => this.gateway.disconnected(...gone),
+      notified: (...said) => this.gateway.notified(...said),
+      asked: (server, _replica, word) => this.gateway.asked(server, word),
+      logged: (server, line) => this.hosting?.say(server, line),
+      callsFailed: ({ name }, line) => events.warned(`Project "${name}": ${line}`),
+    };
+  }
+
+  /** What becomes of changes of projects. */
+  private projectsEvents(): ProjectsEvents {
+    return {
+      listsChanged: (scope, lists, warnings) => {
+        this.stored?.names.note(scope);
+        this.gateway.announce(scope, lists);
+        for (const warning of warnings) this.opened.events.warned(warning);
+      },
+      applied: (project, changes) => this.applied(project, changes),
+      removed: (project) => {
+        this.gateway.endScope(project.scope);
+        this.chats?.endOf(project);
+        this.followers.removed(project);
+      },
+      refreshed: () => this.hosting?.refresh(),
+    };
+  }
+
+  private createHosting({ store, recorder }: Stored): Hosting {
+    const { record, options, events } = this.opened;
+    return new Hosting({
+      ...{ settings: this.settings.hosting, projects: this.projects, store, home: options.home },
+      ...{ children: record, warned: events.warned },
+      changed: (place) => {
+        const server = hostedViewOf(place, this.needHosting());
+        this.followers.hostedChanged(place.project, { time: new Date().toISOString(), server });
+      },
+      recorded: (call) => recorder.record(call),
+    });
+  }
+
+  private createApi(): ReturnType<typeof createApi> {
+    const { storage, options, events } = this.opened;
+    const { projects, stored, hosting, chats, serverSettings: servers, trials } = this;
+    const parts = { projects, stored, hosting, chats, servers, trials };
+    const backend = createBackend(parts, this.followers, () => ({
+      ...{ version: this.self.identity.version, config: options.configPath },
+      database: storage?.status ?? noStorage,
+      records: { queued: stored?.recorder.queued ?? 0, dropped: stored?.recorder.dropped ?? 0 },
+      sessions: this.gateway.clientCount,
+    }));
+    return createApi(backend, (thrown) =>
+      events.warned(`internal error: ${(thrown as Error)?.stack ?? thrown}`),
+    );
+  }
+
+  private applied(project: LiveProject, changes: Changes): void {
+    if (this.waiting !== undefined) {
+      this.waiting.push(...changes.started);
+      return;
+    }
+    this.gateway.regrouped(project.servers);
+    for (const server of changes.started) this.followers.changed(project, startEvent(project, server));
+    void startServers(changes.started, false);
+    const nameOf = ({ name }: Server) => (project.isDefault ? name : `${project.name}/${name}`);
+    const { started, changed, stopped } = changes;
+    this.opened.events.configApplied(started.map(nameOf), changed.map(nameOf), stopped.map(nameOf));
+  }
+
+  /** Where one server that cannot be started takes the others with it, clients come in when all are there. */
+  private async startAndListen(): Promise<number> {
+    const { storage, options } = this.opened;
+    const { projects, stored } = this;
+    if (stored === undefined) projects.apply(unstoredProject);
+    else await storage?.begin(stored, projects);
+    const stopServers = () => void projects.stop();
+    options.signal?.addEventListener('abort', stopServers);
+    if (options.signal?.aborted) stopServers();
+    if (this.settings.onStartFailure === 'abort') {
+      await startServers(this.waiting?.filter((server) => !isHosted(server)) ?? [], true);
+    }
+    options.signal?.removeEventListener('abort', stopServers);
+    projects.settle();
+    return this.front.listen();
+  }
+
+  private warnOfSelf({ servers }: Configuration): void {
+    const { options, events } = this.opened;
+    for (const warning of selfWarnings(servers, this.url)) events.warned(`${options.configPath}: ${warning}`);
+  }
+
+  private drainables(): Drainable[] {
+    const { gateway, hosting } = this;
+    if (hosting === undefined) return [gateway];
+    const { calls } = hosting;
+    return [gateway, { drain: () => calls.drain(), underWay: () => calls.servers }];
+  }
+
+  private needHosting(): Hosting {
+    if (this.hosting !== undefined) return this.hosting;
+    throw new SwitchboardError('no_database', 'Hosted servers need a database.');
+  }
+}
+
+function isHosted({ config }: Server): boolean {
+  return config.transport.type === 'hosted';
+}
