@@ -22,7 +22,7 @@ import type { Server, ServerEvents } from '../upstreams/server.ts';
 import { type Changes, startServers } from '../upstreams/servers.ts';
 import type { Stored } from './backend/context.ts';
 import { createBackend } from './backend.ts';
-import { cutOff, type Drainable, drain, watchEnding } from './drain.ts';
+import { cutOff, drain, watchEnding } from './drain.ts';
 import { Followers } from './followers.ts';
 import { Hosting } from './hosting/hosting.ts';
 import { hostedViewOf } from './hosting/views.ts';
@@ -137,11 +137,15 @@ export class Switchboard implements App {
     this.api.close();
     const trialsOver = [...this.trials].map((server) => server.stop());
     const chatsOver = this.chats?.close();
-    const cut = await drain(this.drainables(), graceMs, events.waiting);
+    const cut = await drain(
+      hosting === undefined ? [gateway] : [gateway, hosting.calls.underWay],
+      graceMs,
+      events.waiting,
+    );
     if (cut.calls > 0 && graceMs > 0) events.warned(cutOff(cut));
     const left = stored && storage?.leave(stored);
     gateway.close();
-    hosting?.calls.cut();
+    hosting?.calls.underWay.cut();
     const frontOver = front.close(graceMs === 0 ? 0 : FLUSH_MS);
     const told = watchEnding(() => hosting?.ending ?? [], SLOW_END_MS, STOP_GRACE_MS, events.waiting);
     await Promise.all([chatsOver, frontOver, projects.stop(), hosting?.close(), left, ...trialsOver]);
@@ -283,13 +287,6 @@ export class Switchboard implements App {
   private warnOfSelf({ servers }: Configuration): void {
     const { options, events } = this.opened;
     for (const warning of selfWarnings(servers, this.url)) events.warned(`${options.configPath}: ${warning}`);
-  }
-
-  private drainables(): Drainable[] {
-    const { gateway, hosting } = this;
-    if (hosting === undefined) return [gateway];
-    const { calls } = hosting;
-    return [gateway, { drain: () => calls.drain(), underWay: () => calls.servers }];
   }
 
   private needHosting(): Hosting {

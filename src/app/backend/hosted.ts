@@ -4,7 +4,8 @@ import { unmaskCredentials } from '../../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import type { LiveProject } from '../../projects/live-project.ts';
 import type { WorkspaceRow } from '../../store/types.ts';
-import type { HostedPlace, Hosting } from '../hosting/hosting.ts';
+import type { Hosting } from '../hosting/hosting.ts';
+import type { RegisteredServer } from '../hosting/registered.ts';
 import { hostedViewOf } from '../hosting/views.ts';
 import { change, needStored, type Parts } from './context.ts';
 import { mergeHosted } from './merge-hosted.ts';
@@ -20,7 +21,9 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
     async list(project) {
       const hosting = needHosting(parts);
       const only = project === undefined ? undefined : projects.get(project);
-      const places = hosting.places().filter(({ project: { id } }) => only === undefined || only.id === id);
+      const places = hosting.registered
+        .all()
+        .filter(({ project: { id } }) => only === undefined || only.id === id);
       return places.map((place) => hostedViewOf(place, hosting));
     },
     async get(id) {
@@ -79,7 +82,7 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
       const hosting = needHosting(parts);
       const { row } = find(hosting, id);
       if (method === 'initialize' || method.startsWith('notifications/')) throw notForCallers(method);
-      const answer = await hosting.call(row.id, { method, paramsText, timeoutMs }, signal);
+      const answer = await hosting.calls.call(row.id, { method, paramsText, timeoutMs }, signal);
       return 'error' in answer
         ? { errorText: JSON.stringify(answer.error) }
         : { resultText: JSON.stringify(answer.result ?? null) };
@@ -114,8 +117,8 @@ function needHosting({ hosting, stored }: Parts): Hosting {
   throw new Error('There is a database, and nobody who hosts.');
 }
 
-function find(hosting: Hosting, id: string): HostedPlace {
-  const places = hosting.places();
+function find(hosting: Hosting, id: string): RegisteredServer {
+  const places = hosting.registered.all();
   const byId = places.find(({ row }) => row.id === id);
   if (byId !== undefined) return byId;
   const named = places.filter(({ row }) => row.name === id);
@@ -129,7 +132,7 @@ function find(hosting: Hosting, id: string): HostedPlace {
 }
 
 function isGone(hosting: Hosting, id: string): boolean {
-  return !hosting.places().some(({ row }) => row.id === id || row.name === id);
+  return !hosting.registered.all().some(({ row }) => row.id === id || row.name === id);
 }
 
 /** Volumes outlive their server, and belong to its name. */

@@ -1,4 +1,5 @@
 import { stopping } from '../../errors.ts';
+import type { Drainable } from '../drain.ts';
 
 interface UnderWay {
   server: string;
@@ -6,13 +7,13 @@ interface UnderWay {
 }
 
 /** Calls that are made for others than clients of MCP, so that a stop can wait for them. */
-export class CallsUnderWay {
+export class CallsUnderWay implements Drainable {
   private readonly calls = new Set<UnderWay>();
   private whenIdle = () => {};
   private isStopping = false;
 
-  /** One name for each call. */
-  get servers(): string[] {
+  /** The servers that are called, one name for each call. */
+  underWay(): string[] {
     return [...this.calls].map(({ server }) => server);
   }
 

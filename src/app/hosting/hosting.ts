@@ -7,18 +7,15 @@ import { withoutLastWords } from '../../hosting/crash-words.ts';
 import type { Usage } from '../../hosting/driver.ts';
 import type { LogLine } from '../../hosting/log.ts';
 import type { Condition, Supervisor } from '../../hosting/supervisor.ts';
-import { EnvironmentMask } from '../../projects/environment-mask.ts';
-import { type HostedRow, hostedServerOf } from '../../projects/hosted-rows.ts';
-import type { LiveProject } from '../../projects/live-project.ts';
+import { hostedServerOf } from '../../projects/hosted-rows.ts';
 import type { Projects } from '../../projects/projects.ts';
 import type { Store } from '../../store/types.ts';
-import { type Answer, type AskedCall, ask, type Question } from '../../upstreams/ask.ts';
-import type { Project } from '../../upstreams/replica.ts';
 import type { Server } from '../../upstreams/server.ts';
 import { servedAttachment } from './address.ts';
-import { CallsUnderWay } from './calls-under-way.ts';
+import { HostedCalls } from './calls.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { LogFollowers, type LogListener } from './log-followers.ts';
+import { type RegisteredServer, RegisteredServers } from './registered.ts';
 import { StatusWriter } from './status-writer.ts';
 
 interface HostingOptions {
@@ -29,7 +26,7 @@ interface HostingOptions {
   children: ChildRecord;
   warned(message: string): void;
   /** It fares otherwise than before. */
-  changed(place: HostedPlace): void;
+  changed(server: RegisteredServer): void;
   recorded(call: FinishedCall): void;
 }
 
@@ -37,21 +34,14 @@ interface HostingOptions {
 const YIELD_MS = 5_000;
 const DEFAULT_ENGINE = '/var/run/docker.sock';
 
-/** A hosted server, where it is written down. */
-export interface HostedPlace {
-  row: HostedRow;
-  project: LiveProject;
-}
-
 /** The servers that we run ourselves. Of all processes on a database one does; the others only show how they fare. */
 export class Hosting implements Hosts {
   private readonly options: HostingOptions;
   private readonly notes: StatusWriter;
   private readonly heartbeats: Heartbeats;
-  private readonly masks = new WeakMap<LiveProject, EnvironmentMask>();
+  readonly registered: RegisteredServers;
+  readonly calls: HostedCalls;
   private readonly followers = new LogFollowers((id) => this.supervisor?.log(id));
-  /** Those of the API. */
-  readonly calls = new CallsUnderWay();
   private supervisor: Supervisor | undefined;
   private loading: Promise<void> | undefined;
   private leave = () => {};
@@ -64,9 +54,19 @@ export class Hosting implements Hosts {
   constructor(options: HostingOptions) {
     this.options = options;
     this.notes = new StatusWriter(options.store, options.warned);
+    this.registered = new RegisteredServers(options.projects);
+    this.calls = new HostedCalls({
+      registered: this.registered,
+      timeoutMs: options.settings.callTimeoutMs,
+      timedOut: (id, message) => {
+        this.supervisor?.log(id)?.add(message);
+        options.warned(message);
+      },
+      recorded: options.recorded,
+    });
     this.heartbeats = new Heartbeats(options.settings, {
-      server: (id) => this.serverOf(id),
-      ping: async (id, timeoutMs) => void (await this.question(id, { method: 'ping', timeoutMs })),
+      server: (id) => this.registered.server(id),
+      ping: async (id, timeoutMs) => void (await this.calls.ask(id, { method: 'ping', timeoutMs })),
       changed: (...told) => this.supervisor?.responds(...told),
     });
   }
@@ -78,7 +78,7 @@ export class Hosting implements Hosts {
 
   /** What is written down may be another. */
   refresh(): void {
-    const places = this.places();
+    const places = this.registered.all();
     const ids = new Set(places.map(({ row }) => row.id));
     this.followers.keep(ids);
     if (!this.isHost || this.isClosed) return;
@@ -95,12 +95,6 @@ export class Hosting implements Hosts {
   /** Settles when what is written down is known to whoever runs it. */
   async settled(): Promise<void> {
     await this.loading;
-  }
-
-  places(): HostedPlace[] {
-    return this.options.projects
-      .list()
-      .flatMap((project) => project.hosted.map((row): HostedPlace => ({ row, project })));
   }
 
   /** Whether it is this process that runs them. */
@@ -138,24 +132,8 @@ export class Hosting implements Hosts {
     }
     return servedAttachment(
       () => supervisor.attach(id),
-      () => this.find(id)?.row.mcp_config.path ?? '/mcp',
+      () => this.registered.find(id)?.row.mcp_config.path ?? '/mcp',
     );
-  }
-
-  async call(id: string, question: Question, signal: AbortSignal | undefined): Promise<Answer> {
-    // The time counts from now on, also where the server is still to be started.
-    const { timeoutMs = this.options.settings.callTimeoutMs } = question;
-    try {
-      return await this.calls.run(this.find(id)?.row.name ?? id, signal, (called) =>
-        this.question(id, { ...question, timeoutMs }, called, true),
-      );
-    } catch (error) {
-      if (error instanceof SwitchboardError && error.code === 'call_timeout') {
-        this.supervisor?.log(id)?.add(error.message);
-        this.options.warned(error.message);
-      }
-      throw error;
-    }
   }
 
   async restart(id: string): Promise<void> {
@@ -253,7 +231,7 @@ export class Hosting implements Hosts {
   }
 
   private async load(): Promise<void> {
-    const { settings, projects, home, children, warned } = this.options;
+    const { settings, home, children, warned } = this.options;
     const [{ Supervisor }, { createDrivers }] = await Promise.all([
       import('../../hosting/supervisor.ts'),
       import('../../hosting/choose.ts'),
@@ -263,19 +241,19 @@ export class Hosting implements Hosts {
       ...settings,
       engine: settings.engine ?? (DOCKER_HOST || DEFAULT_ENGINE),
       runtimes: { gvisor: settings.runtimes.gvisor, firecracker: settings.runtimes.firecracker },
-      ...{ home, children, owner: ownerOf(projects), e2b: { apiKey, domain } },
+      ...{ home, children, owner: this.registered.owner, e2b: { apiKey, domain } },
     });
     // Whoever becomes the host from now on, perhaps again, begins anew.
     this.loading = undefined;
     if (this.isClosed || !this.isHost) return;
     this.supervisor = new Supervisor(
       drivers,
-      { redact: (project, text) => this.redact(project, text) },
+      { redact: (project, text) => this.registered.redact(project, text) },
       {
         warned,
         changed: (id, condition) => {
           this.notes.note(id, condition);
-          const place = this.find(id);
+          const place = this.registered.find(id);
           if (place !== undefined) this.options.changed(place);
         },
         running: (id) => this.running(id),
@@ -284,55 +262,14 @@ export class Hosting implements Hosts {
     this.refresh();
   }
 
-  /** Without the secrets of its project, and without the values that its servers are started with. */
-  private redact(id: string, text: string): string {
-    const project = this.options.projects.lookUp(id);
-    if (project === undefined) return text;
-    let mask = this.masks.get(project);
-    if (mask === undefined) {
-      mask = new EnvironmentMask();
-      this.masks.set(project, mask);
-    }
-    return mask.apply(project.vault.redact(text), project.hosted);
-  }
-
   private loadFailed(error: Error): void {
     this.loading = undefined;
     this.options.warned(`Hosted servers cannot be run: ${error.message}`);
   }
 
   private running(id: string): void {
-    this.serverOf(id)?.retry();
+    this.registered.server(id)?.retry();
     this.heartbeats.begin(id);
-  }
-
-  private async question(
-    id: string,
-    question: Question,
-    signal?: AbortSignal,
-    isRecorded = false,
-  ): Promise<Answer> {
-    const server = this.serverOf(id);
-    const group = server && this.find(id)?.project.servers.group(server.group);
-    if (server === undefined || group === undefined) {
-      const name = this.find(id)?.row.name ?? id;
-      throw new SwitchboardError(
-        'server_unavailable',
-        `The hosted server "${name}" is stopped: start it first.`,
-      );
-    }
-    return ask(server, group, question, signal, (call) => {
-      if (isRecorded) this.options.recorded(finished(call, group.project));
-    });
-  }
-
-  private find(id: string): HostedPlace | undefined {
-    return this.places().find(({ row }) => row.id === id);
-  }
-
-  private serverOf(id: string): Server | undefined {
-    const place = this.find(id);
-    return place?.project.servers.get(place.row.name);
   }
 
   /** Undefined where another process runs it. */
@@ -347,7 +284,7 @@ export class Hosting implements Hosts {
   private async needSupervisor(id: string): Promise<Supervisor> {
     const supervisor = await this.supervisorOf(id);
     if (supervisor !== undefined) return supervisor;
-    const name = this.find(id)?.row.name ?? id;
+    const name = this.registered.nameOf(id);
     throw new SwitchboardError(
       'server_unavailable',
       this.isHost
@@ -355,18 +292,4 @@ export class Hosting implements Hosts {
         : `The hosted server "${name}" is run by another Switchboard on the same database: ask that one.`,
     );
   }
-}
-
-function finished({ answer, ...call }: AskedCall, project: Project): FinishedCall {
-  return {
-    ...call,
-    ...{ project, client: 'the API', isToolError: false, request: undefined },
-    // What a server says of its error is not known otherwise.
-    answer: call.isRpcError ? answer : undefined,
-  };
-}
-
-/** The default project is made with the database, and has an id that no other database has. */
-function ownerOf(projects: Projects): string {
-  return projects.list().find(({ isDefault }) => isDefault)?.id ?? 'unknown';
 }

@@ -4,7 +4,8 @@ import { parseLimits } from '../../config/limits.ts';
 import type { Usage } from '../../hosting/driver.ts';
 import type { Condition } from '../../hosting/supervisor.ts';
 import { memoryOf } from '../../projects/hosted-rows.ts';
-import type { HostedPlace, Hosting } from './hosting.ts';
+import type { Hosting } from './hosting.ts';
+import type { RegisteredServer } from './registered.ts';
 
 const running = new Set<HostedView['status']>(['ready', 'unresponsive']);
 const restarting = new Set<HostedView['status']>(['starting', 'restarting', 'backing_off', 'waiting']);
@@ -18,7 +19,7 @@ interface Details {
 
 /** A hosted server as everybody outside sees it. */
 export function hostedViewOf(
-  { row, project }: HostedPlace,
+  { row, project }: RegisteredServer,
   hosting: Hosting,
   { usage, volumes }: Details = {},
 ): HostedView {
@@ -64,7 +65,7 @@ export function hostedViewOf(
 }
 
 /** What whoever runs it knows; elsewhere what that one has written down. */
-function conditionOf(row: HostedPlace['row'], known: Condition | undefined) {
+function conditionOf(row: RegisteredServer['row'], known: Condition | undefined) {
   if (known !== undefined) {
     const { status, reason = null, provider = null, instanceId = null, url = null, memory } = known;
     const nextTry = known.nextTry?.toISOString() ?? null;

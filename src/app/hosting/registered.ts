@@ -1,0 +1,56 @@
+import { EnvironmentMask } from '../../projects/environment-mask.ts';
+import type { HostedRow } from '../../projects/hosted-rows.ts';
+import type { LiveProject } from '../../projects/live-project.ts';
+import type { Projects } from '../../projects/projects.ts';
+import type { Server } from '../../upstreams/server.ts';
+
+/** A hosted server as it is registered in its project, whether it runs or not. */
+export interface RegisteredServer {
+  row: HostedRow;
+  project: LiveProject;
+}
+
+/** The hosted servers of all projects. */
+export class RegisteredServers {
+  private readonly projects: Projects;
+  private readonly masks = new WeakMap<LiveProject, EnvironmentMask>();
+
+  constructor(projects: Projects) {
+    this.projects = projects;
+  }
+
+  all(): RegisteredServer[] {
+    return this.projects.list().flatMap((project) => project.hosted.map((row) => ({ row, project })));
+  }
+
+  find(id: string): RegisteredServer | undefined {
+    return this.all().find(({ row }) => row.id === id);
+  }
+
+  nameOf(id: string): string {
+    return this.find(id)?.row.name ?? id;
+  }
+
+  /** The server that clients reach it as; undefined while it is stopped. */
+  server(id: string): Server | undefined {
+    const { project, row } = this.find(id) ?? {};
+    return row && project?.servers.get(row.name);
+  }
+
+  /** The text without the secrets of a project, and without the values that its servers are started with. */
+  redact(projectId: string, text: string): string {
+    const project = this.projects.lookUp(projectId);
+    if (project === undefined) return text;
+    let mask = this.masks.get(project);
+    if (mask === undefined) {
+      mask = new EnvironmentMask();
+      this.masks.set(project, mask);
+    }
+    return mask.apply(project.vault.redact(text), project.hosted);
+  }
+
+  /** The default project is created with the database, and has an id that no other database has. */
+  get owner(): string {
+    return this.projects.list().find(({ isDefault }) => isDefault)?.id ?? 'unknown';
+  }
+}
