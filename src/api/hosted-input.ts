@@ -3,8 +3,8 @@ import { defaultLimits, describeLimits, type LimitsInput, parseLimits } from '..
 import { defined } from './defined.ts';
 import { fields, flag, hostedName, oneOf, text, timeout } from './fields.ts';
 import { environment, environmentChanges, limits, portsOf, requestShape } from './hosted-fields.ts';
-import { hostedProblems } from './hosted-problems.ts';
 import type { HostedView } from './hosted-views.ts';
+import type { Problem } from './problems.ts';
 
 /** Hosted servers as requests describe them, and as the rest of the program is told of them. */
 
@@ -144,4 +144,31 @@ export function limitsOf(given: LimitsInput): HostedLimits {
   const parsed = parseLimits(said);
   // Problems of what was sent have been told of by then.
   return describeLimits('problems' in parsed ? defaultLimits : parsed.limits);
+}
+
+/** Where the parts of a hosted server do not fit each other. */
+export function hostedProblems({ stdio_bridge, port, host_port, ...config }: HostedConfig): Problem[] {
+  const unreachable = !stdio_bridge && port === null;
+  const message = 'is missing: without a stdio_bridge the server is reached over it';
+  const isMapped = config.provider === 'process' && host_port !== null && host_port !== port;
+  const unmapped = 'has another host port: a process listens on its port itself';
+  return [
+    ...whatToRun(config),
+    ...(unreachable ? [{ path: ['port'], message }] : []),
+    ...(isMapped ? [{ path: ['port'], message: unmapped }] : []),
+  ];
+}
+
+function whatToRun({
+  image,
+  command,
+  provider,
+}: Pick<HostedConfig, 'image' | 'command' | 'provider'>): Problem[] {
+  if (provider === 'process') {
+    if (command !== null) return [];
+    return [{ path: ['command'], message: 'is missing: the provider "process" runs no images' }];
+  }
+  // Without a provider it may still become a process, where that is allowed.
+  if (image !== null || (command !== null && provider === null)) return [];
+  return [{ path: ['image'], message: 'is missing: only the provider "process" does without one' }];
 }

@@ -1,7 +1,6 @@
 import { parseLimits } from '../config/limits.ts';
 import { configShape, environment } from './hosted-fields.ts';
-import { type HostedConfig, type HostedLimits, limitsOf, usual } from './hosted-input.ts';
-import { hostedProblems } from './hosted-problems.ts';
+import { type HostedConfig, type HostedLimits, hostedProblems, limitsOf, usual } from './hosted-input.ts';
 
 const shape = { ...configShape, environment: environment.optional() };
 

@@ -1,6 +1,7 @@
 import type { ServerEvent, ServerState, ServerView } from '../api/views.ts';
 import { MASK, maskCredentials, type ServerTransport } from '../config.ts';
-import type { ListedServer, LiveProject } from '../projects/live-project.ts';
+import type { ListedServer } from '../projects/listed-server.ts';
+import type { LiveProject } from '../projects/live-project.ts';
 import type { Condition } from '../upstreams/condition.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Catalog, type Contribution, type ServerOffer } from './catalog.ts';
+import { Catalog } from './catalog.ts';
+import type { Contribution, ServerOffer } from './contribution.ts';
 
 const rules = { mode: 'on-conflict', separator: '__', pageSize: 0, maxItems: 1_000 } as const;
 

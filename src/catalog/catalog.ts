@@ -1,3 +1,4 @@
+import type { Contribution, ListName, NamedKind } from './contribution.ts';
 import { cut } from './cut.ts';
 import { type Item, LazyItem } from './lazy-item.ts';
 import { type ListedItem, Listing } from './listing.ts';
@@ -6,31 +7,6 @@ import { NearNames } from './near-names.ts';
 import { type Qualifiers, qualifiedOf } from './qualifiers.ts';
 import { aliases, sharedItems } from './shared-items.ts';
 import { parsePublicUri, publicUri, templateMatcher } from './uris.ts';
-
-/** What one server offers. */
-export interface ServerOffer {
-  server: string;
-  /** What stands for it in URIs. Unlike its name it is unique in the catalog. */
-  place: string;
-  prefix: string;
-  tools: readonly Item[];
-  resources: readonly Item[];
-  templates: readonly Item[];
-  prompts: readonly Item[];
-}
-
-/** What a group brings into a catalog: what its servers offer, as one. */
-export interface Contribution {
-  /** What stands for the group in URIs. Unlike its name it is unique in the catalog. */
-  place: string;
-  group: string;
-  /** Whose it is, where that is worth telling. */
-  project: string | undefined;
-  prefix: string;
-  servers: readonly ServerOffer[];
-  /** Tools that are not listed, but keep their names: others are called the same whether these are switched on or off. */
-  switchedOff: readonly string[];
-}
 
 export interface CatalogRules extends NamingRules {
   pageSize: number;
@@ -51,10 +27,6 @@ export interface Route {
   /** Whether it does no harm to ask for it twice. */
   isRepeatable: boolean;
 }
-
-export type ListName = 'tools' | 'resources' | 'templates' | 'prompts';
-/** Kinds of things that are known by a name. */
-export type NamedKind = 'tools' | 'prompts';
 
 /** A tool under all of its names. */
 export interface NamedTool {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Catalog, type Contribution } from './catalog.ts';
+import { Catalog } from './catalog.ts';
+import type { Contribution } from './contribution.ts';
 
 const rules = { mode: 'on-conflict', separator: '__', pageSize: 0 } as const;
 

@@ -1,4 +1,4 @@
-import type { Contribution, ListName, ServerOffer } from './catalog.ts';
+import type { Contribution, ListName, ServerOffer } from './contribution.ts';
 
 const kinds: readonly ListName[] = ['tools', 'prompts', 'resources', 'templates'];
 

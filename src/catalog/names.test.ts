@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Catalog, type Contribution } from './catalog.ts';
+import { Catalog } from './catalog.ts';
+import type { Contribution } from './contribution.ts';
 import { type Named, type NamingRules, publicNames, qualifiersOf } from './names.ts';
 import { qualifiedOf } from './qualifiers.ts';
 

@@ -1,4 +1,4 @@
-import type { Contribution } from './catalog.ts';
+import type { Contribution } from './contribution.ts';
 
 /** A server or a group, and what stands in front of its qualified names. */
 export interface Qualified {

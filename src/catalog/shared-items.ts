@@ -1,4 +1,4 @@
-import type { Contribution, ListName, NamedKind } from './catalog.ts';
+import type { Contribution, ListName, NamedKind } from './contribution.ts';
 import type { SourcedItem } from './lazy-item.ts';
 
 interface SharedItem {

@@ -3,8 +3,7 @@ import { findAnswerId } from '../protocol/answer.ts';
 import { Gathered } from '../protocol/gathered.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { SseParser } from '../protocol/sse.ts';
-import { tooLarge } from './channel.ts';
-import type { HttpChannel } from './http.ts';
+import { type Receiver, tooLarge } from './channel.ts';
 import { HttpExchange } from './http-client/exchange.ts';
 import { isHeaderValue } from './http-client/request-head.ts';
 import type { ResponseHead } from './http-client/response-head.ts';
@@ -19,9 +18,27 @@ const SHOWN_BYTES = 4_096;
 /** What a server says to a message that is no request is not awaited: so much of it is looked at. */
 const UNASKED_BYTES = 64 * 1024;
 
+/** The channel that an exchange belongs to. */
+interface ExchangeOwner {
+  readonly receiver: Pick<Receiver, 'message'>;
+  readonly maxBytes: number;
+  readonly url: URL;
+  readonly isModern: boolean;
+  /** Whether the server has answered before. */
+  readonly isGreeted: boolean;
+  opened(session: string | undefined): void;
+  failed(request: number | undefined, error: SwitchboardError, sent: boolean): void;
+  breaks(error: SwitchboardError, isThere: boolean): void;
+  hasSession(): boolean;
+  doubtSession(told: (isKnown: boolean) => void): void;
+  resume(request: number, lastEventId: string, retryMs: number | undefined, attempt: number): boolean;
+  listens(isResumed: boolean): void;
+  listenAgain(lastEventId: string | undefined, retryMs: number | undefined, failures: number): void;
+}
+
 /** One HTTP exchange: a POST with its answer, a resumed answer, or the GET stream (`standing`). */
 export class MessageExchange extends HttpExchange {
-  private readonly channel: HttpChannel;
+  private readonly channel: ExchangeOwner;
   private readonly request: number | undefined;
   private readonly attempt: number;
   private readonly standing: boolean;
@@ -41,7 +58,7 @@ export class MessageExchange extends HttpExchange {
   whenOver: (() => void) | undefined;
 
   constructor(
-    channel: HttpChannel,
+    channel: ExchangeOwner,
     request: number | undefined,
     attempt = 0,
     resumedFrom?: string,

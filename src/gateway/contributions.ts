@@ -1,4 +1,4 @@
-import type { Contribution } from '../catalog/catalog.ts';
+import type { Contribution } from '../catalog/contribution.ts';
 import { type ServerConfig, toolFilter } from '../config.ts';
 import type { Offer } from '../upstreams/discovery.ts';
 import type { Group } from '../upstreams/group.ts';

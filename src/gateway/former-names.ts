@@ -1,4 +1,5 @@
-import type { Catalog, NamedKind, Route } from '../catalog/catalog.ts';
+import type { Catalog, Route } from '../catalog/catalog.ts';
+import type { NamedKind } from '../catalog/contribution.ts';
 import { moment } from './moment.ts';
 
 /** What a name stood for until then. */

@@ -1,4 +1,4 @@
-import type { ListName } from '../catalog/catalog.ts';
+import type { ListName } from '../catalog/contribution.ts';
 import { stopping } from '../errors.ts';
 import { notificationMessage } from '../protocol/jsonrpc.ts';
 import type { Connection, Word } from '../upstreams/connection.ts';

@@ -1,4 +1,4 @@
-import type { ListName } from '../catalog/catalog.ts';
+import type { ListName } from '../catalog/contribution.ts';
 
 /** What clients are told when a list has changed. */
 export const changedNotifications: Record<ListName, string> = {

@@ -1,4 +1,4 @@
-import type { ListName } from '../catalog/catalog.ts';
+import type { ListName } from '../catalog/contribution.ts';
 import type { Listing } from '../catalog/listing.ts';
 import { SwitchboardError } from '../errors.ts';
 import { parseBounded } from '../protocol/bounded-parse.ts';

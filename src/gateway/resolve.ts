@@ -1,4 +1,5 @@
-import type { NamedKind, Route } from '../catalog/catalog.ts';
+import type { Route } from '../catalog/catalog.ts';
+import type { NamedKind } from '../catalog/contribution.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { Message, Routed } from '../protocol/envelope.ts';
 import { bytesOf } from '../protocol/jsonrpc.ts';

@@ -1,11 +1,5 @@
-import {
-  Catalog,
-  type CatalogRules,
-  type Contribution,
-  type ListName,
-  type NamedKind,
-  type Route,
-} from '../catalog/catalog.ts';
+import { Catalog, type CatalogRules, type Route } from '../catalog/catalog.ts';
+import type { Contribution, ListName, NamedKind } from '../catalog/contribution.ts';
 import type { Freshness, OfferKind } from '../upstreams/discovery.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Project } from '../upstreams/replica.ts';

@@ -1,7 +1,7 @@
 import type { Group } from '../upstreams/group.ts';
+import type { Servers } from '../upstreams/servers.ts';
 import type { Places } from './contributions.ts';
 import type { AbsentServer, Explainer } from './resolve.ts';
-import type { ScopedProject } from './scope.ts';
 
 /** A server that is not used, as far as it explains why a name is unknown. */
 export interface DisabledServer {
@@ -13,13 +13,22 @@ export interface DisabledServer {
   why: string;
 }
 
+/** A project, as far as it explains why something is not listed. */
+interface ExplainedProject {
+  readonly name: string;
+  readonly isDefault: boolean;
+  readonly servers: Servers;
+  isSwitchedOff(group: string, tool: string): boolean;
+  disabledServers(): Iterable<DisabledServer>;
+}
+
 /** Why something that a client asks for is not listed. */
 export class Unlisted implements Explainer {
   readonly catalog: Explainer['catalog'];
-  private readonly projects: readonly ScopedProject[];
+  private readonly projects: readonly ExplainedProject[];
   private readonly places: Places;
 
-  constructor(projects: readonly ScopedProject[], places: Places, catalog: Explainer['catalog']) {
+  constructor(projects: readonly ExplainedProject[], places: Places, catalog: Explainer['catalog']) {
     this.projects = projects;
     this.places = places;
     this.catalog = catalog;
@@ -62,7 +71,7 @@ export class Unlisted implements Explainer {
     return false;
   }
 
-  private *groups(): Generator<{ project: ScopedProject; group: Group; qualifier: string }> {
+  private *groups(): Generator<{ project: ExplainedProject; group: Group; qualifier: string }> {
     for (const project of this.projects) {
       for (const group of project.servers.groups()) {
         yield { project, group, qualifier: this.places.qualifierOf(project, group) };

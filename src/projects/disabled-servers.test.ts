@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { ServerConfig } from '../config.ts';
 import type { Server } from '../upstreams/server.ts';
 import { DisabledServers } from './disabled-servers.ts';
-import type { ListedServer } from './live-project.ts';
+import type { ListedServer } from './listed-server.ts';
 
 const offer = { tools: [{ name: 'echo' }], resources: [], templates: [], prompts: [{ name: 'greet' }] };
 

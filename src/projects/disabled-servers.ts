@@ -3,7 +3,7 @@ import type { DisabledServer } from '../gateway/unlisted.ts';
 import type { Offer } from '../upstreams/discovery.ts';
 import type { Remembered } from '../upstreams/remembered.ts';
 import type { Server } from '../upstreams/server.ts';
-import type { ListedServer } from './live-project.ts';
+import type { ListedServer } from './listed-server.ts';
 
 /** The servers of a project that are not used, and what they offered: whoever asks for that is told where it went. */
 export class DisabledServers {

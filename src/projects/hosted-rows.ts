@@ -12,7 +12,7 @@ import { SwitchboardError } from '../errors.ts';
 import { type InstanceSpec, type Provider, providers } from '../hosting/driver.ts';
 import type { HostedServer, Memory } from '../hosting/supervisor.ts';
 import type { WorkspaceRow } from '../store/types.ts';
-import type { LiveProject } from './live-project.ts';
+import type { Vault } from './vault.ts';
 
 /** A row with nothing missing. */
 export interface HostedRow extends WorkspaceRow {
@@ -59,10 +59,17 @@ export function hostedVariables({ mcp_config }: Pick<WorkspaceRow, 'mcp_config'>
   return variablesIn([...Object.values(environment), ...args, command ?? '']);
 }
 
+/** The project of a hosted server. */
+interface Owner {
+  readonly id: string;
+  readonly name: string;
+  readonly vault: Vault;
+}
+
 /** What the supervisor has to know of a hosted server. */
 export function hostedServerOf(
   row: HostedRow,
-  project: LiveProject,
+  project: Owner,
   allow: HostingSettings['allow'],
 ): HostedServer {
   const { id, name, enabled, mcp_config, resource_limits, metadata } = row;
@@ -92,10 +99,7 @@ export function memoryOf({ memory }: WorkspaceRow['metadata']): Memory {
   return { ...kept, crashes: Array.isArray(crashes) ? crashes : [] };
 }
 
-function specOf(
-  { id, name, mcp_config, resource_limits, problem }: HostedRow,
-  project: LiveProject,
-): InstanceSpec {
+function specOf({ id, name, mcp_config, resource_limits, problem }: HostedRow, project: Owner): InstanceSpec {
   if (problem !== undefined) throw new SwitchboardError('invalid_config', problem);
   const { image, command, args, environment, port, stdio_bridge } = mcp_config;
   // What is no secret is for the shell that may be in it.
@@ -124,7 +128,7 @@ function specOf(
 }
 
 /** With the project's secrets in it, and nothing of what Switchboard itself was started with. */
-function resolved(server: string, env: Record<string, string>, project: LiveProject): Record<string, string> {
+function resolved(server: string, env: Record<string, string>, project: Owner): Record<string, string> {
   const transport = { type: 'stdio' as const, command: server, args: [], env, cwd: '/' };
   const filled = resolveVariables(transport, server, (name) => project.vault.value(name), project.name);
   return filled.type === 'stdio' ? filled.env : {};

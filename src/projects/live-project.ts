@@ -21,6 +21,7 @@ import type { ServerEvents } from '../upstreams/server.ts';
 import { type Changes, Servers } from '../upstreams/servers.ts';
 import { DisabledServers } from './disabled-servers.ts';
 import { configOfHosted, type HostedRow, hostedRowOf } from './hosted-rows.ts';
+import type { ListedServer } from './listed-server.ts';
 import { configOf, unusable } from './server-rows.ts';
 import { Vault } from './vault.ts';
 
@@ -49,19 +50,6 @@ export const unstoredProject: ProjectState = {
   switches: [],
   secrets: [],
 };
-
-/** A server as it is written down, whether it runs or not. */
-export interface ListedServer {
-  name: string;
-  config: ServerConfig;
-  /** Undefined where it stands in the configuration file, or is one that we run. */
-  row: ServerRow | undefined;
-  /** Where we run it. */
-  hosted?: HostedRow;
-  isEnabled: boolean;
-  /** Why it cannot be used. */
-  problem?: string;
-}
 
 export interface LiveProjectSettings {
   /** What holds for the servers of all projects. */

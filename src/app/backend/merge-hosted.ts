@@ -1,5 +1,4 @@
-import { type HostedChanges, type HostedSettings, limitsOf } from '../../api/hosted-input.ts';
-import { hostedProblems } from '../../api/hosted-problems.ts';
+import { type HostedChanges, type HostedSettings, hostedProblems, limitsOf } from '../../api/hosted-input.ts';
 import { invalidInput } from '../../api/problems.ts';
 
 /** A hosted server after changes. Throws where its parts do not fit each other then. */

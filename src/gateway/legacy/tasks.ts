@@ -7,7 +7,6 @@ import type { Group } from '../../upstreams/group.ts';
 import type { Replica } from '../../upstreams/replica.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import { required } from '../resolve.ts';
-import type { Session } from './caller.ts';
 
 /** Work that a replica does for a client after it has answered the call that began it. Only that replica knows of it. */
 export interface Task {
@@ -60,8 +59,14 @@ export function begunTask(answer: Chunks): string | undefined {
   return typeof id === 'string' && Buffer.byteLength(id) <= MAX_TASK_ID_BYTES ? id : undefined;
 }
 
+/** A session, as far as tasks belong to it. */
+interface TaskOwner {
+  tasks: Tasks | undefined;
+  stream: { send(message: Chunks): void };
+}
+
 /** Passes what a server says of a task to the client whose task it is. */
-export function passTaskStatus(replica: Replica, message: Message, sessions: Iterable<Session>): void {
+export function passTaskStatus(replica: Replica, message: Message, sessions: Iterable<TaskOwner>): void {
   const id = message.taskId?.value;
   for (const session of sessions) {
     if (session.tasks?.find((task) => task.id === id && task.replica === replica) === undefined) continue;
@@ -71,7 +76,7 @@ export function passTaskStatus(replica: Replica, message: Message, sessions: Ite
 }
 
 /** Passes progress that came after the answer of its call. */
-export function passTaskProgress(upstream: Upstream, message: Message, sessions: Iterable<Session>): void {
+export function passTaskProgress(upstream: Upstream, message: Message, sessions: Iterable<TaskOwner>): void {
   const place = message.progressToken;
   const token = place && idValue(message.bytes, place);
   for (const session of sessions) {
