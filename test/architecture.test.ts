@@ -156,6 +156,22 @@ const rules: Rule[] = [
   },
 ];
 
+const MAX_LINES = 300;
+
+/** Files that may be longer, and why. */
+const longFiles: Record<string, string> = {
+  'src/channels/http-client/response-parser.ts': 'one state machine over bytes',
+  'src/gateway/client-call.ts': 'rounds and tasks are still to be taken out',
+  'src/hosting/hosted.ts': 'upgrades are still to be taken out',
+  'src/protocol/envelope.ts': 'one pass over a message, with all that it finds',
+  'src/protocol/json-scanner.ts': 'one state machine over bytes',
+  'src/store/types.ts': 'the rows and views of all tables',
+  'src/upstreams/connection.ts': 'still to be cut',
+  'src/upstreams/delivery.ts': 'still to be cut',
+  'src/upstreams/replica.ts': 'still to be cut',
+  'src/upstreams/upstream.ts': 'still to be cut',
+};
+
 const imports = sourceFiles('src')
   .filter(({ path }) => !path.endsWith('.test.ts'))
   .flatMap(({ path, text }) => importsOf(path, text));
@@ -179,9 +195,19 @@ describe('architecture', () => {
   });
 
   it('has no cycle between the parts of src/', () => {
-    expect(findCycle(crossing.filter(({ target }) => target.startsWith('src/')))?.map(describeImport)).toBe(
-      undefined,
-    );
+    expect(findCycle(crossing.filter(isOurs), unitOf)?.map(describeImport)).toBe(undefined);
+  });
+
+  it('has no cycle between files, imports of types included', () => {
+    expect(findCycle(imports.filter(isOurs), (file) => file)?.map(describeImport)).toBe(undefined);
+  });
+
+  it(`has no file of more than ${MAX_LINES} lines, but for those that are named`, () => {
+    const long = sourceFiles('src')
+      .filter(({ path }) => !path.endsWith('.test.ts'))
+      .filter(({ text }) => text.split('\n').length - 1 > MAX_LINES)
+      .map(({ path }) => path);
+    expect(long).toEqual(Object.keys(longFiles).toSorted());
   });
 });
 
@@ -207,22 +233,27 @@ function describeImport({ file, line, target }: Import): string {
   return `${file}:${line} imports ${target}`;
 }
 
-/** The imports that lead from a unit back to itself, if there are any. */
-function findCycle(edges: Import[]): Import[] | undefined {
-  const finished = new Set<Unit>();
-  const visit = (unit: Unit, path: Import[]): Import[] | undefined => {
-    const start = path.findIndex(({ file }) => unitOf(file) === unit);
+function isOurs({ target }: Import): boolean {
+  return target.startsWith('src/');
+}
+
+/** The imports that lead from a unit, or a file, back to itself, if there are any. */
+function findCycle(edges: Import[], nodeOf: (file: string) => string): Import[] | undefined {
+  const edgesOf = Map.groupBy(edges, ({ file }) => nodeOf(file));
+  const finished = new Set<string>();
+  const visit = (node: string, path: Import[]): Import[] | undefined => {
+    const start = path.findIndex(({ file }) => nodeOf(file) === node);
     if (start >= 0) return path.slice(start);
-    if (finished.has(unit)) return undefined;
-    for (const edge of edges.filter(({ file }) => unitOf(file) === unit)) {
-      const cycle = visit(unitOf(edge.target), [...path, edge]);
+    if (finished.has(node)) return undefined;
+    for (const edge of edgesOf.get(node) ?? []) {
+      const cycle = visit(nodeOf(edge.target), [...path, edge]);
       if (cycle !== undefined) return cycle;
     }
-    finished.add(unit);
+    finished.add(node);
     return undefined;
   };
-  for (const { file } of edges) {
-    const cycle = visit(unitOf(file), []);
+  for (const node of edgesOf.keys()) {
+    const cycle = visit(node, []);
     if (cycle !== undefined) return cycle;
   }
   return undefined;
