@@ -57,13 +57,13 @@ function row(...cells: (string | number)[]): string {
 const introduction = [
   '# Compatibility',
   '',
-  'Servers and clients of others that are run against Switchboard. `npm run test:full` runs them all (`test/real`), and fails where this page says something else;',
+  'Published servers and clients that the tests run against Switchboard. `npm run test:full` runs them all (`test/real`), and fails if this page says something else;',
   '`UPDATE_COMPATIBILITY=1` writes it anew. The versions are those of the lock files in `test/real`.',
   '',
   '## Servers',
   '',
-  'All of them run behind one Switchboard and are ready, and a tool of each is called. After a restart of Switchboard the first list has all of their tools, before any of the',
-  'processes that it starts runs. They have no network: their requests go to a proxy that is not there. Those that need an account or a browser get none, and answer with an error.',
+  'All of them run behind one Switchboard and become ready, and a tool of each is called. After a restart of Switchboard the first list has all of their tools, before any of their',
+  'processes runs. They have no network: their requests go to a proxy that does not exist. Those that need an account or a browser get none, and answer with an error.',
   '',
 ];
 
@@ -80,13 +80,13 @@ const leftOut = [
         'asks its API before it lists its tools, so it needs a network and an account',
       ),
       row('mcp-server-docker', 'needs Python 3.12; the set-up takes 3.11 and newer'),
-      row('markitdown-mcp', 'brings onnxruntime and pandas: too large for a test'),
+      row('markitdown-mcp', 'depends on onnxruntime and pandas: too large for a test'),
       row(
         'mcp-server-kubernetes, @sentry/mcp-server, firecrawl-mcp',
         'an install with these three was some 300 MB larger',
       ),
       row('@azure/mcp, @wonderwhy-er/desktop-commander', 'not tried'),
-      row('Claude Desktop, Cursor, VS Code', 'programs with windows, which npm and PyPI do not have'),
+      row('Claude Desktop, Cursor, VS Code', 'desktop programs, which npm and PyPI do not have'),
     ],
   ),
 ];

@@ -1,0 +1,87 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const root = join(import.meta.dirname, '../..');
+const pages = [
+  ...['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'],
+  ...['docs', 'examples'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.md'))
+      .map((path) => join(folder, path)),
+  ),
+];
+
+describe('links in the documentation', () => {
+  it.each(pages)('of %s lead to what is there', (page) => {
+    const links = [...withoutCode(read(page)).matchAll(/\]\((?!https?:)([^()\s#]*)(?:#([^()\s]+))?\)/g)];
+    const broken = links.filter(([, path = '', anchor]) => !leadsSomewhere(page, path, anchor));
+    expect(broken.map(([link]) => link)).toEqual([]);
+  });
+
+  it('reach every page from the index', () => {
+    const index = read('docs/README.md');
+    const missing = pages.filter(
+      (page) =>
+        page.startsWith('docs/') &&
+        page !== 'docs/README.md' &&
+        !index.includes(`](${relative('docs', page)}`),
+    );
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('the comparison in the README', () => {
+  const measured = read('docs/benchmark.md');
+  const section = read('README.md').split('\n## Compared with others\n')[1]!.split('\n## ')[0]!;
+
+  it('has the figures of docs/benchmark.md', () => {
+    const figures = figuresIn(section);
+    expect(figures.size).toBeGreaterThan(20);
+    expect([...figures.difference(figuresIn(measured))]).toEqual([]);
+  });
+
+  it('has its versions, and how many goals are missed', () => {
+    for (const [, name, version] of section.matchAll(/\| ([a-z-]+) (\d+\.\d+\.\d+)/g)) {
+      expect(measured).toContain(`${name} ${version}`);
+    }
+    const lines = measured.split('\n## Goals\n')[1]!.split('\n');
+    const goals = lines.filter((line) => / \| (?:ok|MISSED) \|$/.test(line));
+    const missed = goals.filter((line) => line.endsWith('| MISSED |'));
+    expect(section).toContain(`misses ${missed.length} of its own ${goals.length} [goals]`);
+  });
+});
+
+/** Numbers with their units, however they are spaced. */
+function figuresIn(text: string): Set<string> {
+  return new Set(
+    [...text.matchAll(/([\d.]+) ?(×|\/s|MB|kB|ms)/g)].map(([, number, unit]) => number! + unit!),
+  );
+}
+
+function leadsSomewhere(page: string, path: string, anchor: string | undefined): boolean {
+  const target = path === '' ? page : join(dirname(page), path);
+  if (!existsSync(join(root, target))) return false;
+  return anchor === undefined || !target.endsWith('.md') || anchorsOf(read(target)).has(anchor);
+}
+
+/** As GitHub makes them of headings. */
+function anchorsOf(text: string): Set<string> {
+  const headings = [...withoutCode(text).matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading!);
+  return new Set(
+    headings.map((heading) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\p{Letter}\p{Number}_ -]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
+function withoutCode(text: string): string {
+  return text.replaceAll(/^```[\s\S]*?^```$/gm, '');
+}
+
+function read(path: string): string {
+  return readFileSync(join(root, path), 'utf8');
+}
