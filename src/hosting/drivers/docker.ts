@@ -1,6 +1,5 @@
 import { SwitchboardError } from '../../errors.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../driver.ts';
-import { portTaken } from '../port-taken.ts';
 import { sizeText } from '../size-text.ts';
 import { Attached } from './docker/attached.ts';
 import {
@@ -19,6 +18,7 @@ import { type Choice, chooseRuntime, type EngineInfo } from './docker/runtimes.t
 import { DockerSurvivors } from './docker/survivors.ts';
 import { DockerVolumes } from './docker/volumes.ts';
 import { Waiting } from './docker/waiting.ts';
+import { portInUse } from './port-in-use.ts';
 
 export interface DockerDriverOptions {
   provider: 'gvisor' | 'firecracker' | 'docker';
@@ -133,8 +133,8 @@ export class DockerDriver implements Driver {
       const asBefore = { ...options, HostConfig: { ...options.HostConfig, PortBindings } };
       return await this.createOne(spec, asBefore, events, signal);
     } catch (error) {
-      if (!isPortTaken(error)) throw error;
-      if (hostPort !== undefined) throw portTaken(name, hostPort);
+      if (!isPortInUse(error)) throw error;
+      if (hostPort !== undefined) throw portInUse(name, hostPort);
       return await this.createOne(spec, options, events, signal);
     }
   }
@@ -215,7 +215,7 @@ export class DockerDriver implements Driver {
 }
 
 /** What engines say of a port that they cannot publish at. */
-function isPortTaken(error: unknown): boolean {
+function isPortInUse(error: unknown): boolean {
   return (
     error instanceof EngineRefusal && /port is already allocated|address already in use/i.test(error.message)
   );

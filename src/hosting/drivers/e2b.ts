@@ -2,11 +2,11 @@ import { createHmac } from 'node:crypto';
 import type { ConnectionOpts, Sandbox, SandboxInfo } from 'e2b';
 import { SwitchboardError } from '../../errors.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec, Survivors } from '../driver.ts';
-import { portTaken } from '../port-taken.ts';
 import { E2bInstance, LEASE_MS } from './e2b/instance.ts';
 import { type LoopbackPort, openLoopbackPort } from './e2b/loopback-port.ts';
 import { SandboxProcess } from './e2b/sandbox-process.ts';
 import { explain, isNotFound, loadSdk, type Sdk } from './e2b/sdk.ts';
+import { portInUse } from './port-in-use.ts';
 
 export interface E2bDriverOptions {
   apiKey: string | undefined;
@@ -208,6 +208,6 @@ async function publish(
     },
   };
   if (hostPort !== undefined)
-    return openLoopbackPort(target, hostPort).catch(() => Promise.reject(portTaken(name, hostPort)));
+    return openLoopbackPort(target, hostPort).catch(() => Promise.reject(portInUse(name, hostPort)));
   return openLoopbackPort(target, formerHostPort).catch(() => openLoopbackPort(target));
 }

@@ -4,8 +4,8 @@ import { childEnvironment } from '../../channels/environment.ts';
 import type { ChildRecord } from '../../channels/stdio.ts';
 import { SwitchboardError } from '../../errors.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../driver.ts';
-import { ProcessInstance } from './process/process-instance.ts';
-import { VolumeFolders } from './process/volume-folders.ts';
+import { ProcessInstance } from './process/instance.ts';
+import { ProcessVolumes } from './process/volumes.ts';
 
 export interface ProcessDriverOptions {
   /** The folder in which volumes are kept. */
@@ -20,11 +20,11 @@ export interface ProcessDriverOptions {
  */
 export class ProcessDriver implements Driver {
   readonly provider = 'process';
-  readonly volumes: VolumeFolders;
+  readonly volumes: ProcessVolumes;
   private readonly children: ChildRecord;
 
   constructor({ home, children }: ProcessDriverOptions) {
-    this.volumes = new VolumeFolders(home);
+    this.volumes = new ProcessVolumes(home);
     this.children = children;
   }
 

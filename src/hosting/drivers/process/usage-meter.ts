@@ -13,7 +13,7 @@ interface Sum {
 const MS_PER_TICK = 10;
 
 /** Measures what all processes of a group use together. */
-export class GroupMeter {
+export class UsageMeter {
   private readonly group: number;
   private last: { cpuMs: number; at: number } | undefined;
 

@@ -6,7 +6,7 @@ import type { InstanceSpec, Volumes } from '../../driver.ts';
 type Server = Pick<InstanceSpec, 'name' | 'project'>;
 
 /** Volumes as folders: a process sees the files of its host, so nothing can be mounted for it alone. */
-export class VolumeFolders implements Volumes {
+export class ProcessVolumes implements Volumes {
   private readonly root: string;
 
   constructor(home: string) {

@@ -8,7 +8,7 @@ import { DEADLINES, endGroup } from '../../../channels/process-group.ts';
 import type { ChildRecord } from '../../../channels/stdio.ts';
 import type { Exit, Instance, Usage } from '../../driver.ts';
 import { logLines } from '../log-lines.ts';
-import { GroupMeter } from './group-meter.ts';
+import { UsageMeter } from './usage-meter.ts';
 
 /** What a process wrote before it ended is read by then, also where another one keeps its pipes open. */
 const DRAIN_MS = 1_000;
@@ -22,7 +22,7 @@ export class ProcessInstance implements Instance {
   readonly exited: Promise<Exit>;
   private readonly group: number;
   private readonly record: ChildRecord;
-  private readonly meter: GroupMeter;
+  private readonly meter: UsageMeter;
   private ending: Promise<void> | undefined;
 
   constructor(
@@ -35,7 +35,7 @@ export class ProcessInstance implements Instance {
     this.id = String(child.pid);
     this.url = url;
     this.record = record;
-    this.meter = new GroupMeter(child.pid);
+    this.meter = new UsageMeter(child.pid);
     record.started(child.pid);
     const readings = [readLines(child.stderr!, log)];
     if (hasStdio) {
