@@ -1,15 +1,15 @@
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { Appearance, type Facts } from './appearance.ts';
-import { asleep, unlessAborted, within } from './clock.ts';
 import type { Attachment, Condition, HostedServer } from './condition.ts';
+import { describeCrash, MUTE, SILENT, withLastWords, withoutPeriod } from './crash-description.ts';
 import { CrashHistory, type End } from './crash-history.ts';
-import { describeCrash, MUTE, SILENT, withLastWords, withoutPeriod } from './crash-words.ts';
 import type { Driver, Exit, InstanceEvents, InstanceSpec, Usage } from './driver.ts';
 import { type HostedLog, LastLines } from './log.ts';
+import { Provisioner } from './provisioner.ts';
 import { RestartRequest } from './restart-request.ts';
 import { Run } from './run.ts';
-import { Supply } from './supply.ts';
+import { type ConditionDetails, StatusReporter } from './status-reporter.ts';
 import type { Surroundings, Timing } from './surroundings.ts';
+import { sleep, unlessAborted, withTimeout } from './timeouts.ts';
 import { Tries } from './tries.ts';
 
 /** Why it is not started, until something changes. */
@@ -51,8 +51,8 @@ export class Hosted {
   private step = new AbortController();
   private done: Promise<void> | undefined;
 
-  private readonly appearance: Appearance;
-  private readonly supply: Supply;
+  private readonly reporter: StatusReporter;
+  private readonly provisioner: Provisioner;
   private run: Run | undefined;
 
   private readonly history: CrashHistory;
@@ -76,25 +76,25 @@ export class Hosted {
     this.ceased = server.enabled ? undefined : SWITCHED_OFF;
     this.timing = timing;
     this.around = around;
-    this.supply = new Supply(around, timing.away);
+    this.provisioner = new Provisioner(around, timing.away);
     this.history = new CrashHistory(server.memory, timing.restarts);
     this.starts = new Tries(timing.restarts);
     this.replacements = new Tries(timing.restarts);
     this.hostPort = server.memory.hostPort;
-    this.appearance = new Appearance(
+    this.reporter = new StatusReporter(
       around,
       () => this.server,
-      () => this.facts(),
+      () => this.details(),
       server.enabled ? 'starting' : 'stopped',
     );
   }
 
   get condition(): Condition {
-    return this.appearance.condition;
+    return this.reporter.condition;
   }
 
   get log(): HostedLog {
-    return this.appearance.log;
+    return this.reporter.log;
   }
 
   get id(): string {
@@ -108,7 +108,7 @@ export class Hosted {
 
   /** Who runs it, or did last. */
   get lastDriver(): Driver | undefined {
-    return this.run?.driver ?? this.supply.driver;
+    return this.run?.driver ?? this.provisioner.driver;
   }
 
   /** Whether it is to run. */
@@ -136,7 +136,7 @@ export class Hosted {
     if (this.fate === 'leaving') this.fate = 'kept';
     if (this.fate !== 'kept') return true;
     const isAnother = server.revision !== before.revision;
-    if (server.provider !== before.provider) this.supply.reconsider();
+    if (server.provider !== before.provider) this.provisioner.forgetDriver();
     if (!server.enabled) {
       if (this.ceased !== SWITCHED_OFF) {
         this.log.add('stopped by hand');
@@ -158,22 +158,22 @@ export class Hosted {
 
   /** Settles when it does not run any more after it was told to leave. */
   async untilLeft(): Promise<void> {
-    while (!this.isOver && (this.run !== undefined || this.appearance.status !== 'stopped'))
-      await this.appearance.changes.next();
+    while (!this.isOver && (this.run !== undefined || this.reporter.status !== 'stopped'))
+      await this.reporter.changes.next();
   }
 
   /** Stops it for good. Settles in any case. */
   async end(): Promise<void> {
     if (this.fate !== 'released') this.fate = 'ending';
     this.cease('Switchboard was stopped.');
-    await within(this.begin(), this.timing.stopGraceMs + STOP_MARGIN_MS).catch(() => {});
+    await withTimeout(this.begin(), this.timing.stopGraceMs + STOP_MARGIN_MS).catch(() => {});
   }
 
   /** Lets go of it, and says nothing more. What nobody could take over is stopped. */
   release(): void {
     if (this.fate === 'ending') return;
     this.fate = 'released';
-    this.appearance.fallSilent();
+    this.reporter.mute();
     const { run } = this;
     if (run?.isAlive && run.canBeReleased) {
       this.run = undefined;
@@ -213,8 +213,8 @@ export class Hosted {
       this.showReady();
     } else if (!isResponsive && (status === 'ready' || status === 'starting')) {
       const reason = run.isSpeaking ? SILENT : withLastWords(why ?? MUTE, run.lastLines.text);
-      this.appearance.warn(`does not respond. ${reason}`);
-      this.appearance.show('unresponsive', reason);
+      this.reporter.warn(`does not respond. ${reason}`);
+      this.reporter.report('unresponsive', reason);
       this.byHand.settle(this.unavailable(reason));
     }
   }
@@ -232,8 +232,8 @@ export class Hosted {
       if (found instanceof SwitchboardError) throw found;
       if (found !== undefined) return found;
       const leftMs = until - performance.now();
-      if (leftMs <= 0) throw this.unavailable(`It is still being started (${this.appearance.status}).`);
-      await this.appearance.changes.next(leftMs);
+      if (leftMs <= 0) throw this.unavailable(`It is still being started (${this.reporter.status}).`);
+      await this.reporter.changes.next(leftMs);
     }
   }
 
@@ -251,7 +251,7 @@ export class Hosted {
   private async live(): Promise<void> {
     this.showFirst();
     while (await this.next());
-    this.appearance.changes.tell();
+    this.reporter.changes.notify();
   }
 
   /** Does what is to be done next. False where there is nothing any more. */
@@ -264,8 +264,8 @@ export class Hosted {
     else if (run?.exit !== undefined) await this.runEnded(run, run.exit);
     else if (!this.isWanted) return this.rest(signal);
     else if (run !== undefined) await this.watch(run, signal);
-    else if (this.hold !== undefined) await asleep(signal);
-    else if (this.dueAt > performance.now()) await asleep(signal, this.dueAt - performance.now());
+    else if (this.hold !== undefined) await sleep(signal);
+    else if (this.dueAt > performance.now()) await sleep(signal, this.dueAt - performance.now());
     else await this.start(signal);
     return true;
   }
@@ -286,7 +286,7 @@ export class Hosted {
   /** Gives what is in the way. */
   private async prepare(run: Run, signal: AbortSignal): Promise<SwitchboardError | undefined> {
     const { server } = this;
-    const driver = await this.supply.find(server, signal);
+    const driver = await this.provisioner.findDriver(server, signal);
     if (driver !== run.driver || driver.prepare === undefined) return undefined;
     try {
       const spec = specOf(server);
@@ -296,7 +296,7 @@ export class Hosted {
       await unlessAborted(driver.prepare(spec, events, signal), signal);
       return undefined;
     } catch (error) {
-      return this.appearance.redacted(asSwitchboardError(error));
+      return this.reporter.redacted(asSwitchboardError(error));
     } finally {
       this.isPreparing = false;
     }
@@ -313,22 +313,22 @@ export class Hosted {
       const { revision } = this.server;
       this.postponed = { revision, reason, dueAt: performance.now() + delayMs, nextTry };
     }
-    if (this.condition.reason !== reason) this.appearance.warn(`is not started anew. ${reason}`);
+    if (this.condition.reason !== reason) this.reporter.warn(`is not started anew. ${reason}`);
     if (run.isSpeaking) this.showReady();
-    else this.appearance.show('starting', this.postponed?.reason, this.postponed?.nextTry);
+    else this.reporter.report('starting', this.postponed?.reason, this.postponed?.nextTry);
     this.byHand.settle(notStarted(reason));
   }
 
   /** There is no instance, and there is to be none. */
   private async rest(signal: AbortSignal): Promise<boolean> {
-    if (this.appearance.status !== 'stopped') this.appearance.show('stopped', this.ceased);
+    if (this.reporter.status !== 'stopped') this.reporter.report('stopped', this.ceased);
     const isUrgent = this.fate === 'ending' || this.fate === 'released';
-    if (isUrgent || (this.fate === 'leaving' && !this.supply.hasLeftover)) {
+    if (isUrgent || (this.fate === 'leaving' && !this.provisioner.hasLeftover)) {
       this.isOver = true;
       return false;
     }
-    if (this.supply.hasLeftover) await this.supply.clearLeftover(signal);
-    else await asleep(signal);
+    if (this.provisioner.hasLeftover) await this.provisioner.removeLeftover(signal);
+    else await sleep(signal);
     return true;
   }
 
@@ -336,37 +336,33 @@ export class Hosted {
   private async watch(run: Run, signal: AbortSignal): Promise<void> {
     // Something else was wanted for a moment only.
     if (!run.isAnnounced) this.announce(run);
-    else if (
-      run.isSpeaking &&
-      this.appearance.status !== 'ready' &&
-      this.appearance.status !== 'unresponsive'
-    )
+    else if (run.isSpeaking && this.reporter.status !== 'ready' && this.reporter.status !== 'unresponsive')
       this.showReady();
-    if (this.supply.hasLeftover) return this.supply.clearLeftover(signal);
+    if (this.provisioner.hasLeftover) return this.provisioner.removeLeftover(signal);
     if (this.postponed !== undefined) {
-      await asleep(signal, Math.max(0, this.postponed.dueAt - performance.now()));
+      await sleep(signal, Math.max(0, this.postponed.dueAt - performance.now()));
       if (!signal.aborted) this.postponed = undefined;
       return;
     }
-    if (!this.history.isLoop) return asleep(signal);
+    if (!this.history.isLoop) return sleep(signal);
     const { windowMs } = this.timing.restarts;
-    await asleep(signal, Math.max(0, windowMs - run.uptimeMs));
+    await sleep(signal, Math.max(0, windowMs - run.uptimeMs));
     if (signal.aborted) return;
     this.history.forgive();
     this.log.add(`has run for ${windowMs / 1_000} s: it is in no crash loop any more`);
-    this.appearance.show(this.appearance.status, this.condition.reason);
+    this.reporter.report(this.reporter.status, this.condition.reason);
   }
 
   private async start(signal: AbortSignal): Promise<void> {
-    const { appearance, supply } = this;
-    const driver = await supply.find(this.server, signal);
+    const { reporter, provisioner } = this;
+    const driver = await provisioner.findDriver(this.server, signal);
     if (driver === undefined) return;
     if (typeof driver === 'string') {
       this.stayAway(driver);
       return;
     }
-    if (appearance.status !== 'starting') appearance.show('starting');
-    await supply.cleared(driver, signal);
+    if (reporter.status !== 'starting') reporter.report('starting');
+    await provisioner.untilReaped(driver, signal);
     if (signal.aborted) return;
     const { server } = this;
     const lastLines = new LastLines();
@@ -375,7 +371,7 @@ export class Hosted {
     try {
       spec = { ...server.spec(), formerHostPort: this.hostPort };
       const wish = { isNew: () => this.byHand.isOpen, graceMs: this.timing.restartGraceMs };
-      const { instance, isAdopted } = await supply.bring(driver, spec, events, wish, signal);
+      const { instance, isAdopted } = await provisioner.adoptOrStart(driver, spec, events, wish, signal);
       if (isAdopted) this.isRestart = false;
       this.started(new Run(driver, instance, server.revision, spec.limits, lastLines), signal);
     } catch (error) {
@@ -404,12 +400,12 @@ export class Hosted {
     run.isAnnounced = true;
     this.log.add(`runs (${run.driver.provider}, ${run.instance.id})`);
     if (run.isSpeaking) this.showReady();
-    else this.appearance.show('starting');
+    else this.reporter.report('starting');
     this.around.running(this.id);
   }
 
   private showReady(): void {
-    this.appearance.show('ready', this.postponed?.reason, this.postponed?.nextTry);
+    this.reporter.report('ready', this.postponed?.reason, this.postponed?.nextTry);
     if (!this.byHand.isOpen) this.byHand.settle(undefined);
   }
 
@@ -429,7 +425,7 @@ export class Hosted {
       return;
     }
     // What cannot be run is quoted, and secrets may be in it.
-    const problem = this.appearance.redacted(asSwitchboardError(error));
+    const problem = this.reporter.redacted(asSwitchboardError(error));
     // A fault of ours may pass: only what was said to stay is taken for that.
     const isLasting =
       error instanceof SwitchboardError && !problem.kind.retryable && problem.code !== 'internal';
@@ -446,25 +442,25 @@ export class Hosted {
     }
     const delayMs = this.starts.failed();
     this.dueAt = performance.now() + delayMs;
-    this.appearance.warn(`${how}. It is tried again ${delayText(delayMs)}.`);
+    this.reporter.warn(`${how}. It is tried again ${delayText(delayMs)}.`);
     const status = this.starts.isBackingOff ? 'backing_off' : 'restarting';
-    this.appearance.show(status, `It ${how}.`, new Date(Date.now() + delayMs));
+    this.reporter.report(status, `It ${how}.`, new Date(Date.now() + delayMs));
   }
 
   /** It cannot be started as it is. */
   private refuse(problem: SwitchboardError, hold: Hold): void {
     this.hold = hold;
     this.isRestart = false;
-    this.appearance.warn(`cannot be started: ${problem.message}`);
-    this.appearance.show('failed', problem.message);
+    this.reporter.warn(`cannot be started: ${problem.message}`);
+    this.reporter.report('failed', problem.message);
   }
 
   /** What runs it is away, or there is nothing that could. */
   private stayAway(why: string): void {
     const { status, reason } = this.condition;
-    this.dueAt = performance.now() + this.supply.awayDelayMs();
-    if (status !== 'waiting') this.appearance.warn(`has to wait: ${why}`);
-    if (status !== 'waiting' || reason !== why) this.appearance.show('waiting', why);
+    this.dueAt = performance.now() + this.provisioner.nextCheckMs();
+    if (status !== 'waiting') this.reporter.warn(`has to wait: ${why}`);
+    if (status !== 'waiting' || reason !== why) this.reporter.report('waiting', why);
     this.byHand.settle(this.unavailable(why));
   }
 
@@ -473,15 +469,15 @@ export class Hosted {
     this.run = undefined;
     this.postponed = undefined;
     if (exit.isLost) {
-      this.supply.lost(run.driver);
+      this.provisioner.markLost(run.driver);
       this.stayAway(exit.reason ?? `What runs it (${run.driver.provider}) does not answer.`);
       return;
     }
     const { how, reason } = describeCrash(exit, run.lastLines.text, run.limits);
     this.plan({ exit, reason, uptimeMs: run.uptimeMs }, how, run.lastLines.text);
     this.byHand.settle(this.unavailable(withLastWords(`It ${how}`, run.lastLines.text)));
-    await within(run.instance.stop(REMAINS_MS), REMAINS_MS + 500).catch(() => {
-      this.supply.leave(run.driver);
+    await withTimeout(run.instance.stop(REMAINS_MS), REMAINS_MS + 500).catch(() => {
+      this.provisioner.markLeftover(run.driver);
     });
   }
 
@@ -495,8 +491,8 @@ export class Hosted {
       this.dueAt = performance.now() + delayMs;
       const nextTry = new Date(Date.now() + delayMs);
       const loop = isLoop ? 'It is in a crash loop. ' : '';
-      this.appearance.warn(`${how}. ${loop}It is started again ${delayText(delayMs)}.`, quote);
-      this.appearance.show(isLoop ? 'backing_off' : 'restarting', `${loop}It ${how}.${quote}`, nextTry);
+      this.reporter.warn(`${how}. ${loop}It is started again ${delayText(delayMs)}.`, quote);
+      this.reporter.report(isLoop ? 'backing_off' : 'restarting', `${loop}It ${how}.${quote}`, nextTry);
       return;
     }
     this.stay(decision.action === 'stay' ? decision.status : 'stopped', how, quote);
@@ -507,26 +503,26 @@ export class Hosted {
     this.hold = { isUnspecified: false };
     const isFailure = status === 'failed';
     const words = `${how}. It is not started again (restart policy ${this.server.restartPolicy}).`;
-    if (isFailure) this.appearance.warn(words, quote);
+    if (isFailure) this.reporter.warn(words, quote);
     else this.log.add(words);
-    this.appearance.show(status, `It ${how}.${isFailure ? quote : ''}`);
+    this.reporter.report(status, `It ${how}.${isFailure ? quote : ''}`);
   }
 
   private async stopRun(run: Run): Promise<void> {
     run.isStopping = true;
     this.postponed = undefined;
     // What kept it from being changed is over.
-    if (this.isWanted && this.appearance.status === 'ready') this.appearance.show('restarting', CHANGED);
+    if (this.isWanted && this.reporter.status === 'ready') this.reporter.report('restarting', CHANGED);
     if (this.fate === 'released' && run.canBeReleased) {
       run.release();
     } else {
       const { stopGraceMs, restartGraceMs } = this.timing;
       const graceMs = this.fate === 'ending' ? stopGraceMs : restartGraceMs;
       try {
-        await within(run.instance.stop(graceMs), graceMs + STOP_MARGIN_MS);
+        await withTimeout(run.instance.stop(graceMs), graceMs + STOP_MARGIN_MS);
       } catch (error) {
-        this.supply.leave(run.driver);
-        this.appearance.warn(`could not be stopped: ${asSwitchboardError(error).message}`);
+        this.provisioner.markLeftover(run.driver);
+        this.reporter.warn(`could not be stopped: ${asSwitchboardError(error).message}`);
       }
     }
     this.run = undefined;
@@ -536,12 +532,12 @@ export class Hosted {
   private showFirst(): void {
     const leftMs = this.history.delayLeftMs;
     if (leftMs === 0 || !this.isWanted) {
-      this.appearance.show(this.appearance.status);
+      this.reporter.report(this.reporter.status);
       return;
     }
     this.isRestart = true;
     this.dueAt = performance.now() + leftMs;
-    this.appearance.show('backing_off', 'It is in a crash loop.', new Date(Date.now() + leftMs));
+    this.reporter.report('backing_off', 'It is in a crash loop.', new Date(Date.now() + leftMs));
   }
 
   /** Whatever was in the way of a start counts no more. */
@@ -554,7 +550,7 @@ export class Hosted {
     this.hold = undefined;
     this.isRestart = false;
     this.dueAt = 0;
-    this.appearance.show(why === undefined ? 'starting' : 'restarting', why);
+    this.reporter.report(why === undefined ? 'starting' : 'restarting', why);
     this.interrupt();
   }
 
@@ -571,7 +567,7 @@ export class Hosted {
     this.hold = undefined;
     this.byHand.settle(this.unavailable(why));
     this.interrupt();
-    this.appearance.changes.tell();
+    this.reporter.changes.notify();
   }
 
   private interrupt(): void {
@@ -581,10 +577,10 @@ export class Hosted {
   private unavailable(why: string): SwitchboardError {
     const leftMs = this.dueAt - performance.now();
     const isTimed = this.isWanted && leftMs > 0;
-    return this.appearance.unavailable(why, isTimed ? new Date(Date.now() + leftMs) : undefined);
+    return this.reporter.unavailable(why, isTimed ? new Date(Date.now() + leftMs) : undefined);
   }
 
-  private facts(): Facts {
+  private details(): ConditionDetails {
     const instance = this.run?.instance;
     const { hostPort } = this;
     return {

@@ -53,7 +53,7 @@ export class Supervisor {
   private readonly notEnded = new Set<Hosted>();
   private readonly former = new Map<string, Former>();
   /** The last removal of leftovers of each driver. */
-  private readonly clearing = new Map<Driver, Promise<void>>();
+  private readonly reaping = new Map<Driver, Promise<void>>();
   private hasApplied = false;
   private isOver = false;
 
@@ -78,7 +78,7 @@ export class Supervisor {
     for (const { id } of added) void this.look(this.hosted.get(id)!);
     if (this.hasApplied) return;
     this.hasApplied = true;
-    for (const provider of providers) void this.clearAtFirst(provider);
+    for (const provider of providers) void this.reapAtStart(provider);
   }
 
   condition(id: string): Condition | undefined {
@@ -191,8 +191,8 @@ export class Supervisor {
     this.former.delete(server.id);
     return new Hosted(server, this.timing, {
       choose: (...asked) => this.drivers.choose(...asked),
-      cleared: (driver) => this.allCleared(driver),
-      clear: (driver) => this.clear(driver),
+      untilReaped: (driver) => this.untilReaped(driver),
+      reap: (driver) => this.reap(driver),
       redact: (project, text) => this.settings.redact(project, text),
       changed: (id, condition) => this.events.changed(id, condition),
       warned: (message) => this.events.warned(message),
@@ -210,33 +210,33 @@ export class Supervisor {
   }
 
   /** Of drivers that none of the servers may use any more, too. Where it is away now, that is done when it is used. */
-  private async clearAtFirst(provider: Provider): Promise<void> {
+  private async reapAtStart(provider: Provider): Promise<void> {
     try {
       const driver = await this.drivers.get(provider);
       if (driver.survivors === undefined || (await driver.unavailable()) !== undefined) return;
-      await this.cleared(driver);
+      await this.reapOnce(driver);
     } catch {
       // A driver that cannot be used has nothing to remove, or has been warned of.
     }
   }
 
   /** Drivers may share an engine: none is to remove what another has just started for a server that came meanwhile. */
-  private async allCleared(driver: Driver): Promise<void> {
-    await Promise.allSettled([this.cleared(driver), ...this.clearing.values()]);
+  private async untilReaped(driver: Driver): Promise<void> {
+    await Promise.allSettled([this.reapOnce(driver), ...this.reaping.values()]);
   }
 
-  private cleared(driver: Driver): Promise<void> {
-    return this.clearing.get(driver) ?? this.clear(driver);
+  private reapOnce(driver: Driver): Promise<void> {
+    return this.reaping.get(driver) ?? this.reap(driver);
   }
 
-  private clear(driver: Driver): Promise<void> {
-    const before = this.clearing.get(driver) ?? Promise.resolve();
-    const clearing = before.catch(() => {}).then(() => this.removeLeftovers(driver));
-    this.clearing.set(driver, clearing);
-    clearing.catch(() => {
-      if (this.clearing.get(driver) === clearing) this.clearing.delete(driver);
+  private reap(driver: Driver): Promise<void> {
+    const before = this.reaping.get(driver) ?? Promise.resolve();
+    const reaping = before.catch(() => {}).then(() => this.removeLeftovers(driver));
+    this.reaping.set(driver, reaping);
+    reaping.catch(() => {
+      if (this.reaping.get(driver) === reaping) this.reaping.delete(driver);
     });
-    return clearing;
+    return reaping;
   }
 
   private async removeLeftovers(driver: Driver): Promise<void> {

@@ -1,6 +1,6 @@
-import type { Audience } from './appearance.ts';
+import type { AwayRule, DriverPool } from './provisioner.ts';
 import type { RestartRules } from './restart-policy.ts';
-import type { AwayRule, DriverPool } from './supply.ts';
+import type { StatusEvents } from './status-reporter.ts';
 
 export interface Timing {
   restarts: RestartRules;
@@ -14,6 +14,6 @@ export interface Timing {
 }
 
 /** What a server needs of those who look after all of them. */
-export interface Surroundings extends DriverPool, Audience {
+export interface Surroundings extends DriverPool, StatusEvents {
   running(id: string): void;
 }

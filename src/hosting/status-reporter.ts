@@ -1,38 +1,38 @@
 import { SwitchboardError } from '../errors.ts';
-import { Changes } from './clock.ts';
 import type { Condition, HostedServer, HostedStatus } from './condition.ts';
 import { HostedLog } from './log.ts';
+import { ChangeNotifier } from './timeouts.ts';
 
-export interface Audience {
+export interface StatusEvents {
   redact(project: string, text: string): string;
   changed(id: string, condition: Condition): void;
   warned(message: string): void;
 }
 
 /** What of a condition comes from elsewhere than from its status. */
-export type Facts = Pick<Condition, 'provider' | 'instanceId' | 'startedAt' | 'url' | 'memory'>;
+export type ConditionDetails = Pick<Condition, 'provider' | 'instanceId' | 'startedAt' | 'url' | 'memory'>;
 
 /** What others see of one server: its condition, its log, and warnings. */
-export class Appearance {
+export class StatusReporter {
   readonly log: HostedLog;
-  readonly changes = new Changes();
-  private readonly audience: Audience;
+  readonly changes = new ChangeNotifier();
+  private readonly events: StatusEvents;
   private readonly server: () => Pick<HostedServer, 'id' | 'name' | 'project'>;
-  private readonly facts: () => Facts;
+  private readonly details: () => ConditionDetails;
   private current: Condition;
-  private isSilent = false;
+  private isMuted = false;
 
   constructor(
-    audience: Audience,
+    events: StatusEvents,
     server: () => Pick<HostedServer, 'id' | 'name' | 'project'>,
-    facts: () => Facts,
+    details: () => ConditionDetails,
     status: HostedStatus,
   ) {
-    this.audience = audience;
+    this.events = events;
     this.server = server;
-    this.facts = facts;
+    this.details = details;
     this.log = new HostedLog((text) => this.redact(text));
-    this.current = { ...facts(), status, since: new Date(), reason: undefined, nextTry: undefined };
+    this.current = { ...details(), status, since: new Date(), reason: undefined, nextTry: undefined };
   }
 
   get condition(): Condition {
@@ -44,22 +44,22 @@ export class Appearance {
   }
 
   /** Says nothing to anybody any more. */
-  fallSilent(): void {
-    this.isSilent = true;
+  mute(): void {
+    this.isMuted = true;
   }
 
-  show(status: HostedStatus, reason?: string, nextTry?: Date): void {
+  report(status: HostedStatus, reason?: string, nextTry?: Date): void {
     const since = status === this.current.status ? this.current.since : new Date();
     const shown = reason === undefined ? undefined : this.redact(reason);
-    this.current = { ...this.facts(), status, since, reason: shown, nextTry };
-    if (!this.isSilent) this.audience.changed(this.server().id, this.current);
-    this.changes.tell();
+    this.current = { ...this.details(), status, since, reason: shown, nextTry };
+    if (!this.isMuted) this.events.changed(this.server().id, this.current);
+    this.changes.notify();
   }
 
   /** What is quoted of its log is there already, with its secrets masked. */
   warn(what: string, quote = ''): void {
     const shown = this.log.add(what);
-    if (!this.isSilent) this.audience.warned(`Hosted server "${this.server().name}" ${shown}${quote}`);
+    if (!this.isMuted) this.events.warned(`Hosted server "${this.server().name}" ${shown}${quote}`);
   }
 
   /** For whoever wants something of a server that does not run. */
@@ -80,6 +80,6 @@ export class Appearance {
   }
 
   private redact(text: string): string {
-    return this.audience.redact(this.server().project, text);
+    return this.events.redact(this.server().project, text);
   }
 }

@@ -1,7 +1,7 @@
 import { SwitchboardError } from '../errors.ts';
 
 /** Until the signal is aborted, or for that time. Keeps nobody running. */
-export function asleep(signal: AbortSignal, ms?: number): Promise<void> {
+export function sleep(signal: AbortSignal, ms?: number): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
     const timer = ms === undefined ? undefined : setTimeout(woken, ms);
@@ -23,7 +23,7 @@ export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal)
   try {
     return await Promise.race([
       promise,
-      asleep(AbortSignal.any([signal, waiting.signal])).then(() => undefined),
+      sleep(AbortSignal.any([signal, waiting.signal])).then(() => undefined),
     ]);
   } finally {
     waiting.abort();
@@ -31,7 +31,7 @@ export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal)
 }
 
 /** Fails where it takes longer. */
-export async function within<T>(promise: Promise<T>, ms: number): Promise<T> {
+export async function withTimeout<T>(promise: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   promise.catch(() => {});
   try {
@@ -47,7 +47,7 @@ export async function within<T>(promise: Promise<T>, ms: number): Promise<T> {
 }
 
 /** Lets others wait for the next change of something. */
-export class Changes {
+export class ChangeNotifier {
   private readonly waiting = new Set<() => void>();
 
   /** Settles with the next change, or after that time. */
@@ -63,7 +63,7 @@ export class Changes {
     });
   }
 
-  tell(): void {
+  notify(): void {
     for (const heard of [...this.waiting]) heard();
   }
 }

@@ -3,7 +3,7 @@ import { describeExit } from './run.ts';
 import { sizeText } from './size-text.ts';
 
 /** A crash in the words that people read. */
-export interface CrashWords {
+export interface CrashDescription {
   /** Such as "exited with code 137: it used more memory than it may". */
   how: string;
   /** The same with what the server wrote last, where that may say why. */
@@ -31,17 +31,17 @@ const signs: readonly [RegExp[], (limits: Limits) => string][] = [
   ],
 ];
 
-/** `lastWords` come from its log, where secrets are masked already. */
-export function describeCrash(exit: Exit, lastWords: string, limits: Limits): CrashWords {
-  const limit = exit.reason === undefined ? limitIn(lastWords, limits) : undefined;
+/** `lastLines` come from its log, where secrets are masked already. */
+export function describeCrash(exit: Exit, lastLines: string, limits: Limits): CrashDescription {
+  const limit = exit.reason === undefined ? limitIn(lastLines, limits) : undefined;
   const how = describeExit(limit === undefined ? exit : { ...exit, reason: `perhaps it reached ${limit}` });
   // A limit that certainly ended it says all there is to say.
-  const reason = exit.reason ?? withLastWords(how, lastWords);
+  const reason = exit.reason ?? withLastWords(how, lastLines);
   return { how, reason };
 }
 
-export function withLastWords(text: string, lastWords: string): string {
-  return lastWords === '' ? text : `${withoutPeriod(text)}; its last words: ${lastWords}`;
+export function withLastWords(text: string, lastLines: string): string {
+  return lastLines === '' ? text : `${withoutPeriod(text)}; its last words: ${lastLines}`;
 }
 
 /** For those who have them before their eyes. */
@@ -50,8 +50,8 @@ export function withoutLastWords(text: string): string {
   return at === -1 ? text : `${text.slice(0, at)}.`;
 }
 
-function limitIn(lastWords: string, limits: Limits): string | undefined {
-  const lines = lastWords.split('\n');
+function limitIn(lastLines: string, limits: Limits): string | undefined {
+  const lines = lastLines.split('\n');
   const found = signs.find(([parts]) => lines.some((line) => parts.every((part) => part.test(line))));
   return found?.[1](limits);
 }
