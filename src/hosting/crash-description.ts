@@ -1,5 +1,4 @@
 import type { Exit, Limits } from './driver.ts';
-import { describeExit } from './run.ts';
 import { sizeText } from './size-text.ts';
 
 /** A crash in the words that people read. */
@@ -30,6 +29,17 @@ const signs: readonly [RegExp[], (limits: Limits) => string][] = [
     ({ memoryBytes }) => `its limit of ${sizeText(memoryBytes)} of memory`,
   ],
 ];
+
+/** Such as "exited with code 137: it used more memory than it may". */
+export function describeExit({ code, signal, reason }: Exit): string {
+  const how =
+    signal !== undefined
+      ? `was ended by ${signal}`
+      : code === undefined
+        ? 'ended'
+        : `exited with code ${code}`;
+  return reason === undefined ? how : `${how}: ${reason}`;
+}
 
 /** `lastLines` come from its log, where secrets are masked already. */
 export function describeCrash(exit: Exit, lastLines: string, limits: Limits): CrashDescription {

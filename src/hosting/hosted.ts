@@ -1,16 +1,15 @@
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { Attachment, Condition, HostedServer } from './condition.ts';
 import { describeCrash, MUTE, SILENT, withLastWords, withoutPeriod } from './crash-description.ts';
-import { CrashHistory, type End } from './crash-history.ts';
 import type { Driver, Exit, InstanceEvents, InstanceSpec, Usage } from './driver.ts';
 import { type HostedLog, LastLines } from './log.ts';
 import { Provisioner } from './provisioner.ts';
+import { CrashHistory, type End, RetryBackoff } from './restart-policy.ts';
 import { RestartRequest } from './restart-request.ts';
 import { Run } from './run.ts';
 import { type ConditionDetails, StatusReporter } from './status-reporter.ts';
 import type { Surroundings, Timing } from './surroundings.ts';
 import { sleep, unlessAborted, withTimeout } from './timeouts.ts';
-import { Tries } from './tries.ts';
 
 /** Why it is not started, until something changes. */
 interface Hold {
@@ -62,8 +61,8 @@ export class Hosted {
   private isRestart = false;
   private hold: Hold | undefined;
   /** Those that failed are no crashes: nothing ran. */
-  private readonly starts: Tries;
-  private readonly replacements: Tries;
+  private readonly starts: RetryBackoff;
+  private readonly replacements: RetryBackoff;
   private postponed: Postponed | undefined;
   /** Whether what runs goes on until what the next instance needs is there. */
   private isPreparing = false;
@@ -78,8 +77,8 @@ export class Hosted {
     this.around = around;
     this.provisioner = new Provisioner(around, timing.away);
     this.history = new CrashHistory(server.memory, timing.restarts);
-    this.starts = new Tries(timing.restarts);
-    this.replacements = new Tries(timing.restarts);
+    this.starts = new RetryBackoff(timing.restarts);
+    this.replacements = new RetryBackoff(timing.restarts);
     this.hostPort = server.memory.hostPort;
     this.reporter = new StatusReporter(
       around,

@@ -1,3 +1,6 @@
+import type { LastCrash, Memory } from './condition.ts';
+import type { Exit } from './driver.ts';
+
 export type RestartPolicy = 'always' | 'on-failure' | 'never';
 
 /** What the next decision depends on. */
@@ -85,4 +88,108 @@ export function remainingDelayMs(
 
 function delayOf(step: number, { ladderMs }: RestartRules): number {
   return ladderMs[Math.min(step, ladderMs.length) - 1]!;
+}
+
+/** How a server ended by itself. */
+export interface End {
+  exit: Exit;
+  reason: string;
+  uptimeMs: number;
+}
+
+/** What is known of the crashes of one server. */
+export class CrashHistory {
+  private readonly rules: RestartRules;
+  private state: RestartState;
+  private restarts: number;
+  private lastCrash: LastCrash | null;
+
+  constructor(memory: Memory, rules: RestartRules) {
+    this.rules = rules;
+    const crashes = memory.crashes.map((at) => Date.parse(at)).filter((at) => !Number.isNaN(at));
+    this.state = { crashes, step: memory.step };
+    this.restarts = memory.restarts;
+    this.lastCrash = memory.lastCrash;
+  }
+
+  get memory(): Memory {
+    const { restarts, lastCrash, state } = this;
+    const crashes = state.crashes.map((at) => new Date(at).toISOString());
+    return { restarts, lastCrash, crashes, step: state.step };
+  }
+
+  get isLoop(): boolean {
+    return this.state.step > 0;
+  }
+
+  /** What is left of the delay of a crash loop. */
+  get delayLeftMs(): number {
+    return remainingDelayMs(this.state, Date.now(), this.rules);
+  }
+
+  /** Counts it, and says what to do. */
+  ended({ exit, reason, uptimeMs }: End, policy: RestartPolicy): Decision {
+    const now = Date.now();
+    const decision = afterExit(this.state, exit, policy, uptimeMs, now, this.rules);
+    this.state = decision.state;
+    const isCrash =
+      decision.action === 'restart' || (decision.action === 'stay' && decision.status === 'failed');
+    if (isCrash) {
+      this.lastCrash = {
+        at: new Date(now).toISOString(),
+        exit_code: exit.code ?? null,
+        signal: exit.signal ?? null,
+        reason,
+      };
+    }
+    return decision;
+  }
+
+  /** It runs again after a crash. */
+  restarted(): void {
+    this.restarts++;
+  }
+
+  /** What happened so far delays no start any more. */
+  forgive(): void {
+    this.state = noCrashes;
+  }
+
+  /** Also the count of restarts begins anew. */
+  reset(): void {
+    this.forgive();
+    this.restarts = 0;
+  }
+}
+
+/** What did not succeed, how often in a row, and how long to wait before it is tried again: longer each time. */
+export class RetryBackoff {
+  private readonly rules: RestartRules;
+  private failures = 0;
+
+  constructor(rules: RestartRules) {
+    this.rules = rules;
+  }
+
+  /** Whether it was tried so often that the next try is not soon. */
+  get isBackingOff(): boolean {
+    return this.failures > this.rules.firstDelaysMs.length;
+  }
+
+  /** Counts one more, and gives the delay before the next. */
+  failed(): number {
+    const { firstDelaysMs, ladderMs } = this.rules;
+    const delaysMs = [...firstDelaysMs, ...ladderMs];
+    return delaysMs[Math.min(this.failures++, delaysMs.length - 1)]!;
+  }
+
+  /** The same for what is not worth a try at once. */
+  failedForLong(): number {
+    this.failures = Math.max(this.failures, this.rules.firstDelaysMs.length);
+    return this.failed();
+  }
+
+  reset(): void {
+    this.failures = 0;
+  }
 }

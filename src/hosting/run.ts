@@ -1,5 +1,6 @@
 import { SwitchboardError } from '../errors.ts';
 import type { Attachment } from './condition.ts';
+import { describeExit } from './crash-description.ts';
 import type { Driver, Exit, Instance, Limits } from './driver.ts';
 import type { LastLines } from './log.ts';
 
@@ -78,15 +79,4 @@ export class Run {
       data: { exitCode: exit.code ?? null, signal: exit.signal ?? null },
     });
   }
-}
-
-/** Such as "exited with code 137: it used more memory than it may". */
-export function describeExit({ code, signal, reason }: Exit): string {
-  const how =
-    signal !== undefined
-      ? `was ended by ${signal}`
-      : code === undefined
-        ? 'ended'
-        : `exited with code ${code}`;
-  return reason === undefined ? how : `${how}: ${reason}`;
 }
