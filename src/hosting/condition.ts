@@ -1,5 +1,3 @@
-import type { Readable, Writable } from 'node:stream';
-import type { SwitchboardError } from '../errors.ts';
 import type { InstanceSpec, Provider } from './driver.ts';
 import type { RestartPolicy } from './restart-policy.ts';
 
@@ -75,15 +73,3 @@ export interface Condition {
   url: string | undefined;
   memory: Memory;
 }
-
-/**
- * What to speak with an instance through. The pipes belong to the instance: whoever attaches removes the listeners that he
- * added when he goes, and neither ends nor destroys a pipe, because the next one attaches to the same.
- */
-export type Attachment = (
-  | { kind: 'stdio'; input: Writable; output: Readable }
-  | { kind: 'url'; url: string }
-) & {
-  /** Settles when the instance runs no more, with why. */
-  ended: Promise<SwitchboardError>;
-};

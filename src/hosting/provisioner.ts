@@ -1,55 +1,49 @@
+import { type BackoffRule, backoffMs } from '../channels/backoff.ts';
 import { asSwitchboardError } from '../errors.ts';
 import type { Former, HostedServer } from './condition.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec, Provider } from './driver.ts';
 import { sleep, unlessAborted } from './timeouts.ts';
 
-/** What looks after the drivers that all servers share. */
+/** The drivers that all servers share. */
 export interface DriverPool {
   choose(asked: Provider | undefined, former?: Former): Promise<Driver>;
-  /** Settles when what others left behind is removed, or cannot be. Nothing may be started before. */
+  /** Resolves when leftovers of earlier runs are removed or cannot be. Start nothing before. */
   untilReaped(driver: Driver): Promise<void>;
-  /** Removes what is left of servers that are to run no more. */
+  /** Removes the instances of servers that should not run. */
   reap(driver: Driver): Promise<void>;
 }
 
-/** How often we look whether what runs it is there again: twice as long each time. */
-export interface AwayRule {
-  firstMs: number;
-  maxMs: number;
-}
-
-/** Where the instances of one server come from: the driver that was chosen for it, whether that is there or away. */
+/** Provides the instances of one server: picks its driver, adopts or starts, and removes leftovers. */
 export class Provisioner {
   private readonly pool: DriverPool;
-  private readonly rule: AwayRule;
+  private readonly checks: BackoffRule;
   private chosen: Driver | undefined;
-  /** Where something of it may still be, because it was lost or could not be stopped. */
+  /** Has an instance that was lost or could not be stopped. */
   private leftoverDriver: Driver | undefined;
-  /** How often in a row it was found to be away. */
+  /** How often in a row the driver was unavailable. */
   private failedChecks = 0;
 
-  constructor(pool: DriverPool, rule: AwayRule) {
+  constructor(pool: DriverPool, checks: BackoffRule) {
     this.pool = pool;
-    this.rule = rule;
+    this.checks = checks;
   }
 
   get driver(): Driver | undefined {
     return this.chosen ?? this.leftoverDriver;
   }
 
-  /** While it runs: with another driver than the one that was chosen since. */
   get hasLeftover(): boolean {
     return this.leftoverDriver !== undefined;
   }
 
-  /** Another one may be asked for now. */
+  /** The next start chooses again. */
   forgetDriver(): void {
     this.chosen = undefined;
   }
 
   /**
-   * The driver, or why there is none now; undefined where that was aborted. Once chosen it stays, also while it is away:
-   * elsewhere it would run a second time, and without its volumes.
+   * The driver, or why there is none; undefined if aborted. The choice stays while the driver is unavailable, because
+   * another one would run the server twice, and without its volumes.
    */
   async findDriver(
     { provider, former }: Pick<HostedServer, 'provider' | 'former'>,
@@ -71,40 +65,44 @@ export class Provisioner {
     return why ?? this.chosen;
   }
 
-  /** Until the next look at one that is away. */
-  nextCheckMs(): number {
-    return Math.min(this.rule.firstMs * 2 ** Math.min(this.failedChecks++, 20), this.rule.maxMs);
+  /** Counts a check that found the driver unavailable, and returns the delay before the next. */
+  checkFailed(): number {
+    this.failedChecks++;
+    return backoffMs(this.failedChecks, this.checks, 0);
   }
 
-  /** It went away with an instance. */
+  /** The driver became unavailable while the instance ran. */
   markLost(driver: Driver): void {
     this.leftoverDriver = driver;
     this.failedChecks = 0;
   }
 
-  /** An instance may still be there. */
+  /** The instance may still be there. */
   markLeftover(driver: Driver): void {
     if (driver.survivors !== undefined) this.leftoverDriver = driver;
   }
 
   /**
-   * Adopts first, also where an instance has just ended: what an engine that was away has kept would run beside the new
-   * one. Where it has to be a new one, a survivor is stopped.
+   * Tries to adopt even after an exit, because an instance that an unavailable engine kept would run beside the new one.
+   * If a new one is required, the survivor is stopped.
    */
   async adoptOrStart(
     driver: Driver,
     spec: InstanceSpec,
     events: InstanceEvents,
-    { isNew, graceMs }: { isNew: () => boolean; graceMs: number },
+    { mustBeNew, graceMs }: { mustBeNew: () => boolean; graceMs: number },
     signal: AbortSignal,
   ): Promise<{ instance: Instance; isAdopted: boolean }> {
     try {
       const survivor = await driver.survivors?.adopt(spec, events);
-      if (survivor !== undefined && !isNew())
-        return { instance: this.take(driver, survivor), isAdopted: true };
-      await survivor?.stop(graceMs);
-      signal.throwIfAborted();
-      return { instance: this.take(driver, await driver.start(spec, events, signal)), isAdopted: false };
+      const isAdopted = survivor !== undefined && !mustBeNew();
+      if (!isAdopted) {
+        await survivor?.stop(graceMs);
+        signal.throwIfAborted();
+      }
+      const instance = isAdopted ? survivor : await driver.start(spec, events, signal);
+      if (this.leftoverDriver === driver) this.leftoverDriver = undefined;
+      return { instance, isAdopted };
     } catch (error) {
       this.markLeftover(driver);
       throw error;
@@ -115,7 +113,7 @@ export class Provisioner {
     await unlessAborted(this.pool.untilReaped(driver), signal);
   }
 
-  /** Removes what may be left of it, or waits a while where it is away. */
+  /** Waits instead if the driver is unavailable. */
   async removeLeftover(signal: AbortSignal): Promise<void> {
     const driver = this.leftoverDriver;
     if (driver === undefined) return;
@@ -126,13 +124,8 @@ export class Provisioner {
         return;
       }
     } catch {
-      // As good as away.
+      // Same as unavailable.
     }
-    await sleep(signal, this.nextCheckMs());
-  }
-
-  private take(driver: Driver, instance: Instance): Instance {
-    if (this.leftoverDriver === driver) this.leftoverDriver = undefined;
-    return instance;
+    await sleep(signal, this.checkFailed());
   }
 }

@@ -1,5 +1,5 @@
+import type { Attachment } from '../channels/hosted.ts';
 import { SwitchboardError } from '../errors.ts';
-import type { Attachment } from './condition.ts';
 import { describeExit } from './crash-description.ts';
 import type { Driver, Exit, Instance, Limits } from './driver.ts';
 import type { LastLines } from './log.ts';

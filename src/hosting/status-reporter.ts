@@ -1,37 +1,43 @@
 import { SwitchboardError } from '../errors.ts';
-import type { Condition, HostedServer, HostedStatus } from './condition.ts';
+import type { Condition, HostedStatus } from './condition.ts';
+import type { DesiredState } from './desired-state.ts';
 import { HostedLog } from './log.ts';
-import { ChangeNotifier } from './timeouts.ts';
 
-export interface StatusEvents {
-  redact(project: string, text: string): string;
+export interface HostedEvents {
+  /** Its status, or another part of its condition, has changed. */
   changed(id: string, condition: Condition): void;
+  /** A crash, a crash loop, an unresponsive server, or one that cannot run. */
   warned(message: string): void;
+  /** A new instance runs: connect now, and call `speaks` after the handshake. */
+  running(id: string): void;
 }
 
-/** What of a condition comes from elsewhere than from its status. */
+/** The part of a condition that does not come from its status. */
 export type ConditionDetails = Pick<Condition, 'provider' | 'instanceId' | 'startedAt' | 'url' | 'memory'>;
 
-/** What others see of one server: its condition, its log, and warnings. */
+/** Publishes the condition of one server, its log and its warnings, with secrets redacted. */
 export class StatusReporter {
   readonly log: HostedLog;
   readonly changes = new ChangeNotifier();
-  private readonly events: StatusEvents;
-  private readonly server: () => Pick<HostedServer, 'id' | 'name' | 'project'>;
+  private readonly desired: DesiredState;
+  private readonly events: HostedEvents;
+  private readonly redactProject: (project: string, text: string) => string;
   private readonly details: () => ConditionDetails;
   private current: Condition;
   private isMuted = false;
 
   constructor(
-    events: StatusEvents,
-    server: () => Pick<HostedServer, 'id' | 'name' | 'project'>,
+    desired: DesiredState,
+    events: HostedEvents,
+    redact: (project: string, text: string) => string,
     details: () => ConditionDetails,
-    status: HostedStatus,
   ) {
+    this.desired = desired;
     this.events = events;
-    this.server = server;
+    this.redactProject = redact;
     this.details = details;
     this.log = new HostedLog((text) => this.redact(text));
+    const status = desired.server.enabled ? 'starting' : 'stopped';
     this.current = { ...details(), status, since: new Date(), reason: undefined, nextTry: undefined };
   }
 
@@ -43,7 +49,7 @@ export class StatusReporter {
     return this.current.status;
   }
 
-  /** Says nothing to anybody any more. */
+  /** Emits no more events. */
   mute(): void {
     this.isMuted = true;
   }
@@ -52,19 +58,18 @@ export class StatusReporter {
     const since = status === this.current.status ? this.current.since : new Date();
     const shown = reason === undefined ? undefined : this.redact(reason);
     this.current = { ...this.details(), status, since, reason: shown, nextTry };
-    if (!this.isMuted) this.events.changed(this.server().id, this.current);
+    if (!this.isMuted) this.events.changed(this.desired.server.id, this.current);
     this.changes.notify();
   }
 
-  /** What is quoted of its log is there already, with its secrets masked. */
+  /** The quote comes from the log, so it is redacted and is not logged again. */
   warn(what: string, quote = ''): void {
     const shown = this.log.add(what);
-    if (!this.isMuted) this.events.warned(`Hosted server "${this.server().name}" ${shown}${quote}`);
+    if (!this.isMuted) this.events.warned(`Hosted server "${this.desired.server.name}" ${shown}${quote}`);
   }
 
-  /** For whoever wants something of a server that does not run. */
   unavailable(why: string, retryAt: Date | undefined): SwitchboardError {
-    const { name } = this.server();
+    const { name } = this.desired.server;
     return new SwitchboardError('server_unavailable', `Server "${name}" is not available: ${why}`, {
       data: {
         server: name,
@@ -74,12 +79,33 @@ export class StatusReporter {
     });
   }
 
-  /** The same without secrets, which it may quote. */
   redacted({ code, message, data }: SwitchboardError): SwitchboardError {
     return new SwitchboardError(code, this.redact(message), { data });
   }
 
   private redact(text: string): string {
-    return this.events.redact(this.server().project, text);
+    return this.redactProject(this.desired.server.project, text);
+  }
+}
+
+/** Lets callers wait for the next change. */
+class ChangeNotifier {
+  private readonly waiting = new Set<() => void>();
+
+  /** Resolves with the next change, or after the timeout. */
+  next(timeoutMs?: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = timeoutMs === undefined ? undefined : setTimeout(() => notified(), timeoutMs).unref();
+      const notified = () => {
+        clearTimeout(timer);
+        this.waiting.delete(notified);
+        resolve();
+      };
+      this.waiting.add(notified);
+    });
+  }
+
+  notify(): void {
+    for (const notified of [...this.waiting]) notified();
   }
 }

@@ -1,24 +1,24 @@
 import { SwitchboardError } from '../errors.ts';
 
-/** Until the signal is aborted, or for that time. Keeps nobody running. */
+/** Resolves after that time, or when the signal is aborted. Does not keep the process alive. */
 export function sleep(signal: AbortSignal, ms?: number): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
-    const timer = ms === undefined ? undefined : setTimeout(woken, ms);
+    const timer = ms === undefined ? undefined : setTimeout(wake, ms);
     timer?.unref();
-    function woken() {
+    function wake() {
       clearTimeout(timer);
-      signal.removeEventListener('abort', woken);
+      signal.removeEventListener('abort', wake);
       resolve();
     }
-    signal.addEventListener('abort', woken);
+    signal.addEventListener('abort', wake);
   });
 }
 
-/** What the promise gives, or undefined as soon as the signal is aborted. */
+/** The result of the promise, or undefined as soon as the signal is aborted. */
 export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   const waiting = new AbortController();
-  // Whoever is not waited for any more may fail.
+  // It may fail after nobody waits for it any more.
   promise.catch(() => {});
   try {
     return await Promise.race([
@@ -30,7 +30,7 @@ export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal)
   }
 }
 
-/** Fails where it takes longer. */
+/** Rejects after the timeout. */
 export async function withTimeout<T>(promise: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   promise.catch(() => {});
@@ -38,7 +38,7 @@ export async function withTimeout<T>(promise: Promise<T>, ms: number): Promise<T
     return await Promise.race([
       promise,
       new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(tooLong(ms)), ms);
+        timer = setTimeout(() => reject(timedOut(ms)), ms);
       }),
     ]);
   } finally {
@@ -46,28 +46,6 @@ export async function withTimeout<T>(promise: Promise<T>, ms: number): Promise<T
   }
 }
 
-/** Lets others wait for the next change of something. */
-export class ChangeNotifier {
-  private readonly waiting = new Set<() => void>();
-
-  /** Settles with the next change, or after that time. */
-  next(ms?: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = ms === undefined ? undefined : setTimeout(() => heard(), ms).unref();
-      const heard = () => {
-        clearTimeout(timer);
-        this.waiting.delete(heard);
-        resolve();
-      };
-      this.waiting.add(heard);
-    });
-  }
-
-  notify(): void {
-    for (const heard of [...this.waiting]) heard();
-  }
-}
-
-function tooLong(ms: number): SwitchboardError {
-  return new SwitchboardError('internal', `It was not done within ${ms / 1_000} s.`);
+function timedOut(ms: number): SwitchboardError {
+  return new SwitchboardError('internal', `It timed out after ${ms / 1_000} s.`);
 }
