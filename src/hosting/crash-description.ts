@@ -1,23 +1,17 @@
 import type { Exit, Limits } from './driver.ts';
 import { sizeText } from './size-text.ts';
 
-/** A crash in the words that people read. */
 export interface CrashDescription {
-  /** Such as "exited with code 137: it used more memory than it may". */
+  /** Such as "exited with code 137: used more than its 512 MB of memory". */
   how: string;
-  /** The same with what the server wrote last, where that may say why. */
+  /** The same with the last lines of the log, if they may explain it. */
   reason: string;
 }
 
-/** Why a server that runs is unresponsive: once it has spoken, and before. */
-export const SILENT =
-  'It runs, but does not answer the heartbeat. It may be at long work: it is not restarted.';
-export const MUTE = 'It runs, but does not answer the MCP handshake.';
-
 const processLimit = ({ pids }: Limits) => `its limit of ${pids} processes and threads`;
 
-/** What programs write in one line when a limit keeps them from going on, and the limit that they mean. */
-const signs: readonly [RegExp[], (limits: Limits) => string][] = [
+/** Messages of programs that reached a limit. All patterns must match the same line. */
+const limitMessages: readonly [RegExp[], (limits: Limits) => string][] = [
   [[/(spawn|fork|clone|pthread_create)\b/i, /EAGAIN|temporarily unavailable|retry/i], processLimit],
   [[/(start|create) (a )?(new )?(native |OS )?thread/i], processLimit],
   [
@@ -30,7 +24,15 @@ const signs: readonly [RegExp[], (limits: Limits) => string][] = [
   ],
 ];
 
-/** Such as "exited with code 137: it used more memory than it may". */
+/** Expects last lines with secrets already redacted. */
+export function describeCrash(exit: Exit, lastLines: string, limits: Limits): CrashDescription {
+  const limit = exit.reason === undefined ? reachedLimit(lastLines, limits) : undefined;
+  const how = describeExit(limit === undefined ? exit : { ...exit, reason: `perhaps it reached ${limit}` });
+  // A known reason needs no log lines.
+  const reason = exit.reason ?? withLastWords(how, lastLines);
+  return { how, reason };
+}
+
 export function describeExit({ code, signal, reason }: Exit): string {
   const how =
     signal !== undefined
@@ -41,31 +43,24 @@ export function describeExit({ code, signal, reason }: Exit): string {
   return reason === undefined ? how : `${how}: ${reason}`;
 }
 
-/** `lastLines` come from its log, where secrets are masked already. */
-export function describeCrash(exit: Exit, lastLines: string, limits: Limits): CrashDescription {
-  const limit = exit.reason === undefined ? limitIn(lastLines, limits) : undefined;
-  const how = describeExit(limit === undefined ? exit : { ...exit, reason: `perhaps it reached ${limit}` });
-  // A limit that certainly ended it says all there is to say.
-  const reason = exit.reason ?? withLastWords(how, lastLines);
-  return { how, reason };
-}
-
 export function withLastWords(text: string, lastLines: string): string {
   return lastLines === '' ? text : `${withoutPeriod(text)}; its last words: ${lastLines}`;
 }
 
-/** For those who have them before their eyes. */
+/** For a log that already has these lines. */
 export function withoutLastWords(text: string): string {
   const at = text.search(/[;.] its last words: /i);
   return at === -1 ? text : `${text.slice(0, at)}.`;
 }
 
-function limitIn(lastLines: string, limits: Limits): string | undefined {
-  const lines = lastLines.split('\n');
-  const found = signs.find(([parts]) => lines.some((line) => parts.every((part) => part.test(line))));
-  return found?.[1](limits);
-}
-
 export function withoutPeriod(text: string): string {
   return text.replace(/\.$/, '');
+}
+
+function reachedLimit(lastLines: string, limits: Limits): string | undefined {
+  const lines = lastLines.split('\n');
+  const found = limitMessages.find(([patterns]) =>
+    lines.some((line) => patterns.every((pattern) => pattern.test(line))),
+  );
+  return found?.[1](limits);
 }
