@@ -1,23 +1,22 @@
 import { SwitchboardError } from '../../errors.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../driver.ts';
 import { sizeText } from '../size-text.ts';
-import { Attached } from './docker/attached.ts';
 import {
   containerName,
   containerOptions,
   type Installation,
   portBindings,
 } from './docker/container-options.ts';
+import { ContainerStreams } from './docker/container-streams.ts';
 import { inspectContainer, listContainers, removeContainer } from './docker/containers.ts';
-import { describeRunning } from './docker/describe-running.ts';
 import { DiskMeter } from './docker/disk.ts';
 import { Engine, EngineRefusal } from './docker/engine.ts';
-import { DockerInstance } from './docker/instance.ts';
+import { ExitWaiter } from './docker/exit-waiter.ts';
+import { DockerInstance, describeRunning } from './docker/instance.ts';
 import { provideImage } from './docker/pull.ts';
 import { type Choice, chooseRuntime, type EngineInfo } from './docker/runtimes.ts';
 import { DockerSurvivors } from './docker/survivors.ts';
 import { DockerVolumes } from './docker/volumes.ts';
-import { Waiting } from './docker/waiting.ts';
 import { portInUse } from './port-in-use.ts';
 
 export interface DockerDriverOptions {
@@ -155,18 +154,18 @@ export class DockerDriver implements Driver {
     events: InstanceEvents,
     signal: AbortSignal,
   ): Promise<Instance> {
-    const attached = await Attached.to(this.engine, id, spec.hasStdio, events.log);
-    let waiting: Waiting | undefined;
+    const streams = await ContainerStreams.attach(this.engine, id, spec.hasStdio, events.log);
+    let waiter: ExitWaiter | undefined;
     try {
-      waiting = await Waiting.beforeStart(this.engine, id);
+      waiter = await ExitWaiter.beforeStart(this.engine, id);
       signal.throwIfAborted();
       await this.engine.post(`/containers/${id}/start`, { timeoutMs: START_MS });
       signal.throwIfAborted();
       const running = describeRunning(id, spec, await inspectContainer(this.engine, id));
-      return new DockerInstance(this.engine, { ...running, attached, waiting }, this.diskMeter);
+      return new DockerInstance(this.engine, { ...running, streams, waiter }, this.diskMeter);
     } catch (error) {
-      attached.destroy();
-      waiting?.stop();
+      streams.destroy();
+      waiter?.stop();
       throw error;
     }
   }

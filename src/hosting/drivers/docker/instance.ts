@@ -2,26 +2,42 @@ import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../../../errors.ts';
-import type { Exit, Instance, Limits, Usage } from '../../driver.ts';
+import type { Exit, Instance, InstanceSpec, Limits, Usage } from '../../driver.ts';
 import { sizeText } from '../../size-text.ts';
-import type { Attached } from './attached.ts';
 import { containerLabels } from './container-options.ts';
-import { inspectContainer, isGone, removeContainer } from './containers.ts';
-import type { DiskMeter } from './disk.ts';
-import { DiskWatch } from './disk.ts';
+import type { ContainerStreams } from './container-streams.ts';
+import { type Inspected, inspectContainer, isGone, removeContainer } from './containers.ts';
+import { type DiskMeter, DiskWatch } from './disk.ts';
 import { type Engine, EngineAway } from './engine.ts';
+import type { ExitWaiter } from './exit-waiter.ts';
 import { UsageMeter } from './usage-meter.ts';
-import type { Waiting } from './waiting.ts';
 
 /** What is known of a container that runs. */
-export interface Running {
+interface Running {
   id: string;
   startedAt: Date;
   url: string | undefined;
   limits: Limits;
-  attached: Attached;
-  waiting: Waiting;
+  streams: ContainerStreams;
+  waiter: ExitWaiter;
   disk: { root: string | undefined; volumes: readonly string[] };
+}
+
+export function describeRunning(
+  id: string,
+  { limits, port, hasWritableRoot }: InstanceSpec,
+  { State, NetworkSettings, Mounts }: Inspected,
+): Omit<Running, 'streams' | 'waiter'> {
+  const published = port === undefined ? undefined : NetworkSettings.Ports?.[`${port}/tcp`]?.[0];
+  const volumes = Mounts.flatMap(({ Type, Name }) => (Type === 'volume' && Name !== undefined ? [Name] : []));
+  return {
+    id,
+    limits,
+    startedAt: new Date(State.StartedAt),
+    url: published === undefined ? undefined : `http://127.0.0.1:${published.HostPort}`,
+    // Also those volumes that only its image asks for.
+    disk: { root: hasWritableRoot ? id : undefined, volumes },
+  };
 }
 
 /** What a container wrote before it ended is here by then. */
@@ -39,11 +55,11 @@ export class DockerInstance implements Instance {
   readonly exited: Promise<Exit>;
   private readonly engine: Engine;
   private readonly limits: Limits;
-  private readonly attached: Attached;
+  private readonly streams: ContainerStreams;
   private readonly settle: (exit: Exit) => void;
   private readonly meter: UsageMeter;
   private readonly disk: DiskWatch | undefined;
-  private waiting: Waiting;
+  private waiter: ExitWaiter;
   private isStopping = false;
   private isOver = false;
   /** Why it was ended by us. */
@@ -55,9 +71,9 @@ export class DockerInstance implements Instance {
     this.startedAt = running.startedAt;
     this.url = running.url;
     this.limits = running.limits;
-    this.attached = running.attached;
-    this.waiting = running.waiting;
-    this.stdio = running.attached.stdio;
+    this.streams = running.streams;
+    this.waiter = running.waiter;
+    this.stdio = running.streams.stdio;
     this.meter = new UsageMeter(engine, running.id);
     const { promise, resolve } = Promise.withResolvers<Exit>();
     this.exited = promise;
@@ -100,8 +116,8 @@ export class DockerInstance implements Instance {
     const code = await this.untilExited();
     if (this.isOver) return;
     if (code === undefined) return this.over(lost);
-    this.attached.drain();
-    await Promise.race([this.attached.closed, delay(DRAIN_MS, undefined, { ref: false })]);
+    this.streams.drain();
+    await Promise.race([this.streams.closed, delay(DRAIN_MS, undefined, { ref: false })]);
     try {
       const reason = this.reason ?? (await this.findReason(code));
       await removeContainer(this.engine, this.id);
@@ -116,18 +132,18 @@ export class DockerInstance implements Instance {
   private async untilExited(): Promise<number | undefined> {
     for (;;) {
       try {
-        return await this.waiting.exitCode;
+        return await this.waiter.exitCode;
       } catch {
         // The engine was stopped, or what stands between us has closed a connection that was silent for long.
-        if (this.isOver || this.attached.isBroken || !(await this.isRunning())) return undefined;
-        this.waiting = this.waiting.again();
+        if (this.isOver || this.streams.isBroken || !(await this.isRunning())) return undefined;
+        this.waiter = this.waiter.again();
       }
     }
   }
 
   /** Nobody can speak with a container whose pipes broke, until they are taken up again. */
   private async watchPipes(): Promise<void> {
-    await this.attached.parted;
+    await this.streams.parted;
     await Promise.race([this.exited, delay(DRAIN_MS, undefined, { ref: false })]);
     if (!this.isOver && (await this.isRunning())) this.over(lost);
   }
@@ -193,8 +209,8 @@ export class DockerInstance implements Instance {
 
   private letGo(): void {
     this.disk?.stop();
-    this.waiting.stop();
-    this.attached.destroy();
+    this.waiter.stop();
+    this.streams.destroy();
   }
 }
 

@@ -1,13 +1,12 @@
 import type { Instance, InstanceEvents, InstanceSpec, Survivors } from '../../driver.ts';
-import { Attached } from './attached.ts';
 import { containerLabels, containerOptions, type Installation } from './container-options.ts';
+import { ContainerStreams } from './container-streams.ts';
 import { inspectContainer, isGone, isRunning, listContainers, removeContainer } from './containers.ts';
-import { describeRunning } from './describe-running.ts';
 import type { DiskMeter } from './disk.ts';
 import type { Engine } from './engine.ts';
-import { DockerInstance } from './instance.ts';
+import { ExitWaiter } from './exit-waiter.ts';
+import { DockerInstance, describeRunning } from './instance.ts';
 import type { DockerVolumes } from './volumes.ts';
-import { Waiting } from './waiting.ts';
 
 export interface SurvivorsOptions {
   engine: Engine;
@@ -66,22 +65,22 @@ export class DockerSurvivors implements Survivors {
     spec: InstanceSpec,
     events: InstanceEvents,
   ): Promise<Instance | undefined> {
-    const waiting = Waiting.whileRunning(this.engine, id);
-    let attached: Attached | undefined;
+    const waiter = ExitWaiter.whileRunning(this.engine, id);
+    let streams: ContainerStreams | undefined;
     try {
-      attached = await Attached.to(this.engine, id, spec.hasStdio, events.log);
+      streams = await ContainerStreams.attach(this.engine, id, spec.hasStdio, events.log);
       const inspected = await inspectContainer(this.engine, id);
       if (inspected.State.Running) {
         const running = describeRunning(id, spec, inspected);
-        return new DockerInstance(this.engine, { ...running, attached, waiting }, this.diskMeter);
+        return new DockerInstance(this.engine, { ...running, streams, waiter }, this.diskMeter);
       }
     } catch (error) {
-      attached?.destroy();
-      waiting.stop();
+      streams?.destroy();
+      waiter.stop();
       if (!isGone(error)) throw error;
     }
-    attached?.destroy();
-    waiting.stop();
+    streams?.destroy();
+    waiter.stop();
     return undefined;
   }
 

@@ -5,7 +5,7 @@ import type { Engine, Hijacked } from './engine.ts';
 import { type FrameHandlers, FrameSplitter } from './frames.ts';
 
 /** What a container reads and writes. It ends with the container, or with the engine. */
-export class Attached {
+export class ContainerStreams {
   readonly stdio: { input: Writable; output: Readable } | undefined;
   /** Settles when there is nothing more to read. */
   readonly closed: Promise<unknown>;
@@ -42,20 +42,20 @@ export class Attached {
   }
 
   /** Whatever it writes from now on is told; before it is started, that is all. */
-  static async to(
+  static async attach(
     engine: Engine,
     id: string,
     hasStdio: boolean,
     log: (line: string) => void,
-  ): Promise<Attached> {
+  ): Promise<ContainerStreams> {
     const attach = (...streams: string[]) =>
       engine.hijack(`/containers/${id}/attach`, {
         query: Object.fromEntries(['stream', ...streams].map((name) => [name, '1'])),
       });
-    if (!hasStdio) return new Attached(await attach('stdout', 'stderr'), undefined, log);
+    if (!hasStdio) return new ContainerStreams(await attach('stdout', 'stderr'), undefined, log);
     const errors = await attach('stderr');
     try {
-      return new Attached(await attach('stdin', 'stdout'), errors, log);
+      return new ContainerStreams(await attach('stdin', 'stdout'), errors, log);
     } catch (error) {
       errors.socket.destroy();
       throw error;

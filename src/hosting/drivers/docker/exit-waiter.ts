@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers';
 import { type Engine, EngineAway } from './engine.ts';
 
 /** Waits for the end of a container. */
-export class Waiting {
+export class ExitWaiter {
   /** Rejects where the connection to the engine breaks. */
   readonly exitCode: Promise<number>;
   private readonly engine: Engine;
@@ -28,19 +28,19 @@ export class Waiting {
   }
 
   /** For one that is yet to be started: settles when no end of it can be missed any more. */
-  static async beforeStart(engine: Engine, id: string): Promise<Waiting> {
-    const waiting = new Waiting(engine, id, 'next-exit');
-    await waiting.begun;
-    return waiting;
+  static async beforeStart(engine: Engine, id: string): Promise<ExitWaiter> {
+    const waiter = new ExitWaiter(engine, id, 'next-exit');
+    await waiter.begun;
+    return waiter;
   }
 
   /** For one that runs; where it has ended already, that is told. */
-  static whileRunning(engine: Engine, id: string): Waiting {
-    return new Waiting(engine, id, 'not-running');
+  static whileRunning(engine: Engine, id: string): ExitWaiter {
+    return new ExitWaiter(engine, id, 'not-running');
   }
 
-  again(): Waiting {
-    return Waiting.whileRunning(this.engine, this.id);
+  again(): ExitWaiter {
+    return ExitWaiter.whileRunning(this.engine, this.id);
   }
 
   stop(): void {
