@@ -1,6 +1,6 @@
 import { SwitchboardError } from '../../errors.ts';
 
-/** It may be free later, so the server is tried again. */
+/** Retryable, because the port may become free. */
 export function portInUse(server: string, port: number): SwitchboardError {
   return new SwitchboardError(
     'server_start_failed',

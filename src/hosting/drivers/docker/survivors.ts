@@ -16,7 +16,7 @@ export interface SurvivorsOptions {
   installation: () => Promise<Installation>;
 }
 
-/** Containers go on without us; these are found again. */
+/** Finds the containers that kept running without Switchboard. */
 export class DockerSurvivors implements Survivors {
   private readonly engine: Engine;
   private readonly diskMeter: DiskMeter;
@@ -36,7 +36,7 @@ export class DockerSurvivors implements Survivors {
     const installation = await this.installation();
     const { Labels } = containerOptions(spec, spec.image ?? '', installation);
     const revision = Labels[containerLabels.revision];
-    // Of whatever provider: where that is another now, the old one has to go.
+    // Of all providers, because the server may have moved to another one.
     const found = await listContainers(this.engine, { owner: installation.owner, id: spec.id });
     const kept = found.find((each) => isRunning(each) && each.Labels[containerLabels.revision] === revision);
     await this.remove(found.filter((each) => each !== kept).map(({ Id }) => Id));
@@ -59,7 +59,7 @@ export class DockerSurvivors implements Survivors {
     return this.remove(unwanted.map(({ Id }) => Id));
   }
 
-  /** Undefined where it has just ended. */
+  /** Undefined if it has just ended. */
   private async connect(
     id: string,
     spec: InstanceSpec,
