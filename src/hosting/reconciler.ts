@@ -40,7 +40,7 @@ export const STOP_MARGIN_MS = 10_000;
 
 /**
  * Brings one hosted server to its desired state. One loop does everything, step by step, so there is never more than one
- * instance. Whoever changes the desired state interrupts the current step.
+ * instance. A change of the desired state interrupts the current step.
  */
 export class Reconciler {
   readonly reporter: StatusReporter;

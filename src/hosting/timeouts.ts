@@ -18,7 +18,7 @@ export function sleep(signal: AbortSignal, ms?: number): Promise<void> {
 /** The result of the promise, or undefined as soon as the signal is aborted. */
 export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   const waiting = new AbortController();
-  // It may fail after nobody waits for it any more.
+  // It may reject after the abort.
   promise.catch(() => {});
   try {
     return await Promise.race([

@@ -69,7 +69,7 @@ export class E2bDriver implements Driver {
 function templateOf({ image, command, volumes }: InstanceSpec): string {
   if (image === undefined) throw refusal('it needs an `image`: the name of an E2B template, such as "base"');
   if (command === undefined)
-    throw refusal('it needs a `command`: nobody can speak with what the template itself starts');
+    throw refusal('it needs a `command`: Switchboard cannot talk to what the template itself starts');
   if (volumes.length > 0)
     throw refusal('it has no volumes: leave `volumes` out, or choose the provider "gvisor"');
   return image;

@@ -67,7 +67,8 @@ export class Engine {
   /** Resolves when the answer begins. The caller reads the body. */
   async stream(method: string, path: string, ask: Ask = {}): Promise<IncomingMessage> {
     const answer = await this.ask(method, path, ask);
-    if (!('response' in answer)) throw new EngineAway(`${this.called} hung up on ${method} ${path}.`);
+    if (!('response' in answer))
+      throw new EngineAway(`${this.called} closed the connection of ${method} ${path}.`);
     return answer.response;
   }
 
@@ -76,7 +77,7 @@ export class Engine {
     const answer = await this.ask('POST', path, ask, { connection: 'Upgrade', upgrade: 'tcp' });
     if ('socket' in answer) return answer;
     answer.response.destroy();
-    throw new EngineAway(`${this.called} does not hand over the connection of ${path}.`);
+    throw new EngineAway(`${this.called} did not upgrade the connection of ${path}.`);
   }
 
   private async json(method: string, path: string, ask: Ask): Promise<unknown> {
@@ -159,7 +160,7 @@ export class Engine {
         : error.code === 'ENOENT'
           ? `there is no such socket. ${HOW_TO_START}`
           : error.code === 'ECONNREFUSED'
-            ? `nobody listens there. ${HOW_TO_START}`
+            ? `the connection was refused. ${HOW_TO_START}`
             : error.message;
     return new EngineAway(`${this.called} cannot be reached: ${why.replace(/\.?$/, '.')}`, error);
   }

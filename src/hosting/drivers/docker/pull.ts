@@ -58,7 +58,7 @@ function readSteps(answer: IncomingMessage, took: (step: PullStep) => void): Pro
       tooLong: () => {},
     });
     answer.setTimeout(STALLED_MS, () => {
-      failure ??= `nothing came for ${STALLED_MS / 1_000} s`;
+      failure ??= `there was no progress for ${STALLED_MS / 1_000} s`;
       answer.destroy();
     });
     answer.on('data', (chunk: Buffer) => lines.push(chunk));
@@ -84,7 +84,7 @@ function cannotPull(image: string, cause: EngineRefusal): SwitchboardError {
   );
   const message = `The image "${image}" is not on this machine and cannot be pulled: ${cause.message.replace(/\.?$/, '.')} ${
     isUnknown
-      ? 'Check its name, or build or pull it with docker first: an image of a registry that asks for a login is pulled by hand.'
+      ? 'Check its name, or build or pull it with docker first. An image that needs a login must be pulled with docker.'
       : 'Check that the machine reaches the registry, or build or load the image with docker.'
   }`;
   return new SwitchboardError(isUnknown ? 'invalid_config' : 'server_start_failed', message, { cause });
@@ -99,7 +99,7 @@ function pathOf(image: string): string {
   if (!/^[a-z0-9][a-z0-9._/:@-]*$/i.test(image) || image.includes('..')) {
     throw new SwitchboardError(
       'invalid_config',
-      `"${image}" is no name of an image: it looks like "mcp/fetch:latest" or "ghcr.io/owner/name:1.0".`,
+      `"${image}" is not the name of an image, such as "mcp/fetch:latest" or "ghcr.io/owner/name:1.0".`,
     );
   }
   return image.split('/').map(encodeURIComponent).join('/');

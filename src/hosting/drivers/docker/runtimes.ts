@@ -58,7 +58,7 @@ function missing(name: string | undefined): string {
 function howToInstall(provider: Provider): string {
   return provider === 'gvisor'
     ? 'Install gVisor (https://gvisor.dev/docs/user_guide/install/), run `sudo runsc install`, then restart Docker: sudo systemctl restart docker.'
-    : 'Install Kata Containers with Firecracker (https://github.com/kata-containers/kata-containers), add its runtime to /etc/docker/daemon.json, restart Docker (sudo systemctl restart docker), and name it in the setting `hosting.runtimes.firecracker` where it is not called "kata-fc".';
+    : 'Install Kata Containers with Firecracker (https://github.com/kata-containers/kata-containers), add its runtime to /etc/docker/daemon.json, restart Docker (sudo systemctl restart docker), and name it in the setting `hosting.runtimes.firecracker` if it is not called "kata-fc".';
 }
 
 /** Kata's runtimes are named after the hypervisor. */

@@ -136,7 +136,7 @@ class E2bInstance implements Instance {
     } catch (error) {
       if (!isNotFound(error)) return lost(explain(error, 'say whether its sandbox is still there').message);
       return killed(
-        'its sandbox is gone: somebody else ended it, or it had run as long as the plan at E2B allows',
+        'its sandbox is gone: it was killed at E2B, or reached the longest run time of the E2B plan',
       );
     }
   }

@@ -55,7 +55,7 @@ export class E2bSurvivors implements Survivors {
     try {
       await Promise.all(ids.map((id) => sdk.Sandbox.kill(id, connection)));
     } catch (error) {
-      throw explain(error, 'end sandboxes that nobody needs');
+      throw explain(error, 'remove unused sandboxes');
     }
     return ids;
   }
