@@ -162,7 +162,6 @@ const MAX_LINES = 300;
 const longFiles: Record<string, string> = {
   'src/channels/http-client/response-parser.ts': 'one state machine over bytes',
   'src/gateway/client-call.ts': 'rounds and tasks are still to be taken out',
-  'src/hosting/hosted.ts': 'upgrades are still to be taken out',
   'src/protocol/envelope.ts': 'one pass over a message, with all that it finds',
   'src/protocol/json-scanner.ts': 'one state machine over bytes',
   'src/store/types.ts': 'the rows and views of all tables',

@@ -6,36 +6,35 @@ import type { HostingSettings, LesserProvider } from './settings.ts';
 
 export interface Drivers {
   get(provider: Provider): Promise<Driver>;
-  /** What was asked for, or the most fitting one that can be used now; fails where there is none. */
+  /** The requested driver, or the best one that can be used now. Rejects if there is none. */
   choose(asked: Provider | undefined, former?: Former): Promise<Driver>;
 }
 
 export interface DriversOptions extends HostingSettings {
   home: string;
-  /** Names this installation, so that what another one runs is never touched. */
+  /** Identifies this installation, so that it never touches instances of another one. */
   owner: string;
   children: ChildRecord;
   e2b: { apiKey?: string | undefined; domain?: string | undefined };
 }
 
-/** What has to be known of a driver to choose it. */
 type Candidate = Pick<Driver, 'provider' | 'unavailable'>;
 
-/** Lightest first, for servers that run all the time: all of them isolate. */
+/** The lightest first, because servers run all the time. */
 const isolating: readonly Provider[] = ['gvisor', 'firecracker', 'e2b'];
 const lesser: readonly LesserProvider[] = ['docker', 'process'];
 
 export function createDrivers(options: DriversOptions): Drivers {
   const made = new Map<Provider, Promise<Driver>>();
   const get = (provider: Provider) => {
-    const driver = made.get(provider) ?? makers[provider](options);
+    const driver = made.get(provider) ?? factories[provider](options);
     made.set(provider, driver);
     return driver;
   };
   return { get, choose: (asked, former) => chooseDriver(asked, options.allow, get, former) };
 }
 
-/** Never gives less isolation than was asked for, or allowed. `former`: nobody asked for it, it ran the server before. */
+/** Never returns less isolation than requested or allowed. `former` is set if `asked` only ran the server before. */
 export async function chooseDriver<Found extends Candidate>(
   asked: Provider | undefined,
   allow: readonly LesserProvider[],
@@ -53,20 +52,20 @@ export async function chooseDriver<Found extends Candidate>(
   }
   const data = { providers: Object.fromEntries(reasons) };
   throw asked === undefined
-    ? new SwitchboardError('no_isolation', describeLack(reasons), { data })
+    ? new SwitchboardError('no_isolation', describeNone(reasons), { data })
     : new SwitchboardError(
         'server_start_failed',
-        `The provider "${asked}", which ${whyThat(former)}, cannot be used: ${reasons[0]![1]}`,
+        `The provider "${asked}", which ${origin(former)}, cannot be used: ${reasons[0]![1]}`,
         { data },
       );
 }
 
-function whyThat(former: Former | undefined): string {
+function origin(former: Former | undefined): string {
   if (former === undefined) return 'the server asks for';
   return former.hasVolumes ? 'ran the server before and has its volumes' : 'ran the server before';
 }
 
-function describeLack(reasons: readonly [Provider, string][]): string {
+function describeNone(reasons: readonly [Provider, string][]): string {
   return [
     'Nothing that isolates servers can be used here.',
     'Set up one of these:',
@@ -75,8 +74,8 @@ function describeLack(reasons: readonly [Provider, string][]): string {
   ].join('\n');
 }
 
-/** Each is loaded when it is first needed: most installations use one. */
-const makers: Record<Provider, (options: DriversOptions) => Promise<Driver>> = {
+/** Loaded on first use, because most installations use one. */
+const factories: Record<Provider, (options: DriversOptions) => Promise<Driver>> = {
   gvisor: (options) => makeDocker('gvisor', options.runtimes.gvisor, options),
   firecracker: (options) => makeDocker('firecracker', options.runtimes.firecracker, options),
   async e2b({ e2b, owner }) {

@@ -1,42 +1,39 @@
-import type { Readable, Writable } from 'node:stream';
-import type { SwitchboardError } from '../errors.ts';
 import type { InstanceSpec, Provider } from './driver.ts';
 import type { RestartPolicy } from './restart-policy.ts';
 
-/** What there is to run: a row, and what it needs. */
+/** A registered server. */
 export interface HostedServer {
   id: string;
   name: string;
   project: string;
-  /** What the registration asked for, or what ran it before. */
+  /** The provider that the registration names, or that ran it before. */
   provider: Provider | undefined;
-  /** Where it asked for none, and this is what ran it before. */
+  /** Set if the registration names no provider, and `provider` ran it before. */
   former?: Former | undefined;
   restartPolicy: RestartPolicy;
   enabled: boolean;
-  /** Read at every start, with secrets in place. Throws a SwitchboardError where one is missing. */
+  /** Called at every start, resolves secrets. Throws a SwitchboardError if one is missing. */
   spec(): InstanceSpec;
-  /** Another one where it has to be started anew: what it is made of, as a text. */
+  /** Changes whenever the server must be restarted. */
   revision: string;
-  /** What was remembered of it. Only looked at when it is first told of. */
+  /** What was stored. Only read when the server is first applied. */
   memory: Memory;
 }
 
-/** What is known of the provider that nobody asked for: it ran the server before. */
 export interface Former {
   hasVolumes: boolean;
 }
 
-/** What is kept of a server when Switchboard itself is started again. */
+/** What is stored of a server, for the next start of Switchboard. */
 export interface Memory {
-  /** How often it was started again after a crash, since it was last restarted by hand. */
+  /** Restarts after a crash, since the last manual restart. */
   restarts: number;
   lastCrash: LastCrash | null;
-  /** Times of the last crashes that may still count. */
+  /** Times of the crashes that may still count. */
   crashes: string[];
-  /** Of the backoff; 0: none. */
+  /** Of the backoff; 0 for none. */
   step: number;
-  /** The port of this machine that it was last published at. */
+  /** Where its port was last published on this machine. */
   hostPort?: number | undefined;
 }
 
@@ -48,20 +45,20 @@ export interface LastCrash {
 }
 
 export type HostedStatus =
-  /** It is being started, or runs and has not completed the MCP handshake. */
+  /** It starts, or runs and has not completed the MCP handshake. */
   | 'starting'
   /** It runs and speaks MCP. */
   | 'ready'
-  /** It runs, and does not answer the heartbeat or the handshake. */
+  /** It runs, but does not answer the heartbeat or the handshake. */
   | 'unresponsive'
-  /** It is started again within seconds. */
+  /** It restarts within seconds. */
   | 'restarting'
-  /** A crash loop. */
+  /** It is in a crash loop, or its start failed several times. */
   | 'backing_off'
-  /** What runs it is away. */
+  /** Its driver is unavailable. */
   | 'waiting'
   | 'stopped'
-  /** It cannot be started before something is changed. */
+  /** It cannot start until something changes. */
   | 'failed';
 
 export interface Condition {
@@ -75,15 +72,3 @@ export interface Condition {
   url: string | undefined;
   memory: Memory;
 }
-
-/**
- * What to speak with an instance through. The pipes belong to the instance: whoever attaches removes the listeners that he
- * added when he goes, and neither ends nor destroys a pipe, because the next one attaches to the same.
- */
-export type Attachment = (
-  | { kind: 'stdio'; input: Writable; output: Readable }
-  | { kind: 'url'; url: string }
-) & {
-  /** Settles when the instance runs no more, with why. */
-  ended: Promise<SwitchboardError>;
-};

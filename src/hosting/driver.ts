@@ -1,122 +1,111 @@
 import type { Readable, Writable } from 'node:stream';
 
-/** What runs a hosted server, from the most to the least isolated. */
+/** From the most to the least isolated. */
 export const providers = ['gvisor', 'firecracker', 'e2b', 'docker', 'process'] as const;
 export type Provider = (typeof providers)[number];
 
-/** What an instance may use. */
 export interface Limits {
-  /** Cores: 0.5 is half of one. */
+  /** Cores: 0.5 is half a core. */
   cpus: number;
   memoryBytes: number;
   diskBytes: number;
   pids: number;
 }
 
-/** What is to be run. Secrets are in place of their references already, so it must be shown to nobody. */
+/** What to run. It contains resolved secrets, so it must never be shown. */
 export interface InstanceSpec {
-  /** The id of its row; the same at every start. */
+  /** The id of its row, the same at every start. */
   id: string;
   /** Unique in its project. */
   name: string;
   project: string;
   image: string | undefined;
-  /** In the place of what the image says; what the `process` driver runs. */
+  /** Replaces the entrypoint of the image; required by the `process` driver. */
   command: string | undefined;
   args: readonly string[];
   environment: Readonly<Record<string, string>>;
   limits: Limits;
-  /** Whether we speak with it over its stdin and stdout. */
+  /** Whether it speaks MCP over stdin and stdout. */
   hasStdio: boolean;
-  /** The port inside on which it serves; it is published on loopback only. */
+  /** The port that it listens on inside. Published on loopback only. */
   port: number | undefined;
-  /** Where it has to be published; undefined: anywhere. */
+  /** The port to publish it at; undefined for any. */
   hostPort?: number | undefined;
-  /** Where it was published last, and is again if that is free and nothing else is asked for. */
+  /** The port it was last published at, preferred if `hostPort` is undefined. */
   formerHostPort?: number | undefined;
-  /** Whether it may reach the network. A port brings a network along. */
+  /** Whether it may use the network. Implied by a port. */
   hasNetwork: boolean;
-  /** Paths inside that are kept: each is a volume of the server's own. */
+  /** Paths inside that persist. Each is a volume of its own. */
   volumes: readonly string[];
-  /** Whether it may write to the rest of its file system. */
+  /** Whether it may write outside of its volumes. */
   hasWritableRoot: boolean;
 }
 
 export interface Exit {
-  /** Undefined where nobody knows it: it was ended by a signal, or is gone. */
+  /** Undefined after a signal, or if unknown. */
   code: number | undefined;
   signal: string | undefined;
-  /** Why, where more is known than a code: the limit of memory, of disk. */
+  /** The cause, if known: a memory or disk limit. */
   reason: string | undefined;
-  /**
-   * What ran it is away: the engine was stopped or does not answer. That is no crash of the server, which may be there
-   * again when the engine is.
-   */
+  /** The engine was stopped or does not answer. That is not a crash: the server may still run when the engine is back. */
   isLost: boolean;
 }
 
 export interface Usage {
-  /** Of one core, since the last question; undefined with the first one. */
+  /** Of one core, since the last call; undefined for the first call. */
   cpuPercent: number | undefined;
   memoryBytes: number;
   diskBytes: number | undefined;
 }
 
-/** What an instance says while it runs. */
 export interface InstanceEvents {
-  /** A line of its stderr; without stdio also of its stdout; or of what is done to it, such as the progress of a pull. */
+  /** A line of its stderr, of its stdout if it has no stdio, or of progress such as an image pull. */
   log(line: string): void;
 }
 
 /** One run of a hosted server: a container, a sandbox, a process. */
 export interface Instance {
-  /** What the provider calls it. */
+  /** The provider's id. */
   readonly id: string;
   readonly startedAt: Date;
-  /** Where it has stdio. What comes out of `output` is exactly its stdout. Both end with it. */
+  /** `output` is exactly its stdout. Both streams end with the instance. */
   readonly stdio: { input: Writable; output: Readable } | undefined;
-  /** Where its port is published: http://127.0.0.1:49153 */
+  /** The published port, such as http://127.0.0.1:49153 */
   readonly url: string | undefined;
-  /** Settles once, when it runs no more. Never rejects. */
+  /** Resolves when it no longer runs. Never rejects. */
   readonly exited: Promise<Exit>;
-  /** SIGTERM, and SIGKILL where it is not gone after that time. Settles when nothing of it is left but its volumes. */
+  /** SIGTERM, then SIGKILL after the grace period. Resolves when only its volumes are left. */
   stop(graceMs: number): Promise<void>;
   usage(): Promise<Usage>;
-  /** Lets go of it and leaves it running, for whoever adopts it next. Only where the driver adopts. */
+  /** Detaches and leaves it running, to be adopted. Only for drivers with survivors. */
   release?(): void;
 }
 
-/** How servers are run. What not every driver can do is a property of its own that may be missing. */
+/** Runs servers. Optional members are for drivers that support them. */
 export interface Driver {
   readonly provider: Provider;
-  /** Undefined where it can be used now; else why not, and what to do about it. */
+  /** Undefined if it can be used now; otherwise why not, and what to do about it. */
   unavailable(): Promise<string | undefined>;
-  /** Settles when it runs. Fails with a SwitchboardError that says what to do. */
+  /** Resolves when it runs. Rejects with a SwitchboardError that says what to do. */
   start(spec: InstanceSpec, events: InstanceEvents, signal: AbortSignal): Promise<Instance>;
-  /**
-   * Gets what a start would need and may not be had, such as an image, while another instance still runs. Fails as `start`
-   * would.
-   */
+  /** Gets what a start needs, such as an image, while the old instance still runs. Rejects as `start` would. */
   prepare?(spec: InstanceSpec, events: InstanceEvents, signal: AbortSignal): Promise<void>;
-  /** For what outlives us. */
+  /** Instances that outlive Switchboard. */
   readonly survivors?: Survivors;
-  /** For what outlives its server. */
+  /** Data that outlives its server. */
   readonly volumes?: Volumes;
 }
 
 export interface Survivors {
-  /**
-   * Takes over the one that runs for this spec, if there is one, and it was started with the same spec; else undefined.
-   * What is left of it otherwise is removed.
-   */
+  /** Returns the running instance if it was started with the same spec. Removes other instances of this server. */
   adopt(spec: InstanceSpec, events: InstanceEvents): Promise<Instance | undefined>;
-  /** Removes what is ours and runs for none of these ids. Never touches what is not ours. Gives what was removed. */
+  /** Removes this installation's instances of all other servers. Returns what it removed. */
   reap(ids: readonly string[]): Promise<string[]>;
 }
 
 export interface Volumes {
-  /** What the provider calls those of this server: names of the engine, or folders. */
+  /** The provider's names: volumes of the engine, or folders. */
   list(server: Pick<InstanceSpec, 'name' | 'project'>): Promise<string[]>;
-  /** Removes those of this server, of a name and a project as in the spec. Gives their names. */
+  /** Returns the names of the removed volumes. */
   remove(server: Pick<InstanceSpec, 'name' | 'project'>): Promise<string[]>;
 }

@@ -2,22 +2,21 @@ import { SwitchboardError } from '../errors.ts';
 
 export interface HeartbeatOptions {
   everyMs: number;
-  /** An answer that takes longer is none. */
   timeoutMs: number;
-  /** Whether a call is under way: then the server may well be silent, and this beat is left out. */
+  /** Whether a call is in progress: a busy server may not answer, so this beat is skipped. */
   isBusy(): boolean;
-  /** Settles with the server's answer. Where it fails otherwise than by time, that says nothing of the server. */
+  /** Resolves with the server's answer. An error other than a timeout says nothing about the server. */
   ping(): Promise<void>;
-  /** Told once for each change. It is taken to be responsive at first. */
+  /** Called once for each change. The server counts as responsive at first. */
   changed(isResponsive: boolean): void;
 }
 
-/** Asks a server for a sign of life from time to time. It only tells: a silent server may be at long work. */
+/** Pings a server regularly. It only reports, because a silent server may be busy with a long task. */
 export class Heartbeat {
   private readonly options: HeartbeatOptions;
   private readonly timer: NodeJS.Timeout;
-  /** Of pings that may still be answered in time. */
-  private readonly patience = new Set<NodeJS.Timeout>();
+  /** The timeouts of pending pings. */
+  private readonly pending = new Set<NodeJS.Timeout>();
   private isResponsive = true;
   private isStopped = false;
 
@@ -30,37 +29,37 @@ export class Heartbeat {
   stop(): void {
     this.isStopped = true;
     clearInterval(this.timer);
-    this.waitForNone();
+    this.clearPending();
   }
 
   private async beat(): Promise<void> {
     if (this.options.isBusy()) return;
     const timer = setTimeout(() => {
-      this.patience.delete(timer);
-      this.tell(false);
+      this.pending.delete(timer);
+      this.report(false);
     }, this.options.timeoutMs);
     timer.unref();
-    this.patience.add(timer);
+    this.pending.add(timer);
     try {
       await this.options.ping();
-      // Late or not: it lives, whatever became of the others.
-      this.waitForNone();
-      this.tell(true);
+      // Even a late answer shows that it responds.
+      this.clearPending();
+      this.report(true);
     } catch (error) {
       clearTimeout(timer);
-      const isPending = this.patience.delete(timer);
-      // Somebody else may have had less patience than we.
-      const isSilence = error instanceof SwitchboardError && error.code === 'call_timeout';
-      if (isPending && isSilence) this.tell(false);
+      const isPending = this.pending.delete(timer);
+      // The ping may have a shorter timeout of its own.
+      const isTimeout = error instanceof SwitchboardError && error.code === 'call_timeout';
+      if (isPending && isTimeout) this.report(false);
     }
   }
 
-  private waitForNone(): void {
-    for (const timer of this.patience) clearTimeout(timer);
-    this.patience.clear();
+  private clearPending(): void {
+    for (const timer of this.pending) clearTimeout(timer);
+    this.pending.clear();
   }
 
-  private tell(isResponsive: boolean): void {
+  private report(isResponsive: boolean): void {
     if (this.isStopped || isResponsive === this.isResponsive) return;
     this.isResponsive = isResponsive;
     this.options.changed(isResponsive);

@@ -4,13 +4,13 @@ export interface LogLine {
 }
 
 const MAX_LINES = 1_000;
-/** Of a longer line the rest is cut off, after its secrets were masked. */
+/** Longer lines are cut, after redaction. */
 const SHOWN_CHARACTERS = 2_000;
 
-/** The last lines that a hosted server wrote or that were said about it. Restarts of the server leave them in place. */
+/** The last lines that a hosted server wrote, and what happened to it. Survives restarts of the server. */
 export class HostedLog {
   private readonly redact: (text: string) => string;
-  /** A ring, once it is full: `oldest` is where the next one goes. */
+  /** A ring buffer: once it is full, the next line replaces the oldest. */
   private readonly ring: LogLine[] = [];
   private oldest = 0;
   private readonly listeners = new Set<(line: LogLine) => void>();
@@ -19,7 +19,7 @@ export class HostedLog {
     this.redact = redact;
   }
 
-  /** Gives the line as it may be shown. */
+  /** Returns the line as it may be shown. */
   add(text: string): string {
     const clean = this.redact(text);
     const line = clean.length > SHOWN_CHARACTERS ? `${clean.slice(0, SHOWN_CHARACTERS)} …` : clean;
@@ -30,15 +30,15 @@ export class HostedLog {
     return line;
   }
 
-  /** From the oldest to the newest. */
+  /** Oldest first. */
   get lines(): readonly LogLine[] {
     if (this.ring.length < MAX_LINES) return [...this.ring];
     return [...this.ring.slice(this.oldest), ...this.ring.slice(0, this.oldest)];
   }
 
-  /** Tells of every line from now on, until it is stopped by what is given. */
+  /** Returns the function that ends it. */
   follow(listener: (line: LogLine) => void): () => void {
-    // Its own, so that a listener that follows twice can be stopped one by one.
+    // A function of its own, so that the same listener can follow twice.
     const own = (line: LogLine) => listener(line);
     this.listeners.add(own);
     return () => {
@@ -47,10 +47,10 @@ export class HostedLog {
   }
 }
 
-/** So many lines before an end may say why it came. */
+/** Lines before an exit that may explain it. */
 const RECENT_LINES = 50;
 
-/** What an instance wrote last, as it may be shown. */
+/** The last lines of one instance, redacted. */
 export class LastLines {
   private readonly lines: string[] = [];
 
@@ -60,7 +60,7 @@ export class LastLines {
     this.lines.push(line);
   }
 
-  /** As many whole lines from the end as fit, but at least the end of the last one. */
+  /** As many whole lines from the end as fit, or the end of the last one. */
   get text(): string {
     let from = this.lines.length;
     let length = -1;

@@ -1,19 +1,22 @@
+import type { LastCrash, Memory } from './condition.ts';
+import type { Exit } from './driver.ts';
+
 export type RestartPolicy = 'always' | 'on-failure' | 'never';
 
-/** What the next decision depends on. */
+/** The input to the next decision. */
 export interface RestartState {
-  /** When it crashed, in milliseconds since 1970: those that may still count, from the oldest to the newest. */
+  /** Times of the crashes that still count, in milliseconds since 1970, oldest first. */
   crashes: readonly number[];
-  /** The place in the ladder of delays, counted from 1; 0 where it is in no crash loop. */
+  /** Position in the ladder of delays, counted from 1; 0 outside of a crash loop. */
   step: number;
 }
 
 export interface RestartRules {
-  /** So many crashes within `windowMs` are followed by a start after these delays; with one more it is a crash loop. */
+  /** Restart delays for the first crashes within `windowMs`. One crash more is a crash loop. */
   firstDelaysMs: readonly number[];
-  /** Also how long it has to run to be out of a crash loop. */
+  /** A run of this length ends a crash loop. */
   windowMs: number;
-  /** The delays of a crash loop. The last one stays. */
+  /** Restart delays in a crash loop. The last one repeats. */
   ladderMs: readonly number[];
 }
 
@@ -26,22 +29,22 @@ export const restartRules: RestartRules = {
 
 export const noCrashes: RestartState = { crashes: [], step: 0 };
 
-/** How an instance ended that nobody asked to end. */
+/** An exit that nobody requested. */
 export interface UnexpectedExit {
-  /** Undefined where it was ended by a signal, could not be started, or nobody knows. */
+  /** Undefined after a signal, or if unknown. */
   code: number | undefined;
-  /** What ran it is away. */
+  /** The driver became unavailable. */
   isLost: boolean;
 }
 
 export type Decision =
   | { action: 'restart'; delayMs: number; isLoop: boolean; state: RestartState }
-  /** It is not started again: it did what it had to do, or the policy forbids it. */
+  /** It finished, or the policy forbids a restart. */
   | { action: 'stay'; status: 'stopped' | 'failed'; state: RestartState }
-  /** Until what runs it is there again. That is no crash. */
+  /** Until the driver is available again. That is not a crash. */
   | { action: 'wait'; state: RestartState };
 
-/** What to do after an instance ended by itself, having run for `uptimeMs`. */
+/** What to do after an unexpected exit. */
 export function afterExit(
   state: RestartState,
   exit: UnexpectedExit,
@@ -55,7 +58,7 @@ export function afterExit(
   if (isDone) return { action: 'stay', status: 'stopped', state: noCrashes };
 
   const ranLong = uptimeMs >= rules.windowMs;
-  // Times to come were written before the clock was set back.
+  // A time in the future means that the clock was set back.
   const recent = ranLong ? [] : state.crashes.filter((at) => at > now - rules.windowMs && at <= now);
   const crashes = [...recent, now];
   if (policy === 'never') return { action: 'stay', status: 'failed', state: { crashes, step: 0 } };
@@ -67,12 +70,12 @@ export function afterExit(
     return { action: 'restart', delayMs, isLoop, state: { crashes, step: 0 } };
   }
   const step = Math.min(lastStep + 1, rules.ladderMs.length);
-  // What happened before the last so many makes no difference any more, and a row has to hold them.
+  // Older crashes change no decision, and the state is stored in a database row.
   const kept = crashes.slice(-(rules.firstDelaysMs.length + 1));
   return { action: 'restart', delayMs: delayOf(step, rules), isLoop, state: { crashes: kept, step } };
 }
 
-/** How much is left of the delay of a crash loop, for one whose state was kept while nobody looked after it. */
+/** The rest of a crash loop's delay, for a state from before Switchboard restarted. */
 export function remainingDelayMs(
   state: RestartState,
   now: number,
@@ -85,4 +88,96 @@ export function remainingDelayMs(
 
 function delayOf(step: number, { ladderMs }: RestartRules): number {
   return ladderMs[Math.min(step, ladderMs.length) - 1]!;
+}
+
+/** The crashes and restarts of one server. */
+export class CrashHistory {
+  private readonly rules: RestartRules;
+  private state: RestartState;
+  private restarts: number;
+  private lastCrash: LastCrash | null;
+
+  constructor(memory: Memory, rules: RestartRules) {
+    this.rules = rules;
+    const crashes = memory.crashes.map((at) => Date.parse(at)).filter((at) => !Number.isNaN(at));
+    this.state = { crashes, step: memory.step };
+    this.restarts = memory.restarts;
+    this.lastCrash = memory.lastCrash;
+  }
+
+  get memory(): Memory {
+    const { restarts, lastCrash, state } = this;
+    const crashes = state.crashes.map((at) => new Date(at).toISOString());
+    return { restarts, lastCrash, crashes, step: state.step };
+  }
+
+  get isLoop(): boolean {
+    return this.state.step > 0;
+  }
+
+  get remainingDelayMs(): number {
+    return remainingDelayMs(this.state, Date.now(), this.rules);
+  }
+
+  exited(exit: Exit, reason: string, uptimeMs: number, policy: RestartPolicy): Decision {
+    const now = Date.now();
+    const decision = afterExit(this.state, exit, policy, uptimeMs, now, this.rules);
+    this.state = decision.state;
+    const isCrash =
+      decision.action === 'restart' || (decision.action === 'stay' && decision.status === 'failed');
+    if (isCrash) {
+      this.lastCrash = {
+        at: new Date(now).toISOString(),
+        exit_code: exit.code ?? null,
+        signal: exit.signal ?? null,
+        reason,
+      };
+    }
+    return decision;
+  }
+
+  restarted(): void {
+    this.restarts++;
+  }
+
+  /** Earlier crashes no longer delay a restart. */
+  forgive(): void {
+    this.state = noCrashes;
+  }
+
+  reset(): void {
+    this.forgive();
+    this.restarts = 0;
+  }
+}
+
+/** Counts failed attempts in a row, and gives the delay before the next one. */
+export class RetryBackoff {
+  private readonly rules: RestartRules;
+  private failures = 0;
+
+  constructor(rules: RestartRules) {
+    this.rules = rules;
+  }
+
+  /** Whether the short delays are used up. */
+  get isBackingOff(): boolean {
+    return this.failures > this.rules.firstDelaysMs.length;
+  }
+
+  failed(): number {
+    const { firstDelaysMs, ladderMs } = this.rules;
+    const delaysMs = [...firstDelaysMs, ...ladderMs];
+    return delaysMs[Math.min(this.failures++, delaysMs.length - 1)]!;
+  }
+
+  /** The same, without the short delays. */
+  failedSlowly(): number {
+    this.failures = Math.max(this.failures, this.rules.firstDelaysMs.length);
+    return this.failed();
+  }
+
+  reset(): void {
+    this.failures = 0;
+  }
 }

@@ -1,27 +1,28 @@
+import type { Attachment } from '../channels/hosted.ts';
 import { SwitchboardError } from '../errors.ts';
-import type { Attachment } from './condition.ts';
+import { describeExit, withLastWords } from './crash-description.ts';
 import type { Driver, Exit, Instance, Limits } from './driver.ts';
 import type { LastLines } from './log.ts';
 
-/** One run of a hosted server: its instance, and what became of it. */
+/** One run of a hosted server, from the start of its instance to its exit. */
 export class Run {
   readonly driver: Driver;
   readonly instance: Instance;
-  /** Of the server that was started. */
+  /** Of the server when it was started. */
   readonly revision: string;
   readonly limits: Limits;
   readonly lastLines: LastLines;
-  /** Settles with its end, and never fails. */
+  /** Resolves when it exits or is released. Never rejects. */
   readonly ended: Promise<SwitchboardError>;
   /** Undefined while it runs. */
   exit: Exit | undefined;
-  /** Whether we ended it: then its exit is no crash. */
+  /** Whether we stop it: then its exit is not a crash. */
   isStopping = false;
-  /** Whether it was told that it runs. */
+  /** Whether `running` was emitted. */
   isAnnounced = false;
   /** Whether the handshake is done. */
   isSpeaking = false;
-  private readonly letGo = Promise.withResolvers<SwitchboardError>();
+  private readonly released = Promise.withResolvers<SwitchboardError>();
 
   constructor(driver: Driver, instance: Instance, revision: string, limits: Limits, lastLines: LastLines) {
     this.driver = driver;
@@ -33,10 +34,9 @@ export class Run {
       this.exit = exit;
       return this.describeEnd(exit);
     });
-    this.ended = Promise.race([exited, this.letGo.promise]);
+    this.ended = Promise.race([exited, this.released.promise]);
   }
 
-  /** It can be spoken with. */
   get isAlive(): boolean {
     return this.exit === undefined && !this.isStopping;
   }
@@ -45,21 +45,24 @@ export class Run {
     return Math.max(0, Date.now() - this.instance.startedAt.getTime());
   }
 
-  /** Whether it can be left running for somebody else. */
+  /** Whether another Switchboard can adopt it. */
   get canBeReleased(): boolean {
     return this.driver.survivors !== undefined && this.instance.release !== undefined;
   }
 
-  /** Leaves it running for somebody else. Who speaks with it through us can do so no more. */
+  /** Leaves it running for another Switchboard, and ends the connections to it. */
   release(): void {
     this.isStopping = true;
     this.instance.release?.();
-    this.letGo.resolve(
+    this.released.resolve(
       new SwitchboardError('server_unavailable', 'The server is run by another Switchboard now.'),
     );
   }
 
-  /** Undefined for one that is reached in no way. */
+  /**
+   * The pipes belong to the instance, and the next user attaches to the same ones: remove your listeners when you are done,
+   * and do not end or destroy a pipe.
+   */
   get attachment(): Attachment | undefined {
     const { stdio, url } = this.instance;
     if (stdio !== undefined) return { kind: 'stdio', ...stdio, ended: this.ended };
@@ -69,24 +72,12 @@ export class Run {
   private describeEnd(exit: Exit): SwitchboardError {
     if (this.isStopping) return new SwitchboardError('server_unavailable', 'The server was stopped.');
     if (exit.isLost) {
-      const why = exit.reason ?? `what runs it (${this.driver.provider}) does not answer`;
+      const why = exit.reason ?? `its provider (${this.driver.provider}) does not answer`;
       return new SwitchboardError('server_unavailable', `The server is out of reach: ${why}.`);
     }
-    const words = this.lastLines.text;
-    const quote = words === '' ? '.' : `; its last words: ${words}`;
-    return new SwitchboardError('server_unavailable', `The server ${describeExit(exit)}${quote}`, {
+    const message = withLastWords(`The server ${describeExit(exit)}.`, this.lastLines.text);
+    return new SwitchboardError('server_unavailable', message, {
       data: { exitCode: exit.code ?? null, signal: exit.signal ?? null },
     });
   }
-}
-
-/** Such as "exited with code 137: it used more memory than it may". */
-export function describeExit({ code, signal, reason }: Exit): string {
-  const how =
-    signal !== undefined
-      ? `was ended by ${signal}`
-      : code === undefined
-        ? 'ended'
-        : `exited with code ${code}`;
-  return reason === undefined ? how : `${how}: ${reason}`;
 }

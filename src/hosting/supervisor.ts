@@ -1,27 +1,20 @@
+import type { Attachment } from '../channels/hosted.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { Drivers } from './choose.ts';
-import type { Attachment, Condition, HostedServer } from './condition.ts';
+import type { Condition, HostedServer } from './condition.ts';
 import { type Driver, type Provider, providers, type Usage } from './driver.ts';
 import { Hosted } from './hosted.ts';
 import type { HostedLog } from './log.ts';
+import type { HostedOptions } from './reconciler.ts';
 import { restartRules } from './restart-policy.ts';
-import { STOP_GRACE_MS } from './settings.ts';
-import type { Timing } from './surroundings.ts';
+import { STOP_GRACE_MS, type Timing } from './settings.ts';
+import type { HostedEvents } from './status-reporter.ts';
 
-export type { Attachment, Condition, HostedServer, HostedStatus, Memory } from './condition.ts';
-
-export interface SupervisorEvents {
-  /** Its status, or something else of its condition, is another. */
-  changed(id: string, condition: Condition): void;
-  /** A crash, a crash loop, a server that does not respond, or cannot be run. */
-  warned(message: string): void;
-  /** An instance is there anew: connect now, and tell `speaks` when the handshake is done. */
-  running(id: string): void;
-}
+export type { Attachment } from '../channels/hosted.ts';
+export type { Condition, HostedServer, HostedStatus, Memory } from './condition.ts';
 
 export interface SupervisorSettings {
   redact(project: string, text: string): string;
-  /** Other times than those below. */
   timing?: Partial<Timing>;
 }
 
@@ -33,52 +26,58 @@ const TIMING: Timing = {
   away: { firstMs: 1_000, maxMs: 10_000 },
 };
 
-/** What has to be known of a server that left, to remove its volumes. */
-interface Former {
+/** What is needed to remove the volumes of a removed server. */
+interface Removed {
   server: Pick<HostedServer, 'name' | 'project'> & { provider?: HostedServer['provider'] };
   driver: Driver | undefined;
 }
 
-/** So many servers that left are remembered. */
-const MAX_FORMER = 100;
+const MAX_REMOVED = 100;
 
-/** Makes the hosted servers run, and keeps them running. */
+/** Runs the hosted servers. */
 export class Supervisor {
   private readonly drivers: Drivers;
-  private readonly settings: SupervisorSettings;
-  private readonly events: SupervisorEvents;
-  private readonly timing: Timing;
-  /** Also those that are leaving. */
+  private readonly events: HostedEvents;
+  private readonly options: HostedOptions;
+  /** Includes those that are being removed. */
   private readonly hosted = new Map<string, Hosted>();
-  private readonly notEnded = new Set<Hosted>();
-  private readonly former = new Map<string, Former>();
-  /** The last removal of leftovers of each driver. */
-  private readonly clearing = new Map<Driver, Promise<void>>();
+  private readonly shuttingDown = new Set<Hosted>();
+  private readonly removed = new Map<string, Removed>();
+  /** The last reaping of each driver. */
+  private readonly reaping = new Map<Driver, Promise<void>>();
   private hasApplied = false;
   private isOver = false;
 
-  constructor(drivers: Drivers, settings: SupervisorSettings, events: SupervisorEvents) {
+  constructor(drivers: Drivers, { redact, timing }: SupervisorSettings, events: HostedEvents) {
     this.drivers = drivers;
-    this.settings = settings;
     this.events = events;
-    this.timing = { ...TIMING, ...settings.timing };
+    this.options = {
+      timing: { ...TIMING, ...timing },
+      drivers: {
+        choose: (...asked) => drivers.choose(...asked),
+        untilReaped: (driver) => this.untilReaped(driver),
+        reap: (driver) => this.reap(driver),
+      },
+      events,
+      redact,
+    };
   }
 
   /**
-   * Makes what runs be this: starts new ones in parallel, or adopts what survived of them; stops those that left; starts
-   * those anew whose revision is another. Returns at once; what becomes of it is told by events.
+   * Makes these the servers that run: starts or adopts new ones in parallel, stops those that are missing, and restarts
+   * those with a new revision. Returns at once; events tell the results.
    */
   apply(servers: readonly HostedServer[]): void {
     if (this.isOver) return;
     const ids = new Set(servers.map(({ id }) => id));
-    for (const hosted of this.hosted.values()) if (!ids.has(hosted.id)) hosted.leave();
+    for (const [id, hosted] of this.hosted) if (!ids.has(id)) hosted.remove();
     const added = servers.filter((server) => !this.hosted.get(server.id)?.update(server));
-    // All are known before the first is started: what is of none of them is removed then.
+    // All must be known before the first start, which reaps the instances of unknown servers.
     for (const server of added) this.hosted.set(server.id, this.create(server));
-    for (const { id } of added) void this.look(this.hosted.get(id)!);
+    for (const { id } of added) void this.supervise(id, this.hosted.get(id)!);
     if (this.hasApplied) return;
     this.hasApplied = true;
-    for (const provider of providers) void this.clearAtFirst(provider);
+    for (const provider of providers) void this.reapAtStart(provider);
   }
 
   condition(id: string): Condition | undefined {
@@ -89,20 +88,20 @@ export class Supervisor {
     return this.hosted.get(id)?.usage();
   }
 
-  /** The same one as long as the server is there. */
+  /** The same object until the server is removed. */
   log(id: string): HostedLog | undefined {
     return this.hosted.get(id)?.log;
   }
 
   /**
-   * Settles with what to speak through, when it runs: waits while it starts or is restarted within seconds. Fails at once
-   * where it does not run and will not soon; `retryAt` in the error's data says when it is tried next, if at all.
+   * Resolves when the server runs; waits while it starts, or restarts within seconds. Otherwise fails at once, with the time
+   * of the next start as `retryAt` in the error's data, if there is one.
    */
   async attach(id: string): Promise<Attachment> {
     return this.get(id).attach();
   }
 
-  /** Restarts it by hand, with counters reset. Settles when the new instance is ready, or fails with why it is not. */
+  /** Resets the counters too. Resolves when the new instance is ready, rejects with the reason why it is not. */
   async restart(id: string): Promise<void> {
     return this.get(id).restart();
   }
@@ -112,46 +111,43 @@ export class Supervisor {
     this.hosted.get(id)?.speaks();
   }
 
-  /** The heartbeat's word; `why` is what keeps a server from completing the handshake, where that is known. */
+  /** The result of the heartbeat. `why` says what delays the handshake, if known. */
   responds(id: string, isResponsive: boolean, why?: string): void {
     this.hosted.get(id)?.responds(isResponsive, why);
   }
 
-  /** Why its volumes could not be removed now. */
+  /** Why its volumes cannot be removed now. */
   async volumesUnavailable(id: string): Promise<string | undefined> {
-    const { lastDriver, wanted } = this.get(id);
+    const { lastDriver, server } = this.get(id);
     try {
-      const driver = lastDriver ?? (await this.drivers.choose(wanted.provider));
+      const driver = lastDriver ?? (await this.drivers.choose(server.provider));
       return await driver.unavailable();
     } catch (error) {
       return asSwitchboardError(error).message;
     }
   }
 
-  /**
-   * Removes the volumes of one that left. One that is still there is stopped for it, and is started again by the next
-   * `apply` that names it: remove its row first.
-   */
+  /** Stops the server first if it still runs. Remove its row before, or the next `apply` starts it again. */
   async removeVolumes(id: string): Promise<string[]> {
     const hosted = this.hosted.get(id);
     if (hosted !== undefined) {
-      hosted.leave();
-      await hosted.untilLeft();
+      hosted.remove();
+      await hosted.untilStopped();
     }
-    const found = hosted === undefined ? this.former.get(id) : formerOf(hosted);
+    const found = hosted === undefined ? this.removed.get(id) : removedOf(hosted);
     if (found === undefined) throw unknown(id);
     const driver = found.driver ?? (await this.drivers.choose(found.server.provider));
     return (await driver.volumes?.remove(found.server)) ?? [];
   }
 
-  /** What its provider calls its volumes; undefined where that cannot be told now. */
+  /** Undefined if they are not known now. */
   async volumeNames(id: string): Promise<string[] | undefined> {
     const hosted = this.hosted.get(id);
-    return hosted?.lastDriver?.volumes?.list(hosted.wanted).catch(() => undefined);
+    return hosted?.lastDriver?.volumes?.list(hosted.server).catch(() => undefined);
   }
 
-  /** Removes what a server of that name has kept that is not there any more, wherever it ran. */
-  async removeKept(server: Former['server']): Promise<string[]> {
+  /** Removes the volumes of a server that no longer exists, from all drivers. */
+  async removeKept(server: Removed['server']): Promise<string[]> {
     const removed: string[] = [];
     for (const provider of providers) {
       const driver = await this.drivers.get(provider);
@@ -161,21 +157,23 @@ export class Supervisor {
     return removed;
   }
 
-  /** SIGTERM to all, 30 s, SIGKILL. Settles in any case, and nothing starts after it. */
+  /** Sends SIGTERM to all, and SIGKILL after the grace period. Never rejects, and nothing starts afterwards. */
   async stop(): Promise<void> {
     this.isOver = true;
-    for (const hosted of this.hosted.values()) this.notEnded.add(hosted);
+    for (const hosted of this.hosted.values()) this.shuttingDown.add(hosted);
     await Promise.all(
-      [...this.hosted.values()].map((hosted) => hosted.end().finally(() => this.notEnded.delete(hosted))),
+      [...this.hosted.values()].map((hosted) =>
+        hosted.shutDown().finally(() => this.shuttingDown.delete(hosted)),
+      ),
     );
   }
 
   /** The names of those that `stop` still waits for. */
   get ending(): string[] {
-    return [...this.notEnded].map(({ wanted }) => wanted.name);
+    return [...this.shuttingDown].map(({ server }) => server.name);
   }
 
-  /** Lets go of all, and leaves running what can be adopted. Nothing is told after it. */
+  /** Leaves running what another Switchboard can adopt. Emits no more events. */
   release(): void {
     this.isOver = true;
     for (const hosted of this.hosted.values()) hosted.release();
@@ -188,68 +186,60 @@ export class Supervisor {
   }
 
   private create(server: HostedServer): Hosted {
-    this.former.delete(server.id);
-    return new Hosted(server, this.timing, {
-      choose: (...asked) => this.drivers.choose(...asked),
-      cleared: (driver) => this.allCleared(driver),
-      clear: (driver) => this.clear(driver),
-      redact: (project, text) => this.settings.redact(project, text),
-      changed: (id, condition) => this.events.changed(id, condition),
-      warned: (message) => this.events.warned(message),
-      running: (id) => this.events.running(id),
-    });
+    this.removed.delete(server.id);
+    return new Hosted(server, this.options);
   }
 
-  private async look(hosted: Hosted): Promise<void> {
+  private async supervise(id: string, hosted: Hosted): Promise<void> {
     await hosted.begin();
-    if (this.hosted.get(hosted.id) !== hosted || this.isOver) return;
-    this.hosted.delete(hosted.id);
-    this.former.set(hosted.id, formerOf(hosted));
-    const oldest = this.former.keys().next().value!;
-    if (this.former.size > MAX_FORMER) this.former.delete(oldest);
+    if (this.hosted.get(id) !== hosted || this.isOver) return;
+    this.hosted.delete(id);
+    this.removed.set(id, removedOf(hosted));
+    const oldest = this.removed.keys().next().value!;
+    if (this.removed.size > MAX_REMOVED) this.removed.delete(oldest);
   }
 
-  /** Of drivers that none of the servers may use any more, too. Where it is away now, that is done when it is used. */
-  private async clearAtFirst(provider: Provider): Promise<void> {
+  /** Includes drivers that no server uses any more. An unavailable driver is reaped before its first start. */
+  private async reapAtStart(provider: Provider): Promise<void> {
     try {
       const driver = await this.drivers.get(provider);
       if (driver.survivors === undefined || (await driver.unavailable()) !== undefined) return;
-      await this.cleared(driver);
+      await this.reapOnce(driver);
     } catch {
-      // A driver that cannot be used has nothing to remove, or has been warned of.
+      // A driver that cannot be used has nothing to remove, or has already been reported.
     }
   }
 
-  /** Drivers may share an engine: none is to remove what another has just started for a server that came meanwhile. */
-  private async allCleared(driver: Driver): Promise<void> {
-    await Promise.allSettled([this.cleared(driver), ...this.clearing.values()]);
+  /** Waits for all drivers, because those that share an engine could reap what another one has just started. */
+  private async untilReaped(driver: Driver): Promise<void> {
+    await Promise.allSettled([this.reapOnce(driver), ...this.reaping.values()]);
   }
 
-  private cleared(driver: Driver): Promise<void> {
-    return this.clearing.get(driver) ?? this.clear(driver);
+  private reapOnce(driver: Driver): Promise<void> {
+    return this.reaping.get(driver) ?? this.reap(driver);
   }
 
-  private clear(driver: Driver): Promise<void> {
-    const before = this.clearing.get(driver) ?? Promise.resolve();
-    const clearing = before.catch(() => {}).then(() => this.removeLeftovers(driver));
-    this.clearing.set(driver, clearing);
-    clearing.catch(() => {
-      if (this.clearing.get(driver) === clearing) this.clearing.delete(driver);
+  private reap(driver: Driver): Promise<void> {
+    const before = this.reaping.get(driver) ?? Promise.resolve();
+    const reaping = before.catch(() => {}).then(() => this.removeLeftovers(driver));
+    this.reaping.set(driver, reaping);
+    reaping.catch(() => {
+      if (this.reaping.get(driver) === reaping) this.reaping.delete(driver);
     });
-    return clearing;
+    return reaping;
   }
 
   private async removeLeftovers(driver: Driver): Promise<void> {
     if (driver.survivors === undefined || this.isOver) return;
-    const kept = [...this.hosted.values()].filter((hosted) => hosted.mayRunWith(driver));
-    const removed = await driver.survivors.reap(kept.map(({ id }) => id));
+    const kept = [...this.hosted].filter(([, hosted]) => hosted.mayRunWith(driver));
+    const removed = await driver.survivors.reap(kept.map(([id]) => id));
     if (removed.length === 0) return;
-    this.events.warned(`Removed what was left behind of hosted servers: ${removed.join(', ')}.`);
+    this.events.warned(`Removed instances that earlier runs left behind: ${removed.join(', ')}.`);
   }
 }
 
-function formerOf({ wanted, lastDriver }: Hosted): Former {
-  return { server: wanted, driver: lastDriver };
+function removedOf({ server, lastDriver }: Hosted): Removed {
+  return { server, driver: lastDriver };
 }
 
 function unknown(id: string): SwitchboardError {

@@ -9,7 +9,7 @@ import {
 } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { InstanceSpec } from '../../src/hosting/driver.ts';
-import { GroupMeter } from '../../src/hosting/drivers/process/group-meter.ts';
+import { UsageMeter } from '../../src/hosting/drivers/process/usage-meter.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { Inbox } from '../helpers/inbox.ts';
 import { fixtureProgram } from '../helpers/programs.ts';
@@ -60,7 +60,7 @@ class Sandbox {
   readonly startedAt = new Date();
   readonly wish: NewSandbox;
   readonly envd: Envd;
-  private readonly meters = new Map<number, GroupMeter>();
+  private readonly meters = new Map<number, UsageMeter>();
   endAt = new Date();
   private end: NodeJS.Timeout | undefined;
 
@@ -95,7 +95,7 @@ class Sandbox {
   async measure() {
     const usages = await Promise.all(
       this.envd.pids.map((pid) => {
-        const meter = this.meters.get(pid) ?? new GroupMeter(pid);
+        const meter = this.meters.get(pid) ?? new UsageMeter(pid);
         this.meters.set(pid, meter);
         return meter.read();
       }),

@@ -3,7 +3,7 @@ import type { ChildRecord } from '../../channels/stdio.ts';
 import type { HostingSettings } from '../../config.ts';
 import { SwitchboardError } from '../../errors.ts';
 import type { FinishedCall } from '../../gateway/records.ts';
-import { withoutLastWords } from '../../hosting/crash-words.ts';
+import { withoutLastWords } from '../../hosting/crash-description.ts';
 import type { Usage } from '../../hosting/driver.ts';
 import type { LogLine } from '../../hosting/log.ts';
 import type { Condition, Supervisor } from '../../hosting/supervisor.ts';

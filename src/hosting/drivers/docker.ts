@@ -1,46 +1,45 @@
 import { SwitchboardError } from '../../errors.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../driver.ts';
-import { portTaken } from '../port-taken.ts';
 import { sizeText } from '../size-text.ts';
-import { Attached } from './docker/attached.ts';
 import {
   containerName,
   containerOptions,
   type Installation,
   portBindings,
 } from './docker/container-options.ts';
+import { ContainerStreams } from './docker/container-streams.ts';
 import { inspectContainer, listContainers, removeContainer } from './docker/containers.ts';
-import { describeRunning } from './docker/describe-running.ts';
 import { DiskMeter } from './docker/disk.ts';
 import { Engine, EngineRefusal } from './docker/engine.ts';
-import { DockerInstance } from './docker/instance.ts';
+import { ExitWaiter } from './docker/exit-waiter.ts';
+import { DockerInstance, describeRunning } from './docker/instance.ts';
 import { provideImage } from './docker/pull.ts';
 import { type Choice, chooseRuntime, type EngineInfo } from './docker/runtimes.ts';
 import { DockerSurvivors } from './docker/survivors.ts';
 import { DockerVolumes } from './docker/volumes.ts';
-import { Waiting } from './docker/waiting.ts';
+import { portInUse } from './port-in-use.ts';
 
 export interface DockerDriverOptions {
   provider: 'gvisor' | 'firecracker' | 'docker';
   /** The path of its socket, unix://… or tcp://127.0.0.1:2375 */
   engine: string;
-  /** What the engine calls the runtime. Undefined: for Firecracker, what looks like it; for Docker, the engine's own. */
+  /** The engine's name of the runtime. If undefined, Firecracker is detected, and Docker uses the engine's default. */
   runtime: string | undefined;
-  /** Names this installation. What belongs to another one is never touched. */
+  /** Identifies this installation, so that it never touches containers of another one. */
   owner: string;
-  /** Whether new volumes may be kept in images, where the engine cannot limit them. */
+  /** Whether new volumes may be mounted images if the engine cannot limit their size. */
   volumeImages: boolean;
 }
 
 type Options = ReturnType<typeof containerOptions>;
 
-/** Starting may load an image into a sandbox. */
+/** A sandbox may have to load the image. */
 const START_MS = 120_000;
 const ANSWER_MS = 5_000;
-/** Shorter values are in every text, and no secrets. */
+/** Shorter values are not secrets, and would match everywhere. */
 const SHORTEST_SECRET = 4;
 
-/** Runs servers as containers of a Docker engine: plain ones, or in a sandbox that a runtime of it brings. */
+/** Runs servers as containers of a Docker engine, plain or in the sandbox of a runtime. */
 export class DockerDriver implements Driver {
   readonly provider: DockerDriverOptions['provider'];
   readonly survivors: DockerSurvivors;
@@ -49,7 +48,7 @@ export class DockerDriver implements Driver {
   private readonly configuredRuntime: string | undefined;
   private readonly owner: string;
   private readonly diskMeter: DiskMeter;
-  /** Whether the engine can keep a container from writing more than it may; found out by trying. */
+  /** Whether the engine can limit the disk of a container; false after the first refusal. */
   private canLimitDisk = true;
 
   constructor({ provider, engine, runtime, owner, volumeImages }: DockerDriverOptions) {
@@ -105,7 +104,7 @@ export class DockerDriver implements Driver {
     await provideImage(this.engine, image, events.log, signal);
     const volumes = await this.volumes.list(spec);
     signal.throwIfAborted();
-    // From here on nothing is given up halfway: what the engine was asked for has to be known to be removed.
+    // From here on requests are not aborted, because what they create must be removed.
     const options = containerOptions(spec, image, installation);
     try {
       await this.volumes.provide(options.HostConfig.Mounts, spec, events.log);
@@ -118,7 +117,7 @@ export class DockerDriver implements Driver {
     }
   }
 
-  /** At the port that it had before, if that is free and no other was asked for. */
+  /** Prefers the former port if no other is requested. */
   private async createAndRun(
     spec: InstanceSpec,
     options: Options,
@@ -133,8 +132,8 @@ export class DockerDriver implements Driver {
       const asBefore = { ...options, HostConfig: { ...options.HostConfig, PortBindings } };
       return await this.createOne(spec, asBefore, events, signal);
     } catch (error) {
-      if (!isPortTaken(error)) throw error;
-      if (hostPort !== undefined) throw portTaken(name, hostPort);
+      if (!isPortInUse(error)) throw error;
+      if (hostPort !== undefined) throw portInUse(name, hostPort);
       return await this.createOne(spec, options, events, signal);
     }
   }
@@ -155,18 +154,18 @@ export class DockerDriver implements Driver {
     events: InstanceEvents,
     signal: AbortSignal,
   ): Promise<Instance> {
-    const attached = await Attached.to(this.engine, id, spec.hasStdio, events.log);
-    let waiting: Waiting | undefined;
+    const streams = await ContainerStreams.attach(this.engine, id, spec.hasStdio, events.log);
+    let waiter: ExitWaiter | undefined;
     try {
-      waiting = await Waiting.beforeStart(this.engine, id);
+      waiter = await ExitWaiter.beforeStart(this.engine, id);
       signal.throwIfAborted();
       await this.engine.post(`/containers/${id}/start`, { timeoutMs: START_MS });
       signal.throwIfAborted();
       const running = describeRunning(id, spec, await inspectContainer(this.engine, id));
-      return new DockerInstance(this.engine, { ...running, attached, waiting }, this.diskMeter);
+      return new DockerInstance(this.engine, { ...running, streams, waiter }, this.diskMeter);
     } catch (error) {
-      attached.destroy();
-      waiting?.stop();
+      streams.destroy();
+      waiter?.stop();
       throw error;
     }
   }
@@ -181,13 +180,13 @@ export class DockerDriver implements Driver {
       return await ask({ ...options, HostConfig: { ...options.HostConfig, StorageOpt } });
     } catch (error) {
       if (!(error instanceof EngineRefusal) || !/storage.?opt/i.test(error.message)) throw error;
-      // Its file system has no quotas: then it is measured.
+      // Without quotas its disk usage is measured instead.
       this.canLimitDisk = false;
       return ask(options);
     }
   }
 
-  /** A server that would be stopped at once is not started. */
+  /** Refuses a server that would be killed at once. */
   private async checkDisk({ limits, name }: InstanceSpec, volumes: string[]): Promise<void> {
     if (volumes.length === 0) return;
     const used = await this.diskMeter.measureNow(volumes).catch(() => 0);
@@ -196,7 +195,7 @@ export class DockerDriver implements Driver {
     throw new SwitchboardError('invalid_config', message);
   }
 
-  /** There is never more than one for a server: two would write to the same volumes. */
+  /** Two instances of a server would write to the same volumes. */
   private async removeLeftovers(id: string): Promise<void> {
     const left = await listContainers(this.engine, { owner: this.owner, id });
     await Promise.all(left.map(({ Id }) => removeContainer(this.engine, Id)));
@@ -214,8 +213,7 @@ export class DockerDriver implements Driver {
   }
 }
 
-/** What engines say of a port that they cannot publish at. */
-function isPortTaken(error: unknown): boolean {
+function isPortInUse(error: unknown): boolean {
   return (
     error instanceof EngineRefusal && /port is already allocated|address already in use/i.test(error.message)
   );
@@ -227,12 +225,12 @@ function imageOf({ image, name }: InstanceSpec): string {
   throw new SwitchboardError('invalid_config', message);
 }
 
-/** The engine quotes what it was sent. */
+/** Masks the environment, because the engine quotes its input. */
 function cannotStart({ name, image, environment }: InstanceSpec, cause: EngineRefusal): SwitchboardError {
   const said = Object.values(environment)
     .filter((value) => value.length >= SHORTEST_SECRET)
     .reduce((text, value) => text.replaceAll(value, '***'), cause.message);
   const message = `The container of the server "${name}" with the image "${image}" cannot be started: ${said.replace(/\.?$/, '.')}`;
-  // No cause: it has the whole text.
+  // Without the cause, which has the unmasked text.
   return new SwitchboardError(cause.status === 400 ? 'invalid_config' : 'server_start_failed', message);
 }

@@ -4,27 +4,27 @@ import { childEnvironment } from '../../channels/environment.ts';
 import type { ChildRecord } from '../../channels/stdio.ts';
 import { SwitchboardError } from '../../errors.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../driver.ts';
-import { ProcessInstance } from './process/process-instance.ts';
-import { VolumeFolders } from './process/volume-folders.ts';
+import { ProcessInstance } from './process/instance.ts';
+import { ProcessVolumes } from './process/volumes.ts';
 
 export interface ProcessDriverOptions {
-  /** The folder in which volumes are kept. */
+  /** The folder of the volumes. */
   home: string;
-  /** Through it the next start ends what we leave behind when we are killed. */
+  /** Lets the next start kill the children if Switchboard is killed. */
   children: ChildRecord;
 }
 
 /**
- * Runs a server as a child process on this very machine: for development. There is NO isolation. The server may read and
- * write all that we may, reach every network, and use as much of the machine as it likes: limits are not enforced.
+ * Runs a server as a child process, for development. There is NO isolation: the server has the same access to files and
+ * networks as Switchboard, and limits are not enforced.
  */
 export class ProcessDriver implements Driver {
   readonly provider = 'process';
-  readonly volumes: VolumeFolders;
+  readonly volumes: ProcessVolumes;
   private readonly children: ChildRecord;
 
   constructor({ home, children }: ProcessDriverOptions) {
-    this.volumes = new VolumeFolders(home);
+    this.volumes = new ProcessVolumes(home);
     this.children = children;
   }
 
@@ -37,7 +37,7 @@ export class ProcessDriver implements Driver {
     await this.children.turn();
     signal.throwIfAborted();
     const child = spawn(command, spec.args, {
-      cwd: onlyOne(Object.values(folders)),
+      cwd: single(Object.values(folders)),
       env: childEnvironment(
         process.env,
         { ...environmentOf(spec, folders), ...this.children.environment },
@@ -46,7 +46,7 @@ export class ProcessDriver implements Driver {
       stdio: [spec.hasStdio ? 'pipe' : 'ignore', 'pipe', 'pipe'],
       detached: true,
     });
-    if (!hasPid(child)) throw describeSpawnError(await whyNot(child), command);
+    if (!hasPid(child)) throw describeSpawnError(await spawnError(child), command);
     const url = spec.port === undefined ? undefined : `http://127.0.0.1:${spec.port}`;
     return new ProcessInstance(child, { hasStdio: spec.hasStdio, url }, this.children, events.log);
   }
@@ -61,7 +61,7 @@ function commandOf({ command, image }: InstanceSpec): string {
   );
 }
 
-/** Ours last: what we publish and keep has to be what the server uses. */
+/** Our variables override those of the server, which must use this port and these folders. */
 function environmentOf(spec: InstanceSpec, folders: Record<string, string>): Record<string, string> {
   return {
     ...spec.environment,
@@ -70,8 +70,8 @@ function environmentOf(spec: InstanceSpec, folders: Record<string, string>): Rec
   };
 }
 
-/** A server that keeps its data where it is started needs to know of no folder, where there is one only. */
-function onlyOne(folders: string[]): string | undefined {
+/** A single volume is the working directory, so that a server can use it without configuration. */
+function single(folders: string[]): string | undefined {
   return folders.length === 1 ? folders[0] : undefined;
 }
 
@@ -79,7 +79,7 @@ function hasPid(child: ChildProcess): child is ChildProcess & { pid: number } {
   return child.pid !== undefined;
 }
 
-async function whyNot(child: ChildProcess): Promise<NodeJS.ErrnoException> {
+async function spawnError(child: ChildProcess): Promise<NodeJS.ErrnoException> {
   const [error] = (await once(child, 'error')) as [NodeJS.ErrnoException];
   return error;
 }

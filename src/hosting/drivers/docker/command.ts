@@ -2,23 +2,23 @@ import { execFile } from 'node:child_process';
 
 interface CommandOptions {
   timeoutMs?: number;
-  /** Other exit codes than 0 that are a success. */
+  /** Exit codes besides 0 that mean success. */
   allowed?: readonly number[];
 }
 
-const USUAL_MS = 30_000;
+const DEFAULT_TIMEOUT_MS = 30_000;
 
-/** Runs a program of the machine's administrator, without a shell. Gives what it wrote to stdout. */
+/** Runs an administrative program without a shell. Returns its stdout. */
 export function runCommand(
   program: string,
   args: readonly string[],
-  { timeoutMs = USUAL_MS, allowed = [] }: CommandOptions = {},
+  { timeoutMs = DEFAULT_TIMEOUT_MS, allowed = [] }: CommandOptions = {},
 ): Promise<string> {
   return new Promise((resolve, reject) => {
     const options = {
       timeout: timeoutMs,
       killSignal: 'SIGKILL',
-      // Not every PATH has the programs of root. Nothing else of our environment is theirs to know.
+      // Not every PATH has the programs of root. The rest of our environment may be secret.
       env: { PATH: `${process.env.PATH ?? ''}:/usr/sbin:/usr/bin:/sbin:/bin`, LC_ALL: 'C' },
     } as const;
     execFile(program, args, options, (error, stdout, stderr) => {

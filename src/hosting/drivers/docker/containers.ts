@@ -1,16 +1,14 @@
 import { containerLabels } from './container-options.ts';
 import { type Ask, type Engine, EngineRefusal } from './engine.ts';
 
-/** A container as the engine lists it. */
 export interface Listed {
   Id: string;
-  /** When it was made, in seconds. */
+  /** In seconds since 1970. */
   Created: number;
   State: string;
   Labels: Record<string, string>;
 }
 
-/** What of a container is looked at. */
 export interface Inspected {
   State: { Running: boolean; Paused: boolean; OOMKilled: boolean; StartedAt: string };
   Config: { Labels: Record<string, string> };
@@ -19,7 +17,7 @@ export interface Inspected {
   NetworkSettings: { Ports: Record<string, { HostIp: string; HostPort: string }[] | null> | null };
 }
 
-/** All that have these labels, running or not; the best to keep comes first: one that runs, then the newest. */
+/** All containers with these labels: running ones first, then the newest. */
 export async function listContainers(
   engine: Engine,
   labels: Partial<Record<keyof typeof containerLabels, string>>,
@@ -40,17 +38,14 @@ export function inspectContainer(engine: Engine, id: string, ask: Ask = {}): Pro
   return engine.get<Inspected>(`/containers/${id}/json`, ask);
 }
 
-/**
- * Removes it, also where it runs, and the volumes without a name that its image asked for. Settles when it is gone, no
- * matter who removed it.
- */
+/** Removes a container, even a running one, and its anonymous volumes. Resolves when it is gone, whoever removed it. */
 export async function removeContainer(engine: Engine, id: string): Promise<void> {
   try {
     await engine.delete(`/containers/${id}`, { query: { force: '1', v: '1' } });
   } catch (error) {
     if (isGone(error)) return;
     if (!(error instanceof EngineRefusal) || error.status !== 409) throw error;
-    // Somebody else is removing it.
+    // It is already being removed.
     await engine
       .post(`/containers/${id}/wait`, {
         query: { condition: 'removed' },

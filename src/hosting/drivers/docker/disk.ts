@@ -2,16 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { inspectContainer } from './containers.ts';
 import { type Engine, EngineRefusal } from './engine.ts';
 
-/** Of the time, what measuring may take at most; and where a limit may be reached soon. */
+/** The share of time that measuring may take: normally, and if a limit may be reached soon. */
 const SHARE = 1 / 20;
 const URGENT_SHARE = 1 / 2;
 const OFTEN_MS = 100;
-/** A measurement may walk through many files. */
+/** The engine may have to walk through many files. */
 const MEASURING_MS = 120_000;
 
-/** What of a container can grow on the disk. */
 export interface Disk {
-  /** Of the container with this id, where it may write to it. */
+  /** The id of a container with a writable root. */
   root: string | undefined;
   volumes: readonly string[];
 }
@@ -20,11 +19,11 @@ interface Measurement {
   sizes: Promise<Map<string, number>>;
   beganAt: number;
   tookMs: number;
-  /** Undefined while it is under way. */
+  /** Undefined while it is in progress. */
   endedAt: number | undefined;
 }
 
-/** Measures what containers and volumes take on the disk of an engine. */
+/** Measures the disk usage of containers and volumes. */
 export class DiskMeter {
   private readonly engine: Engine;
   private last: Measurement | undefined;
@@ -41,7 +40,7 @@ export class DiskMeter {
     return sum(volumes, sizes, ofRoot);
   }
 
-  /** What volumes hold now: nothing that was measured before is good enough. */
+  /** Ignores measurements that began earlier. */
   async measureNow(volumes: readonly string[]): Promise<number> {
     const askedAt = performance.now();
     let { last } = this;
@@ -58,7 +57,7 @@ export class DiskMeter {
     return (await inspectContainer(this.engine, id, ask)).SizeRw ?? 0;
   }
 
-  /** The engine measures all volumes at once, and refuses to do so twice at the same time; so all share what it finds. */
+  /** Shares one measurement, because the engine measures all volumes at once and refuses parallel requests. */
   private measureVolumes(isUrgent: boolean): Promise<Map<string, number>> {
     const { last } = this;
     const began = performance.now();
@@ -79,7 +78,7 @@ export class DiskMeter {
     return measurement;
   }
 
-  /** Somebody else may have the engine measure just now. */
+  /** Retries while the engine is busy with a measurement for another client. */
   private async askForVolumes(): Promise<Map<string, number>> {
     for (const until = performance.now() + MEASURING_MS; ; await delay(OFTEN_MS, undefined, { ref: false })) {
       try {
@@ -96,20 +95,17 @@ export class DiskMeter {
 }
 
 function sum(volumes: readonly string[], sizes: ReadonlyMap<string, number>, more: number): number {
-  // One that nobody knows the size of counts as less than nothing.
+  // An unknown size is -1.
   return volumes.reduce((bytes, volume) => bytes + Math.max(0, sizes.get(volume) ?? 0), more);
 }
 
 const SELDOM_MS = 5_000;
-/** A server is taken to write this many bytes in a millisecond at most: 256 MB in a second. */
+/** In bytes per millisecond: 256 MB/s. */
 const FASTEST_WRITER = (256 * 1024 * 1024) / 1_000;
 
-/**
- * Looks how much is used, as the engine seldom can keep a container from using more: the more often, the sooner the limit
- * can be reached.
- */
+/** Measures the disk usage, because few engines can limit it. The nearer the limit, the more often. */
 export class DiskWatch {
-  /** What was measured last. */
+  /** The last measurement. */
   bytes: number | undefined;
   private readonly limit: number;
   private readonly measure: (isUrgent: boolean) => Promise<number>;
@@ -134,7 +130,7 @@ export class DiskWatch {
   private async look(measured: (bytes: number) => void, isUrgent: boolean): Promise<void> {
     const began = performance.now();
     const before = this.bytes ?? 0;
-    // Where it fails, the next time is soon enough: an engine that is away is noticed elsewhere.
+    // An unavailable engine is noticed elsewhere.
     const bytes = await this.measure(isUrgent).catch(() => undefined);
     if (this.isStopped) return;
     if (bytes !== undefined) {

@@ -11,7 +11,7 @@ export class EngineAway extends SwitchboardError {
   }
 }
 
-/** The engine has answered, with an error. Its message may quote what it was sent. */
+/** The engine answered with an error. Its message may quote the request. */
 export class EngineRefusal extends SwitchboardError {
   readonly status: number;
 
@@ -24,29 +24,25 @@ export class EngineRefusal extends SwitchboardError {
 export interface Ask {
   query?: Record<string, string>;
   body?: unknown;
-  /** How long the engine may take until it begins to answer. */
+  /** Until the answer begins. */
   timeoutMs?: number;
   signal?: AbortSignal;
 }
 
 export interface Hijacked {
   socket: Duplex;
-  /** What came along with the answer: the first bytes of the stream. */
+  /** The first bytes of the stream, which came with the answer. */
   head: Buffer;
 }
 
 const ANSWER_MS = 30_000;
-/** From its beginning to its end. */
+/** For the whole body. */
 const BODY_MS = 30_000;
 
-/**
- * Speaks with a Docker engine. Paths have no version in them: every engine then answers as it does best, and all that is
- * asked for here has been the same for years, while old versions are refused by new engines.
- */
+/** A client of the Docker API. Paths have no version, because new engines refuse old versions and these calls are stable. */
 export class Engine {
-  /** How its users know it: the path of its socket, or its address. */
+  /** The socket path or address, for messages. */
   readonly name: string;
-  /** Where it listens at one. */
   readonly socketPath: string | undefined;
   private readonly address: Address;
 
@@ -68,24 +64,25 @@ export class Engine {
     await this.json('DELETE', path, ask);
   }
 
-  /** Settles when the answer begins; its body is read by whoever asked. */
+  /** Resolves when the answer begins. The caller reads the body. */
   async stream(method: string, path: string, ask: Ask = {}): Promise<IncomingMessage> {
     const answer = await this.ask(method, path, ask);
-    if (!('response' in answer)) throw new EngineAway(`${this.called} hung up on ${method} ${path}.`);
+    if (!('response' in answer))
+      throw new EngineAway(`${this.called} closed the connection of ${method} ${path}.`);
     return answer.response;
   }
 
-  /** The connection itself, once the engine has agreed to speak no more HTTP on it. */
+  /** The raw connection after an HTTP upgrade. */
   async hijack(path: string, ask: Ask = {}): Promise<Hijacked> {
     const answer = await this.ask('POST', path, ask, { connection: 'Upgrade', upgrade: 'tcp' });
     if ('socket' in answer) return answer;
     answer.response.destroy();
-    throw new EngineAway(`${this.called} does not hand over the connection of ${path}.`);
+    throw new EngineAway(`${this.called} did not upgrade the connection of ${path}.`);
   }
 
   private async json(method: string, path: string, ask: Ask): Promise<unknown> {
     const response = await this.stream(method, path, ask);
-    const patience = setTimeout(() => response.destroy(), BODY_MS);
+    const timer = setTimeout(() => response.destroy(), BODY_MS);
     try {
       const body = await text(response);
       return body.trim() === '' ? undefined : JSON.parse(body);
@@ -93,7 +90,7 @@ export class Engine {
       ask.signal?.throwIfAborted();
       throw new EngineAway(`${this.called} broke off its answer to ${method} ${path}.`, error);
     } finally {
-      clearTimeout(patience);
+      clearTimeout(timer);
     }
   }
 
@@ -119,7 +116,7 @@ export class Engine {
             : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content) }),
           ...headers,
         },
-        // Connections to it are cheap, and one that was kept would be found dead when the engine was restarted.
+        // A kept-alive connection would be dead after the engine restarts.
         agent: false,
         ...(signal === undefined ? {} : { signal }),
       },
@@ -135,21 +132,21 @@ export class Engine {
   private send(options: RequestOptions, content: string | undefined, timeoutMs: number) {
     return new Promise<{ response: IncomingMessage } | Hijacked>((resolve, reject) => {
       const outgoing = request(options);
-      const patience = setTimeout(() => {
+      const timer = setTimeout(() => {
         outgoing.destroy(new Error(`no answer within ${timeoutMs / 1_000} s`));
       }, timeoutMs);
       outgoing.on('response', (response) => {
-        clearTimeout(patience);
-        // Whoever reads it is told too; nobody else has to be.
+        clearTimeout(timer);
+        // The reader gets the error too.
         response.on('error', () => {});
         resolve({ response });
       });
       outgoing.on('upgrade', (_response, socket, head) => {
-        clearTimeout(patience);
+        clearTimeout(timer);
         resolve({ socket, head });
       });
       outgoing.on('error', (error: NodeJS.ErrnoException) => {
-        clearTimeout(patience);
+        clearTimeout(timer);
         reject(options.signal?.aborted ? options.signal.reason : this.away(error));
       });
       outgoing.end(content);
@@ -163,7 +160,7 @@ export class Engine {
         : error.code === 'ENOENT'
           ? `there is no such socket. ${HOW_TO_START}`
           : error.code === 'ECONNREFUSED'
-            ? `nobody listens there. ${HOW_TO_START}`
+            ? `the connection was refused. ${HOW_TO_START}`
             : error.message;
     return new EngineAway(`${this.called} cannot be reached: ${why.replace(/\.?$/, '.')}`, error);
   }

@@ -2,20 +2,20 @@ const HEADER_BYTES = 8;
 const STDERR = 2;
 
 export interface FrameHandlers {
-  /** The next bytes of that stream; a frame may come in several parts. */
+  /** A frame may come in several parts. */
   stdout(bytes: Buffer): void;
   stderr(bytes: Buffer): void;
 }
 
 /**
- * Takes apart what Docker sends of a container: before each piece stand eight bytes, the first of which says which stream
- * it is of, the last four how long it is. Bytes are handed on as they come; nothing is copied or waited for.
+ * Demultiplexes the output of a container. Each frame has a header of eight bytes: the first is the stream, the last four
+ * are the length. Bytes are passed on as they arrive, without copies.
  */
 export class FrameSplitter {
   private readonly handlers: FrameHandlers;
   private readonly header = Buffer.alloc(HEADER_BYTES);
   private headerBytes = 0;
-  /** What is still to come of the frame that is being read. */
+  /** Remaining bytes of the current frame. */
   private left = 0;
 
   constructor(handlers: FrameHandlers) {

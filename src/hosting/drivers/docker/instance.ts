@@ -2,33 +2,47 @@ import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../../../errors.ts';
-import type { Exit, Instance, Limits, Usage } from '../../driver.ts';
+import type { Exit, Instance, InstanceSpec, Limits, Usage } from '../../driver.ts';
 import { sizeText } from '../../size-text.ts';
-import type { Attached } from './attached.ts';
 import { containerLabels } from './container-options.ts';
-import { inspectContainer, isGone, removeContainer } from './containers.ts';
-import type { DiskMeter } from './disk.ts';
-import { DiskWatch } from './disk.ts';
+import type { ContainerStreams } from './container-streams.ts';
+import { type Inspected, inspectContainer, isGone, removeContainer } from './containers.ts';
+import { type DiskMeter, DiskWatch } from './disk.ts';
 import { type Engine, EngineAway } from './engine.ts';
+import type { ExitWaiter } from './exit-waiter.ts';
 import { UsageMeter } from './usage-meter.ts';
-import type { Waiting } from './waiting.ts';
 
-/** What is known of a container that runs. */
-export interface Running {
+interface Running {
   id: string;
   startedAt: Date;
   url: string | undefined;
   limits: Limits;
-  attached: Attached;
-  waiting: Waiting;
+  streams: ContainerStreams;
+  waiter: ExitWaiter;
   disk: { root: string | undefined; volumes: readonly string[] };
 }
 
-/** What a container wrote before it ended is here by then. */
+export function describeRunning(
+  id: string,
+  { limits, port, hasWritableRoot }: InstanceSpec,
+  { State, NetworkSettings, Mounts }: Inspected,
+): Omit<Running, 'streams' | 'waiter'> {
+  const published = port === undefined ? undefined : NetworkSettings.Ports?.[`${port}/tcp`]?.[0];
+  const volumes = Mounts.flatMap(({ Type, Name }) => (Type === 'volume' && Name !== undefined ? [Name] : []));
+  return {
+    id,
+    limits,
+    startedAt: new Date(State.StartedAt),
+    url: published === undefined ? undefined : `http://127.0.0.1:${published.HostPort}`,
+    // Includes volumes that only the image declares.
+    disk: { root: hasWritableRoot ? id : undefined, volumes },
+  };
+}
+
+/** For the rest of the output after an exit. */
 const DRAIN_MS = 2_000;
-/** An engine that lives answers by then. */
 const ANSWER_MS = 5_000;
-/** How long an engine may take to stop or kill a container, beyond the time that the container has. */
+/** For the engine to stop a container, beyond the grace period. */
 const STOPPING_MS = 15_000;
 
 export class DockerInstance implements Instance {
@@ -39,14 +53,14 @@ export class DockerInstance implements Instance {
   readonly exited: Promise<Exit>;
   private readonly engine: Engine;
   private readonly limits: Limits;
-  private readonly attached: Attached;
+  private readonly streams: ContainerStreams;
   private readonly settle: (exit: Exit) => void;
   private readonly meter: UsageMeter;
   private readonly disk: DiskWatch | undefined;
-  private waiting: Waiting;
+  private waiter: ExitWaiter;
   private isStopping = false;
   private isOver = false;
-  /** Why it was ended by us. */
+  /** Why we killed it. */
   private reason: string | undefined;
 
   constructor(engine: Engine, running: Running, diskMeter: DiskMeter) {
@@ -55,9 +69,9 @@ export class DockerInstance implements Instance {
     this.startedAt = running.startedAt;
     this.url = running.url;
     this.limits = running.limits;
-    this.attached = running.attached;
-    this.waiting = running.waiting;
-    this.stdio = running.attached.stdio;
+    this.streams = running.streams;
+    this.waiter = running.waiter;
+    this.stdio = running.streams.stdio;
     this.meter = new UsageMeter(engine, running.id);
     const { promise, resolve } = Promise.withResolvers<Exit>();
     this.exited = promise;
@@ -70,20 +84,20 @@ export class DockerInstance implements Instance {
       );
     }
     void this.watch();
-    void this.watchPipes();
+    void this.watchStreams();
   }
 
   async stop(graceMs: number): Promise<void> {
     try {
       await this.end(graceMs);
     } catch (error) {
-      this.over(lost);
+      this.finish(lost);
       const message = `The container ${this.id.slice(0, 12)} could not be stopped and may still run: ${(error as Error).message}`;
       throw new SwitchboardError('server_unavailable', message, { cause: error });
     }
-    await this.untilTold();
-    // Where the engine does not tell of its end, it has ended nevertheless.
-    this.over(ended(undefined, this.reason));
+    await this.untilReported();
+    // The engine may not have reported the exit.
+    this.finish(ended(undefined, this.reason));
   }
 
   async usage(): Promise<Usage> {
@@ -93,49 +107,49 @@ export class DockerInstance implements Instance {
 
   release(): void {
     this.isOver = true;
-    this.letGo();
+    this.detach();
   }
 
   private async watch(): Promise<void> {
     const code = await this.untilExited();
     if (this.isOver) return;
-    if (code === undefined) return this.over(lost);
-    this.attached.drain();
-    await Promise.race([this.attached.closed, delay(DRAIN_MS, undefined, { ref: false })]);
+    if (code === undefined) return this.finish(lost);
+    this.streams.drain();
+    await Promise.race([this.streams.closed, delay(DRAIN_MS, undefined, { ref: false })]);
     try {
       const reason = this.reason ?? (await this.findReason(code));
       await removeContainer(this.engine, this.id);
-      this.over(ended(code, reason));
+      this.finish(ended(code, reason));
     } catch (error) {
-      // An engine that is stopped ends its containers, and listens no more by then.
-      this.over(error instanceof EngineAway ? lost : ended(code, this.reason));
+      // An engine that shuts down stops its containers, and no longer answers.
+      this.finish(error instanceof EngineAway ? lost : ended(code, this.reason));
     }
   }
 
-  /** Gives undefined where nobody can say. */
+  /** Undefined if the exit code is unknown. */
   private async untilExited(): Promise<number | undefined> {
     for (;;) {
       try {
-        return await this.waiting.exitCode;
+        return await this.waiter.exitCode;
       } catch {
-        // The engine was stopped, or what stands between us has closed a connection that was silent for long.
-        if (this.isOver || this.attached.isBroken || !(await this.isRunning())) return undefined;
-        this.waiting = this.waiting.again();
+        // The engine stopped, or a proxy closed an idle connection.
+        if (this.isOver || this.streams.isBroken || !(await this.isRunning())) return undefined;
+        this.waiter = this.waiter.again();
       }
     }
   }
 
-  /** Nobody can speak with a container whose pipes broke, until they are taken up again. */
-  private async watchPipes(): Promise<void> {
-    await this.attached.parted;
+  /** A container with broken streams is unusable until it is adopted again. */
+  private async watchStreams(): Promise<void> {
+    await this.streams.broken;
     await Promise.race([this.exited, delay(DRAIN_MS, undefined, { ref: false })]);
-    if (!this.isOver && (await this.isRunning())) this.over(lost);
+    if (!this.isOver && (await this.isRunning())) this.finish(lost);
   }
 
   private measured(bytes: number): void {
     if (bytes <= this.limits.diskBytes || this.isOver || this.reason !== undefined) return;
     this.reason = `used more than its ${sizeText(this.limits.diskBytes)} of disk`;
-    // At once, as it would go on writing. Where it fails, the engine is away.
+    // Without grace, because it would continue to write. A failure means that the engine is unavailable.
     this.end(0).catch(() => {});
   }
 
@@ -152,10 +166,10 @@ export class DockerInstance implements Instance {
     const { State, Config } = await inspectContainer(this.engine, this.id, { timeoutMs: ANSWER_MS });
     const isGvisor = Config.Labels[containerLabels.provider] === 'gvisor';
     const tooMuch = `used more than its ${sizeText(this.limits.memoryBytes)} of memory`;
-    // It is also said of one that has lived on without the process that was too large. But gVisor outlives none of its
-    // parts, and has a code of its own where it is another part that was killed.
+    // Docker sets it even if the container survived the killed process. gVisor never survives, but may exit with another
+    // code if a different part of it was killed.
     if (State.OOMKilled && (code === KILLED || isGvisor)) return tooMuch;
-    // Of some of the sandboxes that are killed for it, nobody is told why: of about one in twenty.
+    // For about one in twenty gVisor sandboxes the engine does not report it.
     if (code === KILLED && isGvisor && !this.isStopping) return `perhaps it ${tooMuch}`;
     return undefined;
   }
@@ -171,30 +185,30 @@ export class DockerInstance implements Instance {
     } catch (error) {
       if (isGone(error)) return;
       if (error instanceof EngineAway) throw error;
-      // What cannot be stopped can be removed by force.
+      // A container that cannot be stopped can still be removed by force.
     }
-    // Whoever waits for its end looks at what is left of it first.
-    await this.untilTold();
+    // `watch` inspects the container before it is removed.
+    await this.untilReported();
     await removeContainer(this.engine, this.id);
   }
 
-  /** Settles when its end was told, or should have been. */
-  private async untilTold(): Promise<void> {
+  /** Resolves when its exit was reported, or should have been. */
+  private async untilReported(): Promise<void> {
     if (this.isOver) return;
     await Promise.race([this.exited, delay(DRAIN_MS + ANSWER_MS, undefined, { ref: false })]);
   }
 
-  private over(exit: Exit): void {
+  private finish(exit: Exit): void {
     if (this.isOver) return;
     this.isOver = true;
-    this.letGo();
+    this.detach();
     this.settle(exit);
   }
 
-  private letGo(): void {
+  private detach(): void {
     this.disk?.stop();
-    this.waiting.stop();
-    this.attached.destroy();
+    this.waiter.stop();
+    this.streams.destroy();
   }
 }
 
@@ -206,7 +220,7 @@ const lost: Exit = {
 };
 const KILLED = 128 + constants.signals.SIGKILL;
 
-/** An end by a signal has a code of its own, as in a shell. */
+/** As in a shell, the exit code encodes the signal. */
 function ended(code: number | undefined, reason: string | undefined): Exit {
   const signal = Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0];
   return { code: signal === undefined ? code : undefined, signal, reason, isLost: false };

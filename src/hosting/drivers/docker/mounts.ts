@@ -1,15 +1,15 @@
 import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-/** Whether something is mounted on that folder, as this process sees it. */
+/** Whether that process sees a mount on the folder. */
 export async function isMounted(folder: string, pid = 'self'): Promise<boolean> {
-  // Only root can follow links below the folders of an engine, which names them without links.
+  // Without root the engine's folders cannot be resolved, but their paths have no links.
   const path = await realpath(folder).catch(() => folder);
   const mounts = await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '');
   return mounts.split('\n').some((line) => withoutEscapes(line.split(' ')[4] ?? '') === path);
 }
 
-/** Whoever listens at a unix socket: the engine, and what opened the socket for it. Empty where that is not on this machine. */
+/** The processes that listen on a unix socket: the engine, and what opened it for the engine. Empty if not on this machine. */
 export async function listenersAt(socketPath: string): Promise<string[]> {
   const wanted = await withoutLinks(socketPath);
   const sockets = await readFile('/proc/net/unix', 'utf8').catch(() => '');

@@ -1,18 +1,17 @@
 import { sizeText } from '../../size-text.ts';
 
-/** One line of what an engine says during a pull. */
 export interface PullStep {
-  /** Of a layer. */
+  /** The layer. */
   id?: string;
   status?: string;
   progressDetail?: { current?: number; total?: number };
   error?: string;
 }
 
-/** The engine tells of every few kilobytes; more than a line in so long helps nobody. */
+/** The engine reports every few kilobytes, which would flood the log. */
 const EVERY_MS = 2_000;
 
-/** Says how far a pull is, now and then. */
+/** Logs the progress of a pull from time to time. */
 export class PullProgress {
   private readonly say: (line: string) => void;
   private readonly layers = new Map<string, { current: number; total: number; isDone: boolean }>();
@@ -27,7 +26,7 @@ export class PullProgress {
   add({ id, status = '', progressDetail }: PullStep): void {
     if (id === undefined || !/^(Pulling fs layer|Waiting|Downloading|Download|Pull|Already)/.test(status))
       return;
-    // The tag of the image comes as an id too.
+    // This id is the tag of the image.
     if (status.startsWith('Pulling from')) return;
     const layer = this.layers.get(id) ?? { current: 0, total: 0, isDone: false };
     this.layers.set(id, layer);

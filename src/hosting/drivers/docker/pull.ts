@@ -6,11 +6,11 @@ import { isGone } from './containers.ts';
 import { type Engine, EngineRefusal } from './engine.ts';
 import { PullProgress, type PullStep } from './pull-progress.ts';
 
-/** A pull that says nothing for so long has come to a halt. */
+/** A pull without progress for this time has failed. */
 const STALLED_MS = 120_000;
 const LONGEST_STEP = 1024 * 1024;
 
-/** Makes sure that the engine has the image: pulls it where it has it not. */
+/** Pulls the image if the engine does not have it. */
 export async function provideImage(
   engine: Engine,
   image: string,
@@ -34,7 +34,7 @@ async function pullImage(
   log(`pulling the image ${image}`);
   const progress = new PullProgress((line) => log(`pulling the image ${image}: ${line}`));
   try {
-    const query = { fromImage: image, ...(hasVersion(image) ? {} : { tag: 'latest' }) };
+    const query = { fromImage: image, ...(hasTag(image) ? {} : { tag: 'latest' }) };
     const answer = await engine.stream('POST', '/images/create', { query, timeoutMs: STALLED_MS, signal });
     const failure = await readSteps(answer, (step) => progress.add(step));
     signal.throwIfAborted();
@@ -45,7 +45,7 @@ async function pullImage(
   log(`the image ${image} is there`);
 }
 
-/** Gives what went wrong: an answer that begins as a success may still end with a failure. */
+/** Returns the error, because a pull may fail after a successful HTTP status. */
 function readSteps(answer: IncomingMessage, took: (step: PullStep) => void): Promise<string | undefined> {
   return new Promise((resolve) => {
     let failure: string | undefined;
@@ -58,7 +58,7 @@ function readSteps(answer: IncomingMessage, took: (step: PullStep) => void): Pro
       tooLong: () => {},
     });
     answer.setTimeout(STALLED_MS, () => {
-      failure ??= `nothing came for ${STALLED_MS / 1_000} s`;
+      failure ??= `there was no progress for ${STALLED_MS / 1_000} s`;
       answer.destroy();
     });
     answer.on('data', (chunk: Buffer) => lines.push(chunk));
@@ -77,21 +77,21 @@ function readStep(line: string): PullStep {
   }
 }
 
-/** Whether the same may succeed later depends on whether the registry has answered. */
+/** Retryable unless the registry refused the image. */
 function cannotPull(image: string, cause: EngineRefusal): SwitchboardError {
   const isUnknown = /not found|unknown|does not exist|denied|unauthorized|no matching manifest/i.test(
     cause.message,
   );
   const message = `The image "${image}" is not on this machine and cannot be pulled: ${cause.message.replace(/\.?$/, '.')} ${
     isUnknown
-      ? 'Check its name, or build or pull it with docker first: an image of a registry that asks for a login is pulled by hand.'
+      ? 'Check its name, or build or pull it with docker first. An image that needs a login must be pulled with docker.'
       : 'Check that the machine reaches the registry, or build or load the image with docker.'
   }`;
   return new SwitchboardError(isUnknown ? 'invalid_config' : 'server_start_failed', message, { cause });
 }
 
-/** Without one, the engine would pull all that there are. */
-function hasVersion(image: string): boolean {
+/** Without a tag the engine would pull all of them. */
+function hasTag(image: string): boolean {
   return /[:@]/.test(image.slice(image.lastIndexOf('/') + 1));
 }
 
@@ -99,7 +99,7 @@ function pathOf(image: string): string {
   if (!/^[a-z0-9][a-z0-9._/:@-]*$/i.test(image) || image.includes('..')) {
     throw new SwitchboardError(
       'invalid_config',
-      `"${image}" is no name of an image: it looks like "mcp/fetch:latest" or "ghcr.io/owner/name:1.0".`,
+      `"${image}" is not the name of an image, such as "mcp/fetch:latest" or "ghcr.io/owner/name:1.0".`,
     );
   }
   return image.split('/').map(encodeURIComponent).join('/');

@@ -6,19 +6,17 @@ interface Runtime {
   runtimeType?: string;
 }
 
-/** What an engine says of itself. */
 export interface EngineInfo {
   OSType: string;
   Runtimes: Record<string, Runtime> | null;
 }
 
-/** These share the kernel of the machine. */
+/** These runtimes share the kernel of the machine. */
 const WITHOUT_SANDBOX = /^(runc|crun|youki|io\.containerd\.(runc|crun)\..*)$/;
 
-/** What a server is run by, or why it cannot be. */
 export type Choice = { runtime: string | undefined } | { problem: string };
 
-/** Looks for the runtime of a provider among those that the engine has. */
+/** Finds the runtime of a provider. */
 export function chooseRuntime(
   provider: Provider,
   configured: string | undefined,
@@ -42,7 +40,7 @@ export function chooseRuntime(
   return { runtime: name };
 }
 
-/** Kata Containers with another hypervisor is something else. */
+/** Not Kata Containers with another hypervisor. */
 function isFirecracker(name: string, { path = '', runtimeType = '' }: Runtime): boolean {
   return [name, baseName(path), runtimeType].some((text) => namesFirecracker(text));
 }
@@ -60,10 +58,10 @@ function missing(name: string | undefined): string {
 function howToInstall(provider: Provider): string {
   return provider === 'gvisor'
     ? 'Install gVisor (https://gvisor.dev/docs/user_guide/install/), run `sudo runsc install`, then restart Docker: sudo systemctl restart docker.'
-    : 'Install Kata Containers with Firecracker (https://github.com/kata-containers/kata-containers), add its runtime to /etc/docker/daemon.json, restart Docker (sudo systemctl restart docker), and name it in the setting `hosting.runtimes.firecracker` where it is not called "kata-fc".';
+    : 'Install Kata Containers with Firecracker (https://github.com/kata-containers/kata-containers), add its runtime to /etc/docker/daemon.json, restart Docker (sudo systemctl restart docker), and name it in the setting `hosting.runtimes.firecracker` if it is not called "kata-fc".';
 }
 
-/** Kata runs on several hypervisors, and its runtimes say which. */
+/** Kata's runtimes are named after the hypervisor. */
 function namesFirecracker(text: string): boolean {
   return /firecracker/i.test(text) || (/kata/i.test(text) && /\bfc\b/i.test(text));
 }

@@ -1,13 +1,12 @@
 import type { Instance, InstanceEvents, InstanceSpec, Survivors } from '../../driver.ts';
-import { Attached } from './attached.ts';
 import { containerLabels, containerOptions, type Installation } from './container-options.ts';
+import { ContainerStreams } from './container-streams.ts';
 import { inspectContainer, isGone, isRunning, listContainers, removeContainer } from './containers.ts';
-import { describeRunning } from './describe-running.ts';
 import type { DiskMeter } from './disk.ts';
 import type { Engine } from './engine.ts';
-import { DockerInstance } from './instance.ts';
+import { ExitWaiter } from './exit-waiter.ts';
+import { DockerInstance, describeRunning } from './instance.ts';
 import type { DockerVolumes } from './volumes.ts';
-import { Waiting } from './waiting.ts';
 
 export interface SurvivorsOptions {
   engine: Engine;
@@ -17,7 +16,7 @@ export interface SurvivorsOptions {
   installation: () => Promise<Installation>;
 }
 
-/** Containers go on without us; these are found again. */
+/** Finds the containers that kept running without Switchboard. */
 export class DockerSurvivors implements Survivors {
   private readonly engine: Engine;
   private readonly diskMeter: DiskMeter;
@@ -37,7 +36,7 @@ export class DockerSurvivors implements Survivors {
     const installation = await this.installation();
     const { Labels } = containerOptions(spec, spec.image ?? '', installation);
     const revision = Labels[containerLabels.revision];
-    // Of whatever provider: where that is another now, the old one has to go.
+    // Of all providers, because the server may have moved to another one.
     const found = await listContainers(this.engine, { owner: installation.owner, id: spec.id });
     const kept = found.find((each) => isRunning(each) && each.Labels[containerLabels.revision] === revision);
     await this.remove(found.filter((each) => each !== kept).map(({ Id }) => Id));
@@ -60,28 +59,28 @@ export class DockerSurvivors implements Survivors {
     return this.remove(unwanted.map(({ Id }) => Id));
   }
 
-  /** Undefined where it has just ended. */
+  /** Undefined if it has just ended. */
   private async connect(
     id: string,
     spec: InstanceSpec,
     events: InstanceEvents,
   ): Promise<Instance | undefined> {
-    const waiting = Waiting.whileRunning(this.engine, id);
-    let attached: Attached | undefined;
+    const waiter = ExitWaiter.whileRunning(this.engine, id);
+    let streams: ContainerStreams | undefined;
     try {
-      attached = await Attached.to(this.engine, id, spec.hasStdio, events.log);
+      streams = await ContainerStreams.attach(this.engine, id, spec.hasStdio, events.log);
       const inspected = await inspectContainer(this.engine, id);
       if (inspected.State.Running) {
         const running = describeRunning(id, spec, inspected);
-        return new DockerInstance(this.engine, { ...running, attached, waiting }, this.diskMeter);
+        return new DockerInstance(this.engine, { ...running, streams, waiter }, this.diskMeter);
       }
     } catch (error) {
-      attached?.destroy();
-      waiting.stop();
+      streams?.destroy();
+      waiter.stop();
       if (!isGone(error)) throw error;
     }
-    attached?.destroy();
-    waiting.stop();
+    streams?.destroy();
+    waiter.stop();
     return undefined;
   }
 

@@ -8,7 +8,7 @@ interface Stats {
   memory_stats: { usage?: number; stats?: Record<string, number> };
 }
 
-/** What a container uses of processor and memory. */
+/** Measures CPU and memory of a container. */
 export class UsageMeter {
   private readonly engine: Engine;
   private readonly id: string;
@@ -22,7 +22,7 @@ export class UsageMeter {
   async read(): Promise<Omit<Usage, 'diskBytes'>> {
     const query = { stream: '0', 'one-shot': '1' };
     const stats = await this.engine.get<Stats>(`/containers/${this.id}/stats`, { query });
-    // Of one that has ended it says nothing, and not that it has ended.
+    // The engine reports no error for a container that has exited.
     if (stats.memory_stats.usage === undefined) {
       throw new SwitchboardError('server_unavailable', 'The container does not run.');
     }
@@ -39,7 +39,7 @@ export class UsageMeter {
   }
 }
 
-/** As `docker stats` shows it: what the kernel gives back when it is needed does not count. The first name is of cgroup v1. */
+/** As `docker stats` does, without reclaimable memory. The first name is from cgroup v1. */
 function withoutPageCache(usage: number, stats: Record<string, number>): number {
   const cache = stats.total_inactive_file ?? stats.inactive_file ?? 0;
   return cache < usage ? usage - cache : usage;

@@ -6,7 +6,7 @@ import { type Engine, EngineRefusal } from './engine.ts';
 import { isMounted } from './mounts.ts';
 import { VolumeImages } from './volume-images.ts';
 
-/** What volumes are bound to is not the id of a server: they are there again when it is registered anew. */
+/** Volumes belong to a name, not an id, so that a server finds them when it is registered again. */
 type VolumeOwner = Pick<InstanceSpec, 'name' | 'project'>;
 
 const volumeLabels = {
@@ -14,11 +14,10 @@ const volumeLabels = {
   project: 'dev.switchboard.project',
   name: 'dev.switchboard.name',
   path: 'dev.switchboard.path',
-  /** What is in it is in an image, which has to be mounted. */
+  /** Set if its content is in an image that must be mounted. */
   image: 'dev.switchboard.image',
 } as const;
 
-/** A volume as the engine lists it. */
 interface Listed {
   Name: string;
   Mountpoint: string;
@@ -28,7 +27,7 @@ interface Listed {
 
 type Log = InstanceEvents['log'];
 
-/** A mount of the volume for that path, which the engine makes where it is not there. */
+/** The engine creates the volume if it does not exist. */
 export function volumeMount(owner: string, server: VolumeOwner, path: string) {
   return {
     Type: 'volume',
@@ -53,7 +52,7 @@ function volumeName(owner: string, { project, name }: VolumeOwner, path: string)
 export interface DockerVolumesOptions {
   engine: Engine;
   owner: string;
-  /** Whether new ones may be kept in images. */
+  /** Whether new volumes may be images. */
   hasImages: boolean;
 }
 
@@ -62,7 +61,7 @@ export class DockerVolumes implements Volumes {
   private readonly owner: string;
   private readonly hasImages: boolean;
   private readonly images: VolumeImages;
-  /** Whether the engine can limit volumes itself; found out by trying. */
+  /** Whether the engine can limit volumes; false after the first refusal. */
   private hasQuotas = true;
 
   constructor({ engine, owner, hasImages }: DockerVolumesOptions) {
@@ -72,14 +71,13 @@ export class DockerVolumes implements Volumes {
     this.images = new VolumeImages(engine.socketPath);
   }
 
-  /** The names of those that are there. */
   async list(server: VolumeOwner): Promise<string[]> {
     return (await this.find(server)).map(({ Name }) => Name);
   }
 
   /**
-   * Makes those that are not there so that a write over the limit fails, where the machine allows that; else the engine
-   * makes them with the container. Those that are there are mounted, and grow with the limit.
+   * Creates missing volumes with a size limit if possible; otherwise the engine creates them with the container. Existing
+   * ones are mounted, and grow with the limit.
    */
   async provide(
     mounts: readonly ReturnType<typeof volumeMount>[],
@@ -95,7 +93,7 @@ export class DockerVolumes implements Volumes {
     }
   }
 
-  /** For a container that runs: it has its volumes whatever comes of this, but they could not be measured. */
+  /** For a running container. Without the mounts its volumes work, but cannot be measured. */
   async mountAgain(server: VolumeOwner, log: Log): Promise<void> {
     for (const volume of (await this.find(server)).filter(hasImage)) {
       await this.images.mount(volume.Mountpoint).catch((error: Error) => {
@@ -108,7 +106,7 @@ export class DockerVolumes implements Volumes {
     return this.removeAllBut([], server);
   }
 
-  /** Takes back what a start made that came to nothing. */
+  /** Cleans up after a failed start. */
   async removeAllBut(kept: readonly string[], server: VolumeOwner): Promise<string[]> {
     const unwanted = (await this.find(server)).filter(({ Name }) => !kept.includes(Name));
     await Promise.all(unwanted.map((volume) => this.removeOne(volume, server)));
@@ -145,7 +143,7 @@ export class DockerVolumes implements Volumes {
       await this.images.make(volume.Mountpoint, bytes);
     } catch (error) {
       log(`The volume at ${Target} is measured, and not limited: ${(error as Error).message}.`);
-      // The label would be wrong.
+      // Its label would be wrong.
       await this.images.unmount(volume.Mountpoint).catch(() => {});
       await this.engine.delete(`/volumes/${Name}`);
     }
@@ -155,12 +153,12 @@ export class DockerVolumes implements Volumes {
     return this.engine.post<Listed>('/volumes/create', { body });
   }
 
-  /** A server that started without its image would find nothing, and what it wrote would be hidden later. */
+  /** Rejects if it cannot be mounted, because the server would not find its data and would write to a hidden folder. */
   private async open({ Name, Mountpoint }: Listed, bytes: number, log: Log): Promise<void> {
     try {
       if (process.getuid?.() !== 0 && (await isMounted(Mountpoint))) return;
-      // We were ended while it was made.
-      if (!(await this.images.isThere(Mountpoint))) return await this.images.make(Mountpoint, bytes);
+      // Switchboard was killed while creating it.
+      if (!(await this.images.exists(Mountpoint))) return await this.images.make(Mountpoint, bytes);
       if (await this.images.isTooSmall(Mountpoint, bytes)) {
         await this.images.grow(Mountpoint, bytes).catch((error: Error) => {
           log(`The volume ${Name} cannot grow to ${sizeText(bytes)}: ${error.message}.`);
@@ -175,7 +173,7 @@ export class DockerVolumes implements Volumes {
 
   private async removeOne(volume: Listed, { name }: VolumeOwner): Promise<void> {
     const { Name, Mountpoint } = volume;
-    // The engine would remove what is in it, and then fail.
+    // Otherwise the engine would delete the content, and then fail.
     if (hasImage(volume)) {
       await this.images.unmount(Mountpoint).catch((cause: Error) => {
         const message = `The volume ${Name} of the server "${name}" cannot be unmounted: ${cause.message}. Unmount ${Mountpoint} as root, then remove it again.`;
@@ -199,7 +197,7 @@ function hasImage({ Labels }: Listed): boolean {
   return Labels?.[volumeLabels.image] !== undefined;
 }
 
-/** No engine changes the quota of a volume. */
+/** Engines cannot change the quota of a volume. */
 function noteQuota({ Name, Options }: Listed, bytes: number, log: Log): void {
   const size = Number(Options?.size);
   if (size < bytes) log(`The volume ${Name} keeps the quota that it was made with, ${sizeText(size)}.`);

@@ -2,20 +2,20 @@ import { once } from 'node:events';
 import { PassThrough, type Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Sandbox } from 'e2b';
-import type { Exit, Instance, InstanceEvents, Usage } from '../../driver.ts';
+import type { Exit, Instance, InstanceEvents, InstanceSpec, Usage } from '../../driver.ts';
 import { logLines } from '../log-lines.ts';
-import type { LoopbackPort } from './loopback-port.ts';
+import { portInUse } from '../port-in-use.ts';
+import { type LoopbackPort, openLoopbackPort } from './loopback-port.ts';
 import type { SandboxProcess } from './sandbox-process.ts';
 import { explain, isNotFound } from './sdk.ts';
 import { UsageMeter } from './usage-meter.ts';
 
-/** E2B ends a sandbox by itself after that time, so that none is paid for long when nobody is there to end it. */
+/** E2B kills a sandbox after this time, so that none costs money for long if Switchboard is gone. */
 export const LEASE_MS = 10 * 60_000;
 const EXTEND_EVERY_MS = 3 * 60_000;
-/** Nobody waits longer for an answer of E2B when something ends. */
 const REQUEST_TIMEOUT_MS = 5_000;
 
-export interface Parts {
+interface Parts {
   sandbox: Sandbox;
   process: SandboxProcess;
   port: LoopbackPort | undefined;
@@ -24,8 +24,37 @@ export interface Parts {
   events: InstanceEvents;
 }
 
-/** A sandbox, and the one process in it that is the server. */
-export class E2bInstance implements Instance {
+export async function instanceOf(
+  sandbox: Sandbox,
+  process: SandboxProcess,
+  { spec, events, startedAt }: { spec: InstanceSpec; events: InstanceEvents; startedAt: Date },
+): Promise<Instance> {
+  const port = spec.port === undefined ? undefined : await publish(sandbox, spec.port, spec);
+  return new E2bInstance({ sandbox, process, port, startedAt, hasStdio: spec.hasStdio, events });
+}
+
+async function publish(
+  sandbox: Sandbox,
+  port: number,
+  { name, hostPort, formerHostPort }: InstanceSpec,
+): Promise<LoopbackPort> {
+  const token = sandbox.trafficAccessToken;
+  const target = {
+    // A self-hosted E2B may have one address for all sandboxes, and selects one by these headers.
+    url: process.env.E2B_SANDBOX_URL || `https://${sandbox.getHost(port)}`,
+    headers: {
+      'E2b-Sandbox-Id': sandbox.sandboxId,
+      'E2b-Sandbox-Port': String(port),
+      ...(token === undefined ? {} : { 'e2b-traffic-access-token': token }),
+    },
+  };
+  if (hostPort !== undefined)
+    return openLoopbackPort(target, hostPort).catch(() => Promise.reject(portInUse(name, hostPort)));
+  return openLoopbackPort(target, formerHostPort).catch(() => openLoopbackPort(target));
+}
+
+/** A sandbox, and the server as a process in it. */
+class E2bInstance implements Instance {
   readonly id: string;
   readonly startedAt: Date;
   readonly stdio: { input: Writable; output: Readable } | undefined;
@@ -67,7 +96,7 @@ export class E2bInstance implements Instance {
     if (this.removal === undefined && graceMs > 0) {
       const grace = new AbortController();
       const timeout = delay(graceMs, undefined, { signal: grace.signal }).catch(() => {});
-      // Where it cannot be told, it goes with its sandbox.
+      // If that fails, it ends with its sandbox.
       const told = this.parts.process.terminate().then(
         () => timeout,
         () => {},
@@ -89,17 +118,17 @@ export class E2bInstance implements Instance {
   }
 
   private async untilExited(reading: Promise<Exit>, close: () => void): Promise<Exit> {
-    const exit = await reading.catch((error) => this.whyCut(error));
+    const exit = await reading.catch((error) => this.exitOfBrokenStream(error));
     close();
-    // What was let go of runs on, for somebody else.
+    // A released instance keeps running.
     if (this.isReleased) return new Promise(() => {});
     this.leave();
     if (!exit.isLost) this.remove();
     return exit;
   }
 
-  /** The stream is over, and nobody said that the process has ended. */
-  private async whyCut(cut: unknown): Promise<Exit> {
+  /** The stream ended without an exit of the process. */
+  private async exitOfBrokenStream(cut: unknown): Promise<Exit> {
     if (this.isReleased || this.removal !== undefined) return killed(undefined);
     try {
       await this.parts.sandbox.getInfo({ requestTimeoutMs: REQUEST_TIMEOUT_MS });
@@ -107,12 +136,11 @@ export class E2bInstance implements Instance {
     } catch (error) {
       if (!isNotFound(error)) return lost(explain(error, 'say whether its sandbox is still there').message);
       return killed(
-        'its sandbox is gone: somebody else ended it, or it had run as long as the plan at E2B allows',
+        'its sandbox is gone: it was killed at E2B, or reached the longest run time of the E2B plan',
       );
     }
   }
 
-  /** Ends the sandbox, with all that is in it. */
   private remove(): Promise<void> {
     this.removal ??= this.kill();
     return this.removal;
@@ -134,7 +162,7 @@ export class E2bInstance implements Instance {
     try {
       await this.parts.sandbox.setTimeout(LEASE_MS);
     } catch (error) {
-      // Of one that is gone the stream tells.
+      // If the sandbox is gone, the stream ends too.
       if (!isNotFound(error)) this.parts.events.log(explain(error, 'keep its sandbox').message);
     }
   }
@@ -153,14 +181,14 @@ function inputOf(process: SandboxProcess): Writable {
       process.write(bytes).then(() => done(), done);
     },
     final(done) {
-      // One that is gone, or too old to be told, needs not to know.
+      // It may be gone, or too old to support this.
       process.closeInput().then(
         () => done(),
         () => done(),
       );
     },
   });
-  // Nobody has to care whether it still reads: its end is told by itself.
+  // Its exit is reported elsewhere.
   input.on('error', () => {});
   return input;
 }

@@ -4,22 +4,18 @@ import { request as requestHttps } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream';
 
-/** Where requests go, and what they need to be let in. */
 export interface Target {
   url: string;
   headers: Readonly<Record<string, string>>;
 }
 
-/**
- * The port of a sandbox as one of ours. At E2B it would be open to everybody who knows its address; so it is open there
- * only to who has a token, and here only to this machine.
- */
+/** Forwards to the port of a sandbox, which is protected by a token at E2B and by loopback here. */
 export interface LoopbackPort {
   url: string;
   close(): void;
 }
 
-/** Where the port of this machine that was wanted is taken, it fails. */
+/** Rejects if the port is in use. */
 export async function openLoopbackPort(target: Target, hostPort = 0): Promise<LoopbackPort> {
   const server = createServer((incoming, outgoing) => forward(incoming, outgoing, target));
   server.listen(hostPort, '127.0.0.1');

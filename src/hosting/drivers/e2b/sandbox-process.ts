@@ -2,30 +2,27 @@ import type { Sandbox } from 'e2b';
 import { SwitchboardError } from '../../../errors.ts';
 import type { Exit, InstanceSpec } from '../../driver.ts';
 
-/**
- * The process service of a sandbox, as the SDK speaks it. What the SDK makes of it for everybody decodes stdout as
- * UTF-8, though bytes have to stay what they are, and keeps all of it in memory for as long as the process runs.
- */
+/** The SDK's low-level process API. Its public API decodes stdout as UTF-8, and keeps all output in memory. */
 type Rpc = Sandbox['commands']['rpc'];
 type Stream = ReturnType<Rpc['start']> | ReturnType<Rpc['connect']>;
 type ProcessEvent = NonNullable<(Stream extends AsyncIterable<infer Message> ? Message : never)['event']>;
 type Ended = Extract<ProcessEvent['event'], { case: 'end' }>['value'];
 
 export interface Output {
-  /** Settles when more can be taken; fails when `left` says that nobody cares any more. */
+  /** Resolves when it can take more. Rejects when `left` is aborted. */
   stdout(bytes: Buffer, left: AbortSignal): Promise<void>;
   stderr(bytes: Buffer): void;
 }
 
-/** By this the server is found again among the processes of its sandbox. */
+/** Identifies the server among the processes of its sandbox. */
 const TAG = 'switchboard';
-/** So often a sandbox says that it is there, or an idle stream would be ended on its way. */
+/** Seconds. Keeps idle streams open. */
 const headers = { 'Keepalive-Ping-Interval': '50' };
 const START_TIMEOUT_MS = 60_000;
-/** Of the connect protocol. */
+/** A code of the Connect protocol. */
 const UNAUTHENTICATED = 16;
 
-/** A server as a process in a sandbox, and the stream of what it says. */
+/** A server as a process in a sandbox, and the stream of its output. */
 export class SandboxProcess {
   readonly pid: number;
   private readonly sandbox: Sandbox;
@@ -38,7 +35,7 @@ export class SandboxProcess {
     return SandboxProcess.open(sandbox, (rpc, options) => rpc.start(request, options), signal);
   }
 
-  /** To the one that runs already. */
+  /** To a running process. */
   static connect(sandbox: Sandbox): Promise<SandboxProcess> {
     const request = { process: { selector: { case: 'tag', value: TAG } } } as const;
     return SandboxProcess.open(sandbox, (rpc, options) => rpc.connect(request, options));
@@ -79,7 +76,7 @@ export class SandboxProcess {
     this.stream = stream;
   }
 
-  /** Settles when it has ended. Fails where the stream is over and nobody said that it has. */
+  /** Resolves with its exit. Rejects if the stream ends without one. */
   async read(output: Output): Promise<Exit> {
     const left = this.stream.signal;
     for (;;) {
@@ -103,12 +100,12 @@ export class SandboxProcess {
     await rpcOf(this.sandbox).closeStdin({ process: this.selector }, { signal: this.stream.signal });
   }
 
-  /** As a command of its own: a signal that the sandbox sends by itself cuts off what the process says after it. */
+  /** Runs `kill`, because a signal sent by the sandbox would cut off the rest of the output. */
   async terminate(): Promise<void> {
     await this.sandbox.commands.run(`kill -TERM ${this.pid}`, { signal: this.stream.signal });
   }
 
-  /** Reads no more, and leaves it running. */
+  /** Stops reading, and leaves it running. */
   leave(): void {
     this.stream.abort();
   }
@@ -128,7 +125,7 @@ function rpcOf({ commands }: Sandbox): Rpc {
   );
 }
 
-/** Before its version 0.4 a sandbox did not know as whom it runs processes, unless each request said so. */
+/** Sandboxes before version 0.4 need a user in each request. */
 function tooOld(cause: unknown): SwitchboardError {
   return new SwitchboardError(
     'invalid_config',
@@ -141,7 +138,7 @@ function bytesOf(value: Uint8Array): Buffer {
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 }
 
-/** What Go calls the signals that end a process. */
+/** Go's names of the signals. */
 const signalsByText: Record<string, string> = {
   hangup: 'SIGHUP',
   interrupt: 'SIGINT',
@@ -160,7 +157,7 @@ const signalsByText: Record<string, string> = {
   terminated: 'SIGTERM',
 };
 
-/** The status reads `exit status 3`, `signal: killed` or `signal: aborted (core dumped)`. */
+/** The status is `exit status 3`, `signal: killed` or `signal: aborted (core dumped)`. */
 function exitOf({ exitCode, status }: Ended): Exit {
   const text = /^signal: (.+?)(?: \(core dumped\))?$/.exec(status)?.[1];
   const signal = text && (signalsByText[text] ?? text);

@@ -1,9 +1,29 @@
+import type { ConnectionOpts } from 'e2b';
 import { SwitchboardError } from '../../../errors.ts';
 
-/** What is used of the package `e2b`, which only those have who use it. */
+export interface Account {
+  apiKey: string | undefined;
+  /** Set if E2B is self-hosted. */
+  domain: string | undefined;
+}
+
+/** The part of the optional package `e2b` that we use. */
 export type Sdk = Pick<typeof import('e2b'), 'Sandbox'>;
 
-/** `load` is for tests of what is said where the package is missing. */
+export async function connect({
+  apiKey,
+  domain,
+}: Account): Promise<{ sdk: Sdk; connection: ConnectionOpts }> {
+  if (apiKey === undefined || apiKey === '')
+    throw new SwitchboardError(
+      'invalid_config',
+      'E2B_API_KEY is not set: E2B gives keys at e2b.dev/dashboard.',
+    );
+  const sdk = await loadSdk();
+  return { sdk, connection: { apiKey, ...(domain === undefined ? {} : { domain }) } };
+}
+
+/** Tests replace `load`. */
 export async function loadSdk(load: () => Promise<Sdk> = () => import('e2b')): Promise<Sdk> {
   try {
     return await load();
@@ -19,16 +39,16 @@ export async function loadSdk(load: () => Promise<Sdk> = () => import('e2b')): P
   }
 }
 
-/** Nobody else can do anything about these: what was asked for has to be changed, or the key. */
-const lastingStatuses = [400, 401, 403, 404];
+/** Only a change of the request or the key helps. */
+const permanentStatuses = [400, 401, 403, 404];
 
-/** What E2B, or the way there, had against it. `task` is what was to be done: "start a sandbox". */
+/** `task` is what failed, such as "start a sandbox". */
 export function explain(error: unknown, task: string): SwitchboardError {
   if (error instanceof SwitchboardError) return error;
   const status = statusOf(error);
-  const isLasting = status !== undefined && lastingStatuses.includes(status);
+  const isPermanent = status !== undefined && permanentStatuses.includes(status);
   return new SwitchboardError(
-    isLasting ? 'invalid_config' : 'server_start_failed',
+    isPermanent ? 'invalid_config' : 'server_start_failed',
     `E2B could not ${task}: ${textOf(error)}. ${adviceFor(status)}`,
     { cause: error },
   );
@@ -53,7 +73,7 @@ const statusByName: Record<string, number> = {
   NotFoundError: 404,
 };
 
-/** Of the errors of the connect protocol, by their number. */
+/** Error codes of the Connect protocol. */
 const statusByCode: Record<number, number> = { 3: 400, 5: 404, 7: 403, 8: 429 };
 
 function statusOf(error: unknown): number | undefined {
@@ -66,7 +86,7 @@ function statusOf(error: unknown): number | undefined {
 function textOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { message, cause } = error;
-  // A connection that fails says only "fetch failed"; what failed is one below.
+  // The cause has the details of a failed connection.
   const text =
     cause instanceof Error && message === 'fetch failed' ? `${message}: ${cause.message}` : message;
   return text.replace(/(?<!\.)\.+$/, '');

@@ -3,13 +3,12 @@ import { SwitchboardError } from '../../../errors.ts';
 import type { Usage } from '../../driver.ts';
 import { explain } from './sdk.ts';
 
-/** E2B measures every few seconds; no figure is older than this. */
+/** How far back to ask for metrics. */
 const WINDOW_MS = 5 * 60_000;
 
-/** Asks E2B what a sandbox uses. */
 export class UsageMeter {
   private readonly sandbox: Sandbox;
-  /** When the newest figures were taken that are known already. */
+  /** The time of the newest known metrics. */
   private last: Date | undefined;
 
   constructor(sandbox: Sandbox) {
@@ -44,7 +43,7 @@ export class UsageMeter {
   }
 }
 
-/** E2B counts all cores together as 100. */
+/** E2B reports 100 for all cores together. */
 function percentOfOneCore({ cpuUsedPct, cpuCount }: { cpuUsedPct: number; cpuCount: number }): number {
   return cpuUsedPct * cpuCount;
 }

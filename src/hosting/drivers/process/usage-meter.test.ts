@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { startScript } from '../../../../test/helpers/processes.ts';
-import { GroupMeter, parseCpuMs, parseResident, sumOfPs } from './group-meter.ts';
+import { parseCpuMs, parseResident, sumOfPs, UsageMeter } from './usage-meter.ts';
 
 const MB = 1024 ** 2;
 
@@ -9,15 +9,15 @@ describe('what a group uses', () => {
     const hog = `'${process.execPath}' -e 'const held = Buffer.alloc(${64 * MB}, 1); console.log("ready"); setInterval(() => held, 1_000)'`;
     await using alone = await startScript(`exec ${hog}`);
     await using several = await startScript(`${hog} | { read word; ${hog}; }`);
-    const one = await new GroupMeter(alone.pid).read();
-    const two = await new GroupMeter(several.pid).read();
+    const one = await new UsageMeter(alone.pid).read();
+    const two = await new UsageMeter(several.pid).read();
     expect(one.memoryBytes).toBeGreaterThan(64 * MB);
     expect(two.memoryBytes).toBeGreaterThan(one.memoryBytes + 64 * MB);
   });
 
   it('is a share of one core since the last question', async () => {
     await using busy = await startScript('echo ready; while :; do :; done');
-    const meter = new GroupMeter(busy.pid);
+    const meter = new UsageMeter(busy.pid);
     expect((await meter.read()).cpuPercent).toBe(undefined);
     // The clock of processes has steps: some of them have to pass on a busy machine too.
     let usage = await meter.read();
@@ -28,7 +28,7 @@ describe('what a group uses', () => {
   it('is nothing where it is gone', async () => {
     const gone = await startScript('echo ready');
     await gone.ended;
-    const meter = new GroupMeter(gone.pid);
+    const meter = new UsageMeter(gone.pid);
     await meter.read();
     expect(await meter.read()).toEqual({ cpuPercent: 0, memoryBytes: 0, diskBytes: undefined });
   });

@@ -9,11 +9,11 @@ interface Sum {
   memoryBytes: number;
 }
 
-/** Linux counts time for programs in these, whatever its kernel's own clock does. */
+/** USER_HZ, which is 100 on Linux whatever the kernel's clock. */
 const MS_PER_TICK = 10;
 
-/** Measures what all processes of a group use together. */
-export class GroupMeter {
+/** Measures all processes of a group together. */
+export class UsageMeter {
   private readonly group: number;
   private last: { cpuMs: number; at: number } | undefined;
 
@@ -35,7 +35,7 @@ export class GroupMeter {
   }
 }
 
-/** A process that ends takes along the time that nobody asked it for. */
+/** The total drops when a process of the group exits. */
 function percent(cpuMs: number, elapsedMs: number): number {
   return elapsedMs <= 0 ? 0 : Math.max(0, (cpuMs / elapsedMs) * 100);
 }
@@ -48,15 +48,15 @@ function readProc(group: number): Sum {
       sum.memoryBytes += parseResident(readFileSync(`/proc/${pid}/status`, 'latin1'));
       sum.cpuMs += cpuMs;
     } catch {
-      // It has ended meanwhile.
+      // It has exited meanwhile.
     }
   }
   return sum;
 }
 
-/** Its own time and that of its children that are gone, or the sum would fall with each of them. */
+/** Includes exited children, or the total would drop with each of them. */
 export function parseCpuMs(stat: string): number {
-  // The name, in parentheses, may have spaces and parentheses in it. The manual counts from 1; two come before these.
+  // The name may contain spaces and parentheses. proc(5) counts fields from 1, and two come before these.
   const afterName = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const ticks = [14, 15, 16, 17].reduce((total, field) => total + Number(afterName[field - 3]), 0);
   return ticks * MS_PER_TICK;
@@ -74,7 +74,7 @@ async function askPs(group: number): Promise<Sum> {
   return sumOfPs(stdout, group);
 }
 
-/** Lines such as `  501  10240 1-02:03:04.56`: days and hours are there only where they are needed. */
+/** Lines such as `  501  10240 1-02:03:04.56`; days and hours are optional. */
 export function sumOfPs(text: string, group: number): Sum {
   const sum = { cpuMs: 0, memoryBytes: 0 };
   for (const [, of, kilobytes, days, clock] of text.matchAll(

@@ -8,12 +8,12 @@ import { DEADLINES, endGroup } from '../../../channels/process-group.ts';
 import type { ChildRecord } from '../../../channels/stdio.ts';
 import type { Exit, Instance, Usage } from '../../driver.ts';
 import { logLines } from '../log-lines.ts';
-import { GroupMeter } from './group-meter.ts';
+import { UsageMeter } from './usage-meter.ts';
 
-/** What a process wrote before it ended is read by then, also where another one keeps its pipes open. */
+/** For the rest of the output after an exit. Another process may keep the pipes open. */
 const DRAIN_MS = 1_000;
 
-/** A child that leads a process group of its own, and all that it starts. */
+/** A child process and its process group. */
 export class ProcessInstance implements Instance {
   readonly id: string;
   readonly startedAt = new Date();
@@ -22,7 +22,7 @@ export class ProcessInstance implements Instance {
   readonly exited: Promise<Exit>;
   private readonly group: number;
   private readonly record: ChildRecord;
-  private readonly meter: GroupMeter;
+  private readonly meter: UsageMeter;
   private ending: Promise<void> | undefined;
 
   constructor(
@@ -35,13 +35,13 @@ export class ProcessInstance implements Instance {
     this.id = String(child.pid);
     this.url = url;
     this.record = record;
-    this.meter = new GroupMeter(child.pid);
+    this.meter = new UsageMeter(child.pid);
     record.started(child.pid);
     const readings = [readLines(child.stderr!, log)];
     if (hasStdio) {
       const output = new PassThrough();
       this.stdio = { input: child.stdin!, output };
-      // Nobody has to care whether it still reads: its end is told by itself.
+      // The exit is reported elsewhere.
       child.stdin!.on('error', () => {});
       readings.push(readBytes(child, output));
     } else {
@@ -61,7 +61,7 @@ export class ProcessInstance implements Instance {
 
   private async untilExited(child: ChildProcess, readings: Promise<void>[]): Promise<Exit> {
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
-    // Whatever it started and left behind goes too.
+    // Its own children must go too.
     this.ending ??= this.untilGone(DEADLINES.killAfterMs);
     await Promise.race([Promise.all(readings), delay(DRAIN_MS, undefined, { ref: false })]);
     child.stdout?.destroy();
@@ -76,27 +76,26 @@ export class ProcessInstance implements Instance {
   }
 }
 
-/** Settles when the stream is over. */
 async function readLines(stream: Readable, log: (line: string) => void): Promise<void> {
   const reader = new LineReader(stream, logLines(log));
-  await untilOver(stream);
+  await untilClosed(stream);
   reader.end();
 }
 
-/** Settles when its stdout is over, and so is `output`. While it runs, it waits for whoever reads. */
+/** Applies backpressure while the child runs. */
 async function readBytes(child: ChildProcess, output: PassThrough): Promise<void> {
   const stdout = child.stdout!;
   stdout.pipe(output, { end: false });
-  // What it left, which is no more than a pipe holds, is for slow readers too.
+  // The rest is at most one pipe buffer, so it can be kept for slow readers.
   child.once('exit', () => {
     stdout.unpipe(output);
     stdout.on('data', (chunk: Buffer) => output.write(chunk));
     stdout.resume();
   });
-  await untilOver(stdout);
+  await untilClosed(stdout);
   output.end();
 }
 
-async function untilOver(stream: Readable): Promise<void> {
+async function untilClosed(stream: Readable): Promise<void> {
   await finished(stream).catch(() => {});
 }

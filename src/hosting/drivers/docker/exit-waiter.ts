@@ -1,9 +1,9 @@
 import { text } from 'node:stream/consumers';
 import { type Engine, EngineAway } from './engine.ts';
 
-/** Waits for the end of a container. */
-export class Waiting {
-  /** Rejects where the connection to the engine breaks. */
+/** Waits for the exit of a container. */
+export class ExitWaiter {
+  /** Rejects if the connection to the engine breaks. */
   readonly exitCode: Promise<number>;
   private readonly engine: Engine;
   private readonly id: string;
@@ -23,24 +23,24 @@ export class Waiting {
       if (!response.complete || body === '') throw new EngineAway('The engine broke off its answer.');
       return (JSON.parse(body) as { StatusCode: number }).StatusCode;
     });
-    // Whoever is interested looks at it later.
+    // It is awaited later.
     this.exitCode.catch(() => {});
   }
 
-  /** For one that is yet to be started: settles when no end of it can be missed any more. */
-  static async beforeStart(engine: Engine, id: string): Promise<Waiting> {
-    const waiting = new Waiting(engine, id, 'next-exit');
-    await waiting.begun;
-    return waiting;
+  /** Resolves when the engine waits, so that no exit can be missed. */
+  static async beforeStart(engine: Engine, id: string): Promise<ExitWaiter> {
+    const waiter = new ExitWaiter(engine, id, 'next-exit');
+    await waiter.begun;
+    return waiter;
   }
 
-  /** For one that runs; where it has ended already, that is told. */
-  static whileRunning(engine: Engine, id: string): Waiting {
-    return new Waiting(engine, id, 'not-running');
+  /** Reports an earlier exit too. */
+  static whileRunning(engine: Engine, id: string): ExitWaiter {
+    return new ExitWaiter(engine, id, 'not-running');
   }
 
-  again(): Waiting {
-    return Waiting.whileRunning(this.engine, this.id);
+  again(): ExitWaiter {
+    return ExitWaiter.whileRunning(this.engine, this.id);
   }
 
   stop(): void {

@@ -5,15 +5,15 @@ import type { InstanceSpec, Volumes } from '../../driver.ts';
 
 type Server = Pick<InstanceSpec, 'name' | 'project'>;
 
-/** Volumes as folders: a process sees the files of its host, so nothing can be mounted for it alone. */
-export class VolumeFolders implements Volumes {
+/** Volumes as folders, because nothing can be mounted for a plain process alone. */
+export class ProcessVolumes implements Volumes {
   private readonly root: string;
 
   constructor(home: string) {
     this.root = join(home, 'volumes');
   }
 
-  /** Makes those that are missing. Gives the folder of each volume, by its path. */
+  /** Creates missing folders. Returns the folder of each volume path. */
   async open(server: Server, volumes: readonly string[]): Promise<Record<string, string>> {
     const folders = volumes.map((path) => [path, join(this.folderOf(server), fileName(path))] as const);
     for (const [path, folder] of folders) {
@@ -45,7 +45,7 @@ export class VolumeFolders implements Volumes {
   }
 }
 
-/** Any text as the name of one file, and no two as the same: none is `.` or `..`. */
+/** A unique and safe file name for any text, never `.` or `..`. */
 function fileName(text: string): string {
   return encodeURIComponent(text).replaceAll('.', '%2E');
 }

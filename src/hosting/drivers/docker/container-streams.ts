@@ -4,18 +4,18 @@ import { logLines } from '../log-lines.ts';
 import type { Engine, Hijacked } from './engine.ts';
 import { type FrameHandlers, FrameSplitter } from './frames.ts';
 
-/** What a container reads and writes. It ends with the container, or with the engine. */
-export class Attached {
+/** The stdin, stdout and stderr of a container. They close with the container or the engine. */
+export class ContainerStreams {
   readonly stdio: { input: Writable; output: Readable } | undefined;
-  /** Settles when there is nothing more to read. */
+  /** Resolves when all streams are closed. */
   readonly closed: Promise<unknown>;
-  /** Settles when something can be read no more. */
-  readonly parted: Promise<unknown>;
+  /** Resolves when the first stream is closed. */
+  readonly broken: Promise<unknown>;
   private readonly sockets: Duplex[];
-  private isWhole = true;
-  private isHeldBack = true;
+  private hasBroken = false;
+  private hasBackpressure = true;
 
-  /** What it logs comes on a connection of its own: where nobody reads its stdout, it can still be heard. */
+  /** stderr has its own connection, so that an unread stdout does not block it. */
   private constructor(main: Hijacked, errors: Hijacked | undefined, log: (line: string) => void) {
     const connections = [main, ...(errors === undefined ? [] : [errors])];
     this.sockets = connections.map(({ socket }) => socket);
@@ -26,10 +26,10 @@ export class Attached {
       stderr: (bytes) => stderr.push(bytes),
     };
     if (errors !== undefined) this.stdio = { input: inputOf(main.socket), output };
-    const told = () => stdout.breaks + stderr.breaks;
-    const closings = connections.map((connection) => readFrames(connection, frames, told));
-    this.parted = Promise.race(closings).then(() => {
-      this.isWhole = false;
+    const lineCount = () => stdout.breaks + stderr.breaks;
+    const closings = connections.map((connection) => readFrames(connection, frames, lineCount));
+    this.broken = Promise.race(closings).then(() => {
+      this.hasBroken = true;
     });
     void closings[0]!.then(() => {
       output.push(null);
@@ -41,21 +41,21 @@ export class Attached {
     });
   }
 
-  /** Whatever it writes from now on is told; before it is started, that is all. */
-  static async to(
+  /** Receives output from now on. Attach before the start to miss nothing. */
+  static async attach(
     engine: Engine,
     id: string,
     hasStdio: boolean,
     log: (line: string) => void,
-  ): Promise<Attached> {
+  ): Promise<ContainerStreams> {
     const attach = (...streams: string[]) =>
       engine.hijack(`/containers/${id}/attach`, {
         query: Object.fromEntries(['stream', ...streams].map((name) => [name, '1'])),
       });
-    if (!hasStdio) return new Attached(await attach('stdout', 'stderr'), undefined, log);
+    if (!hasStdio) return new ContainerStreams(await attach('stdout', 'stderr'), undefined, log);
     const errors = await attach('stderr');
     try {
-      return new Attached(await attach('stdin', 'stdout'), errors, log);
+      return new ContainerStreams(await attach('stdin', 'stdout'), errors, log);
     } catch (error) {
       errors.socket.destroy();
       throw error;
@@ -63,12 +63,12 @@ export class Attached {
   }
 
   get isBroken(): boolean {
-    return !this.isWhole;
+    return this.hasBroken;
   }
 
-  /** The container has ended: what it left, which is not much, is read also where nobody asks for it. */
+  /** After an exit: reads the rest, even if nobody consumes it. */
   drain(): void {
-    this.isHeldBack = false;
+    this.hasBackpressure = false;
     for (const socket of this.sockets) socket.resume();
   }
 
@@ -76,34 +76,37 @@ export class Attached {
     for (const socket of this.sockets) socket.destroy();
   }
 
-  /** Where nobody reads it, nothing more is taken from the container, which then has to wait. */
+  /** Stops reading while nobody consumes stdout, so the container blocks. */
   private forward(output: Readable, bytes: Buffer): void {
-    if (!output.push(bytes) && this.isHeldBack) this.sockets[0]!.pause();
+    if (!output.push(bytes) && this.hasBackpressure) this.sockets[0]!.pause();
   }
 }
 
-/** Settles when the connection is closed. After many log lines others get their turn, and the container has to wait. */
-function readFrames({ socket, head }: Hijacked, handlers: FrameHandlers, told: () => number): Promise<void> {
+/** Resolves when the connection is closed. Yields to the event loop after many log lines. */
+function readFrames(
+  { socket, head }: Hijacked,
+  handlers: FrameHandlers,
+  lineCount: () => number,
+): Promise<void> {
   const frames = new FrameSplitter(handlers);
-  // An error is followed by `close`, and why it broke is found out elsewhere.
+  // `close` follows every error.
   socket.on('error', () => {});
   const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));
   let lines = 0;
   socket.on('data', (chunk: Buffer) => {
-    const before = told();
+    const before = lineCount();
     frames.push(chunk);
-    lines += told() - before;
+    lines += lineCount() - before;
     if (lines < LINES_PER_TURN) return;
     lines = 0;
     socket.pause();
     setImmediate(() => socket.resume());
   });
-  // What came along with the answer comes first.
   if (head.length > 0) frames.push(head);
   return closed;
 }
 
-/** Its end is not told to the container: whoever takes it over has to be able to speak with it too. */
+/** Its end is not passed on, because another Switchboard may adopt the container. */
 function inputOf(socket: Duplex): Writable {
   const input = new Writable({
     write: (bytes: Buffer, _encoding, done) => void socket.write(bytes, () => done()),
@@ -114,7 +117,7 @@ function inputOf(socket: Duplex): Writable {
       socket.uncork();
     },
   });
-  // Nobody has to care whether it still reads: its end is told by itself.
+  // The exit is reported elsewhere.
   input.on('error', () => {});
   return input;
 }

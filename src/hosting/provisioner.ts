@@ -1,0 +1,131 @@
+import { type BackoffRule, backoffMs } from '../channels/backoff.ts';
+import { asSwitchboardError } from '../errors.ts';
+import type { Former, HostedServer } from './condition.ts';
+import type { Driver, Instance, InstanceEvents, InstanceSpec, Provider } from './driver.ts';
+import { sleep, unlessAborted } from './timeouts.ts';
+
+/** The drivers that all servers share. */
+export interface DriverPool {
+  choose(asked: Provider | undefined, former?: Former): Promise<Driver>;
+  /** Resolves when leftovers of earlier runs are removed or cannot be. Start nothing before. */
+  untilReaped(driver: Driver): Promise<void>;
+  /** Removes the instances of servers that should not run. */
+  reap(driver: Driver): Promise<void>;
+}
+
+/** Provides the instances of one server: picks its driver, adopts or starts, and removes leftovers. */
+export class Provisioner {
+  private readonly pool: DriverPool;
+  private readonly checks: BackoffRule;
+  private chosen: Driver | undefined;
+  /** Has an instance that was lost or could not be stopped. */
+  private leftoverDriver: Driver | undefined;
+  /** How often in a row the driver was unavailable. */
+  private failedChecks = 0;
+
+  constructor(pool: DriverPool, checks: BackoffRule) {
+    this.pool = pool;
+    this.checks = checks;
+  }
+
+  get driver(): Driver | undefined {
+    return this.chosen ?? this.leftoverDriver;
+  }
+
+  get hasLeftover(): boolean {
+    return this.leftoverDriver !== undefined;
+  }
+
+  /** The next start chooses again. */
+  forgetDriver(): void {
+    this.chosen = undefined;
+  }
+
+  /**
+   * The driver, or why there is none; undefined if aborted. The choice stays while the driver is unavailable, because
+   * another one would run the server twice, and without its volumes.
+   */
+  async findDriver(
+    { provider, former }: Pick<HostedServer, 'provider' | 'former'>,
+    signal: AbortSignal,
+  ): Promise<Driver | string | undefined> {
+    let why: string | undefined;
+    try {
+      if (this.chosen !== undefined) {
+        if (this.failedChecks > 0) why = await unlessAborted(this.chosen.unavailable(), signal);
+      } else {
+        const found = await unlessAborted(this.pool.choose(provider, former), signal);
+        if (!signal.aborted) this.chosen = found;
+      }
+    } catch (error) {
+      why = asSwitchboardError(error).message;
+    }
+    if (signal.aborted) return undefined;
+    if (why === undefined) this.failedChecks = 0;
+    return why ?? this.chosen;
+  }
+
+  /** Counts a check that found the driver unavailable, and returns the delay before the next. */
+  checkFailed(): number {
+    this.failedChecks++;
+    return backoffMs(this.failedChecks, this.checks, 0);
+  }
+
+  /** The driver became unavailable while the instance ran. */
+  markLost(driver: Driver): void {
+    this.leftoverDriver = driver;
+    this.failedChecks = 0;
+  }
+
+  /** The instance may still be there. */
+  markLeftover(driver: Driver): void {
+    if (driver.survivors !== undefined) this.leftoverDriver = driver;
+  }
+
+  /**
+   * Tries to adopt even after an exit, because an instance that an unavailable engine kept would run beside the new one.
+   * If a new one is required, the survivor is stopped.
+   */
+  async adoptOrStart(
+    driver: Driver,
+    spec: InstanceSpec,
+    events: InstanceEvents,
+    { mustBeNew, graceMs }: { mustBeNew: () => boolean; graceMs: number },
+    signal: AbortSignal,
+  ): Promise<{ instance: Instance; isAdopted: boolean }> {
+    try {
+      const survivor = await driver.survivors?.adopt(spec, events);
+      const isAdopted = survivor !== undefined && !mustBeNew();
+      if (!isAdopted) {
+        await survivor?.stop(graceMs);
+        signal.throwIfAborted();
+      }
+      const instance = isAdopted ? survivor : await driver.start(spec, events, signal);
+      if (this.leftoverDriver === driver) this.leftoverDriver = undefined;
+      return { instance, isAdopted };
+    } catch (error) {
+      this.markLeftover(driver);
+      throw error;
+    }
+  }
+
+  async untilReaped(driver: Driver, signal: AbortSignal): Promise<void> {
+    await unlessAborted(this.pool.untilReaped(driver), signal);
+  }
+
+  /** Waits instead if the driver is unavailable. */
+  async removeLeftover(signal: AbortSignal): Promise<void> {
+    const driver = this.leftoverDriver;
+    if (driver === undefined) return;
+    try {
+      if ((await unlessAborted(driver.unavailable(), signal)) === undefined && !signal.aborted) {
+        await this.pool.reap(driver);
+        this.leftoverDriver = undefined;
+        return;
+      }
+    } catch {
+      // Same as unavailable.
+    }
+    await sleep(signal, this.checkFailed());
+  }
+}
