@@ -36,10 +36,9 @@ import type { CallRecorder } from './gateway/records.ts';
 import { keepsNothing } from './gateway/session-keeper.ts';
 import { STOP_GRACE_MS } from './hosting/settings.ts';
 import { identity } from './identity.ts';
-import { limitsOf } from './upstreams/limits.ts';
-import type { ReplicaSettings } from './upstreams/replica.ts';
 import type { Server, ServerEvents } from './upstreams/server.ts';
 import { type Changes, startServers } from './upstreams/servers.ts';
+import { limitsOf, type ReplicaSettings } from './upstreams/settings.ts';
 
 export type { ServerEvent, ServerView, Waiting };
 

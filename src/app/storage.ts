@@ -3,7 +3,7 @@ import type { StatusView } from '../api/views.ts';
 import type { AppEvents, AppOptions } from '../app.ts';
 import { moveCredentials, type Settings } from '../config.ts';
 import type { SealedSecret, Store } from '../store/types.ts';
-import { limitsOf } from '../upstreams/limits.ts';
+import { limitsOf } from '../upstreams/settings.ts';
 import type { Stored } from './backend/parts.ts';
 import { KeptNames } from './kept-names.ts';
 import { KeptSessions } from './kept-sessions.ts';

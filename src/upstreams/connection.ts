@@ -1,37 +1,17 @@
-import type { Hosts } from '../channels/hosted.ts';
 import type { OpenChannel } from '../channels/open.ts';
-import type { ChildRecord } from '../channels/stdio.ts';
-import type { ServerConfig, ServerTransport } from '../config.ts';
+import type { ServerConfig } from '../config.ts';
 import { type ErrorCode, SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
-import { aboutServer } from './about-server.ts';
-import type { RecoveryPolicy } from './condition.ts';
 import { Connector } from './connector.ts';
-import type { KnownEra, Self, ServerFacts } from './handshake.ts';
+import type { KnownEra } from './handshake.ts';
 import { Lifecycle } from './lifecycle.ts';
 import type { Listening } from './listening.ts';
-import { redacted } from './redacted.ts';
+import { aboutServer, redacted } from './server-errors.ts';
+import type { ServerFacts } from './server-facts.ts';
+import type { ConnectionSettings } from './settings.ts';
 import { Slots } from './slots.ts';
 import { Subscriptions } from './subscriptions.ts';
 import { type Call, type Client, Upstream } from './upstream.ts';
-
-export interface ConnectionSettings extends Self {
-  connectTimeoutMs: number;
-  maxMessageBytes: number;
-  /** How many calls may wait for a slot of one connection. */
-  queueLimit: number;
-  recovery: RecoveryPolicy;
-  /** Where `${VAR}` in a server's configuration comes from. */
-  variable(name: string, server: ServerConfig): string | undefined;
-  /** What a server is about to be reached or started with, all variables filled in. */
-  given(transport: ServerTransport, server: ServerConfig): void;
-  /** Takes secrets out of a text that somebody may read. */
-  redact(text: string): string;
-  /** Where the processes of servers are noted. */
-  children: ChildRecord;
-  /** Who runs those that we host. */
-  hosts: Hosts;
-}
 
 export interface LiveUpstream {
   upstream: Upstream;

@@ -2,9 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { channelOpener, type OpenChannel } from '../channels/open.ts';
 import { resolveVariables, type ServerConfig, type ServerTransport } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
-import type { ConnectionSettings, LiveUpstream } from './connection.ts';
-import { EndedByQuestionError, type KnownEra, type ServerFacts, shakeHands } from './handshake.ts';
+import type { LiveUpstream } from './connection.ts';
+import { EndedByQuestionError, type KnownEra, shakeHands } from './handshake.ts';
 import { Listening } from './listening.ts';
+import type { ServerFacts } from './server-facts.ts';
+import type { ConnectionSettings } from './settings.ts';
 import type { Upstream } from './upstream.ts';
 
 /** The connection that it works for. */

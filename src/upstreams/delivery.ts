@@ -4,12 +4,12 @@ import type { AnswerId } from '../protocol/answer.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
 import type { Era } from '../protocol/versions.ts';
-import { isCutOff, maybeExecuted, named, timedOut, tooManyWait } from './call-errors.ts';
 import type { Connection } from './connection.ts';
 import { Deadline, type TimeLimits } from './deadline.ts';
 import type { Group } from './group.ts';
 import type { Parcel, Recipient } from './parcel.ts';
 import type { Replica } from './replica.ts';
+import { isCutOff, maybeExecuted, named, timedOut, tooManyWait } from './server-errors.ts';
 import type { Waiting } from './slots.ts';
 import type { Call, Client, Upstream } from './upstream.ts';
 

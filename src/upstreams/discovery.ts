@@ -3,8 +3,10 @@ import { join, METHOD_NOT_FOUND, type RpcError } from '../protocol/jsonrpc.ts';
 import { LARGEST_MEMBER, type ListLimits, readList } from '../protocol/list-reader.ts';
 import { parameterHeaders } from '../protocol/parameter-headers.ts';
 import { MAX_ID_BYTES, MAX_OWN_URI_BYTES } from '../protocol/scalar-limits.ts';
-import { type Self, type ServerFacts, ttlOf } from './handshake.ts';
-import { notJson, ServerAnsweredError } from './own-answers.ts';
+import type { Self } from './handshake.ts';
+import { notJson, ServerAnsweredError } from './server-errors.ts';
+import { type ServerFacts, ttlOf } from './server-facts.ts';
+import type { ListSettings } from './settings.ts';
 import type { Upstream } from './upstream.ts';
 
 /** A tool, resource, template or prompt exactly as its server describes it. */
@@ -63,12 +65,6 @@ interface Listed extends Freshness {
   items: Item[];
   /** What is wrong with items that were left out. */
   problems: string[];
-}
-
-/** How much of one list of a server is taken. */
-export interface ListSettings {
-  listItems: number;
-  listBytes: number;
 }
 
 /** What is taken of one list. */

@@ -4,9 +4,10 @@ import type { ParameterHeader } from '../protocol/parameter-headers.ts';
 import type { Era } from '../protocol/versions.ts';
 import { choose } from './balance.ts';
 import type { OfferKind } from './discovery.ts';
-import { FailureLog } from './failure-log.ts';
-import type { Project, Replica } from './replica.ts';
+import { FailureLog } from './log.ts';
+import type { Replica } from './replica.ts';
 import type { Server } from './server.ts';
+import type { Project } from './settings.ts';
 import type { Client } from './upstream.ts';
 
 /** What a replica is wanted for. */

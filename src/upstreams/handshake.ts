@@ -9,25 +9,11 @@ import {
   modernVersion,
   namesModernEra,
   newestVersion,
-  type ProtocolVersion,
   protocolVersions,
 } from '../protocol/versions.ts';
-import { kept } from './kept-words.ts';
-import { ServerAnsweredError } from './own-answers.ts';
+import { ServerAnsweredError } from './server-errors.ts';
+import { kept, type ServerFacts, ttlOf } from './server-facts.ts';
 import type { Upstream } from './upstream.ts';
-
-/** What a server says of itself. */
-export interface ServerFacts {
-  version: ProtocolVersion | typeof modernVersion;
-  era: Era;
-  capabilities: Record<string, unknown>;
-  instructions: string | undefined;
-  serverInfo: Record<string, unknown> | undefined;
-  /** What of that is cut or left out, because it is too large. */
-  problems: readonly string[];
-  /** Where it is a Switchboard: the ids of all that are on the way to what it offers. */
-  instances: readonly string[];
-}
 
 /** What we can pass on to some client; whether that client can do it is found out when a server asks. */
 export const relayedCapabilities = {
@@ -75,9 +61,6 @@ export interface KnownEra {
 const SILENT_MS = 5_000;
 /** Beyond the time that its server gives it, what a server says of itself is not asked for more often than this. */
 const REDISCOVER_MS = 60_000;
-/** Nothing that a server says of itself is believed for longer. */
-const MAX_TTL_MS = 24 * 3_600_000;
-
 /** The server has ended instead of answering: some of the legacy era do so when they are asked what they do not know. */
 export class EndedByQuestionError extends Error {
   constructor() {
@@ -258,11 +241,6 @@ function modernFacts(result: Record<string, unknown>, instance: Self['instance']
     ...kept(instructions, info),
     instances: instancesIn(result, instance),
   };
-}
-
-/** How long an answer holds; 0 where the server does not say. */
-export function ttlOf({ ttlMs }: Record<string, unknown>): number {
-  return typeof ttlMs === 'number' && ttlMs > 0 ? Math.min(Math.floor(ttlMs), MAX_TTL_MS) : 0;
 }
 
 async function initialize(

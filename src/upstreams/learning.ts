@@ -4,17 +4,10 @@ import { type BackoffRule, backoffMs } from '../channels/backoff.ts';
 import { SwitchboardError } from '../errors.ts';
 import { type Era, otherEra } from '../protocol/versions.ts';
 import type { LiveUpstream } from './connection.ts';
-import {
-  discover,
-  type Freshness,
-  type Item,
-  type ListSettings,
-  type Offer,
-  type OfferKind,
-  offerKinds,
-} from './discovery.ts';
+import { discover, type Freshness, type Item, type Offer, type OfferKind, offerKinds } from './discovery.ts';
 import type { Self } from './handshake.ts';
 import { KnownOffer, mergeLists } from './offers.ts';
+import type { ListSettings } from './settings.ts';
 
 interface LearningSettings {
   /** How long the lists of one kind may take. */

@@ -5,7 +5,7 @@ import { parseBounded } from '../protocol/bounded-parse.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
 import { asObject } from '../protocol/objects.ts';
 import type { OfferKind } from './discovery.ts';
-import type { ServerFacts } from './handshake.ts';
+import type { ServerFacts } from './server-facts.ts';
 import type { Upstream } from './upstream.ts';
 
 interface ListeningEvents {

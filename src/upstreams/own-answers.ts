@@ -1,16 +1,7 @@
 import { SwitchboardError } from '../errors.ts';
 import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
 import { parseLossless } from '../protocol/lossless.ts';
-
-/** Answer of a server to one of our own requests that says: error. */
-export class ServerAnsweredError extends Error {
-  readonly rpc: RpcError;
-
-  constructor(method: string, rpc: RpcError) {
-    super(`${method}: ${rpc.message} (${rpc.code})`);
-    this.rpc = rpc;
-  }
-}
+import { notJson, ServerAnsweredError } from './server-errors.ts';
 
 /** What a server says to us is short, but for lists. */
 const LARGEST_ANSWER = 4 * 1024 * 1024;
@@ -29,8 +20,4 @@ export function resultOf(method: string, chunks: Chunks): unknown {
   }
   if (answer.error !== undefined) throw new ServerAnsweredError(method, answer.error);
   return answer.result;
-}
-
-export function notJson(method: string, cause: unknown): SwitchboardError {
-  return new SwitchboardError('server_protocol_error', `The answer to ${method} is not JSON.`, { cause });
 }

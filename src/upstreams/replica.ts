@@ -3,38 +3,19 @@ import { SwitchboardError } from '../errors.ts';
 import type { Era } from '../protocol/versions.ts';
 import type { Candidate } from './balance.ts';
 import { type Condition, overall, type State } from './condition.ts';
-import {
-  Connection,
-  type ConnectionPurpose,
-  type ConnectionSettings,
-  type LiveUpstream,
-  type Word,
-} from './connection.ts';
-import type { Freshness, ListSettings, Offer, OfferKind } from './discovery.ts';
-import { type KnownEra, rediscover, type ServerFacts } from './handshake.ts';
+import { Connection, type ConnectionPurpose, type LiveUpstream, type Word } from './connection.ts';
+import type { Freshness, Offer, OfferKind } from './discovery.ts';
+import { type KnownEra, rediscover } from './handshake.ts';
 import { Health } from './health.ts';
 import { Learning } from './learning.ts';
 import type { KnownOffer } from './offers.ts';
 import { type Able, OwnConnections } from './own-connections.ts';
 import { Resting } from './resting.ts';
+import type { ServerFacts } from './server-facts.ts';
+import type { ReplicaSettings } from './settings.ts';
 import { type OwnEvents, SharedConnections } from './shared-connections.ts';
 import type { Slots } from './slots.ts';
 import type { Client, Upstream } from './upstream.ts';
-
-/** Whose servers these are. */
-export interface Project {
-  readonly id: string;
-  readonly name: string;
-}
-
-export interface ReplicaSettings extends ConnectionSettings {
-  project: Project;
-  /** So many failed calls in a row, and the replica is left out for a while; 0: never. */
-  ejectAfter: number;
-  ejectMs: number;
-  /** How much of each of its lists is taken. */
-  lists: ListSettings;
-}
 
 export interface ReplicaEvents {
   /** Its state is another one, or the reason for it is. */

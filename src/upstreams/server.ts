@@ -4,11 +4,12 @@ import { type ServerConfig, toolFilter } from '../config.ts';
 import { type Condition, overall, type State } from './condition.ts';
 import type { Connection, Word } from './connection.ts';
 import type { Freshness, Offer, OfferKind } from './discovery.ts';
-import type { ServerFacts } from './handshake.ts';
 import { ServerLog } from './log.ts';
 import { union } from './offers.ts';
 import type { Remembered } from './remembered.ts';
-import { type Project, Replica, type ReplicaSettings } from './replica.ts';
+import { Replica } from './replica.ts';
+import type { ServerFacts } from './server-facts.ts';
+import type { Project, ReplicaSettings } from './settings.ts';
 import type { Client, Upstream } from './upstream.ts';
 
 /** What the rest of the program hears of its servers. */

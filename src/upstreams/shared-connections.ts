@@ -4,7 +4,7 @@ import { type Era, otherEra } from '../protocol/versions.ts';
 import { type Condition, overall } from './condition.ts';
 import type { Connection, ConnectionPurpose, LiveUpstream } from './connection.ts';
 import { isRefusal, type KnownEra, relayedCapabilities } from './handshake.ts';
-import { ServerAnsweredError } from './own-answers.ts';
+import { ServerAnsweredError } from './server-errors.ts';
 
 /** What a replica is told of one of its connections. */
 export interface OwnEvents {

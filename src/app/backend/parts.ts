@@ -1,7 +1,7 @@
 import { SwitchboardError } from '../../errors.ts';
 import type { Store } from '../../store/types.ts';
-import type { ReplicaSettings } from '../../upstreams/replica.ts';
 import type { Server } from '../../upstreams/server.ts';
+import type { ReplicaSettings } from '../../upstreams/settings.ts';
 import type { Chats } from '../chats.ts';
 import type { Hosting } from '../hosting.ts';
 import type { KeptNames } from '../kept-names.ts';
