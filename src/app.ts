@@ -36,7 +36,8 @@ import type { CallRecorder } from './gateway/records.ts';
 import { keepsNothing } from './gateway/session-keeper.ts';
 import { STOP_GRACE_MS } from './hosting/settings.ts';
 import { identity } from './identity.ts';
-import type { Server, ServerEvents } from './upstreams/server.ts';
+import type { ServerEvents } from './upstreams/events.ts';
+import type { Server } from './upstreams/server.ts';
 import { type Changes, startServers } from './upstreams/servers.ts';
 import { limitsOf, type ReplicaSettings } from './upstreams/settings.ts';
 
@@ -152,13 +153,13 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
         projects.changed(project, kinds);
         stored?.memory.note(server);
       },
-      connected: (...connected) => {
-        gateway.connected(...connected);
-        hosting?.connected(connected[0]);
+      connected: (origin) => {
+        gateway.connected(origin);
+        hosting?.connected(origin.server);
       },
-      disconnected: (...gone) => gateway.disconnected(...gone),
-      notified: (...said) => gateway.notified(...said),
-      asked: (server, _replica, word) => gateway.asked(server, word),
+      disconnected: (origin, upstream) => gateway.disconnected(origin, upstream),
+      notified: (word) => gateway.notified(word),
+      asked: (word) => gateway.asked(word),
       logged: (server, line) => hosting?.say(server, line),
       callsFailed: ({ name }, line) => events.warned(`Project "${name}": ${line}`),
     };

@@ -6,7 +6,8 @@ import { identity } from '../identity.ts';
 import { idBytes } from '../protocol/envelope.ts';
 import { toRpcError } from '../protocol/jsonrpc.ts';
 import { askGroup } from '../upstreams/ask.ts';
-import type { Server, ServerEvents } from '../upstreams/server.ts';
+import type { ServerEvents } from '../upstreams/events.ts';
+import type { Server } from '../upstreams/server.ts';
 import { Servers } from '../upstreams/servers.ts';
 import { limitsOf, type ReplicaSettings } from '../upstreams/settings.ts';
 import { shareChildren } from './children.ts';
@@ -185,7 +186,7 @@ export class LocalToolbox implements Toolbox {
         this.offered = undefined;
         if (this.isReady) for (const told of [...this.listeners]) told();
       },
-      asked: (server, _replica, { upstream, message }) => {
+      asked: ({ server, upstream, message }) => {
         const why = `Server "${server.name}" asked ${message.method}, and there is nobody here who could answer.`;
         upstream.answerError(idBytes(message), toRpcError(new SwitchboardError('client_unavailable', why)));
       },

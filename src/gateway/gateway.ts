@@ -4,10 +4,9 @@ import { SwitchboardError, stopping } from '../errors.ts';
 import { parseBounded } from '../protocol/bounded-parse.ts';
 import { bytesAt, idBytes, idValue, type Message } from '../protocol/envelope.ts';
 import { bytesOf, emptyResult, notificationMessage, resultMessage } from '../protocol/jsonrpc.ts';
-import type { Connection, Word } from '../upstreams/connection.ts';
+import type { Origin, Word } from '../upstreams/events.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Identity } from '../upstreams/handshake.ts';
-import type { Replica } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import type { Client, Upstream } from '../upstreams/upstream.ts';
@@ -202,7 +201,7 @@ export class Gateway {
   }
 
   /** What clients have asked of a server is asked on its new connection too. */
-  connected(server: Server, replica: Replica, connection: Connection): void {
+  connected({ server, replica, connection }: Origin): void {
     const { owner } = connection;
     void this.logLevels.tell(server, connection);
     // The shared one of a server that gives each client its own tells nobody of anything.
@@ -214,7 +213,7 @@ export class Gateway {
   }
 
   /** What the server has asked clients need not be answered any more. */
-  disconnected(server: Server, replica: Replica, upstream: Upstream): void {
+  disconnected({ server, replica }: Origin, upstream: Upstream): void {
     withdrawAsks(upstream, this.sessions.values());
     const group = this.groupOf(server);
     const isGone = !replica.isLive || replica.condition.state === 'stopped';
@@ -227,13 +226,13 @@ export class Gateway {
   }
 
   /** A server says something by itself. */
-  notified(server: Server, replica: Replica, word: Word): void {
-    this.words.notified(server, replica, word);
+  notified(word: Word): void {
+    this.words.notified(word);
   }
 
   /** A server asks something. */
-  asked(server: Server, word: Word): void {
-    this.words.asked(server, word);
+  asked(word: Word): void {
+    this.words.asked(word);
   }
 
   /**

@@ -1,8 +1,9 @@
 import type { OpenChannel } from '../channels/open.ts';
 import type { ServerConfig } from '../config.ts';
 import { type ErrorCode, SwitchboardError } from '../errors.ts';
-import type { Message } from '../protocol/envelope.ts';
 import { Connector } from './connector.ts';
+import type { OfferKind } from './discovery.ts';
+import type { Origin, ServerEvents, Word } from './events.ts';
 import type { KnownEra } from './handshake.ts';
 import { Lifecycle } from './lifecycle.ts';
 import type { Listening } from './listening.ts';
@@ -11,7 +12,7 @@ import type { ServerFacts } from './server-facts.ts';
 import type { ConnectionSettings } from './settings.ts';
 import { Slots } from './slots.ts';
 import { Subscriptions } from './subscriptions.ts';
-import { type Call, type Client, Upstream } from './upstream.ts';
+import { type Client, Upstream } from './upstream.ts';
 
 export interface LiveUpstream {
   upstream: Upstream;
@@ -20,31 +21,34 @@ export interface LiveUpstream {
   listening: Listening | undefined;
 }
 
-/** Something that a server says by itself. `call` is the call that it belongs to, where that is certain. */
-export interface Word {
-  connection: Connection;
-  upstream: Upstream;
-  message: Message;
-  call: Call | undefined;
+/** What the connections of one replica share. */
+export interface ReplicaContext extends Omit<Origin, 'connection'> {
+  readonly events: ServerEvents;
+  log(line: string): void;
+  /** The state of a connection is another one, or the reason for it is. */
+  stateChanged(): void;
+  /** The server says that these of its lists have changed. */
+  listsChanged(kinds: readonly OfferKind[]): void;
+  connect(purpose: ConnectionPurpose, events: ConnectionEvents): Connection;
 }
 
+/** What depends on what a connection is made for. */
 export interface ConnectionEvents {
-  notified(word: Word): void;
-  asked(word: Word): void;
-  log(line: string): void;
-  /** Its state is another one, or the reason for it is. */
-  changed(): void;
   /** `wasBroken`: the breaker was open until now. */
   opened(live: LiveUpstream, wasBroken: boolean): void;
   /** It could not be opened. `cause` is the reason as it was found. */
   failed(reason: SwitchboardError, cause: unknown): void;
   /** What was wrong with it while it was connected may be better now. */
-  recheck(): void;
+  recheck?(): void;
   /** What the server has said by itself for a while may be lost. */
-  missed(): void;
-  /** What this upstream had asked and was asked is over. */
-  disconnected(upstream: Upstream): void;
+  missed?(): void;
 }
+
+const listsOfNotification: Readonly<Record<string, readonly OfferKind[]>> = {
+  'notifications/tools/list_changed': ['tools'],
+  'notifications/resources/list_changed': ['resources', 'templates'],
+  'notifications/prompts/list_changed': ['prompts'],
+};
 
 /** What some errors mean for the next try. */
 const happeningOf: { readonly [code in ErrorCode]?: 'unusable' | 'loops' } = {
@@ -72,6 +76,7 @@ export class Connection {
   private readonly connector: Connector;
   readonly owner: Client | undefined;
   private readonly settings: ConnectionSettings;
+  private readonly context: ReplicaContext;
   private readonly events: ConnectionEvents;
   private opening: Promise<LiveUpstream> | undefined;
   private live: LiveUpstream | undefined;
@@ -86,29 +91,33 @@ export class Connection {
   readonly lifecycle: Lifecycle;
   readonly slots: Slots;
   readonly subscriptions = new Subscriptions();
+  readonly origin: Origin;
 
   constructor(
     config: ServerConfig,
     settings: ConnectionSettings,
+    context: ReplicaContext,
     { owner, capabilities, known, slots }: ConnectionPurpose,
     events: ConnectionEvents,
   ) {
     this.config = config;
     this.settings = settings;
     this.owner = owner;
+    this.context = context;
     this.events = events;
+    this.origin = { server: context.server, replica: context.replica, connection: this };
     this.connector = new Connector(config, settings, known, capabilities, {
       opened: (openChannel) => this.newUpstream(openChannel),
       end: (upstream) => this.end(upstream),
       isStopped: () => this.stopped,
       gone: () => Promise.all(this.closing),
       followed: () => this.subscriptions.uris(),
-      missed: () => events.missed(),
-      log: (line) => events.log(line),
+      missed: () => events.missed?.(),
+      log: context.log,
     });
     this.slots = slots ?? new Slots(config.concurrency, settings.queueLimit);
     this.lifecycle = new Lifecycle(settings.recovery, {
-      changed: () => events.changed(),
+      changed: context.stateChanged,
       due: () => this.due(),
     });
   }
@@ -179,7 +188,7 @@ export class Connection {
     live.listening?.stop();
     this.subscriptions.clear();
     const reason = this.failure(why);
-    this.events.log(reason.message);
+    this.context.log(reason.message);
     this.end(live.upstream);
     this.lifecycle.happens({ kind: 'loops', reason });
   }
@@ -252,7 +261,7 @@ export class Connection {
   }
 
   private due(): void {
-    if (this.live !== undefined) this.events.recheck();
+    if (this.live !== undefined) this.events.recheck?.();
     else this.open().catch(() => {});
   }
 
@@ -275,6 +284,7 @@ export class Connection {
       lifecycle.happens({ kind: 'connected' });
       void this.sendLogLevel(live);
       this.events.opened(live, wasBroken);
+      this.context.events.connected(this.origin);
       return live;
     } catch (error) {
       const reason = this.failure(error);
@@ -287,10 +297,10 @@ export class Connection {
   private newUpstream(openChannel: OpenChannel): Upstream {
     const upstream: Upstream = new Upstream(
       {
-        notified: (message, call) => this.events.notified({ connection: this, upstream, message, call }),
-        asked: (message, call) => this.events.asked({ connection: this, upstream, message, call }),
-        log: (line) => this.events.log(line),
-        missed: () => this.events.missed(),
+        notified: (message, call) => this.notified({ ...this.origin, upstream, message, call }),
+        asked: (message, call) => this.context.events.asked({ ...this.origin, upstream, message, call }),
+        log: this.context.log,
+        missed: () => this.events.missed?.(),
         stale: (...why) => this.upstreamStale(upstream, ...why),
         closed: (error) => this.upstreamClosed(upstream, error),
         redacted: (error) => redacted(error, this.settings.redact),
@@ -300,13 +310,19 @@ export class Connection {
     return upstream;
   }
 
+  private notified(word: Word): void {
+    const lists = listsOfNotification[word.message.method];
+    if (lists === undefined) this.context.events.notified(word);
+    else this.context.listsChanged(lists);
+  }
+
   private end(upstream: Upstream): void {
     const ended = upstream
       .close()
-      .catch((error: Error) => this.events.log(error.message))
+      .catch((error: Error) => this.context.log(error.message))
       .finally(() => this.closing.delete(ended));
     this.closing.add(ended);
-    this.events.disconnected(upstream);
+    this.context.events.disconnected(this.origin, upstream);
   }
 
   private async sendLogLevel({ upstream, facts }: LiveUpstream): Promise<void> {
@@ -315,7 +331,7 @@ export class Connection {
       return;
     await upstream
       .request('logging/setLevel', { level: this.logLevel }, this.settings.connectTimeoutMs)
-      .catch((error: Error) => this.events.log(error.message));
+      .catch((error: Error) => this.context.log(error.message));
   }
 
   /** Nothing new can be sent there; what is under way may still be answered. */
@@ -328,7 +344,7 @@ export class Connection {
   private upstreamClosed(upstream: Upstream, error: SwitchboardError): void {
     if (this.live?.upstream === upstream) this.lose(error, false);
     else if (!this.leaving.delete(upstream)) return;
-    this.events.disconnected(upstream);
+    this.context.events.disconnected(this.origin, upstream);
   }
 
   private lose(error: SwitchboardError, isThere: boolean): void {
@@ -338,7 +354,7 @@ export class Connection {
     live?.listening?.stop();
     // Who follows what is for the next one to be told anew.
     this.subscriptions.clear();
-    this.events.log(error.message);
+    this.context.log(error.message);
     this.lifecycle.happens({ kind: 'lost', reason: this.failure(error), isThere });
   }
 

@@ -3,10 +3,9 @@ import { join, METHOD_NOT_FOUND, type RpcError } from '../protocol/jsonrpc.ts';
 import { LARGEST_MEMBER, type ListLimits, readList } from '../protocol/list-reader.ts';
 import { parameterHeaders } from '../protocol/parameter-headers.ts';
 import { MAX_ID_BYTES, MAX_OWN_URI_BYTES } from '../protocol/scalar-limits.ts';
-import type { Self } from './handshake.ts';
 import { notJson, ServerAnsweredError } from './server-errors.ts';
 import { type ServerFacts, ttlOf } from './server-facts.ts';
-import type { ListSettings } from './settings.ts';
+import type { ListSettings, ReplicaSettings } from './settings.ts';
 import type { Upstream } from './upstream.ts';
 
 /** A tool, resource, template or prompt exactly as its server describes it. */
@@ -72,11 +71,7 @@ export function listLimits({ listItems, listBytes }: ListSettings): ListLimits {
   return { items: listItems, bytes: listBytes, itemBytes: MAX_ITEM_BYTES, itemDepth: MAX_ITEM_DEPTH };
 }
 
-interface DiscoverySettings {
-  timeoutMs: number;
-  instance: Self['instance'];
-  limits: ListSettings;
-}
+export type DiscoverySettings = Pick<ReplicaSettings, 'connectTimeoutMs' | 'instance' | 'lists'>;
 
 /** What a server says of a list that it does not have. */
 const UNCHANGING = { ttlMs: Number.POSITIVE_INFINITY, isPublic: true, problems: [] };
@@ -85,7 +80,7 @@ const UNCHANGING = { ttlMs: Number.POSITIVE_INFINITY, isPublic: true, problems: 
 export async function discover(
   { upstream, facts }: { upstream: Upstream; facts: ServerFacts },
   kind: OfferKind,
-  { timeoutMs, instance, limits }: DiscoverySettings,
+  { connectTimeoutMs, instance, lists: limits }: DiscoverySettings,
 ): Promise<Listed> {
   const { method, key, capability } = listMethods[kind];
   if (facts.capabilities[capability] === undefined) {
@@ -97,7 +92,7 @@ export async function discover(
   let cursor: unknown;
   let bytesLeft = limits.listBytes;
   const asked = facts.instances.length === 0 ? {} : { _meta: asksInstances };
-  const deadline = performance.now() + timeoutMs;
+  const deadline = performance.now() + connectTimeoutMs;
   for (let pages = 1; ; pages++) {
     const left = Math.max(1, Math.ceil(deadline - performance.now()));
     const params = cursor === undefined ? asked : { ...asked, cursor };

@@ -1,21 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { type BackoffRule, backoffMs } from '../channels/backoff.ts';
+import { backoffMs } from '../channels/backoff.ts';
 import { SwitchboardError } from '../errors.ts';
 import { type Era, otherEra } from '../protocol/versions.ts';
 import type { LiveUpstream } from './connection.ts';
 import { discover, type Freshness, type Item, type Offer, type OfferKind, offerKinds } from './discovery.ts';
-import type { Self } from './handshake.ts';
 import { KnownOffer, mergeLists } from './offers.ts';
-import type { ListSettings } from './settings.ts';
-
-interface LearningSettings {
-  /** How long the lists of one kind may take. */
-  timeoutMs: number;
-  backoff: BackoffRule;
-  instance: Self['instance'];
-  limits: ListSettings;
-}
+import type { ReplicaSettings } from './settings.ts';
 
 interface LearningEvents {
   /** What is offered of this kind is known anew. `announced`: the server said so, or is back. */
@@ -40,7 +31,7 @@ const LEAST_TTL_MS = 1_000;
 
 /** What one replica offers, as far as it is known: asked for when it is connected, and when it says that it changed. */
 export class Learning {
-  private readonly settings: LearningSettings;
+  private readonly settings: ReplicaSettings;
   private readonly events: LearningEvents;
   private readonly lives: () => readonly LiveUpstream[];
   private underWay: Promise<void> | undefined;
@@ -62,7 +53,7 @@ export class Learning {
 
   /** `lives`: the connections there are, at most one for each era; the word of the first counts. */
   constructor(
-    settings: LearningSettings,
+    settings: ReplicaSettings,
     lives: () => readonly LiveUpstream[],
     inherited: Offer | undefined,
     events: LearningEvents,
@@ -125,7 +116,7 @@ export class Learning {
     if (this.failures.size === 0) return undefined;
     return {
       reason: new SwitchboardError('server_protocol_error', [...this.failures.values()].join('; ')),
-      nextTry: Date.now() + backoffMs(this.attempts, this.settings.backoff, Math.random()),
+      nextTry: Date.now() + backoffMs(this.attempts, this.settings.recovery.backoff, Math.random()),
     };
   }
 

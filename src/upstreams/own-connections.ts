@@ -1,6 +1,6 @@
 import type { Era } from '../protocol/versions.ts';
-import type { Connection, ConnectionPurpose } from './connection.ts';
-import type { OwnEvents, SharedConnections } from './shared-connections.ts';
+import type { Connection, ReplicaContext } from './connection.ts';
+import type { SharedConnections } from './shared-connections.ts';
 import type { Client } from './upstream.ts';
 
 /** Whoever can say what a client can do. Nobody asks for that unless a connection is opened for it. */
@@ -8,21 +8,15 @@ export interface Able {
   readonly capabilities: object;
 }
 
-interface OwnConnectionsEvents {
-  /** Makes a connection of this replica. */
-  connection(purpose: ConnectionPurpose, events: OwnEvents): Connection;
-  log(line: string): void;
-}
-
 /** The connections that single clients have to a replica, each for itself. */
 export class OwnConnections {
   private readonly shared: SharedConnections;
-  private readonly events: OwnConnectionsEvents;
+  private readonly context: ReplicaContext;
   private readonly byClient = new Map<Client, Connection>();
 
-  constructor(shared: SharedConnections, events: OwnConnectionsEvents) {
+  constructor(shared: SharedConnections, context: ReplicaContext) {
     this.shared = shared;
-    this.events = events;
+    this.context = context;
   }
 
   get all(): Connection[] {
@@ -61,16 +55,14 @@ export class OwnConnections {
   }
 
   private make(owner: Client, { capabilities }: Able, era: Era): Connection {
-    const own = this.events.connection(
+    const own = this.context.connect(
       { owner, capabilities, known: this.shared.knownFor(era) },
       {
         opened: ({ facts }) => {
           own.lifecycle.happens({ kind: 'ready' });
           this.shared.ownOpened(era, facts.era);
         },
-        failed: ({ message }) => this.events.log(message),
-        recheck() {},
-        missed() {},
+        failed: ({ message }) => this.context.log(message),
       },
     );
     return own;

@@ -2,42 +2,25 @@ import type { ServerConfig } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { Era } from '../protocol/versions.ts';
 import type { Candidate } from './balance.ts';
-import { type Condition, overall, type State } from './condition.ts';
-import { Connection, type ConnectionPurpose, type LiveUpstream, type Word } from './connection.ts';
+import { type Condition, overall } from './condition.ts';
+import { Connection, type LiveUpstream, type ReplicaContext } from './connection.ts';
 import type { Freshness, Offer, OfferKind } from './discovery.ts';
+import type { ServerEvents } from './events.ts';
 import { type KnownEra, rediscover } from './handshake.ts';
 import { Health } from './health.ts';
 import { Learning } from './learning.ts';
 import type { KnownOffer } from './offers.ts';
 import { type Able, OwnConnections } from './own-connections.ts';
 import { Resting } from './resting.ts';
+import type { Server } from './server.ts';
 import type { ServerFacts } from './server-facts.ts';
 import type { ReplicaSettings } from './settings.ts';
-import { type OwnEvents, SharedConnections } from './shared-connections.ts';
+import { SharedConnections } from './shared-connections.ts';
 import type { Slots } from './slots.ts';
-import type { Client, Upstream } from './upstream.ts';
-
-export interface ReplicaEvents {
-  /** Its state is another one, or the reason for it is. */
-  stateChanged(replica: Replica, from: State): void;
-  /** What it offers of this kind is known anew. `announced`: the server said so, or is back. */
-  offerChanged(kind: OfferKind, announced: boolean): void;
-  /** A connection is open that knows nothing of what clients asked for before. */
-  connected(replica: Replica, connection: Connection): void;
-  disconnected(replica: Replica, upstream: Upstream): void;
-  notified(replica: Replica, word: Word): void;
-  asked(replica: Replica, word: Word): void;
-  log(replica: Replica, line: string): void;
-}
+import type { Client } from './upstream.ts';
 
 /** With it replicas can be told apart: `--port 900${SWITCHBOARD_REPLICA}`. */
 const REPLICA_VARIABLE = 'SWITCHBOARD_REPLICA';
-
-const kindsOfNotification: Record<string, OfferKind[]> = {
-  'notifications/tools/list_changed': ['tools'],
-  'notifications/resources/list_changed': ['resources', 'templates'],
-  'notifications/prompts/list_changed': ['prompts'],
-};
 
 /** One running instance of a server: its connections, what it offers, and how it fares. */
 export class Replica implements Candidate {
@@ -46,7 +29,7 @@ export class Replica implements Candidate {
   readonly server: string;
   private config: ServerConfig;
   private readonly settings: ReplicaSettings;
-  private readonly events: ReplicaEvents;
+  private readonly context: ReplicaContext;
   private readonly shared: SharedConnections;
   private readonly own: OwnConnections;
   private readonly learning: Learning;
@@ -58,64 +41,46 @@ export class Replica implements Candidate {
   facts: ServerFacts | undefined;
 
   constructor(
+    server: Server,
     number: number,
-    config: ServerConfig,
     settings: ReplicaSettings,
     inherited: Offer | undefined,
-    events: ReplicaEvents,
+    events: ServerEvents,
   ) {
+    const { config } = server;
     this.number = number;
-    this.server = config.name;
+    this.server = server.name;
     this.config = config;
     this.settings = {
       ...settings,
-      variable: (name, server) =>
-        name === REPLICA_VARIABLE ? String(number) : settings.variable(name, server),
+      variable: (name, config) =>
+        name === REPLICA_VARIABLE ? String(number) : settings.variable(name, config),
     };
-    this.events = events;
-    this.health = new Health(settings, (line) => this.log(line));
+    this.context = {
+      ...{ server, replica: this, events },
+      log: (line) => server.replicaLogged(number, line),
+      stateChanged: () => this.stateChanged(),
+      listsChanged: (kinds) => this.learning.changed(kinds),
+      connect: (...made) => new Connection(this.config, this.settings, this.context, ...made),
+    };
+    const { log } = this.context;
+    this.health = new Health(settings, log);
     const only = config.era === 'auto' ? undefined : config.era;
     this.known = { era: only, only, discovered: undefined };
-    this.shared = new SharedConnections(config, this.known, {
-      connection: (purpose, own) => this.newConnection(purpose, own),
+    this.shared = new SharedConnections(config, this.known, this.context, {
       opened: (live, wasBroken) => this.opened(live, wasBroken),
       joined: () => this.joined(),
-      moved: (connection) => events.connected(this, connection),
-      failed: ({ message }) => this.log(message),
       recheck: () => this.recheck(),
       missed: () => this.learning.refresh(),
-      log: (line) => this.log(line),
     });
-    this.own = new OwnConnections(this.shared, {
-      connection: (purpose, own) => this.newConnection(purpose, own),
-      log: (line) => this.log(line),
+    this.own = new OwnConnections(this.shared, this.context);
+    this.learning = new Learning(settings, () => this.shared.lives, inherited, {
+      learned: (kind, announced) => this.learned(kind, announced),
+      settled: () => this.assess(),
+      loops: (error) => this.loops(error),
+      log,
     });
-    this.learning = new Learning(
-      {
-        timeoutMs: settings.connectTimeoutMs,
-        backoff: settings.recovery.backoff,
-        instance: settings.instance,
-        limits: settings.lists,
-      },
-      () => this.shared.lives,
-      inherited,
-      {
-        learned: (kind, announced) => this.learned(kind, announced),
-        settled: () => this.assess(),
-        loops: (error) => this.loops(error),
-        log: (line) => this.log(line),
-      },
-    );
-    const { shared, learning } = this;
-    this.resting = new Resting(config.idleStopMs, {
-      get isBusy() {
-        return shared.isBusy;
-      },
-      get isLearning() {
-        return learning.done !== undefined;
-      },
-      rest: () => shared.rest(),
-    });
+    this.resting = new Resting(config.idleStopMs, this.shared, this.learning);
   }
 
   get condition(): Condition {
@@ -232,7 +197,7 @@ export class Replica implements Candidate {
     if (this.own.release(client)) this.stateChanged();
     for (const connection of this.connectionsOf(as)) {
       for (const uri of connection.subscriptions.removeClient(client)) {
-        connection.unfollow(uri).catch((error: Error) => this.log(error.message));
+        connection.unfollow(uri).catch((error: Error) => this.context.log(error.message));
       }
     }
   }
@@ -325,26 +290,6 @@ export class Replica implements Candidate {
     await Promise.all([this.shared.close(), this.own.close()]);
   }
 
-  private newConnection(purpose: ConnectionPurpose, events: OwnEvents): Connection {
-    const connection: Connection = new Connection(this.config, this.settings, purpose, {
-      ...events,
-      opened: (live, wasBroken) => {
-        events.opened(live, wasBroken);
-        this.events.connected(this, connection);
-      },
-      changed: () => this.stateChanged(),
-      log: (line) => this.log(line),
-      disconnected: (upstream) => this.events.disconnected(this, upstream),
-      notified: (word) => this.notified(word),
-      asked: (word) => this.events.asked(this, word),
-    });
-    return connection;
-  }
-
-  private log(line: string): void {
-    this.events.log(this, line);
-  }
-
   private stateChanged(): void {
     const before = this.told;
     const now = this.shown;
@@ -352,9 +297,10 @@ export class Replica implements Candidate {
       now.state === before?.state && now.reason === before.reason && now.nextTry === before.nextTry;
     if (isSame) return;
     this.told = now;
+    const { server, events } = this.context;
     const from = before?.state ?? 'idle';
     if (now.state !== from) this.health.logCounts();
-    this.events.stateChanged(this, from);
+    events.stateChanged(server, this, from);
   }
 
   private opened(live: LiveUpstream, wasBroken: boolean): void {
@@ -371,12 +317,12 @@ export class Replica implements Candidate {
   }
 
   private learned(kind: OfferKind, announced: boolean): void {
-    if (this.condition.state !== 'stopped') this.events.offerChanged(kind, announced);
+    if (this.condition.state !== 'stopped') this.context.server.replicaLearned(kind, announced);
   }
 
   private failedToLearn(error: Error): void {
     if (error instanceof SwitchboardError && error.code === 'server_loop') this.loops(error);
-    else this.log(error.message);
+    else this.context.log(error.message);
   }
 
   /** What it offers is our own, or will be when it comes round. */
@@ -399,11 +345,5 @@ export class Replica implements Candidate {
     this.health.readmit();
     if (this.learning.missing() === undefined) this.assess();
     else this.learning.again();
-  }
-
-  private notified(word: Word): void {
-    const kinds = kindsOfNotification[word.message.method];
-    if (kinds === undefined) this.events.notified(this, word);
-    else this.learning.changed(kinds);
   }
 }

@@ -1,32 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type ServerConfig, toolFilter } from '../config.ts';
-import { type Condition, overall, type State } from './condition.ts';
-import type { Connection, Word } from './connection.ts';
+import { type Condition, overall } from './condition.ts';
 import type { Freshness, Offer, OfferKind } from './discovery.ts';
+import type { ServerEvents } from './events.ts';
 import { ServerLog } from './log.ts';
 import { union } from './offers.ts';
 import type { Remembered } from './remembered.ts';
 import { Replica } from './replica.ts';
 import type { ServerFacts } from './server-facts.ts';
 import type { Project, ReplicaSettings } from './settings.ts';
-import type { Client, Upstream } from './upstream.ts';
-
-/** What the rest of the program hears of its servers. */
-export interface ServerEvents {
-  stateChanged(server: Server, replica: Replica, from: State): void;
-  /** What the server offers of these kinds is known anew. */
-  offerChanged(server: Server, kinds: OfferKind[]): void;
-  /** A connection is open that knows nothing of what clients asked for before. */
-  connected(server: Server, replica: Replica, connection: Connection): void;
-  disconnected(server: Server, replica: Replica, upstream: Upstream): void;
-  notified(server: Server, replica: Replica, word: Word): void;
-  asked(server: Server, replica: Replica, word: Word): void;
-  /** A line for its log. */
-  logged(server: Server, line: string): void;
-  /** Calls failed because their server was not available: a line for whoever looks after the program. */
-  callsFailed(project: Project, line: string): void;
-}
+import type { Client } from './upstream.ts';
 
 /** The calls of a server that left the configuration may take this long. */
 const RETIRE_MS = 30_000;
@@ -64,19 +48,7 @@ export class Server {
     const before = inherited ?? remembered?.offer;
     this.replicas = Array.from(
       { length: config.replicas },
-      (_, index) =>
-        new Replica(index + 1, config, settings, before, {
-          stateChanged: (replica, from) => events.stateChanged(this, replica, from),
-          offerChanged: (kind, announced) => this.offerChanged(kind, announced),
-          connected: (replica, connection) => events.connected(this, replica, connection),
-          disconnected: (replica, upstream) => events.disconnected(this, replica, upstream),
-          notified: (replica, word) => events.notified(this, replica, word),
-          asked: (replica, word) => events.asked(this, replica, word),
-          log: ({ number }, line) => {
-            this.log.add(config.replicas === 1 ? line : `[${number}] ${line}`);
-            events.logged(this, line);
-          },
-        }),
+      (_, index) => new Replica(this, index + 1, settings, before, events),
     );
   }
 
@@ -203,8 +175,13 @@ export class Server {
     await Promise.all(this.replicas.map((replica) => replica.stop()));
   }
 
-  /** Several replicas alike say the same thing; it is told once. */
-  private offerChanged(kind: OfferKind, announced: boolean): void {
+  replicaLogged(number: number, line: string): void {
+    this.log.add(this.replicas.length === 1 ? line : `[${number}] ${line}`);
+    this.events.logged(this, line);
+  }
+
+  /** Several replicas alike say the same thing; it is told once. `announced`: the server said so, or is back. */
+  replicaLearned(kind: OfferKind, announced: boolean): void {
     const before = this.union?.[kind] ?? [];
     this.union = undefined;
     const after = this.offer?.[kind] ?? [];
