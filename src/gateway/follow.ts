@@ -150,7 +150,7 @@ async function end(session: Follower, key: string, followed: Followed): Promise<
 async function leave(session: Follower, own: string, replica: Replica): Promise<void> {
   const connection = replica.connectionFor(session.identity, session, session.era);
   for (const other of session.followed.values()) if (other.own === own && other.replica === replica) return;
-  if (connection.subscriptions.remove(own, session)) await connection.unfollow(own);
+  await connection.unfollow(own, session);
 }
 
 async function subscribe(replica: Replica, session: Follower, uri: string): Promise<void> {

@@ -10,7 +10,7 @@ import type { Identity } from '../upstreams/handshake.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import type { Client, Upstream } from '../upstreams/upstream.ts';
-import { answerAsk, declineAsks, progressOfAsk, rootsChanged, withdrawAsks } from './ask.ts';
+import { answerAsk, declineAsks, progressOfAsk, withdrawAsks } from './ask.ts';
 import { call, callTask } from './call.ts';
 import type { CallDesk } from './call-context.ts';
 import type { Incoming, InFlight } from './caller.ts';
@@ -365,11 +365,7 @@ export class Gateway {
 
   private passRootsChanged(session: Session): void {
     for (const server of session.scope.servers()) {
-      const isAlone = this.words.viewers(server).length === 1;
-      for (const { owner, current } of server.replicas.flatMap((replica) => replica.connectionsOf(session))) {
-        if (current?.facts.era === 'legacy' && (owner === session || isAlone))
-          current.upstream.send(rootsChanged);
-      }
+      server.rootsChanged(session, this.words.viewers(server).length === 1);
     }
   }
 

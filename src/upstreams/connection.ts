@@ -11,7 +11,7 @@ import { aboutServer, redacted } from './server-errors.ts';
 import type { ServerFacts } from './server-facts.ts';
 import type { ConnectionSettings } from './settings.ts';
 import { Slots } from './slots.ts';
-import { Subscriptions } from './subscriptions.ts';
+import { checkSubscribable, Subscriptions, subscribe, unsubscribe } from './subscriptions.ts';
 import { type Client, Upstream } from './upstream.ts';
 
 export interface LiveUpstream {
@@ -55,9 +55,6 @@ const happeningOf: { readonly [code in ErrorCode]?: 'unusable' | 'loops' } = {
   invalid_config: 'unusable',
   server_loop: 'loops',
 };
-
-/** A server that does not answer a subscription in this time gets no more of the client's. */
-const SUBSCRIBE_MS = 60_000;
 
 /** What a connection is made for. */
 export interface ConnectionPurpose {
@@ -227,25 +224,20 @@ export class Connection {
 
   /** Has the server tell of changes of a resource, for this client too. */
   async follow(uri: string, client: Client): Promise<void> {
-    const { upstream, listening, facts } = await this.open();
-    const { subscribe: can } = (facts.capabilities.resources ?? {}) as { subscribe?: unknown };
-    if (can !== true)
-      throw new SwitchboardError('method_not_found', 'The server of this resource has no subscriptions.');
-    const tell = () =>
-      listening === undefined
-        ? upstream.request('resources/subscribe', { uri }, SUBSCRIBE_MS)
-        : listening.follow(uri);
-    await this.subscriptions.add(uri, client, tell);
+    const live = await this.open();
+    checkSubscribable(live);
+    await this.subscriptions.add(uri, client, () => subscribe(live, uri));
   }
 
-  /** Nobody follows that resource any more. */
-  async unfollow(uri: string): Promise<void> {
-    const { live } = this;
-    if (live === undefined) return;
-    if (live.listening === undefined) {
-      await live.upstream.request('resources/unsubscribe', { uri }, SUBSCRIBE_MS);
-    } else {
-      await live.listening.unfollow();
+  /** The server is told when nobody follows the resource any more. */
+  async unfollow(uri: string, client: Client): Promise<void> {
+    if (this.subscriptions.remove(uri, client)) await this.unsubscribe(uri);
+  }
+
+  /** A client is gone, and follows nothing any more. */
+  release(client: Client): void {
+    for (const uri of this.subscriptions.removeClient(client)) {
+      this.unsubscribe(uri).catch((error: Error) => this.context.log(error.message));
     }
   }
 
@@ -254,6 +246,10 @@ export class Connection {
     if (level === undefined || level === this.logLevel) return;
     this.logLevel = level;
     if (this.live !== undefined) await this.sendLogLevel(this.live);
+  }
+
+  private async unsubscribe(uri: string): Promise<void> {
+    if (this.live !== undefined) await unsubscribe(this.live, uri);
   }
 
   private upstreams(): Upstream[] {

@@ -195,11 +195,7 @@ export class Replica implements Candidate {
   /** A client is gone: what was its own ends with it. `as`: whom it was taken for. */
   release(client: Client, as: Client = client): void {
     if (this.own.release(client)) this.stateChanged();
-    for (const connection of this.connectionsOf(as)) {
-      for (const uri of connection.subscriptions.removeClient(client)) {
-        connection.unfollow(uri).catch((error: Error) => this.context.log(error.message));
-      }
-    }
+    for (const connection of this.connectionsOf(as)) connection.release(client);
   }
 
   freshness(kind: OfferKind): Freshness {

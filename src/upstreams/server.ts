@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type ServerConfig, toolFilter } from '../config.ts';
 import { type Condition, overall } from './condition.ts';
+import type { Connection } from './connection.ts';
 import type { Freshness, Offer, OfferKind } from './discovery.ts';
 import type { ServerEvents } from './events.ts';
 import { ServerLog } from './log.ts';
@@ -85,6 +86,11 @@ export class Server {
     return this.replicas.find(({ facts }) => facts !== undefined)?.facts;
   }
 
+  /** Where some replicas lead to Switchboards: the ids of all that are on the way. */
+  get instances(): string[] {
+    return this.replicas.flatMap(({ facts }) => facts?.instances ?? []);
+  }
+
   /** Whether it is known what it offered before this start. */
   get isRemembered(): boolean {
     return this.remembered !== undefined;
@@ -99,9 +105,14 @@ export class Server {
     return this.facts === undefined ? this.remembered?.extensions : this.facts.capabilities.extensions;
   }
 
+  /** Whether some replica was asked for all of its lists. */
+  get isSeen(): boolean {
+    return this.replicas.some(({ isSeen }) => isSeen);
+  }
+
   /** Whether a list has to wait for this server: it was never seen, and nothing is known against it. */
   get isUnseen(): boolean {
-    if (this.replicas.some(({ isSeen }) => isSeen)) return false;
+    if (this.isSeen) return false;
     return this.replicas.some(
       ({ condition }) => condition.state === 'idle' || condition.state === 'starting',
     );
@@ -145,6 +156,24 @@ export class Server {
   /** The one state that stands for all replicas. */
   get condition(): Condition {
     return overall(this.replicas.map(({ shown }) => shown));
+  }
+
+  /** Every connection that is there now. */
+  connections(): Connection[] {
+    return this.replicas.flatMap((replica) => replica.connections());
+  }
+
+  /** Those connections that this client's requests may take. */
+  connectionsOf(client: Client): Connection[] {
+    return this.replicas.flatMap((replica) => replica.connectionsOf(client));
+  }
+
+  /** What is shared is told only where there is no other client that it could be about. */
+  rootsChanged(client: Client, isAlone: boolean): void {
+    for (const { owner, current } of this.connectionsOf(client)) {
+      if (current?.facts.era === 'legacy' && (owner === client || isAlone))
+        current.upstream.notify('notifications/roots/list_changed');
+    }
   }
 
   /** A client is gone: what was its own ends with it. `as`: whom it was taken for. */
