@@ -4,6 +4,7 @@ import { SwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
 import { saysToolError } from '../protocol/tool-error.ts';
 import { type AskedCall, askGroup } from '../upstreams/ask.ts';
+import type { Client } from '../upstreams/upstream.ts';
 import type { LiveProject } from './live-project.ts';
 
 /**
@@ -14,7 +15,7 @@ export class ProjectToolbox implements Omit<Toolbox, 'follow'> {
   private readonly project: LiveProject;
   private readonly over: (call: FinishedCall) => void;
   /** What servers with an instance for each client know the agent by. */
-  private readonly client = {};
+  private readonly client: Client = { era: 'modern' };
 
   constructor(project: LiveProject, over: (call: FinishedCall) => void) {
     this.project = project;

@@ -84,7 +84,6 @@ function forward(scope: Scope, incoming: Incoming, { route, kind, edits }: Targe
     { group, place: route.place, catalog: scope.catalog, project: scope.project?.id, run },
     {
       client: caller.identity,
-      era: caller.era,
       kind,
       own,
       server,
@@ -179,7 +178,6 @@ function askTask(
   const { timeoutMs } = readWishes(message, prefer);
   deliver(incoming, desk, context, {
     client: caller.identity,
-    era: caller.era,
     kind: 'tools',
     own,
     server: undefined,

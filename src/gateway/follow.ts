@@ -85,7 +85,6 @@ function choose(
   if (known !== undefined) return { ...known, uri, server };
   const errand: Errand = {
     client: follower.identity,
-    era: follower.era,
     kind: 'resources',
     own,
     server,
@@ -105,8 +104,8 @@ export async function followOne(scope: Scope, follower: Follower, uri: string): 
   await begin(follower, uri, followed);
 }
 
-function errandOf({ identity: client, era }: Follower, { own, server, among }: Followed): Errand {
-  return { client, era, kind: 'resources', own, server, among, labels: undefined, only: undefined };
+function errandOf({ identity: client }: Follower, { own, server, among }: Followed): Errand {
+  return { client, kind: 'resources', own, server, among, labels: undefined, only: undefined };
 }
 
 /** The same URI may stand for two things in two projects. */
@@ -148,28 +147,15 @@ async function end(session: Follower, key: string, followed: Followed): Promise<
 
 /** The server is told when this was the last that anybody wanted to know of the resource. */
 async function leave(session: Follower, own: string, replica: Replica): Promise<void> {
-  const connection = replica.connectionFor(session.identity, session, session.era);
+  const connection = replica.connectionFor(session.identity, session);
   for (const other of session.followed.values()) if (other.own === own && other.replica === replica) return;
   await connection.unfollow(own, session);
 }
 
 async function subscribe(replica: Replica, session: Follower, uri: string): Promise<void> {
-  const connection = await opened(replica, session);
+  const connection = await replica.openFor(session.identity, session);
   if (session.isClosed) throw new SwitchboardError('unknown_session', 'The session has ended.');
   await connection.follow(uri, session);
-}
-
-/** The connection that this client's requests take, when it is there. Which one that is may come out when the server is reached. */
-async function opened(replica: Replica, session: Follower): Promise<Connection> {
-  for (;;) {
-    const connection = replica.connectionFor(session.identity, session, session.era);
-    try {
-      await connection.open();
-      if (!replica.isOutdated(connection, session.era)) return connection;
-    } catch (error) {
-      if (!replica.isOutdated(connection, session.era)) throw error;
-    }
-  }
 }
 
 /** Asks on a new connection for the updates that clients still wait for, there or where nothing can come from any more. */
@@ -190,7 +176,7 @@ export function followAgain(
       if (followed.replica !== replica && !isOurs) continue;
       followed.replica = replica;
       // A server that speaks both eras is asked on the connection of the client's.
-      const own = replica.connectionFor(session.identity, session, session.era);
+      const own = replica.connectionFor(session.identity, session);
       if (own !== connection && own.current !== undefined) continue;
       subscribe(replica, session, followed.own).catch((error: Error) => server.log.add(error.message));
     }

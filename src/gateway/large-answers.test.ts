@@ -36,7 +36,7 @@ const catalog = new Catalog(
 function callerOf(era: Era, awaitsOthers = () => false): Caller {
   return {
     era,
-    identity: {},
+    identity: { era },
     name: 'x',
     facts: { capabilities: {}, name: 'x' },
     sender: undefined,

@@ -9,6 +9,7 @@ import type { Group } from './group.ts';
 import { relayedCapabilities } from './handshake.ts';
 import type { Parcel, Recipient } from './parcel.ts';
 import type { Server } from './server.ts';
+import type { Client } from './upstream.ts';
 
 export interface Question {
   method: string;
@@ -40,7 +41,7 @@ export interface AskedCall {
 }
 
 /** Whoever asks without being a client. */
-const nobody = {};
+const nobody: Client = { era: 'modern' };
 
 /** Which of a group is asked: one server of it, or any that has what is asked for. */
 export interface Asked
@@ -124,7 +125,6 @@ export function askGroup(
     const parcel: Parcel = {
       ...{
         client: nobody,
-        era: 'modern',
         kind: 'tools',
         own,
         message,

@@ -41,7 +41,7 @@ export class Callers {
 
   audience(calls: Iterable<Call>): Audience {
     this.forgetOld();
-    const clients = new Set<Client>();
+    const clients = new Set<object>();
     const served: Call[] = [];
     for (const call of calls) {
       if (call.client === undefined) continue;

@@ -1,7 +1,6 @@
 import { toolFilter } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { ParameterHeader } from '../protocol/parameter-headers.ts';
-import type { Era } from '../protocol/versions.ts';
 import { choose } from './balance.ts';
 import type { OfferKind } from './discovery.ts';
 import { FailureLog } from './log.ts';
@@ -13,8 +12,6 @@ import type { Client } from './upstream.ts';
 /** What a replica is wanted for. */
 export interface Errand {
   readonly client: Client;
-  /** The client's era: a server that speaks both is reached in this one. */
-  era: Era;
   kind: OfferKind;
   /** The servers' own name or URI of what is asked for. */
   readonly own: string;
@@ -77,22 +74,22 @@ export class Group {
 
   /** The replica that this errand goes to, `except` those; undefined where there is none that can take it. */
   pick(errand: Errand, except: Tried | undefined): Replica | undefined {
-    const { client, era } = errand;
+    const { client } = errand;
     const only = errand.only ?? (this.replicas.length === 1 ? this.replicas[0] : undefined);
     if (only !== undefined) {
-      return except?.has(only) || only.refusal(client, era) !== undefined ? undefined : only;
+      return except?.has(only) || only.refusal(client) !== undefined ? undefined : only;
     }
     const able = this.able(errand);
     for (const replica of able) replica.wake();
     const candidates = able.filter(
-      (replica) => !except?.has(replica) && replica.refusal(client, era) === undefined,
+      (replica) => !except?.has(replica) && replica.refusal(client) === undefined,
     );
     if (candidates.length === 0) return undefined;
     const stay = this.stays.get(client);
     if (stay !== undefined && candidates.includes(stay)) return stay;
     const chosen = choose(candidates, this.turn(errand), this.preference(errand));
     // Who goes elsewhere for one thing that only another server has comes back after it.
-    const isAway = stay !== undefined && this.has(stay) && !except?.has(stay) && !stay.refusal(client, era);
+    const isAway = stay !== undefined && this.has(stay) && !except?.has(stay) && !stay.refusal(client);
     if (chosen.isolates && !isAway) this.stays.set(client, chosen);
     return chosen;
   }
@@ -142,17 +139,16 @@ export class Group {
   hasOther(errand: Errand, except: Tried): boolean {
     if (errand.only !== undefined || this.replicas.length === 1) return false;
     return this.able(errand).some(
-      (replica) =>
-        !except.has(replica) && replica.isLive && replica.refusal(errand.client, errand.era) === undefined,
+      (replica) => !except.has(replica) && replica.isLive && replica.refusal(errand.client) === undefined,
     );
   }
 
   /** Those that are about to be there. */
   openings(errand: Errand, except: Tried | undefined): Promise<unknown>[] {
     if (errand.only !== undefined || this.replicas.length === 1) return [];
-    const { client, era } = errand;
+    const { client } = errand;
     return this.able(errand).flatMap((replica) =>
-      except?.has(replica) || replica.opening === undefined || replica.refusal(client, era) !== undefined
+      except?.has(replica) || replica.opening === undefined || replica.refusal(client) !== undefined
         ? []
         : [replica.opening],
     );
@@ -169,12 +165,7 @@ export class Group {
     const [first] = able;
     if (able.length === 1 && first !== undefined) {
       // Its next try may have become due since it was asked.
-      return (
-        first.refusal(errand.client, errand.era) ??
-        lastError ??
-        first.condition.reason ??
-        notThere(first.server)
-      );
+      return first.refusal(errand.client) ?? lastError ?? first.condition.reason ?? notThere(first.server);
     }
     const backends = able.map((replica) => backendFacts(replica, tried?.get(replica)));
     return new SwitchboardError(

@@ -1,4 +1,3 @@
-import type { Era } from '../protocol/versions.ts';
 import type { Connection, ReplicaContext } from './connection.ts';
 import type { SharedConnections } from './shared-connections.ts';
 import type { Client } from './upstream.ts';
@@ -32,10 +31,10 @@ export class OwnConnections {
   }
 
   /** That of this client, which is made if need be. */
-  for(client: Client, able: Able, era: Era): Connection {
+  for(client: Client, able: Able): Connection {
     let connection = this.byClient.get(client);
     if (connection === undefined) {
-      connection = this.make(client, able, era);
+      connection = this.make(client, able);
       this.byClient.set(client, connection);
     }
     return connection;
@@ -54,13 +53,13 @@ export class OwnConnections {
     this.byClient.clear();
   }
 
-  private make(owner: Client, { capabilities }: Able, era: Era): Connection {
+  private make(owner: Client, { capabilities }: Able): Connection {
     const own = this.context.connect(
-      { owner, capabilities, known: this.shared.knownFor(era) },
+      { owner, capabilities, known: this.shared.knownFor(owner.era) },
       {
         opened: ({ facts }) => {
           own.lifecycle.happens({ kind: 'ready' });
-          this.shared.ownOpened(era, facts.era);
+          this.shared.ownOpened(owner.era, facts.era);
         },
         failed: ({ message }) => this.context.log(message),
       },

@@ -160,19 +160,32 @@ export class Replica implements Candidate {
   }
 
   /** Why no call of this client can go here now; undefined where one can. */
-  refusal(client: Client, era: Era): SwitchboardError | undefined {
-    return (this.own.of(client) ?? this.shared.for(era)).refusal;
+  refusal(client: Client): SwitchboardError | undefined {
+    return (this.own.of(client) ?? this.shared.for(client.era)).refusal;
   }
 
   /** The connection that this client's requests take. */
-  connectionFor(client: Client, able: Able, era: Era): Connection {
+  connectionFor(client: Client, able: Able): Connection {
     // The shared one of a stopped server says that it was stopped; a new one would start it.
-    if (!this.isolates || this.condition.state === 'stopped') return this.shared.for(era);
-    return this.own.for(client, able, era);
+    if (!this.isolates || this.condition.state === 'stopped') return this.shared.for(client.era);
+    return this.own.for(client, able);
   }
 
-  /** Whether clients of this era do not take this connection any more: it is known by now which eras the server speaks. */
-  isOutdated(connection: Connection, era: Era): boolean {
+  /** The same when it is open. Which one it is may come out when the server is reached. */
+  async openFor(client: Client, able: Able): Promise<Connection> {
+    for (;;) {
+      const connection = this.connectionFor(client, able);
+      try {
+        await connection.open();
+        if (!this.isOutdated(connection, client)) return connection;
+      } catch (error) {
+        if (!this.isOutdated(connection, client)) throw error;
+      }
+    }
+  }
+
+  /** Whether this client does not take this connection any more: it is known by now which eras the server speaks. */
+  isOutdated(connection: Connection, { era }: Client): boolean {
     return connection.owner === undefined && connection !== this.shared.for(era);
   }
 

@@ -1,8 +1,7 @@
-import type { Client } from './upstream.ts';
-
 /** Somebody who waits for a slot. */
 export interface Waiting {
-  readonly client: Client;
+  /** Those of one client wait in one line. */
+  readonly client: object;
   /** The slot is there, and taken. */
   admitted(): void;
   /** Somebody who waits less has taken its place. */
@@ -21,7 +20,7 @@ interface Place {
 export class Slots {
   private limit: number;
   private readonly queueLimit: number;
-  private readonly lines = new Map<Client, Place[]>();
+  private readonly lines = new Map<object, Place[]>();
   private isAdmitting = false;
   private whenEmpty: (() => void)[] = [];
   used = 0;
@@ -127,7 +126,7 @@ export class Slots {
 
   /** The first of the line whose turn it is; the line goes to the end. */
   private takeNext(): Waiting {
-    const [[client, line]] = this.lines as Iterable<[Client, Place[]]> as [[Client, Place[]]];
+    const [[client, line]] = this.lines as Iterable<[object, Place[]]> as [[object, Place[]]];
     const { waiting } = line.shift()!;
     this.queued--;
     this.lines.delete(client);

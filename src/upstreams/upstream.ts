@@ -25,8 +25,11 @@ import { Arrivals } from './arrivals.ts';
 import { type Audience, Callers } from './callers.ts';
 import { resultOf } from './own-answers.ts';
 
-/** Whoever a call is made for. Only its identity matters here. */
-export type Client = object;
+/** Whoever calls are made for. By its identity it has its own slots, instances, subscriptions and questions. */
+export interface Client {
+  /** A server that speaks both eras is reached in this one. */
+  readonly era: Era;
+}
 
 /** One request under way at a server. */
 export interface Call {
