@@ -1,71 +1,29 @@
 import type { OpenChannel } from '../channels/open.ts';
 import type { ServerConfig } from '../config.ts';
 import { type ErrorCode, SwitchboardError } from '../errors.ts';
+import type { ConnectionEvents, ConnectionPurpose, ReplicaContext } from './connection-context.ts';
 import { Connector } from './connector.ts';
-import type { OfferKind } from './discovery.ts';
-import type { Origin, ServerEvents, Word } from './events.ts';
-import type { KnownEra } from './handshake.ts';
+import { listsOfNotification } from './discovery.ts';
+import type { Origin, Word } from './events.ts';
 import { Lifecycle } from './lifecycle.ts';
-import type { Listening } from './listening.ts';
+import {
+  checkSubscribable,
+  type LiveUpstream,
+  sendLogLevel,
+  subscribe,
+  unsubscribe,
+} from './live-upstream.ts';
 import { aboutServer, redacted } from './server-errors.ts';
-import type { ServerFacts } from './server-facts.ts';
 import type { ConnectionSettings } from './settings.ts';
 import { Slots } from './slots.ts';
-import { checkSubscribable, Subscriptions, subscribe, unsubscribe } from './subscriptions.ts';
+import { Subscriptions } from './subscriptions.ts';
 import { type Client, Upstream } from './upstream.ts';
-
-export interface LiveUpstream {
-  upstream: Upstream;
-  facts: ServerFacts;
-  /** How a server of the modern era is made to tell of changes. */
-  listening: Listening | undefined;
-}
-
-/** What the connections of one replica share. */
-export interface ReplicaContext extends Omit<Origin, 'connection'> {
-  readonly events: ServerEvents;
-  log(line: string): void;
-  /** The state of a connection is another one, or the reason for it is. */
-  stateChanged(): void;
-  /** The server says that these of its lists have changed. */
-  listsChanged(kinds: readonly OfferKind[]): void;
-  connect(purpose: ConnectionPurpose, events: ConnectionEvents): Connection;
-}
-
-/** What depends on what a connection is made for. */
-export interface ConnectionEvents {
-  /** `wasBroken`: the breaker was open until now. */
-  opened(live: LiveUpstream, wasBroken: boolean): void;
-  /** It could not be opened. `cause` is the reason as it was found. */
-  failed(reason: SwitchboardError, cause: unknown): void;
-  /** What was wrong with it while it was connected may be better now. */
-  recheck?(): void;
-  /** What the server has said by itself for a while may be lost. */
-  missed?(): void;
-}
-
-const listsOfNotification: Readonly<Record<string, readonly OfferKind[]>> = {
-  'notifications/tools/list_changed': ['tools'],
-  'notifications/resources/list_changed': ['resources', 'templates'],
-  'notifications/prompts/list_changed': ['prompts'],
-};
 
 /** What some errors mean for the next try. */
 const happeningOf: { readonly [code in ErrorCode]?: 'unusable' | 'loops' } = {
   invalid_config: 'unusable',
   server_loop: 'loops',
 };
-
-/** What a connection is made for. */
-export interface ConnectionPurpose {
-  /** The client that it is opened for; undefined where all share it. */
-  owner: Client | undefined;
-  /** What the server is told that clients can do. */
-  capabilities: object;
-  known: KnownEra;
-  /** The slots of another connection, where both share them. */
-  slots?: Slots;
-}
 
 /** A connection to a replica, or to one client's own instance of it: opened when needed, once, and again when lost. */
 export class Connection {
@@ -75,13 +33,14 @@ export class Connection {
   private readonly settings: ConnectionSettings;
   private readonly context: ReplicaContext;
   private readonly events: ConnectionEvents;
-  private opening: Promise<LiveUpstream> | undefined;
   private live: LiveUpstream | undefined;
   /** Those that take nothing new while their last calls are under way. */
   private readonly leaving = new Set<Upstream>();
   private readonly closing = new Set<Promise<void>>();
   private stopped = false;
   private logLevel: string | undefined;
+  /** What is being opened just now. */
+  opening: Promise<LiveUpstream> | undefined;
   /** How often it was opened, and how long that took the last time. */
   opens = 0;
   openedInMs = 0;
@@ -115,7 +74,10 @@ export class Connection {
     this.slots = slots ?? new Slots(config.concurrency, settings.queueLimit);
     this.lifecycle = new Lifecycle(settings.recovery, {
       changed: context.stateChanged,
-      due: () => this.due(),
+      due: () => {
+        if (this.live !== undefined) events.recheck?.();
+        else this.open().catch(() => {});
+      },
     });
   }
 
@@ -127,11 +89,6 @@ export class Connection {
   /** Whether it was there before, and was lost. */
   get wasLost(): boolean {
     return this.lifecycle.condition.losses > 0;
-  }
-
-  /** What is being opened just now. */
-  get pending(): Promise<LiveUpstream> | undefined {
-    return this.opening;
   }
 
   /** Why nothing can be sent here now, nor after a start that calls wait for; undefined where it can. */
@@ -160,11 +117,6 @@ export class Connection {
     const { state } = this.lifecycle.condition;
     if (state === 'failed') return;
     this.begin(true).catch(() => {});
-  }
-
-  /** Settles when no client has a call under way here any more, nor one that waits. */
-  drained(): Promise<void> {
-    return this.slots.drained();
   }
 
   /** Whether anybody would miss it. */
@@ -212,12 +164,10 @@ export class Connection {
     this.stopped = true;
     this.lifecycle.happens({ kind: 'stops' });
     const { opening } = this;
-    const connecting = this.connector.current;
-    const open = this.upstreams();
+    const open = [this.live?.upstream, ...this.leaving, this.connector.current];
     this.live = undefined;
     this.leaving.clear();
-    for (const upstream of open) this.end(upstream);
-    if (connecting !== undefined) this.end(connecting);
+    for (const upstream of open) if (upstream !== undefined) this.end(upstream);
     await opening?.catch(() => {});
     await Promise.all(this.closing);
   }
@@ -245,20 +195,11 @@ export class Connection {
   async setLogLevel(level: string | undefined): Promise<void> {
     if (level === undefined || level === this.logLevel) return;
     this.logLevel = level;
-    if (this.live !== undefined) await this.sendLogLevel(this.live);
+    await this.sendLogLevel();
   }
 
   private async unsubscribe(uri: string): Promise<void> {
     if (this.live !== undefined) await unsubscribe(this.live, uri);
-  }
-
-  private upstreams(): Upstream[] {
-    return this.live === undefined ? [...this.leaving] : [this.live.upstream, ...this.leaving];
-  }
-
-  private due(): void {
-    if (this.live !== undefined) this.events.recheck?.();
-    else this.open().catch(() => {});
   }
 
   private async start(isHastened: boolean): Promise<LiveUpstream> {
@@ -278,7 +219,7 @@ export class Connection {
       this.opens++;
       this.openedInMs = performance.now() - startedAt;
       lifecycle.happens({ kind: 'connected' });
-      void this.sendLogLevel(live);
+      void this.sendLogLevel();
       this.events.opened(live, wasBroken);
       this.context.events.connected(this.origin);
       return live;
@@ -321,13 +262,11 @@ export class Connection {
     this.context.events.disconnected(this.origin, upstream);
   }
 
-  private async sendLogLevel({ upstream, facts }: LiveUpstream): Promise<void> {
-    // In the modern era it stands in every request.
-    if (this.logLevel === undefined || facts.capabilities.logging === undefined || facts.era === 'modern')
-      return;
-    await upstream
-      .request('logging/setLevel', { level: this.logLevel }, this.settings.connectTimeoutMs)
-      .catch((error: Error) => this.context.log(error.message));
+  private async sendLogLevel(): Promise<void> {
+    if (this.live === undefined || this.logLevel === undefined) return;
+    await sendLogLevel(this.live, this.logLevel, this.settings.connectTimeoutMs).catch((error: Error) =>
+      this.context.log(error.message),
+    );
   }
 
   /** Nothing new can be sent there; what is under way may still be answered. */

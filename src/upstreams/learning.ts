@@ -3,8 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { backoffMs } from '../channels/backoff.ts';
 import { SwitchboardError } from '../errors.ts';
 import { type Era, otherEra } from '../protocol/versions.ts';
-import type { LiveUpstream } from './connection.ts';
 import { discover, type Freshness, type Item, type Offer, type OfferKind, offerKinds } from './discovery.ts';
+import type { LiveUpstream } from './live-upstream.ts';
 import { KnownOffer, mergeLists } from './offers.ts';
 import type { ReplicaSettings } from './settings.ts';
 

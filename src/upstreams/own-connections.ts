@@ -1,4 +1,5 @@
-import type { Connection, ReplicaContext } from './connection.ts';
+import type { Connection } from './connection.ts';
+import type { ReplicaContext } from './connection-context.ts';
 import type { SharedConnections } from './shared-connections.ts';
 import type { Client } from './upstream.ts';
 

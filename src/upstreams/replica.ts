@@ -3,12 +3,14 @@ import { SwitchboardError } from '../errors.ts';
 import type { Era } from '../protocol/versions.ts';
 import type { Candidate } from './balance.ts';
 import { type Condition, overall } from './condition.ts';
-import { Connection, type LiveUpstream, type ReplicaContext } from './connection.ts';
+import { Connection } from './connection.ts';
+import type { ReplicaContext } from './connection-context.ts';
 import type { Freshness, Offer, OfferKind } from './discovery.ts';
 import type { ServerEvents } from './events.ts';
 import { type KnownEra, rediscover } from './handshake.ts';
 import { Health } from './health.ts';
 import { Learning } from './learning.ts';
+import type { LiveUpstream } from './live-upstream.ts';
 import type { KnownOffer } from './offers.ts';
 import { type Able, OwnConnections } from './own-connections.ts';
 import { Resting } from './resting.ts';
@@ -133,7 +135,7 @@ export class Replica implements Candidate {
 
   /** Settles when it is there for all clients; undefined where it is not being started. */
   get opening(): Promise<unknown> | undefined {
-    return this.isolates ? undefined : this.shared.first.pending;
+    return this.isolates ? undefined : this.shared.first.opening;
   }
 
   get isEjected(): boolean {
@@ -285,7 +287,7 @@ export class Replica implements Candidate {
   }
 
   drained(): Promise<unknown> {
-    return Promise.all(this.connections().map((connection) => connection.drained()));
+    return Promise.all([...this.slots()].map((slots) => slots.drained()));
   }
 
   /** Takes nothing new; what is under way goes on until stop(). */

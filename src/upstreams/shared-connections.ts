@@ -2,8 +2,10 @@ import type { ServerConfig } from '../config.ts';
 import type { SwitchboardError } from '../errors.ts';
 import { type Era, otherEra } from '../protocol/versions.ts';
 import { type Condition, overall } from './condition.ts';
-import type { Connection, LiveUpstream, ReplicaContext } from './connection.ts';
+import type { Connection } from './connection.ts';
+import type { ReplicaContext } from './connection-context.ts';
 import { isRefusal, type KnownEra, relayedCapabilities } from './handshake.ts';
+import type { LiveUpstream } from './live-upstream.ts';
 import { ServerAnsweredError } from './server-errors.ts';
 
 /** What a replica does about its shared connections. */

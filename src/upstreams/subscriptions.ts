@@ -1,31 +1,10 @@
 import { SwitchboardError } from '../errors.ts';
-import type { LiveUpstream } from './connection.ts';
 import type { Client } from './upstream.ts';
 
 interface Subscription {
   clients: Set<Client>;
   /** Settles when the server has accepted it. */
   accepted: Promise<unknown>;
-}
-
-/** A server that does not answer a subscription in this time gets no more of the client's. */
-const SUBSCRIBE_MS = 60_000;
-
-export function checkSubscribable({ facts }: LiveUpstream): void {
-  const { subscribe: can } = (facts.capabilities.resources ?? {}) as { subscribe?: unknown };
-  if (can !== true)
-    throw new SwitchboardError('method_not_found', 'The server of this resource has no subscriptions.');
-}
-
-/** Asks a server for the updates of a resource. */
-export function subscribe({ upstream, listening }: LiveUpstream, uri: string): Promise<unknown> {
-  if (listening !== undefined) return listening.follow(uri);
-  return upstream.request('resources/subscribe', { uri }, SUBSCRIBE_MS);
-}
-
-export function unsubscribe({ upstream, listening }: LiveUpstream, uri: string): Promise<unknown> {
-  if (listening !== undefined) return listening.unfollow();
-  return upstream.request('resources/unsubscribe', { uri }, SUBSCRIBE_MS);
 }
 
 /** Servers of the modern era are told all of them with every new one. */

@@ -1,0 +1,42 @@
+import type { SwitchboardError } from '../errors.ts';
+import type { Connection } from './connection.ts';
+import type { OfferKind } from './discovery.ts';
+import type { Origin, ServerEvents } from './events.ts';
+import type { KnownEra } from './handshake.ts';
+import type { LiveUpstream } from './live-upstream.ts';
+import type { Slots } from './slots.ts';
+import type { Client } from './upstream.ts';
+
+/** What the connections of one replica share. */
+export interface ReplicaContext extends Omit<Origin, 'connection'> {
+  readonly events: ServerEvents;
+  log(line: string): void;
+  /** The state of a connection is another one, or the reason for it is. */
+  stateChanged(): void;
+  /** The server says that these of its lists have changed. */
+  listsChanged(kinds: readonly OfferKind[]): void;
+  connect(purpose: ConnectionPurpose, events: ConnectionEvents): Connection;
+}
+
+/** What a connection is made for. */
+export interface ConnectionPurpose {
+  /** The client that it is opened for; undefined where all share it. */
+  owner: Client | undefined;
+  /** What the server is told that clients can do. */
+  capabilities: object;
+  known: KnownEra;
+  /** The slots of another connection, where both share them. */
+  slots?: Slots;
+}
+
+/** What depends on what a connection is made for. */
+export interface ConnectionEvents {
+  /** `wasBroken`: the breaker was open until now. */
+  opened(live: LiveUpstream, wasBroken: boolean): void;
+  /** It could not be opened. `cause` is the reason as it was found. */
+  failed(reason: SwitchboardError, cause: unknown): void;
+  /** What was wrong with it while it was connected may be better now. */
+  recheck?(): void;
+  /** What the server has said by itself for a while may be lost. */
+  missed?(): void;
+}
