@@ -147,13 +147,13 @@ async function end(session: Follower, key: string, followed: Followed): Promise<
 
 /** The server is told when this was the last that anybody wanted to know of the resource. */
 async function leave(session: Follower, own: string, replica: Replica): Promise<void> {
-  const connection = replica.connectionFor(session.identity, session);
+  const connection = replica.connections.for(session.identity, session);
   for (const other of session.followed.values()) if (other.own === own && other.replica === replica) return;
   await connection.unfollow(own, session);
 }
 
 async function subscribe(replica: Replica, session: Follower, uri: string): Promise<void> {
-  const connection = await replica.openFor(session.identity, session);
+  const connection = await replica.connections.opened(session.identity, session);
   if (session.isClosed) throw new SwitchboardError('unknown_session', 'The session has ended.');
   await connection.follow(uri, session);
 }
@@ -176,7 +176,7 @@ export function followAgain(
       if (followed.replica !== replica && !isOurs) continue;
       followed.replica = replica;
       // A server that speaks both eras is asked on the connection of the client's.
-      const own = replica.connectionFor(session.identity, session);
+      const own = replica.connections.for(session.identity, session);
       if (own !== connection && own.current !== undefined) continue;
       subscribe(replica, session, followed.own).catch((error: Error) => server.log.add(error.message));
     }

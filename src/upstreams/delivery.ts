@@ -71,7 +71,7 @@ export class Delivery extends Deadline implements Call, Waiting {
       return;
     }
     this.replica = replica;
-    this.connection = replica.connectionFor(this.client, this.parcel.able);
+    this.connection = replica.connections.for(this.client, this.parcel.able);
     this.lineUp(this.connection);
   }
 
@@ -164,7 +164,7 @@ export class Delivery extends Deadline implements Call, Waiting {
   }
 
   private opened(connection: Connection): void {
-    const isRight = !this.replica!.isOutdated(connection, this.client);
+    const isRight = !this.replica!.connections.isOutdated(connection, this.client);
     if (connection.current === undefined || !isRight) this.moveOn();
     else if (this.isQueued) this.startClock();
     else this.proceed(connection);
@@ -174,7 +174,7 @@ export class Delivery extends Deadline implements Call, Waiting {
     const replica = this.replica!;
     this.lastError = error;
     this.leaveLine();
-    if (replica.isOutdated(this.connection!, this.client)) {
+    if (replica.connections.isOutdated(this.connection!, this.client)) {
       this.begin();
       return;
     }

@@ -77,19 +77,20 @@ export class Group {
     const { client } = errand;
     const only = errand.only ?? (this.replicas.length === 1 ? this.replicas[0] : undefined);
     if (only !== undefined) {
-      return except?.has(only) || only.refusal(client) !== undefined ? undefined : only;
+      return except?.has(only) || only.connections.refusal(client) !== undefined ? undefined : only;
     }
     const able = this.able(errand);
     for (const replica of able) replica.wake();
     const candidates = able.filter(
-      (replica) => !except?.has(replica) && replica.refusal(client) === undefined,
+      (replica) => !except?.has(replica) && replica.connections.refusal(client) === undefined,
     );
     if (candidates.length === 0) return undefined;
     const stay = this.stays.get(client);
     if (stay !== undefined && candidates.includes(stay)) return stay;
     const chosen = choose(candidates, this.turn(errand), this.preference(errand));
     // Who goes elsewhere for one thing that only another server has comes back after it.
-    const isAway = stay !== undefined && this.has(stay) && !except?.has(stay) && !stay.refusal(client);
+    const isAway =
+      stay !== undefined && this.has(stay) && !except?.has(stay) && !stay.connections.refusal(client);
     if (chosen.isolates && !isAway) this.stays.set(client, chosen);
     return chosen;
   }
@@ -139,7 +140,8 @@ export class Group {
   hasOther(errand: Errand, except: Tried): boolean {
     if (errand.only !== undefined || this.replicas.length === 1) return false;
     return this.able(errand).some(
-      (replica) => !except.has(replica) && replica.isLive && replica.refusal(errand.client) === undefined,
+      (replica) =>
+        !except.has(replica) && replica.isLive && replica.connections.refusal(errand.client) === undefined,
     );
   }
 
@@ -148,7 +150,9 @@ export class Group {
     if (errand.only !== undefined || this.replicas.length === 1) return [];
     const { client } = errand;
     return this.able(errand).flatMap((replica) =>
-      except?.has(replica) || replica.opening === undefined || replica.refusal(client) !== undefined
+      except?.has(replica) ||
+      replica.opening === undefined ||
+      replica.connections.refusal(client) !== undefined
         ? []
         : [replica.opening],
     );
@@ -165,7 +169,12 @@ export class Group {
     const [first] = able;
     if (able.length === 1 && first !== undefined) {
       // Its next try may have become due since it was asked.
-      return first.refusal(errand.client) ?? lastError ?? first.condition.reason ?? notThere(first.server);
+      return (
+        first.connections.refusal(errand.client) ??
+        lastError ??
+        first.condition.reason ??
+        notThere(first.server)
+      );
     }
     const backends = able.map((replica) => backendFacts(replica, tried?.get(replica)));
     return new SwitchboardError(

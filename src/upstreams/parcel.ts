@@ -3,8 +3,7 @@ import type { AnswerId } from '../protocol/answer.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
 import type { Errand } from './group.ts';
-import type { Able } from './own-connections.ts';
-import type { Letter, Upstream } from './upstream.ts';
+import type { Able, Letter, Upstream } from './upstream.ts';
 
 /** A request that some replica of a group is to answer. */
 export interface Parcel extends Errand, Letter {

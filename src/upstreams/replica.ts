@@ -2,9 +2,10 @@ import type { ServerConfig } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { Era } from '../protocol/versions.ts';
 import type { Candidate } from './balance.ts';
-import { type Condition, overall } from './condition.ts';
+import type { Condition } from './condition.ts';
 import { Connection } from './connection.ts';
 import type { ReplicaContext } from './connection-context.ts';
+import { Connections } from './connections.ts';
 import type { Freshness, Offer, OfferKind } from './discovery.ts';
 import type { ServerEvents } from './events.ts';
 import { type KnownEra, rediscover } from './handshake.ts';
@@ -12,13 +13,11 @@ import { Health } from './health.ts';
 import { Learning } from './learning.ts';
 import type { LiveUpstream } from './live-upstream.ts';
 import type { KnownOffer } from './offers.ts';
-import { type Able, OwnConnections } from './own-connections.ts';
 import { Resting } from './resting.ts';
 import type { Server } from './server.ts';
 import type { ServerFacts } from './server-facts.ts';
 import type { ReplicaSettings } from './settings.ts';
 import { SharedConnections } from './shared-connections.ts';
-import type { Slots } from './slots.ts';
 import type { Client } from './upstream.ts';
 
 /** With it replicas can be told apart: `--port 900${SWITCHBOARD_REPLICA}`. */
@@ -29,11 +28,13 @@ export class Replica implements Candidate {
   /** Counted from 1. */
   readonly number: number;
   readonly server: string;
+  /** Whether each client has an instance of its own. */
+  readonly isolates: boolean;
   private config: ServerConfig;
   private readonly settings: ReplicaSettings;
   private readonly context: ReplicaContext;
   private readonly shared: SharedConnections;
-  private readonly own: OwnConnections;
+  readonly connections: Connections;
   private readonly learning: Learning;
   private readonly health: Health;
   private readonly resting: Resting;
@@ -52,6 +53,7 @@ export class Replica implements Candidate {
     const { config } = server;
     this.number = number;
     this.server = server.name;
+    this.isolates = config.isolation === 'session';
     this.config = config;
     this.settings = {
       ...settings,
@@ -75,7 +77,7 @@ export class Replica implements Candidate {
       recheck: () => this.recheck(),
       missed: () => this.learning.refresh(),
     });
-    this.own = new OwnConnections(this.shared, this.context);
+    this.connections = new Connections(this.isolates, this.shared, this.context);
     this.learning = new Learning(settings, () => this.shared.lives, inherited, {
       learned: (kind, announced) => this.learned(kind, announced),
       settled: () => this.assess(),
@@ -91,8 +93,7 @@ export class Replica implements Candidate {
 
   /** What others are to see: where clients have instances of their own, those count too. */
   get shown(): Condition {
-    if (this.own.isEmpty) return this.condition;
-    return overall([this.condition, ...this.own.all.map(({ lifecycle }) => lifecycle.condition)]);
+    return this.connections.condition;
   }
 
   get offer(): KnownOffer | undefined {
@@ -112,11 +113,6 @@ export class Replica implements Candidate {
   /** How often it was started after the first time. */
   get restarts(): number {
     return this.shared.restarts;
-  }
-
-  /** Whether each client has an instance of its own. */
-  get isolates(): boolean {
-    return this.config.isolation === 'session';
   }
 
   /** How long calls may take. */
@@ -161,56 +157,10 @@ export class Replica implements Candidate {
     return this.shared.for(era).current?.facts ?? this.facts;
   }
 
-  /** Why no call of this client can go here now; undefined where one can. */
-  refusal(client: Client): SwitchboardError | undefined {
-    return (this.own.of(client) ?? this.shared.for(client.era)).refusal;
-  }
-
-  /** The connection that this client's requests take. */
-  connectionFor(client: Client, able: Able): Connection {
-    // The shared one of a stopped server says that it was stopped; a new one would start it.
-    if (!this.isolates || this.condition.state === 'stopped') return this.shared.for(client.era);
-    return this.own.for(client, able);
-  }
-
-  /** The same when it is open. Which one it is may come out when the server is reached. */
-  async openFor(client: Client, able: Able): Promise<Connection> {
-    for (;;) {
-      const connection = this.connectionFor(client, able);
-      try {
-        await connection.open();
-        if (!this.isOutdated(connection, client)) return connection;
-      } catch (error) {
-        if (!this.isOutdated(connection, client)) throw error;
-      }
-    }
-  }
-
-  /** Whether this client does not take this connection any more: it is known by now which eras the server speaks. */
-  isOutdated(connection: Connection, { era }: Client): boolean {
-    return connection.owner === undefined && connection !== this.shared.for(era);
-  }
-
-  /** Every connection that is there now. */
-  connections(): Connection[] {
-    return [...this.shared.all, ...this.own.all];
-  }
-
-  /** All slots that calls take here: connections may share them. */
-  slots(): Set<Slots> {
-    return new Set(this.connections().map(({ slots }) => slots));
-  }
-
-  /** Those connections that this client's requests may take. */
-  connectionsOf(client: Client): Connection[] {
-    const own = this.own.of(client);
-    return own === undefined ? this.shared.all : [...this.shared.all, own];
-  }
-
   /** A client is gone: what was its own ends with it. `as`: whom it was taken for. */
   release(client: Client, as: Client = client): void {
-    if (this.own.release(client)) this.stateChanged();
-    for (const connection of this.connectionsOf(as)) connection.release(client);
+    if (this.connections.release(client)) this.stateChanged();
+    for (const connection of this.connections.of(as)) connection.release(client);
   }
 
   freshness(kind: OfferKind): Freshness {
@@ -254,15 +204,10 @@ export class Replica implements Candidate {
     if (this.condition.state === 'idle') void this.discover();
   }
 
-  retry(): void {
-    this.shared.retry();
-    for (const connection of this.own.all) connection.retry();
-  }
-
   /** Takes over what can be changed while it runs. */
   reconfigure(config: ServerConfig): void {
     this.config = config;
-    for (const slots of this.slots()) slots.resize(config.concurrency);
+    for (const slots of this.connections.slots()) slots.resize(config.concurrency);
     this.resting.resize(config.idleStopMs);
   }
 
@@ -286,19 +231,10 @@ export class Replica implements Candidate {
     this.health.note(error);
   }
 
-  drained(): Promise<unknown> {
-    return Promise.all([...this.slots()].map((slots) => slots.drained()));
-  }
-
-  /** Takes nothing new; what is under way goes on until stop(). */
-  retire(): void {
-    for (const connection of this.connections()) connection.retire();
-  }
-
   async stop(): Promise<void> {
     this.learning.stop();
     this.resting.stop();
-    await Promise.all([this.shared.close(), this.own.close()]);
+    await this.connections.close();
   }
 
   private stateChanged(): void {

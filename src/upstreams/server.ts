@@ -139,7 +139,7 @@ export class Server {
 
   /** What was in the way of it is gone: it is tried now, and not when its time has come. */
   retry(): void {
-    for (const replica of this.replicas) replica.retry();
+    for (const { connections } of this.replicas) connections.retry();
   }
 
   /** Starts it if need be, and settles when one replica has been seen, or none could be. */
@@ -160,12 +160,12 @@ export class Server {
 
   /** Every connection that is there now. */
   connections(): Connection[] {
-    return this.replicas.flatMap((replica) => replica.connections());
+    return this.replicas.flatMap(({ connections }) => connections.all());
   }
 
   /** Those connections that this client's requests may take. */
   connectionsOf(client: Client): Connection[] {
-    return this.replicas.flatMap((replica) => replica.connectionsOf(client));
+    return this.replicas.flatMap(({ connections }) => connections.of(client));
   }
 
   /** What is shared is told only where there is no other client that it could be about. */
@@ -191,8 +191,9 @@ export class Server {
 
   /** Takes nothing new, lets the calls under way finish, though not for ever, and stops. */
   async retire(): Promise<void> {
-    for (const replica of this.replicas) replica.retire();
-    const drained = Promise.all(this.replicas.map((replica) => replica.drained()));
+    for (const connection of this.connections()) connection.retire();
+    const slots = this.replicas.flatMap(({ connections }) => [...connections.slots()]);
+    const drained = Promise.all(slots.map((each) => each.drained()));
     const patience = new AbortController();
     const enough = delay(RETIRE_MS, undefined, { signal: patience.signal, ref: false }).catch(() => {});
     await Promise.race([drained, enough]);

@@ -31,6 +31,11 @@ export interface Client {
   readonly era: Era;
 }
 
+/** Whoever can say what a client can do. Nobody asks for that unless a connection is opened for it. */
+export interface Able {
+  readonly capabilities: object;
+}
+
 /** One request under way at a server. */
 export interface Call {
   /** Undefined where the request is our own. */
