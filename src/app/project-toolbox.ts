@@ -4,7 +4,7 @@ import { SwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
 import { saysToolError } from '../protocol/tool-error.ts';
 import { type AskedCall, askGroup } from '../upstreams/ask.ts';
-import type { Client } from '../upstreams/upstream.ts';
+import type { Client } from '../upstreams/request.ts';
 import type { LiveProject } from './live-project.ts';
 
 /**

@@ -1,9 +1,8 @@
 import type { Message } from '../protocol/envelope.ts';
 import type { Edit } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
-import type { Errand } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
-import type { Client } from '../upstreams/upstream.ts';
+import type { Client, Errand } from '../upstreams/request.ts';
 import type { Scope } from './scope.ts';
 
 /** A resource that a client follows. */

@@ -7,9 +7,10 @@ import { bytesOf, emptyResult, notificationMessage, resultMessage } from '../pro
 import type { Origin, Word } from '../upstreams/events.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Identity } from '../upstreams/handshake.ts';
+import type { Client } from '../upstreams/request.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
-import type { Client, Upstream } from '../upstreams/upstream.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
 import { answerAsk, declineAsks, progressOfAsk, withdrawAsks } from './ask.ts';
 import { call, callTask } from './call.ts';
 import type { CallDesk } from './call-context.ts';

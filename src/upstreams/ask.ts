@@ -7,9 +7,8 @@ import { INPUT_REQUIRED } from '../protocol/modern-result.ts';
 import { Delivery } from './delivery.ts';
 import type { Group } from './group.ts';
 import { relayedCapabilities } from './handshake.ts';
-import type { Parcel, Recipient } from './parcel.ts';
+import type { Client, Parcel, Recipient } from './request.ts';
 import type { Server } from './server.ts';
-import type { Client } from './upstream.ts';
 
 export interface Question {
   method: string;

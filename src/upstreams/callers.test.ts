@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Callers } from './callers.ts';
-import type { Call, Client } from './upstream.ts';
+import type { Call, Client } from './request.ts';
 
 const ada = { name: 'Ada', era: 'legacy' } as const;
 const grace = { name: 'Grace', era: 'legacy' } as const;

@@ -1,4 +1,4 @@
-import type { Call, Client } from './upstream.ts';
+import type { Call, Client } from './request.ts';
 
 /**
  * Whom something can be meant for that a server says without saying to whom:

@@ -4,8 +4,8 @@ import type { OfferKind } from './discovery.ts';
 import type { Origin, ServerEvents } from './events.ts';
 import type { KnownEra } from './handshake.ts';
 import type { LiveUpstream } from './live-upstream.ts';
+import type { Client } from './request.ts';
 import type { Slots } from './slots.ts';
-import type { Client } from './upstream.ts';
 
 /** What the connections of one replica share. */
 export interface ReplicaContext extends Omit<Origin, 'connection'> {

@@ -13,11 +13,12 @@ import {
   subscribe,
   unsubscribe,
 } from './live-upstream.ts';
+import type { Client } from './request.ts';
 import { aboutServer, redacted } from './server-errors.ts';
 import type { ConnectionSettings } from './settings.ts';
 import { Slots } from './slots.ts';
 import { Subscriptions } from './subscriptions.ts';
-import { type Client, Upstream } from './upstream.ts';
+import { Upstream } from './upstream.ts';
 
 /** What some errors mean for the next try. */
 const happeningOf: { readonly [code in ErrorCode]?: 'unusable' | 'loops' } = {

@@ -2,9 +2,9 @@ import type { SwitchboardError } from '../errors.ts';
 import { type Condition, overall } from './condition.ts';
 import type { Connection } from './connection.ts';
 import type { ReplicaContext } from './connection-context.ts';
+import type { Able, Client } from './request.ts';
 import type { SharedConnections } from './shared-connections.ts';
 import type { Slots } from './slots.ts';
-import type { Able, Client } from './upstream.ts';
 
 /** All connections to one replica: those that clients share, and those that single clients have, each for itself. */
 export class Connections {

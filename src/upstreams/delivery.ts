@@ -7,11 +7,11 @@ import type { Era } from '../protocol/versions.ts';
 import type { Connection } from './connection.ts';
 import { Deadline, type TimeLimits } from './deadline.ts';
 import type { Group } from './group.ts';
-import type { Parcel, Recipient } from './parcel.ts';
 import type { Replica } from './replica.ts';
+import type { Call, Client, Parcel, Recipient } from './request.ts';
 import { isCutOff, maybeExecuted, named, timedOut, tooManyWait } from './server-errors.ts';
 import type { Waiting } from './slots.ts';
-import type { Call, Client, Upstream } from './upstream.ts';
+import type { Upstream } from './upstream.ts';
 
 /** A client that waits for less than this is in a hurry. */
 const HURRY_MS = 5_000;

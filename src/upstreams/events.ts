@@ -3,9 +3,10 @@ import type { State } from './condition.ts';
 import type { Connection } from './connection.ts';
 import type { OfferKind } from './discovery.ts';
 import type { Replica } from './replica.ts';
+import type { Call } from './request.ts';
 import type { Server } from './server.ts';
 import type { Project } from './settings.ts';
-import type { Call, Upstream } from './upstream.ts';
+import type { Upstream } from './upstream.ts';
 
 /** Where something happens. */
 export interface Origin {

@@ -5,25 +5,9 @@ import { choose } from './balance.ts';
 import type { OfferKind } from './discovery.ts';
 import { FailureLog } from './log.ts';
 import type { Replica } from './replica.ts';
+import type { Client, Errand } from './request.ts';
 import type { Server } from './server.ts';
 import type { Project } from './settings.ts';
-import type { Client } from './upstream.ts';
-
-/** What a replica is wanted for. */
-export interface Errand {
-  readonly client: Client;
-  kind: OfferKind;
-  /** The servers' own name or URI of what is asked for. */
-  readonly own: string;
-  /** Where the client named one server of the group. */
-  server: string | undefined;
-  /** The servers that have it, where their lists need not say so. */
-  among: readonly string[] | undefined;
-  /** Labels of servers that the client would rather have. */
-  labels: Readonly<Record<string, string>> | undefined;
-  /** Where only this one knows what it is about. */
-  only: Replica | undefined;
-}
 
 /** The replicas that have been tried already. */
 interface Tried {

@@ -6,7 +6,7 @@ import {
   parameterHeaders,
 } from '../protocol/parameter-headers.ts';
 import { type Item, keyOf, type Offer, type OfferKind, offerKinds } from './discovery.ts';
-import type { Letter } from './upstream.ts';
+import type { Letter } from './request.ts';
 
 /** What one replica offers, and the names in it for quick questions. */
 export class KnownOffer {

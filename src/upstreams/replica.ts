@@ -13,12 +13,12 @@ import { Health } from './health.ts';
 import { Learning } from './learning.ts';
 import type { LiveUpstream } from './live-upstream.ts';
 import type { KnownOffer } from './offers.ts';
+import type { Client } from './request.ts';
 import { Resting } from './resting.ts';
 import type { Server } from './server.ts';
 import type { ServerFacts } from './server-facts.ts';
 import type { ReplicaSettings } from './settings.ts';
 import { SharedConnections } from './shared-connections.ts';
-import type { Client } from './upstream.ts';
 
 /** With it replicas can be told apart: `--port 900${SWITCHBOARD_REPLICA}`. */
 const REPLICA_VARIABLE = 'SWITCHBOARD_REPLICA';

@@ -9,9 +9,9 @@ import { ServerLog } from './log.ts';
 import { union } from './offers.ts';
 import type { Remembered } from './remembered.ts';
 import { Replica } from './replica.ts';
+import type { Client } from './request.ts';
 import type { ServerFacts } from './server-facts.ts';
 import type { Project, ReplicaSettings } from './settings.ts';
-import type { Client } from './upstream.ts';
 
 /** The calls of a server that left the configuration may take this long. */
 const RETIRE_MS = 30_000;

@@ -1,5 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
-import type { Client } from './upstream.ts';
+import type { Client } from './request.ts';
 
 interface Subscription {
   clients: Set<Client>;

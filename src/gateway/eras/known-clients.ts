@@ -1,4 +1,4 @@
-import type { Client } from '../../upstreams/upstream.ts';
+import type { Client } from '../../upstreams/request.ts';
 
 /** A client of the modern era that says as whom it comes again: what it has at servers stays there in between. */
 export interface KnownClient extends Client {
