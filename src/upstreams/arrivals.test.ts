@@ -5,7 +5,9 @@ import { SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
 import { LARGE_BYTES } from '../protocol/large-walk.ts';
 import { Arrivals } from './arrivals.ts';
-import { Upstream, type UpstreamEvents } from './upstream.ts';
+import type { UpstreamEvents } from './events.ts';
+import { requestRaw } from './own-requests.ts';
+import { Upstream } from './upstream.ts';
 
 const silent: Channel = {
   isStreamable: false,
@@ -39,7 +41,7 @@ function connect() {
   };
   const upstream = new Upstream(events, () => silent);
   const ask = () =>
-    upstream.ask('tools/call').then(
+    requestRaw(upstream, 'tools/call').then(
       () => heard.push('answered'),
       () => heard.push('failed'),
     );

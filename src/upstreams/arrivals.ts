@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Message, readMessage, splitBatch } from '../protocol/envelope.ts';
 
 /** Past this nobody else gets a turn before what waits is dealt with: a server must not fill our memory meanwhile. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
@@ -56,5 +57,21 @@ export class Arrivals {
       }
     }
     this.waiting = undefined;
+  }
+}
+
+/** The messages of a batch, or the one that is none, each read when it is its turn. */
+export function* readMessages(bytes: Buffer): Generator<Message> {
+  for (const part of quickly(() => splitBatch(bytes)) ?? [bytes]) yield quickly(() => readMessage(part));
+}
+
+/** What a server says may be wrong a great many times, and nobody looks at where we found that: that would take the longest. */
+function quickly<Result>(read: () => Result): Result {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return read();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
   }
 }

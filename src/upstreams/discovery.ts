@@ -3,6 +3,7 @@ import { join, METHOD_NOT_FOUND, type RpcError } from '../protocol/jsonrpc.ts';
 import { LARGEST_MEMBER, type ListLimits, readList } from '../protocol/list-reader.ts';
 import { parameterHeaders } from '../protocol/parameter-headers.ts';
 import { MAX_ID_BYTES, MAX_OWN_URI_BYTES } from '../protocol/scalar-limits.ts';
+import { requestRaw } from './own-requests.ts';
 import { notJson, ServerAnsweredError } from './server-errors.ts';
 import { type ServerFacts, ttlOf } from './server-facts.ts';
 import type { ListSettings, ReplicaSettings } from './settings.ts';
@@ -103,7 +104,7 @@ export async function discover(
   for (let pages = 1; ; pages++) {
     const left = Math.max(1, Math.ceil(deadline - performance.now()));
     const params = cursor === undefined ? asked : { ...asked, cursor };
-    const answer = join(await upstream.ask(method, params, left));
+    const answer = join(await requestRaw(upstream, method, params, left));
     const page = await readList(answer, key, {
       ...listLimits(limits),
       items: limits.listItems - items.length,

@@ -1,3 +1,4 @@
+import type { SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { State } from './condition.ts';
 import type { Connection } from './connection.ts';
@@ -20,6 +21,20 @@ export interface Word extends Origin {
   readonly upstream: Upstream;
   readonly message: Message;
   readonly call: Call | undefined;
+}
+
+/** What a connection does about one of its upstreams. */
+export interface UpstreamEvents {
+  notified(message: Message, call: Call | undefined): void;
+  asked(message: Message, call: Call | undefined): void;
+  /** What the server has said by itself for a while may be lost. */
+  missed(): void;
+  /** Nothing new can be sent; what is under way may still be answered. */
+  stale(error: SwitchboardError, isThere: boolean): void;
+  closed(error: SwitchboardError): void;
+  log(line: string): void;
+  /** Takes secrets out of what the channel says of a failure. */
+  redacted(error: SwitchboardError): SwitchboardError;
 }
 
 /** What the rest of the program hears of its servers. */

@@ -11,6 +11,7 @@ import {
   newestVersion,
   protocolVersions,
 } from '../protocol/versions.ts';
+import { request } from './own-requests.ts';
 import { ServerAnsweredError } from './server-errors.ts';
 import { kept, type ServerFacts, ttlOf } from './server-facts.ts';
 import type { Upstream } from './upstream.ts';
@@ -185,7 +186,7 @@ async function discover(
 
 /** A server that refuses our version and names it among its own is asked once more: a client chooses from those and retries. */
 async function describedBy(upstream: Upstream, timeoutMs: number | undefined): Promise<unknown> {
-  const ask = () => upstream.request('server/discover', {}, timeoutMs, true);
+  const ask = () => request(upstream, 'server/discover', {}, timeoutMs, true);
   try {
     return await ask();
   } catch (error) {
@@ -250,7 +251,7 @@ async function initialize(
 ): Promise<ServerFacts> {
   upstream.era = 'legacy';
   const params = { protocolVersion: newestVersion, capabilities, clientInfo: identity };
-  const result = asObject(await upstream.request('initialize', params));
+  const result = asObject(await request(upstream, 'initialize', params));
   const { protocolVersion, capabilities: offered, instructions, serverInfo } = result;
   if (!isProtocolVersion(protocolVersion)) {
     throw unspoken(inWords(protocolVersion));

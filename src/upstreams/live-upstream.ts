@@ -1,5 +1,6 @@
 import { SwitchboardError } from '../errors.ts';
 import type { Listening } from './listening.ts';
+import { request } from './own-requests.ts';
 import type { ServerFacts } from './server-facts.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -23,12 +24,12 @@ export function checkSubscribable({ facts }: LiveUpstream): void {
 /** Asks a server for the updates of a resource. */
 export function subscribe({ upstream, listening }: LiveUpstream, uri: string): Promise<unknown> {
   if (listening !== undefined) return listening.follow(uri);
-  return upstream.request('resources/subscribe', { uri }, SUBSCRIBE_MS);
+  return request(upstream, 'resources/subscribe', { uri }, SUBSCRIBE_MS);
 }
 
 export function unsubscribe({ upstream, listening }: LiveUpstream, uri: string): Promise<unknown> {
   if (listening !== undefined) return listening.unfollow();
-  return upstream.request('resources/unsubscribe', { uri }, SUBSCRIBE_MS);
+  return request(upstream, 'resources/unsubscribe', { uri }, SUBSCRIBE_MS);
 }
 
 /** In the modern era it stands in every request. */
@@ -38,5 +39,5 @@ export async function sendLogLevel(
   timeoutMs: number,
 ): Promise<void> {
   if (facts.capabilities.logging === undefined || facts.era === 'modern') return;
-  await upstream.request('logging/setLevel', { level }, timeoutMs);
+  await request(upstream, 'logging/setLevel', { level }, timeoutMs);
 }
