@@ -310,7 +310,7 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
   }
 
   get replica(): Replica | undefined {
-    return this.delivery?.lastReplica;
+    return this.delivery?.replica;
   }
 
   get serverEra(): Caller['era'] {
@@ -359,7 +359,7 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
   ): void {
     const { message, group } = this;
     const { recorder } = this.desk;
-    const replica = this.delivery?.lastReplica;
+    const replica = this.delivery?.replica;
     const keeps = recorder.keepsPayloads(group.project);
     recorder.record({
       project: group.project,

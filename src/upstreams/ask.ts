@@ -80,7 +80,7 @@ export function askGroup(
   return new Promise((resolve, reject) => {
     const settled = (how: Pick<AskedCall, 'outcome' | 'isRpcError' | 'error'>, answer?: Chunks) => {
       signal?.removeEventListener('abort', cancel);
-      const { lastReplica: replica } = delivery;
+      const { replica } = delivery;
       over({
         ...how,
         ...{ method, own, request: message, answer },
@@ -96,10 +96,10 @@ export function askGroup(
         settled({ outcome: 'answered', isRpcError: at.isError, error: undefined }, chunks);
         try {
           const answer = parseLossless(join(chunks).toString()) as Answer;
-          if (typeOf(answer) === INPUT_REQUIRED) reject(nobodyToAsk(delivery.lastReplica?.server ?? name));
+          if (typeOf(answer) === INPUT_REQUIRED) reject(nobodyToAsk(delivery.replica?.server ?? name));
           else resolve(withoutType(answer));
         } catch (error) {
-          const who = `Server "${delivery.lastReplica?.server ?? name}"`;
+          const who = `Server "${delivery.replica?.server ?? name}"`;
           reject(
             error instanceof SwitchboardError
               ? new SwitchboardError('answer_too_large', `${who} answered with too much: ${error.message}`)

@@ -25,7 +25,8 @@ export class Delivery extends Deadline implements Call, Waiting {
   readonly recipient: Recipient;
   private readonly group: Group;
   private readonly parcel: Parcel;
-  private replica: Replica | undefined;
+  /** The replica that was tried last. */
+  replica: Replica | undefined;
   private connection: Connection | undefined;
   private upstream: Upstream | undefined;
   private upstreamId = -1;
@@ -59,15 +60,10 @@ export class Delivery extends Deadline implements Call, Waiting {
     return this.upstream?.era;
   }
 
-  /** The replica that was tried last. */
-  get lastReplica(): Replica | undefined {
-    return this.replica;
-  }
-
   begin(): void {
     const replica = this.group.pick(this.parcel, this.tried);
     if (replica === undefined) {
-      this.giveUp();
+      this.fail(this.group.refuse(this.parcel, this.tried, this.lastError));
       return;
     }
     this.replica = replica;
@@ -137,11 +133,8 @@ export class Delivery extends Deadline implements Call, Waiting {
     if (live !== undefined) {
       this.startClock();
       this.send(live.upstream);
-    } else if (this.canMoveOn()) {
-      this.moveOn();
-    } else {
-      this.awaitOpen(connection);
-    }
+    } else if (this.canMoveOn()) this.moveOn();
+    else this.awaitOpen(connection);
   }
 
   /** Until it is there, or another one that can do the same. */
@@ -179,7 +172,7 @@ export class Delivery extends Deadline implements Call, Waiting {
       return;
     }
     replica.callRefused(error);
-    this.tryElsewhere();
+    this.tryElsewhere(error);
   }
 
   /** One that is there, but not for this client yet, is waited for: it is being opened in the client's era. */
@@ -200,9 +193,7 @@ export class Delivery extends Deadline implements Call, Waiting {
   }
 
   private foundNoPlace(): void {
-    const { server } = this.replica!;
-    this.lastError = tooManyWait(server);
-    this.tryElsewhere();
+    this.tryElsewhere(tooManyWait(this.replica!.server));
   }
 
   private send(upstream: Upstream): void {
@@ -224,45 +215,38 @@ export class Delivery extends Deadline implements Call, Waiting {
   private notExecuted(error: SwitchboardError): void {
     const replica = this.replica!;
     this.lastError = named(error, replica.server);
-    if (isRefusal(error.data.status)) {
-      // Asked again at once, it would refuse again.
-      replica.callFailed(this.lastError, true);
-      this.tryElsewhere();
+    const isRefused = isRefusal(error.data.status);
+    if (isRefused) replica.callFailed(this.lastError, true);
+    // Asked again at once, one that refused would refuse again.
+    if (isRefused || this.unreached?.has(replica)) {
+      this.tryElsewhere(this.lastError);
       return;
     }
     this.unreached ??= new Set();
-    if (this.unreached.has(replica)) {
-      this.tryElsewhere();
-    } else {
-      this.unreached.add(replica);
-      this.begin();
-    }
+    this.unreached.add(replica);
+    this.begin();
   }
 
   private executedMaybe(failure: SwitchboardError): void {
     const error = named(failure, this.replica!.server);
     this.replica!.callFailed(error, true);
-    this.lastError = error;
-    this.tried ??= new Map();
-    this.tried.set(this.replica!, error);
-    if (this.parcel.isRepeatable && this.group.hasOther(this.parcel, this.tried)) this.begin();
+    const tried = this.noteTried(error);
+    if (this.parcel.isRepeatable && this.group.hasOther(this.parcel, tried)) this.begin();
     else {
       if (error.code === 'server_unavailable') this.group.callLost(error);
       this.fail(isCutOff(error) ? maybeExecuted(error) : error);
     }
   }
 
-  private tryElsewhere(): void {
-    this.tried ??= new Map();
-    this.tried.set(this.replica!, this.lastError!);
+  private tryElsewhere(error: SwitchboardError): void {
+    this.noteTried(error);
     this.begin();
   }
 
-  /** No replica is left to try. */
-  private giveUp(): void {
-    const error = this.group.unavailable(this.parcel, this.tried, this.lastError);
-    if (error.code !== 'server_busy') this.group.callRefused(this.parcel, this.tried, error);
-    this.fail(error);
+  private noteTried(error: SwitchboardError): ReadonlyMap<Replica, SwitchboardError> {
+    this.lastError = error;
+    this.tried ??= new Map();
+    return this.tried.set(this.replica!, error);
   }
 
   private fail(error: SwitchboardError): void {
@@ -282,11 +266,8 @@ export class Delivery extends Deadline implements Call, Waiting {
     const { server, timeoutSetting } = this.replica!;
     const isSetting = (this.parcel.timeoutMs ?? timeoutMs) === this.replica!.limits.timeoutMs;
     const limit = isSetting ? `setting ${timeoutSetting}` : "the call's own limit";
-    const what = this.isQueued
-      ? 'had no free slot'
-      : this.upstream === undefined
-        ? 'was not there'
-        : 'did not answer';
+    const missing = this.upstream === undefined ? 'was not there' : 'did not answer';
+    const what = this.isQueued ? 'had no free slot' : missing;
     const error = timedOut(server, what, waited, limit, timeoutMs);
     // That a client is in a hurry says nothing of the server.
     const isItsFault = waited >= Math.min(this.replica!.limits.timeoutMs, HURRY_MS);

@@ -169,9 +169,16 @@ export class Group {
   }
 
   /** A call fails because nobody is there to take it. Whoever could have, and was not tried, has that in its log too. */
-  callRefused(errand: Errand, tried: Tried | undefined, error: SwitchboardError): void {
+  refuse(
+    errand: Errand,
+    tried: ReadonlyMap<Replica, SwitchboardError> | undefined,
+    lastError: SwitchboardError | undefined,
+  ): SwitchboardError {
+    const error = this.unavailable(errand, tried, lastError);
+    if (error.code === 'server_busy') return error;
     for (const replica of this.able(errand)) if (!tried?.has(replica)) replica.callRefused(error);
     this.outages.add(error);
+    return error;
   }
 
   /** The same where nobody ever was there, so that it is not known what was asked for. */
