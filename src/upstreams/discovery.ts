@@ -94,59 +94,97 @@ export async function discover(
   if (facts.capabilities[capability] === undefined) {
     return { items: [], ...UNCHANGING };
   }
-  const items: Item[] = [];
-  const problems = new Problems();
-  let [ttlMs, isPublic] = [Number.POSITIVE_INFINITY, true];
-  let cursor: unknown;
-  let bytesLeft = limits.listBytes;
+  const list = new ListBuilder(kind, limits, upstream.takesLines);
+  let cursor: string | undefined;
   const asked = facts.instances.length === 0 ? {} : { _meta: asksInstances };
   const deadline = performance.now() + connectTimeoutMs;
   for (let pages = 1; ; pages++) {
     const left = Math.max(1, Math.ceil(deadline - performance.now()));
     const params = cursor === undefined ? asked : { ...asked, cursor };
     const answer = join(await requestRaw(upstream, method, params, left));
-    const page = await readList(answer, key, {
-      ...listLimits(limits),
-      items: limits.listItems - items.length,
-      bytes: bytesLeft,
-    }).catch((error: unknown) => Promise.reject(notJson(method, error)));
+    const page = await readList(answer, key, list.room).catch((error: unknown) =>
+      Promise.reject(notJson(method, error)),
+    );
     const { result, error } = page;
     if (error !== undefined) {
       // Servers that have resources and no templates often do not know of lists of those.
-      if (kind !== 'tools' && (error as RpcError).code === METHOD_NOT_FOUND) return { items, ...UNCHANGING };
+      if (kind !== 'tools' && (error as RpcError).code === METHOD_NOT_FOUND)
+        return { items: list.items, ...UNCHANGING };
       throw new ServerAnsweredError(method, error as RpcError);
     }
     if (facts.instances.length > 0) facts.instances = instancesIn(result, instance);
+    list.add(page);
+    const next = result.nextCursor;
+    const isOver = typeof next !== 'string' || next === cursor;
+    const isFull = list.isFull || page.beyond > 0 || pages >= MAX_PAGES;
+    if (page.beyond > 0 || (!isOver && isFull)) {
+      list.cut('the rest is over the limits (settings maxListItems, maxListBytes)');
+    }
+    if (isOver || isFull) return list.built();
+    cursor = next;
+  }
+}
+
+/** A list of which some pages have come. */
+class ListBuilder {
+  private readonly kind: OfferKind;
+  private readonly limits: ListSettings;
+  private readonly hasHeaders: boolean;
+  private readonly problems = new Problems();
+  private ttlMs = Number.POSITIVE_INFINITY;
+  private isPublic = true;
+  private bytesLeft: number;
+  readonly items: Item[] = [];
+
+  /** `hasHeaders`: arguments of tools travel as headers too. */
+  constructor(kind: OfferKind, limits: ListSettings, hasHeaders: boolean) {
+    this.kind = kind;
+    this.limits = limits;
+    this.hasHeaders = hasHeaders;
+    this.bytesLeft = limits.listBytes;
+  }
+
+  /** What of the next page is taken. */
+  get room(): ListLimits {
+    return {
+      ...listLimits(this.limits),
+      items: this.limits.listItems - this.items.length,
+      bytes: this.bytesLeft,
+    };
+  }
+
+  get isFull(): boolean {
+    return this.items.length >= this.limits.listItems;
+  }
+
+  add(page: Awaited<ReturnType<typeof readList>>): void {
+    const { kind, problems } = this;
     for (const item of page.items.filter(isItem)) {
       const problem =
         keyProblem(kind, item) ??
         lengthProblem(item) ??
-        (upstream.takesLines && kind === 'tools' ? headerProblem(item) : undefined);
-      if (problem === undefined) items.push(item);
+        (this.hasHeaders && kind === 'tools' ? headerProblem(item) : undefined);
+      if (problem === undefined) this.items.push(item);
       else problems.add(problem);
     }
-    bytesLeft -= page.bytes;
+    this.bytesLeft -= page.bytes;
     if (page.tooLarge > 0)
       problems.add(
         `${page.tooLarge} of its ${kind} are left out: larger than ${MAX_ITEM_BYTES} bytes, or nested deeper than ${MAX_ITEM_DEPTH} levels`,
       );
-    ttlMs = Math.min(ttlMs, ttlOf(result));
-    isPublic &&= result.cacheScope === 'public';
-    if (page.largeMembers.includes('nextCursor')) {
-      problems.add(
-        `its ${kind} are cut at ${items.length}: the cursor of the next page is longer than ${LARGEST_MEMBER} bytes`,
-      );
-    }
-    const next = result.nextCursor;
-    const isOver = typeof next !== 'string' || next === cursor;
-    const isFull = page.beyond > 0 || items.length >= limits.listItems || pages >= MAX_PAGES;
-    if (page.beyond > 0 || (!isOver && isFull)) {
-      problems.add(
-        `its ${kind} are cut at ${items.length}: the rest is over the limits (settings maxListItems, maxListBytes)`,
-      );
-    }
-    if (isOver || isFull) return { items, ttlMs, isPublic, problems: problems.all() };
-    cursor = next;
+    this.ttlMs = Math.min(this.ttlMs, ttlOf(page.result));
+    this.isPublic &&= page.result.cacheScope === 'public';
+    if (page.largeMembers.includes('nextCursor'))
+      this.cut(`the cursor of the next page is longer than ${LARGEST_MEMBER} bytes`);
+  }
+
+  cut(why: string): void {
+    this.problems.add(`its ${this.kind} are cut at ${this.items.length}: ${why}`);
+  }
+
+  built(): Listed {
+    const { items, ttlMs, isPublic } = this;
+    return { items, ttlMs, isPublic, problems: this.problems.all() };
   }
 }
 
