@@ -72,10 +72,7 @@ export function askGroup(
   over: (call: AskedCall) => void = () => {},
 ): Promise<Answer> {
   const startedAt = performance.now();
-  const params = paramsText === undefined ? '' : `,"params":${paramsText}`;
-  const message = readMessage(
-    Buffer.from(`{"jsonrpc":"2.0","id":0,"method":${JSON.stringify(method)}${params}}`),
-  );
+  const message = messageOf(method, paramsText);
   const own = message.name?.value ?? message.uri?.value ?? method;
   return new Promise((resolve, reject) => {
     const settled = (how: Pick<AskedCall, 'outcome' | 'isRpcError' | 'error'>, answer?: Chunks) => {
@@ -95,22 +92,9 @@ export function askGroup(
       answered(chunks: Chunks, at: AnswerId) {
         settled({ outcome: 'answered', isRpcError: at.isError, error: undefined }, chunks);
         try {
-          const answer = parseLossless(join(chunks).toString()) as Answer;
-          if (typeOf(answer) === INPUT_REQUIRED) reject(nobodyToAsk(delivery.replica?.server ?? name));
-          else resolve(withoutType(answer));
+          resolve(answerIn(chunks, delivery.replica?.server ?? name));
         } catch (error) {
-          const who = `Server "${delivery.replica?.server ?? name}"`;
-          reject(
-            error instanceof SwitchboardError
-              ? new SwitchboardError('answer_too_large', `${who} answered with too much: ${error.message}`)
-              : new SwitchboardError(
-                  'server_protocol_error',
-                  `${who} answered with what is not valid JSON.`,
-                  {
-                    cause: error,
-                  },
-                ),
-          );
+          reject(error);
         }
       },
       failed(error) {
@@ -121,21 +105,7 @@ export function askGroup(
       paused() {},
       waitedUntil: () => 0,
     };
-    const parcel: Parcel = {
-      ...{
-        client: nobody,
-        kind: 'tools',
-        own,
-        message,
-        edits: [],
-        timeoutMs,
-        sender: undefined,
-      },
-      ...{ server: undefined, among: undefined, labels: undefined, only: undefined },
-      ...{ able: { capabilities: relayedCapabilities }, isRepeatable: false },
-      ...asked,
-    };
-    const delivery = new Delivery(group, parcel, recipient);
+    const delivery = new Delivery(group, { ...parcelOf(message, own, timeoutMs), ...asked }, recipient);
     const cancel = () => {
       delivery.cancel('Nobody waits for the answer any more.');
       settled({ outcome: 'cancelled', isRpcError: false, error: undefined });
@@ -144,6 +114,36 @@ export function askGroup(
     signal?.addEventListener('abort', cancel);
     delivery.begin();
   });
+}
+
+function messageOf(method: string, paramsText: string | undefined): Message {
+  const params = paramsText === undefined ? '' : `,"params":${paramsText}`;
+  return readMessage(Buffer.from(`{"jsonrpc":"2.0","id":0,"method":${JSON.stringify(method)}${params}}`));
+}
+
+function parcelOf(message: Message, own: string, timeoutMs: number | undefined): Parcel {
+  return {
+    ...{ client: nobody, kind: 'tools', own, message, edits: [], timeoutMs, sender: undefined },
+    ...{ server: undefined, among: undefined, labels: undefined, only: undefined },
+    ...{ able: { capabilities: relayedCapabilities }, isRepeatable: false },
+  };
+}
+
+/** Throws where it is none that anybody could use. */
+function answerIn(chunks: Chunks, server: string): Answer {
+  let answer: Answer;
+  try {
+    answer = parseLossless(join(chunks).toString()) as Answer;
+  } catch (error) {
+    if (error instanceof SwitchboardError) {
+      const why = `Server "${server}" answered with too much: ${error.message}`;
+      throw new SwitchboardError('answer_too_large', why);
+    }
+    const why = `Server "${server}" answered with what is not valid JSON.`;
+    throw new SwitchboardError('server_protocol_error', why, { cause: error });
+  }
+  if (typeOf(answer) === INPUT_REQUIRED) throw nobodyToAsk(server);
+  return withoutType(answer);
 }
 
 /** What kind of result a server of the modern era says that it is. */
