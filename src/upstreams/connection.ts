@@ -115,8 +115,7 @@ export class Connection {
   /** What was in the way of it is gone: it is tried now, and not when its time has come. */
   retry(): void {
     if (this.stopped || this.live !== undefined || this.opening !== undefined) return;
-    const { state } = this.lifecycle.condition;
-    if (state === 'failed') return;
+    if (this.lifecycle.condition.state === 'failed') return;
     this.begin(true).catch(() => {});
   }
 
