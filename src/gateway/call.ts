@@ -7,7 +7,7 @@ import type { Edit } from '../protocol/splice.ts';
 import { Delivery } from '../upstreams/delivery.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
-import type { Parcel } from '../upstreams/request.ts';
+import type { RoutedRequest } from '../upstreams/request.ts';
 import type { CallContext, CallDesk } from './call-context.ts';
 import type { Incoming } from './caller.ts';
 import { ClientCall } from './client-call.ts';
@@ -194,11 +194,11 @@ function askTask(
   });
 }
 
-function deliver(incoming: Incoming, desk: CallDesk, context: CallContext, parcel: Parcel): void {
-  const clientCall = new ClientCall(incoming, desk, context, parcel);
+function deliver(incoming: Incoming, desk: CallDesk, context: CallContext, request: RoutedRequest): void {
+  const clientCall = new ClientCall(incoming, desk, context, request);
   if (!incoming.caller.begin(clientCall)) {
     refuseSecondUse(incoming);
     return;
   }
-  clientCall.deliver(new Delivery(context.group, parcel, clientCall));
+  clientCall.deliver(new Delivery(context.group, request, clientCall));
 }

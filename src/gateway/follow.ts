@@ -4,7 +4,7 @@ import { bytesOf, emptyResult, resultMessage } from '../protocol/jsonrpc.ts';
 import type { Connection } from '../upstreams/connection.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
-import type { Errand } from '../upstreams/request.ts';
+import type { RequestTarget } from '../upstreams/request.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import type { Incoming } from './caller.ts';
@@ -69,7 +69,7 @@ function choose(
   scope: Scope,
   follower: Follower,
   uri: string,
-  labels: Errand['labels'],
+  labels: RequestTarget['labels'],
 ): Followed | undefined {
   const route = scope.catalog.resource(uri);
   const group = route && scope.group(route.group);
@@ -84,7 +84,7 @@ function choose(
       (server === undefined || other.replica.server === server),
   );
   if (known !== undefined) return { ...known, uri, server };
-  const errand: Errand = {
+  const target: RequestTarget = {
     client: follower.identity,
     kind: 'resources',
     own,
@@ -93,8 +93,8 @@ function choose(
     labels,
     only: undefined,
   };
-  const replica = group.pick(errand, undefined);
-  if (replica === undefined) throw group.unavailable(errand);
+  const replica = group.pick(target, undefined);
+  if (replica === undefined) throw group.unavailable(target);
   return { uri, project, group: group.name, own, server, among, replica };
 }
 
@@ -105,7 +105,7 @@ export async function followOne(scope: Scope, follower: Follower, uri: string): 
   await begin(follower, uri, followed);
 }
 
-function errandOf({ identity: client }: Follower, { own, server, among }: Followed): Errand {
+function targetOf({ identity: client }: Follower, { own, server, among }: Followed): RequestTarget {
   return { client, kind: 'resources', own, server, among, labels: undefined, only: undefined };
 }
 
@@ -173,7 +173,7 @@ export function followAgain(
         group !== undefined &&
         isOwner(group, followed) &&
         isSilent(followed.replica) &&
-        group.mayTake(errandOf(session, followed), replica);
+        group.mayTake(targetOf(session, followed), replica);
       if (followed.replica !== replica && !isOurs) continue;
       followed.replica = replica;
       // A server that speaks both eras is asked on the connection of the client's.
@@ -217,7 +217,7 @@ export function followRegrouped(servers: Servers, sessions: Iterable<Follower>):
 }
 
 function move(group: Group, session: Follower, followed: Followed): boolean {
-  const replica = group.pick(errandOf(session, followed), new Set([followed.replica]));
+  const replica = group.pick(targetOf(session, followed), new Set([followed.replica]));
   if (replica === undefined) return false;
   followed.replica = replica;
   subscribe(replica, session, followed.own).catch(() => {});

@@ -2,7 +2,7 @@ import type { Message } from '../protocol/envelope.ts';
 import type { Edit } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
 import type { Replica } from '../upstreams/replica.ts';
-import type { Client, Errand } from '../upstreams/request.ts';
+import type { Client, RequestTarget } from '../upstreams/request.ts';
 import type { Scope } from './scope.ts';
 
 /** A resource that a client follows. */
@@ -15,7 +15,7 @@ export interface Followed {
   own: string;
   /** Where the client named one server of the group. */
   server: string | undefined;
-  among: Errand['among'];
+  among: RequestTarget['among'];
   /** The one that tells of its updates. */
   replica: Replica;
 }

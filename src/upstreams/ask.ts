@@ -7,7 +7,7 @@ import { INPUT_REQUIRED } from '../protocol/modern-result.ts';
 import { Delivery } from './delivery.ts';
 import type { Group } from './group.ts';
 import { relayedCapabilities } from './handshake.ts';
-import type { Client, Parcel, Recipient } from './request.ts';
+import type { Client, ResponseHandler, RoutedRequest } from './request.ts';
 import type { Server } from './server.ts';
 
 export interface Question {
@@ -44,7 +44,7 @@ const nobody: Client = { era: 'modern' };
 
 /** Which of a group is asked: one server of it, or any that has what is asked for. */
 export interface Asked
-  extends Partial<Pick<Parcel, 'client' | 'server' | 'among' | 'only' | 'isRepeatable'>> {
+  extends Partial<Pick<RoutedRequest, 'client' | 'server' | 'among' | 'only' | 'isRepeatable'>> {
   /** What the server is called where none was reached. */
   name: string;
 }
@@ -88,7 +88,7 @@ export function askGroup(
         outputBytes: answer === undefined ? 0 : byteLength(answer),
       });
     };
-    const recipient: Recipient = {
+    const handler: ResponseHandler = {
       answered(chunks: Chunks, at: AnswerId) {
         settled({ outcome: 'answered', isRpcError: at.isError, error: undefined }, chunks);
         try {
@@ -105,7 +105,7 @@ export function askGroup(
       paused() {},
       waitedUntil: () => 0,
     };
-    const delivery = new Delivery(group, { ...parcelOf(message, own, timeoutMs), ...asked }, recipient);
+    const delivery = new Delivery(group, { ...requestOf(message, own, timeoutMs), ...asked }, handler);
     const cancel = () => {
       delivery.cancel('Nobody waits for the answer any more.');
       settled({ outcome: 'cancelled', isRpcError: false, error: undefined });
@@ -121,7 +121,7 @@ function messageOf(method: string, paramsText: string | undefined): Message {
   return readMessage(Buffer.from(`{"jsonrpc":"2.0","id":0,"method":${JSON.stringify(method)}${params}}`));
 }
 
-function parcelOf(message: Message, own: string, timeoutMs: number | undefined): Parcel {
+function requestOf(message: Message, own: string, timeoutMs: number | undefined): RoutedRequest {
   return {
     ...{ client: nobody, kind: 'tools', own, message, edits: [], timeoutMs, sender: undefined },
     ...{ server: undefined, among: undefined, labels: undefined, only: undefined },

@@ -3,12 +3,12 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Callers } from './callers.ts';
-import type { Call, Client } from './request.ts';
+import type { Client, PendingRequest } from './request.ts';
 
 const ada = { name: 'Ada', era: 'legacy' } as const;
 const grace = { name: 'Grace', era: 'legacy' } as const;
 
-function callOf(client: Client | undefined): Call {
+function callOf(client: Client | undefined): PendingRequest {
   return { client, answered() {}, failed() {} };
 }
 

@@ -8,7 +8,7 @@ import type { Connection } from './connection.ts';
 import { Deadline, type TimeLimits } from './deadline.ts';
 import type { Group } from './group.ts';
 import type { Replica } from './replica.ts';
-import type { Call, Client, Parcel, Recipient } from './request.ts';
+import type { Client, PendingRequest, ResponseHandler, RoutedRequest } from './request.ts';
 import { isCutOff, maybeExecuted, named, timedOut, tooManyWait } from './server-errors.ts';
 import type { Waiting } from './slots.ts';
 import type { Upstream } from './upstream.ts';
@@ -20,11 +20,11 @@ const HURRY_MS = 5_000;
  * One request on its way: pick a replica, wait until it is there and has a slot, send, await. Where it certainly was
  * not executed, or does no harm twice, another replica is tried; a request that was sent is otherwise never sent again.
  */
-export class Delivery extends Deadline implements Call, Waiting {
+export class Delivery extends Deadline implements PendingRequest, Waiting {
   readonly client: Client;
-  readonly recipient: Recipient;
+  readonly handler: ResponseHandler;
   private readonly group: Group;
-  private readonly parcel: Parcel;
+  private readonly request: RoutedRequest;
   /** The replica that was tried last. */
   replica: Replica | undefined;
   private connection: Connection | undefined;
@@ -41,12 +41,12 @@ export class Delivery extends Deadline implements Call, Waiting {
   private unreached: Set<Replica> | undefined;
   private lastError: SwitchboardError | undefined;
 
-  constructor(group: Group, parcel: Parcel, recipient: Recipient) {
+  constructor(group: Group, request: RoutedRequest, handler: ResponseHandler) {
     super();
     this.group = group;
-    this.parcel = parcel;
-    this.client = parcel.client;
-    this.recipient = recipient;
+    this.request = request;
+    this.client = request.client;
+    this.handler = handler;
   }
 
   /** Who has it, and under which id. */
@@ -61,13 +61,13 @@ export class Delivery extends Deadline implements Call, Waiting {
   }
 
   begin(): void {
-    const replica = this.group.pick(this.parcel, this.tried);
+    const replica = this.group.pick(this.request, this.tried);
     if (replica === undefined) {
-      this.fail(this.group.refuse(this.parcel, this.tried, this.lastError));
+      this.fail(this.group.refuse(this.request, this.tried, this.lastError));
       return;
     }
     this.replica = replica;
-    this.connection = replica.connections.for(this.client, this.parcel.able);
+    this.connection = replica.connections.for(this.client, this.request.able);
     this.lineUp(this.connection);
   }
 
@@ -92,7 +92,7 @@ export class Delivery extends Deadline implements Call, Waiting {
   answered(chunks: Chunks, at: AnswerId): void {
     if (!this.finish()) return;
     this.replica!.callSucceeded();
-    this.recipient.answered(chunks, at);
+    this.handler.answered(chunks, at);
   }
 
   failed(error: SwitchboardError, sent: boolean): void {
@@ -106,18 +106,18 @@ export class Delivery extends Deadline implements Call, Waiting {
   progressed(message: Message): void {
     if (this.isOver) return;
     this.showsLife();
-    this.recipient.progressed(message);
+    this.handler.progressed(message);
   }
 
   paused(retryMs: number): void {
-    if (!this.isOver) this.recipient.paused(retryMs);
+    if (!this.isOver) this.handler.paused(retryMs);
   }
 
   /** Takes a slot, or waits for one, whether the server is there already or has to be started. */
   private lineUp(connection: Connection): void {
     // Where the client says how long, that is all the time there is. A first start has a limit of its own otherwise.
     const isThere = connection.current !== undefined;
-    if (isThere || this.parcel.timeoutMs !== undefined || connection.wasLost) this.startClock();
+    if (isThere || this.request.timeoutMs !== undefined || connection.wasLost) this.startClock();
     if (connection.slots.take()) {
       this.holdsSlot = true;
       this.proceed(connection);
@@ -147,7 +147,7 @@ export class Delivery extends Deadline implements Call, Waiting {
     const wait = ++this.waits;
     const isCurrent = () => !this.isOver && this.waits === wait && this.upstream === undefined;
     const opening = connection.open();
-    const others = this.group.openings(this.parcel, this.tried);
+    const others = this.group.openings(this.request, this.tried);
     const first = others.length === 0 ? opening : Promise.any([opening, ...others]);
     first.then(
       () => isCurrent() && this.opened(connection),
@@ -178,7 +178,7 @@ export class Delivery extends Deadline implements Call, Waiting {
   /** One that is there, but not for this client yet, is waited for: it is being opened in the client's era. */
   private canMoveOn(): boolean {
     const replica = this.replica!;
-    return !replica.isLive && this.group.hasOther(this.parcel, new Set(this.tried?.keys()).add(replica));
+    return !replica.isLive && this.group.hasOther(this.request, new Set(this.tried?.keys()).add(replica));
   }
 
   private moveOn(): void {
@@ -199,7 +199,7 @@ export class Delivery extends Deadline implements Call, Waiting {
   private send(upstream: Upstream): void {
     let lines = '';
     try {
-      if (upstream.takesLines) lines = this.replica!.offer?.parameterLines(this.parcel) ?? '';
+      if (upstream.takesLines) lines = this.replica!.offer?.parameterLines(this.request) ?? '';
     } catch (error) {
       this.fail(asSwitchboardError(error));
       return;
@@ -207,7 +207,7 @@ export class Delivery extends Deadline implements Call, Waiting {
     const send = ++this.sends;
     this.upstream = upstream;
     this.replica!.used();
-    const id = upstream.relay(this.parcel, this, lines);
+    const id = upstream.relay(this.request, this, lines);
     // It may have failed, and been sent elsewhere, before the call above came back.
     if (send === this.sends) this.upstreamId = id;
   }
@@ -231,7 +231,7 @@ export class Delivery extends Deadline implements Call, Waiting {
     const error = named(failure, this.replica!.server);
     this.replica!.callFailed(error, true);
     const tried = this.noteTried(error);
-    if (this.parcel.isRepeatable && this.group.hasOther(this.parcel, tried)) this.begin();
+    if (this.request.isRepeatable && this.group.hasOther(this.request, tried)) this.begin();
     else {
       if (error.code === 'server_unavailable') this.group.callLost(error);
       this.fail(isCutOff(error) ? maybeExecuted(error) : error);
@@ -250,21 +250,21 @@ export class Delivery extends Deadline implements Call, Waiting {
   }
 
   private fail(error: SwitchboardError): void {
-    if (this.finish()) this.recipient.failed(error);
+    if (this.finish()) this.handler.failed(error);
   }
 
   protected override limits(): TimeLimits {
     const { timeoutMs, maxTimeoutMs } = this.replica!.limits;
-    return { timeoutMs: Math.min(this.parcel.timeoutMs ?? timeoutMs, maxTimeoutMs), maxTimeoutMs };
+    return { timeoutMs: Math.min(this.request.timeoutMs ?? timeoutMs, maxTimeoutMs), maxTimeoutMs };
   }
 
   protected override excusedUntil(now: number): number {
-    return this.upstream === undefined ? 0 : this.recipient.waitedUntil(this.upstream, now);
+    return this.upstream === undefined ? 0 : this.handler.waitedUntil(this.upstream, now);
   }
 
   protected override timeIsUp(waited: number, { timeoutMs }: TimeLimits): void {
     const { server, timeoutSetting } = this.replica!;
-    const isSetting = (this.parcel.timeoutMs ?? timeoutMs) === this.replica!.limits.timeoutMs;
+    const isSetting = (this.request.timeoutMs ?? timeoutMs) === this.replica!.limits.timeoutMs;
     const limit = isSetting ? `setting ${timeoutSetting}` : "the call's own limit";
     const missing = this.upstream === undefined ? 'was not there' : 'did not answer';
     const what = this.isQueued ? 'had no free slot' : missing;

@@ -4,7 +4,7 @@ import type { State } from './condition.ts';
 import type { Connection } from './connection.ts';
 import type { OfferKind } from './discovery.ts';
 import type { Replica } from './replica.ts';
-import type { Call } from './request.ts';
+import type { PendingRequest } from './request.ts';
 import type { Server } from './server.ts';
 import type { Project } from './settings.ts';
 import type { Upstream } from './upstream.ts';
@@ -20,13 +20,13 @@ export interface Origin {
 export interface Word extends Origin {
   readonly upstream: Upstream;
   readonly message: Message;
-  readonly call: Call | undefined;
+  readonly call: PendingRequest | undefined;
 }
 
 /** What a connection does about one of its upstreams. */
 export interface UpstreamEvents {
-  notified(message: Message, call: Call | undefined): void;
-  asked(message: Message, call: Call | undefined): void;
+  notified(message: Message, call: PendingRequest | undefined): void;
+  asked(message: Message, call: PendingRequest | undefined): void;
   /** What the server has said by itself for a while may be lost. */
   missed(): void;
   /** Nothing new can be sent; what is under way may still be answered. */

@@ -5,7 +5,7 @@ import { choose } from './balance.ts';
 import type { OfferKind } from './discovery.ts';
 import { FailureLog } from './log.ts';
 import type { Replica } from './replica.ts';
-import type { Client, Errand } from './request.ts';
+import type { Client, RequestTarget } from './request.ts';
 import type { Server } from './server.ts';
 import type { Project } from './settings.ts';
 
@@ -56,14 +56,14 @@ export class Group {
     );
   }
 
-  /** The replica that this errand goes to, `except` those; undefined where there is none that can take it. */
-  pick(errand: Errand, except: Tried | undefined): Replica | undefined {
-    const { client } = errand;
-    const only = errand.only ?? (this.replicas.length === 1 ? this.replicas[0] : undefined);
+  /** The replica that a request goes to, `except` those; undefined where there is none that can take it. */
+  pick(target: RequestTarget, except: Tried | undefined): Replica | undefined {
+    const { client } = target;
+    const only = target.only ?? (this.replicas.length === 1 ? this.replicas[0] : undefined);
     if (only !== undefined) {
       return except?.has(only) || only.connections.refusal(client) !== undefined ? undefined : only;
     }
-    const able = this.able(errand);
+    const able = this.able(target);
     for (const replica of able) replica.wake();
     const candidates = able.filter(
       (replica) => !except?.has(replica) && replica.connections.refusal(client) === undefined,
@@ -71,7 +71,7 @@ export class Group {
     if (candidates.length === 0) return undefined;
     const stay = this.stays.get(client);
     if (stay !== undefined && candidates.includes(stay)) return stay;
-    const chosen = choose(candidates, this.turn(errand), this.preference(errand));
+    const chosen = choose(candidates, this.turn(target), this.preference(target));
     // Who goes elsewhere for one thing that only another server has comes back after it.
     const isAway =
       stay !== undefined && this.has(stay) && !except?.has(stay) && !stay.connections.refusal(client);
@@ -115,25 +115,25 @@ export class Group {
     return this.replicas.includes(replica);
   }
 
-  /** Whether a replica is one of those that the errand can go to. */
-  mayTake(errand: Errand, replica: Replica): boolean {
-    return this.able(errand).includes(replica);
+  /** Whether a replica is one of those that a request can go to. */
+  mayTake(target: RequestTarget, replica: Replica): boolean {
+    return this.able(target).includes(replica);
   }
 
   /** Whether another replica could do the same right now. */
-  hasOther(errand: Errand, except: Tried): boolean {
-    if (errand.only !== undefined || this.replicas.length === 1) return false;
-    return this.able(errand).some(
+  hasOther(target: RequestTarget, except: Tried): boolean {
+    if (target.only !== undefined || this.replicas.length === 1) return false;
+    return this.able(target).some(
       (replica) =>
-        !except.has(replica) && replica.isLive && replica.connections.refusal(errand.client) === undefined,
+        !except.has(replica) && replica.isLive && replica.connections.refusal(target.client) === undefined,
     );
   }
 
   /** Those that are about to be there. */
-  openings(errand: Errand, except: Tried | undefined): Promise<unknown>[] {
-    if (errand.only !== undefined || this.replicas.length === 1) return [];
-    const { client } = errand;
-    return this.able(errand).flatMap((replica) =>
+  openings(target: RequestTarget, except: Tried | undefined): Promise<unknown>[] {
+    if (target.only !== undefined || this.replicas.length === 1) return [];
+    const { client } = target;
+    return this.able(target).flatMap((replica) =>
       except?.has(replica) ||
       replica.opening === undefined ||
       replica.connections.refusal(client) !== undefined
@@ -144,17 +144,17 @@ export class Group {
 
   /** Why there is none: of each that could have, what came of trying it, or else what is known of it. */
   unavailable(
-    errand: Errand,
+    target: RequestTarget,
     tried?: ReadonlyMap<Replica, SwitchboardError>,
     lastError?: SwitchboardError,
   ): SwitchboardError {
     if (lastError?.code === 'server_busy' && !hasFailed(tried)) return lastError;
-    const able = this.able(errand);
+    const able = this.able(target);
     const [first] = able;
     if (able.length === 1 && first !== undefined) {
       // Its next try may have become due since it was asked.
       return (
-        first.connections.refusal(errand.client) ??
+        first.connections.refusal(target.client) ??
         lastError ??
         first.condition.reason ??
         notThere(first.server)
@@ -170,13 +170,13 @@ export class Group {
 
   /** A call fails because nobody is there to take it. Whoever could have, and was not tried, has that in its log too. */
   refuse(
-    errand: Errand,
+    target: RequestTarget,
     tried: ReadonlyMap<Replica, SwitchboardError> | undefined,
     lastError: SwitchboardError | undefined,
   ): SwitchboardError {
-    const error = this.unavailable(errand, tried, lastError);
+    const error = this.unavailable(target, tried, lastError);
     if (error.code === 'server_busy') return error;
-    for (const replica of this.able(errand)) if (!tried?.has(replica)) replica.callRefused(error);
+    for (const replica of this.able(target)) if (!tried?.has(replica)) replica.callRefused(error);
     this.outages.add(error);
     return error;
   }
@@ -193,7 +193,7 @@ export class Group {
   }
 
   /** The replicas that offer it; where none is known to, for resources need not be listed, those that may. */
-  private able({ kind, own, server, among, only }: Errand): readonly Replica[] {
+  private able({ kind, own, server, among, only }: RequestTarget): readonly Replica[] {
     if (only !== undefined) return [only];
     const asked = server === undefined ? this.replicas : this.replicas.filter((one) => one.server === server);
     if (asked.length === 1) return asked;
@@ -212,7 +212,7 @@ export class Group {
     );
   }
 
-  private turn({ kind, own, labels }: Errand): number {
+  private turn({ kind, own, labels }: RequestTarget): number {
     const key = `${kind} ${own}${labels === undefined ? '' : JSON.stringify(labels)}`;
     // URIs and labels may be without number.
     if (this.turns.size > MAX_TURNS) this.turns.clear();
@@ -222,7 +222,7 @@ export class Group {
   }
 
   /** How much of what the client prefers a replica does not have. */
-  private preference({ labels }: Errand): ((replica: Replica) => number) | undefined {
+  private preference({ labels }: RequestTarget): ((replica: Replica) => number) | undefined {
     if (labels === undefined) return undefined;
     const wanted = Object.entries(labels);
     return (replica) => {

@@ -5,7 +5,7 @@ import { parseBounded } from '../protocol/bounded-parse.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
 import { asObject } from '../protocol/objects.ts';
 import type { OfferKind } from './discovery.ts';
-import type { Call } from './request.ts';
+import type { PendingRequest } from './request.ts';
 import type { ServerFacts } from './server-facts.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -158,7 +158,7 @@ class Subscription {
         reject(error ?? new SwitchboardError('server_unavailable', 'The server ended the subscription.'));
         this.ended(id, error);
       };
-      const call: Call = {
+      const call: PendingRequest = {
         client: undefined,
         answered: (_chunks, { isError }) => over(isError ? refused : undefined),
         failed: (error) => over(error),

@@ -1,7 +1,7 @@
 import { SwitchboardError } from '../errors.ts';
 import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
 import { parseLossless } from '../protocol/lossless.ts';
-import type { Call } from './request.ts';
+import type { PendingRequest } from './request.ts';
 import { notJson, ServerAnsweredError } from './server-errors.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -34,7 +34,7 @@ export function requestRaw(
       reject(new SwitchboardError('call_timeout', `No answer to ${method} came within ${timeoutMs} ms.`));
     };
     const patience = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs).unref();
-    const call: Call = {
+    const call: PendingRequest = {
       client: undefined,
       failed: (error) => {
         clearTimeout(patience);

@@ -3,11 +3,11 @@ import { asObject } from '../protocol/objects.ts';
 import { describe, isDescribed, undescribe } from '../protocol/self-description.ts';
 import { type Edit, spliceChunks } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
-import type { Letter } from './request.ts';
+import type { ClientRequest } from './request.ts';
 
 /** A client's request as a server of this era is sent it. `nobody`: what one is told of a client that we do not know. */
 export function relayedRequest(
-  { message, edits, sender }: Letter,
+  { message, edits, sender }: ClientRequest,
   id: number,
   era: Era,
   nobody: Buffer,

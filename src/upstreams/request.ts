@@ -20,7 +20,7 @@ export interface Able {
 }
 
 /** What a replica is wanted for. */
-export interface Errand {
+export interface RequestTarget {
   readonly client: Client;
   kind: OfferKind;
   /** The servers' own name or URI of what is asked for. */
@@ -36,7 +36,7 @@ export interface Errand {
 }
 
 /** A client's request as it is handed over. */
-export interface Letter {
+export interface ClientRequest {
   readonly message: Message;
   /** What has to change in the message on its way. */
   readonly edits: readonly Edit[];
@@ -50,7 +50,7 @@ export interface Letter {
 }
 
 /** A request that some replica of a group is to answer. */
-export interface Parcel extends Errand, Letter {
+export interface RoutedRequest extends RequestTarget, ClientRequest {
   /** What the client can do; a connection of its own is opened with it. */
   able: Able;
   /** Whether it does no harm to do it twice. */
@@ -60,7 +60,7 @@ export interface Parcel extends Errand, Letter {
 }
 
 /** Whoever wants the answer. Exactly one of `answered` and `failed` comes, unless it is cancelled. */
-export interface Recipient {
+export interface ResponseHandler {
   answered(chunks: Chunks, at: AnswerId): void;
   failed(error: SwitchboardError): void;
   progressed(message: Message): void;
@@ -71,7 +71,7 @@ export interface Recipient {
 }
 
 /** One request under way at a server. */
-export interface Call {
+export interface PendingRequest {
   /** Undefined where the request is our own. */
   readonly client: Client | undefined;
   /** The answer, with the place of its id. */

@@ -20,7 +20,7 @@ import type { Era } from '../protocol/versions.ts';
 import { Arrivals, readMessages } from './arrivals.ts';
 import { type Audience, Callers } from './callers.ts';
 import type { UpstreamEvents } from './events.ts';
-import type { Call, Letter } from './request.ts';
+import type { ClientRequest, PendingRequest } from './request.ts';
 import { ownRequest, relayedRequest } from './request-writer.ts';
 
 /** A live MCP connection to one server: its own sequence of ids, and the calls under way. */
@@ -28,7 +28,7 @@ export class Upstream implements Receiver {
   private readonly events: UpstreamEvents;
   private channel!: Channel;
   private nextId = 1;
-  private readonly calls = new Map<number, Call>();
+  private readonly calls = new Map<number, PendingRequest>();
   private readonly callers = new Callers();
   /** What is thrown there is an error of ours, and told of as such. */
   private readonly arrivals = new Arrivals((error) => void Promise.reject(error));
@@ -56,16 +56,16 @@ export class Upstream implements Receiver {
   }
 
   /** Relays a client's request under an id of ours, which also becomes its progress token. Gives that id. */
-  relay(letter: Letter, call: Call, parameterLines: string): number {
+  relay(request: ClientRequest, call: PendingRequest, parameterLines: string): number {
     if (this.unreachable !== undefined) {
       call.failed(this.unreachable, false);
       return -1;
     }
     const id = this.nextId++;
-    const chunks = relayedRequest(letter, id, this.era, this.nobody);
+    const chunks = relayedRequest(request, id, this.era, this.nobody);
     this.calls.set(id, call);
     if (call.client !== undefined) this.callers.called(call.client);
-    const lines = this.lines(letter.message.method, letter.own);
+    const lines = this.lines(request.message.method, request.own);
     this.channel.send(chunks, id, lines === undefined ? lines : lines + parameterLines);
     return id;
   }
@@ -86,7 +86,7 @@ export class Upstream implements Receiver {
   }
 
   /** Sends a request of our own. Gives its id. `isStanding`: it keeps no other from being sent. */
-  request(method: string, params: unknown, call: Call, isStanding: boolean): number {
+  request(method: string, params: unknown, call: PendingRequest, isStanding: boolean): number {
     if (this.unreachable !== undefined) {
       call.failed(this.unreachable, false);
       return -1;
@@ -277,12 +277,12 @@ export class Upstream implements Receiver {
     return method === 'initialize' && this.channel.isStreamable ? greetingLine : undefined;
   }
 
-  private callOf(request: number | undefined): Call | undefined {
+  private callOf(request: number | undefined): PendingRequest | undefined {
     return request === undefined ? undefined : this.calls.get(request);
   }
 
   /** The call of this id, which is over now. */
-  private take(id: number): Call | undefined {
+  private take(id: number): PendingRequest | undefined {
     const call = this.calls.get(id);
     this.calls.delete(id);
     return call;
