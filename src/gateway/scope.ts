@@ -6,8 +6,8 @@ import {
   type NamedKind,
   type Route,
 } from '../catalog/catalog.ts';
-import type { Freshness, OfferKind } from '../upstreams/discovery.ts';
 import type { Group } from '../upstreams/group.ts';
+import type { Freshness, OfferKind } from '../upstreams/lists.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import type { Project } from '../upstreams/settings.ts';

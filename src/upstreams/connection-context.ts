@@ -1,8 +1,8 @@
 import type { SwitchboardError } from '../errors.ts';
 import type { Connection } from './connection.ts';
-import type { OfferKind } from './discovery.ts';
 import type { Origin, ServerEvents } from './events.ts';
 import type { KnownEra } from './handshake.ts';
+import type { OfferKind } from './lists.ts';
 import type { LiveUpstream } from './live-upstream.ts';
 import type { Client } from './request.ts';
 import type { Slots } from './slots.ts';

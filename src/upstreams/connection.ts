@@ -3,9 +3,9 @@ import type { ServerConfig } from '../config.ts';
 import { type ErrorCode, SwitchboardError } from '../errors.ts';
 import type { ConnectionEvents, ConnectionPurpose, ReplicaContext } from './connection-context.ts';
 import { Connector } from './connector.ts';
-import { listsOfNotification } from './discovery.ts';
 import type { Origin, Word } from './events.ts';
 import { Lifecycle } from './lifecycle.ts';
+import { listsOfNotification } from './lists.ts';
 import {
   checkSubscribable,
   type LiveUpstream,

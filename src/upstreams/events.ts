@@ -2,7 +2,7 @@ import type { SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { State } from './condition.ts';
 import type { Connection } from './connection.ts';
-import type { OfferKind } from './discovery.ts';
+import type { OfferKind } from './lists.ts';
 import type { Replica } from './replica.ts';
 import type { PendingRequest } from './request.ts';
 import type { Server } from './server.ts';

@@ -2,7 +2,7 @@ import { toolFilter } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { ParameterHeader } from '../protocol/parameter-headers.ts';
 import { choose } from './balance.ts';
-import type { OfferKind } from './discovery.ts';
+import type { OfferKind } from './lists.ts';
 import { FailureLog } from './log.ts';
 import type { Replica } from './replica.ts';
 import type { Client, RequestTarget } from './request.ts';

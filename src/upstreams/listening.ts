@@ -4,7 +4,7 @@ import { SwitchboardError } from '../errors.ts';
 import { parseBounded } from '../protocol/bounded-parse.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
 import { asObject } from '../protocol/objects.ts';
-import type { OfferKind } from './discovery.ts';
+import type { OfferKind } from './lists.ts';
 import type { PendingRequest } from './request.ts';
 import type { ServerFacts } from './server-facts.ts';
 import type { Upstream } from './upstream.ts';

@@ -5,7 +5,7 @@ import {
   parameterHeaderLines,
   parameterHeaders,
 } from '../protocol/parameter-headers.ts';
-import { type Item, keyOf, type Offer, type OfferKind, offerKinds } from './discovery.ts';
+import { type Item, keyOf, type Offer, type OfferKind, offerKinds } from './lists.ts';
 import type { ClientRequest } from './request.ts';
 
 /** What one replica offers, and the names in it for quick questions. */

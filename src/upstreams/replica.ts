@@ -6,11 +6,11 @@ import type { Condition } from './condition.ts';
 import { Connection } from './connection.ts';
 import type { ReplicaContext } from './connection-context.ts';
 import { Connections } from './connections.ts';
-import type { Freshness, Offer, OfferKind } from './discovery.ts';
+import { Discovery } from './discovery.ts';
 import type { ServerEvents } from './events.ts';
 import { type KnownEra, rediscover } from './handshake.ts';
 import { Health } from './health.ts';
-import { Learning } from './learning.ts';
+import type { Freshness, Offer, OfferKind } from './lists.ts';
 import type { LiveUpstream } from './live-upstream.ts';
 import type { KnownOffer } from './offers.ts';
 import type { Client } from './request.ts';
@@ -35,7 +35,7 @@ export class Replica implements Candidate {
   private readonly context: ReplicaContext;
   private readonly shared: SharedConnections;
   readonly connections: Connections;
-  private readonly learning: Learning;
+  private readonly discovery: Discovery;
   private readonly health: Health;
   private readonly resting: Resting;
   /** What was told last. */
@@ -64,7 +64,7 @@ export class Replica implements Candidate {
       ...{ server, replica: this, events },
       log: (line) => server.replicaLogged(number, line),
       stateChanged: () => this.stateChanged(),
-      listsChanged: (kinds) => this.learning.changed(kinds),
+      listsChanged: (kinds) => this.discovery.changed(kinds),
       connect: (...made) => new Connection(this.config, this.settings, this.context, ...made),
     };
     const { log } = this.context;
@@ -75,16 +75,16 @@ export class Replica implements Candidate {
       opened: (live, wasBroken) => this.opened(live, wasBroken),
       joined: () => this.joined(),
       recheck: () => this.recheck(),
-      missed: () => this.learning.refresh(),
+      missed: () => this.discovery.refresh(),
     });
     this.connections = new Connections(this.isolates, this.shared, this.context);
-    this.learning = new Learning(settings, () => this.shared.lives, inherited, {
-      learned: (kind, announced) => this.learned(kind, announced),
+    this.discovery = new Discovery(settings, () => this.shared.lives, inherited, {
+      discovered: (kind, announced) => this.discovered(kind, announced),
       settled: () => this.assess(),
       loops: (error) => this.loops(error),
       log,
     });
-    this.resting = new Resting(config.idleStopMs, this.shared, this.learning);
+    this.resting = new Resting(config.idleStopMs, this.shared, this.discovery);
   }
 
   get condition(): Condition {
@@ -97,17 +97,17 @@ export class Replica implements Candidate {
   }
 
   get offer(): KnownOffer | undefined {
-    return this.learning.known;
+    return this.discovery.known;
   }
 
   /** What of its own words is cut or left out, and why. */
   get problems(): string[] {
-    return [...(this.facts?.problems ?? []), ...this.learning.problems];
+    return [...(this.facts?.problems ?? []), ...this.discovery.problems];
   }
 
   /** Whether all of its lists were asked for once. */
   get isSeen(): boolean {
-    return this.learning.isSeen;
+    return this.discovery.isSeen;
   }
 
   /** How often it was started after the first time. */
@@ -164,17 +164,17 @@ export class Replica implements Candidate {
   }
 
   freshness(kind: OfferKind): Freshness {
-    return this.learning.freshness(kind);
+    return this.discovery.freshness(kind);
   }
 
   /** Why a list of it could not be had; undefined where it could. */
   unlisted(kind: OfferKind): string | undefined {
-    return this.learning.failureOf(kind);
+    return this.discovery.failureOf(kind);
   }
 
   /** Somebody asks what it offers: what its server says is out of date is asked for again. */
   freshen(): void {
-    this.learning.freshen();
+    this.discovery.freshen();
     const { first } = this.shared;
     const { current } = first;
     if (current?.facts.era !== 'modern') return;
@@ -184,7 +184,7 @@ export class Replica implements Candidate {
         if (facts !== undefined && first.current === current) Object.assign(current.facts, facts);
       },
       (error: Error) => {
-        if (first.current === current) this.failedToLearn(error);
+        if (first.current === current) this.discoveryFailed(error);
       },
     );
   }
@@ -193,7 +193,7 @@ export class Replica implements Candidate {
   async discover(): Promise<void> {
     try {
       await this.shared.first.open();
-      await this.learning.done;
+      await this.discovery.done;
     } catch {
       // The condition says why.
     }
@@ -232,7 +232,7 @@ export class Replica implements Candidate {
   }
 
   async stop(): Promise<void> {
-    this.learning.stop();
+    this.discovery.stop();
     this.resting.stop();
     await this.connections.close();
   }
@@ -254,20 +254,20 @@ export class Replica implements Candidate {
     this.facts = live.facts;
     this.health.reset();
     this.resting.begin();
-    this.learning.begin(wasBroken);
+    this.discovery.begin(wasBroken);
   }
 
   /** It is connected in its second era too, in which it may offer something else. */
   private joined(): void {
     this.resting.begin();
-    void this.learning.refresh();
+    void this.discovery.refresh();
   }
 
-  private learned(kind: OfferKind, announced: boolean): void {
-    if (this.condition.state !== 'stopped') this.context.server.replicaLearned(kind, announced);
+  private discovered(kind: OfferKind, announced: boolean): void {
+    if (this.condition.state !== 'stopped') this.context.server.replicaDiscovered(kind, announced);
   }
 
-  private failedToLearn(error: Error): void {
+  private discoveryFailed(error: Error): void {
     if (error instanceof SwitchboardError && error.code === 'server_loop') this.loops(error);
     else this.context.log(error.message);
   }
@@ -276,13 +276,13 @@ export class Replica implements Candidate {
   private loops(error: SwitchboardError): void {
     this.facts = undefined;
     this.shared.refuse(error);
-    this.learning.forget();
+    this.discovery.forget();
   }
 
   /** Is it well? Where it is not, what is wrong is looked at again later. */
   private assess(): void {
     if (this.isEjected) return;
-    const missing = this.learning.missing();
+    const missing = this.discovery.missing();
     this.shared.first.lifecycle.happens(
       missing === undefined ? { kind: 'ready' } : { kind: 'impaired', ...missing },
     );
@@ -290,7 +290,7 @@ export class Replica implements Candidate {
 
   private recheck(): void {
     this.health.readmit();
-    if (this.learning.missing() === undefined) this.assess();
-    else this.learning.again();
+    if (this.discovery.missing() === undefined) this.assess();
+    else this.discovery.again();
   }
 }

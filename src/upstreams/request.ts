@@ -4,7 +4,7 @@ import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
 import type { Edit } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
-import type { OfferKind } from './discovery.ts';
+import type { OfferKind } from './lists.ts';
 import type { Replica } from './replica.ts';
 import type { Upstream } from './upstream.ts';
 

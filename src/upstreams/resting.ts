@@ -1,19 +1,19 @@
-import type { Learning } from './learning.ts';
+import type { Discovery } from './discovery.ts';
 import type { SharedConnections } from './shared-connections.ts';
 
 /** Stops a replica that nobody has used for long. */
 export class Resting {
   private readonly connections: Pick<SharedConnections, 'isBusy' | 'rest'>;
-  private readonly learning: Pick<Learning, 'done'>;
+  private readonly discovery: Pick<Discovery, 'done'>;
   private idleStopMs: number;
   private lastUsed = 0;
   private timer: NodeJS.Timeout | undefined;
 
   /** `idleStopMs`: after how long without a call; 0 is never. */
-  constructor(idleStopMs: number, connections: Resting['connections'], learning: Resting['learning']) {
+  constructor(idleStopMs: number, connections: Resting['connections'], discovery: Resting['discovery']) {
     this.idleStopMs = idleStopMs;
     this.connections = connections;
-    this.learning = learning;
+    this.discovery = discovery;
   }
 
   resize(idleStopMs: number): void {
@@ -46,7 +46,7 @@ export class Resting {
   private restIfIdle(): void {
     const isIdle = Date.now() - this.lastUsed >= this.idleStopMs;
     if (this.connections.isBusy) this.lastUsed = Date.now();
-    else if (isIdle && this.learning.done === undefined) {
+    else if (isIdle && this.discovery.done === undefined) {
       this.connections.rest();
       return;
     }

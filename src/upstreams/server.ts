@@ -3,8 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { type ServerConfig, toolFilter } from '../config.ts';
 import { type Condition, overall } from './condition.ts';
 import type { Connection } from './connection.ts';
-import type { Freshness, Offer, OfferKind } from './discovery.ts';
 import type { ServerEvents } from './events.ts';
+import type { Freshness, Offer, OfferKind } from './lists.ts';
 import { ServerLog } from './log.ts';
 import { union } from './offers.ts';
 import type { Remembered } from './remembered.ts';
@@ -211,7 +211,7 @@ export class Server {
   }
 
   /** Several replicas alike say the same thing; it is told once. `announced`: the server said so, or is back. */
-  replicaLearned(kind: OfferKind, announced: boolean): void {
+  replicaDiscovered(kind: OfferKind, announced: boolean): void {
     const before = this.union?.[kind] ?? [];
     this.union = undefined;
     const after = this.offer?.[kind] ?? [];
