@@ -10,7 +10,7 @@ import type { Group } from './group.ts';
 import type { Replica } from './replica.ts';
 import type { Client, PendingRequest, ResponseHandler, RoutedRequest } from './request.ts';
 import { isCutOff, maybeExecuted, named, timedOut, tooManyWait } from './server-errors.ts';
-import type { Waiting } from './slots.ts';
+import type { SlotRequest } from './slots.ts';
 import type { Upstream } from './upstream.ts';
 
 /** A client that waits for less than this is in a hurry. */
@@ -20,7 +20,7 @@ const HURRY_MS = 5_000;
  * One request on its way: pick a replica, wait until it is there and has a slot, send, await. Where it certainly was
  * not executed, or does no harm twice, another replica is tried; a request that was sent is otherwise never sent again.
  */
-export class Delivery extends Deadline implements PendingRequest, Waiting {
+export class Delivery extends Deadline implements PendingRequest, SlotRequest {
   readonly client: Client;
   readonly handler: ResponseHandler;
   private readonly group: Group;

@@ -17,9 +17,9 @@ import { readLargeMessage } from '../protocol/large-message.ts';
 import { LARGE_BYTES } from '../protocol/large-walk.ts';
 import { greetingLine, requestLines } from '../protocol/request-lines.ts';
 import type { Era } from '../protocol/versions.ts';
-import { Arrivals, readMessages } from './arrivals.ts';
 import { type Audience, Callers } from './callers.ts';
 import type { UpstreamEvents } from './events.ts';
+import { InboundQueue, readMessages } from './inbound-queue.ts';
 import type { ClientRequest, PendingRequest } from './request.ts';
 import { ownRequest, relayedRequest } from './request-writer.ts';
 
@@ -31,7 +31,7 @@ export class Upstream implements Receiver {
   private readonly calls = new Map<number, PendingRequest>();
   private readonly callers = new Callers();
   /** What is thrown there is an error of ours, and told of as such. */
-  private readonly arrivals = new Arrivals((error) => void Promise.reject(error));
+  private readonly inbound = new InboundQueue((error) => void Promise.reject(error));
   /** Why its channel is gone, and what came before that is still being read. */
   private lost: SwitchboardError | undefined;
   private gone: SwitchboardError | undefined;
@@ -147,26 +147,26 @@ export class Upstream implements Receiver {
 
   message(chunks: Chunks, request?: number): void {
     if (this.gone !== undefined) return;
-    const at = this.arrivals.isBusy ? undefined : findAnswerId(chunks);
+    const at = this.inbound.isBusy ? undefined : findAnswerId(chunks);
     if (at !== undefined) this.answered(chunks, at);
-    else this.arrivals.handle(byteLength(chunks), () => this.arrived(chunks, request));
+    else this.inbound.handle(byteLength(chunks), () => this.arrived(chunks, request));
   }
 
   failed(id: number, error: SwitchboardError, sent: boolean): void {
-    this.arrivals.handle(0, () => {
+    this.inbound.handle(0, () => {
       this.take(id)?.failed(this.events.redacted(error), sent);
     });
   }
 
   paused(id: number, retryMs: number): void {
-    this.arrivals.handle(0, () => {
+    this.inbound.handle(0, () => {
       this.calls.get(id)?.paused?.(retryMs);
     });
   }
 
   missed(): void {
     // What is done about it takes answers that come after it.
-    this.arrivals.handle(0, () => {
+    this.inbound.handle(0, () => {
       this.events.missed();
     });
   }
@@ -178,7 +178,7 @@ export class Upstream implements Receiver {
   closed(error: SwitchboardError): void {
     const clean = this.events.redacted(error);
     this.lost = clean;
-    this.arrivals.handle(0, () => {
+    this.inbound.handle(0, () => {
       if (this.gone !== undefined) return;
       // Questions are withdrawn on the streams of their calls, which end when the calls fail.
       this.events.closed(clean);
@@ -204,7 +204,7 @@ export class Upstream implements Receiver {
 
   private async readLarge(chunks: Chunks, request: number | undefined): Promise<void> {
     try {
-      const message = await readLargeMessage(join(chunks), this.arrivals.rest);
+      const message = await readLargeMessage(join(chunks), this.inbound.rest);
       if (this.gone === undefined) this.receive(message, request);
     } catch (error) {
       this.notMcp(error, request);

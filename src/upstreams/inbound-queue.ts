@@ -4,13 +4,13 @@ import { type Message, readMessage, splitBatch } from '../protocol/envelope.ts';
 /** Past this nobody else gets a turn before what waits is dealt with: a server must not fill our memory meanwhile. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 /** So many that have waited are dealt with before others get their turn. */
-const SLICE_ARRIVALS = 100;
+const SLICE_MESSAGES = 100;
 
 /** Deals with something that came; a promise where that takes several turns. */
 type Action = () => Promise<void> | void;
 
 /** What comes from a server, in its order: while a large message is read in slices, nothing overtakes it. */
-export class Arrivals {
+export class InboundQueue {
   /** What came after one that is being dealt with. */
   private waiting: { bytes: number; action: Action }[] | undefined;
   private bytes = 0;
@@ -53,7 +53,7 @@ export class Arrivals {
         } catch (error) {
           this.threw(error);
         }
-        if (++done % SLICE_ARRIVALS === 0) await this.rest();
+        if (++done % SLICE_MESSAGES === 0) await this.rest();
       }
     }
     this.waiting = undefined;
