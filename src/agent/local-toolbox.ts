@@ -5,8 +5,8 @@ import { SwitchboardError } from '../errors.ts';
 import { identity } from '../identity.ts';
 import { idBytes } from '../protocol/envelope.ts';
 import { toRpcError } from '../protocol/jsonrpc.ts';
-import { askGroup } from '../upstreams/ask.ts';
 import type { ServerEvents } from '../upstreams/events.ts';
+import { requestGroup } from '../upstreams/group-request.ts';
 import type { Server } from '../upstreams/server.ts';
 import { Servers } from '../upstreams/servers.ts';
 import { limitsOf, type ReplicaSettings } from '../upstreams/settings.ts';
@@ -103,7 +103,12 @@ export class LocalToolbox implements Toolbox {
     const { group, own, tool } = found;
     const meta = run === undefined ? {} : { _meta: { [RUN_META_KEY]: run } };
     const paramsText = JSON.stringify({ name: own, arguments: args, ...meta });
-    const answer = await askGroup(group, { name: tool.server }, { method: 'tools/call', paramsText }, signal);
+    const answer = await requestGroup(
+      group,
+      { name: tool.server },
+      { method: 'tools/call', paramsText },
+      signal,
+    );
     if ('result' in answer) return outcomeOf(answer.result);
     const { code, message } = answer.error;
     throw new SwitchboardError(

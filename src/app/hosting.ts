@@ -8,7 +8,12 @@ import type { Usage } from '../hosting/driver.ts';
 import type { LogLine } from '../hosting/log.ts';
 import type { Condition, Supervisor } from '../hosting/supervisor.ts';
 import type { Store } from '../store/types.ts';
-import { type Answer, type AskedCall, ask, type Question } from '../upstreams/ask.ts';
+import {
+  type RequestInput,
+  type RequestOutcome,
+  type RpcResponse,
+  requestServer,
+} from '../upstreams/group-request.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Project } from '../upstreams/settings.ts';
 import { CallsUnderWay } from './calls-under-way.ts';
@@ -66,7 +71,7 @@ export class Hosting implements Hosts {
     this.notes = new HostedNotes(options.store, options.warned);
     this.heartbeats = new Heartbeats(options.settings, {
       server: (id) => this.serverOf(id),
-      ping: async (id, timeoutMs) => void (await this.question(id, { method: 'ping', timeoutMs })),
+      ping: async (id, timeoutMs) => void (await this.request(id, { method: 'ping', timeoutMs })),
       changed: (...told) => this.supervisor?.responds(...told),
     });
   }
@@ -142,12 +147,12 @@ export class Hosting implements Hosts {
     );
   }
 
-  async call(id: string, question: Question, signal: AbortSignal | undefined): Promise<Answer> {
+  async call(id: string, input: RequestInput, signal: AbortSignal | undefined): Promise<RpcResponse> {
     // The time counts from now on, also where the server is still to be started.
-    const { timeoutMs = this.options.settings.callTimeoutMs } = question;
+    const { timeoutMs = this.options.settings.callTimeoutMs } = input;
     try {
       return await this.calls.run(this.find(id)?.row.name ?? id, signal, (called) =>
-        this.question(id, { ...question, timeoutMs }, called, true),
+        this.request(id, { ...input, timeoutMs }, called, true),
       );
     } catch (error) {
       if (error instanceof SwitchboardError && error.code === 'call_timeout') {
@@ -306,12 +311,12 @@ export class Hosting implements Hosts {
     this.heartbeats.begin(id);
   }
 
-  private async question(
+  private async request(
     id: string,
-    question: Question,
+    input: RequestInput,
     signal?: AbortSignal,
     isRecorded = false,
-  ): Promise<Answer> {
+  ): Promise<RpcResponse> {
     const server = this.serverOf(id);
     const group = server && this.find(id)?.project.servers.group(server.group);
     if (server === undefined || group === undefined) {
@@ -321,7 +326,7 @@ export class Hosting implements Hosts {
         `The hosted server "${name}" is stopped: start it first.`,
       );
     }
-    return ask(server, group, question, signal, (call) => {
+    return requestServer(server, group, input, signal, (call) => {
       if (isRecorded) this.options.recorded(finished(call, group.project));
     });
   }
@@ -357,7 +362,7 @@ export class Hosting implements Hosts {
   }
 }
 
-function finished({ answer, ...call }: AskedCall, project: Project): FinishedCall {
+function finished({ answer, ...call }: RequestOutcome, project: Project): FinishedCall {
   return {
     ...call,
     ...{ project, client: 'the API', isToolError: false, request: undefined },

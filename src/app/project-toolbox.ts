@@ -3,7 +3,7 @@ import type { AgentTool, CallOptions, Toolbox, ToolOutcome } from '../agent/tool
 import { SwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
 import { saysToolError } from '../protocol/tool-error.ts';
-import { type AskedCall, askGroup } from '../upstreams/ask.ts';
+import { type RequestOutcome, requestGroup } from '../upstreams/group-request.ts';
 import type { Client } from '../upstreams/request.ts';
 import type { LiveProject } from './live-project.ts';
 
@@ -50,7 +50,7 @@ export class ProjectToolbox implements Omit<Toolbox, 'follow'> {
     }
     const { own, among, isRepeatable } = route;
     const paramsText = JSON.stringify({ name: own, arguments: args });
-    const answer = await askGroup(
+    const answer = await requestGroup(
       group,
       { name: server, client: this.client, server: route.server, among, isRepeatable },
       { method: 'tools/call', paramsText },
@@ -73,7 +73,7 @@ export class ProjectToolbox implements Omit<Toolbox, 'follow'> {
     for (const server of this.project.servers.each()) server.release(this.client);
   }
 
-  private finished(call: AskedCall): FinishedCall {
+  private finished(call: RequestOutcome): FinishedCall {
     const { answer, isRpcError } = call;
     return {
       ...call,

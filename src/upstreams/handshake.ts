@@ -186,13 +186,13 @@ async function discover(
 
 /** A server that refuses our version and names it among its own is asked once more: a client chooses from those and retries. */
 async function describedBy(upstream: Upstream, timeoutMs: number | undefined): Promise<unknown> {
-  const ask = () => request(upstream, 'server/discover', {}, timeoutMs, true);
+  const send = () => request(upstream, 'server/discover', {}, timeoutMs, true);
   try {
-    return await ask();
+    return await send();
   } catch (error) {
     const isSpoken = error instanceof ServerAnsweredError && supportedIn(error).includes(modernVersion);
     if (!isSpoken) throw error;
-    return ask();
+    return send();
   }
 }
 

@@ -137,7 +137,7 @@ class Subscription {
       this.end();
       return Promise.resolve({});
     }
-    return this.ask(filter);
+    return this.subscribe(filter);
   }
 
   end(): void {
@@ -147,7 +147,7 @@ class Subscription {
     this.endAll([...this.open]);
   }
 
-  private ask(filter: Filter): Promise<Filter> {
+  private subscribe(filter: Filter): Promise<Filter> {
     return new Promise((resolve, reject) => {
       const patience = setTimeout(() => {
         reject(new SwitchboardError('call_timeout', 'The server did not acknowledge a subscription.'));

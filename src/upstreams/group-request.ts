@@ -10,18 +10,18 @@ import { relayedCapabilities } from './handshake.ts';
 import type { Client, ResponseHandler, RoutedRequest } from './request.ts';
 import type { Server } from './server.ts';
 
-export interface Question {
+export interface RequestInput {
   method: string;
   /** As JSON. */
   paramsText?: string | undefined;
   timeoutMs?: number | undefined;
 }
 
-/** What a server says to it. Numbers are as the server wrote them. */
-export type Answer = { result: unknown } | { error: RpcError };
+/** What a server answers. Numbers are as the server wrote them. */
+export type RpcResponse = { result: unknown } | { error: RpcError };
 
-/** How a question ended. */
-export interface AskedCall {
+/** How a request ended. */
+export interface RequestOutcome {
   method: string;
   /** The server, and which of its replicas. */
   server: string;
@@ -43,7 +43,7 @@ export interface AskedCall {
 const nobody: Client = { era: 'modern' };
 
 /** Which of a group is asked: one server of it, or any that has what is asked for. */
-export interface Asked
+export interface RequestScope
   extends Partial<Pick<RoutedRequest, 'client' | 'server' | 'among' | 'only' | 'isRepeatable'>> {
   /** What the server is called where none was reached. */
   name: string;
@@ -53,29 +53,29 @@ export interface Asked
  * Asks a server in the place of a client, over the same connection and in the same line. Fails where no answer came.
  * `over` is told how it ended.
  */
-export function ask(
+export function requestServer(
   server: Server,
   group: Group,
-  question: Question,
+  input: RequestInput,
   signal: AbortSignal | undefined,
-  over?: (call: AskedCall) => void,
-): Promise<Answer> {
-  return askGroup(group, { name: server.name, only: server.replicas[0] }, question, signal, over);
+  over?: (call: RequestOutcome) => void,
+): Promise<RpcResponse> {
+  return requestGroup(group, { name: server.name, only: server.replicas[0] }, input, signal, over);
 }
 
 /** The same for any server of a group. */
-export function askGroup(
+export function requestGroup(
   group: Group,
-  { name, ...asked }: Asked,
-  { method, paramsText, timeoutMs }: Question,
+  { name, ...asked }: RequestScope,
+  { method, paramsText, timeoutMs }: RequestInput,
   signal: AbortSignal | undefined,
-  over: (call: AskedCall) => void = () => {},
-): Promise<Answer> {
+  over: (call: RequestOutcome) => void = () => {},
+): Promise<RpcResponse> {
   const startedAt = performance.now();
   const message = messageOf(method, paramsText);
   const own = message.name?.value ?? message.uri?.value ?? method;
   return new Promise((resolve, reject) => {
-    const settled = (how: Pick<AskedCall, 'outcome' | 'isRpcError' | 'error'>, answer?: Chunks) => {
+    const settled = (how: Pick<RequestOutcome, 'outcome' | 'isRpcError' | 'error'>, answer?: Chunks) => {
       signal?.removeEventListener('abort', cancel);
       const { replica } = delivery;
       over({
@@ -130,10 +130,10 @@ function requestOf(message: Message, own: string, timeoutMs: number | undefined)
 }
 
 /** Throws where it is none that anybody could use. */
-function answerIn(chunks: Chunks, server: string): Answer {
-  let answer: Answer;
+function answerIn(chunks: Chunks, server: string): RpcResponse {
+  let answer: RpcResponse;
   try {
-    answer = parseLossless(join(chunks).toString()) as Answer;
+    answer = parseLossless(join(chunks).toString()) as RpcResponse;
   } catch (error) {
     if (error instanceof SwitchboardError) {
       const why = `Server "${server}" answered with too much: ${error.message}`;
@@ -147,13 +147,13 @@ function answerIn(chunks: Chunks, server: string): Answer {
 }
 
 /** What kind of result a server of the modern era says that it is. */
-function typeOf(answer: Answer): unknown {
+function typeOf(answer: RpcResponse): unknown {
   const { resultType } = (('result' in answer ? answer.result : undefined) ?? {}) as { resultType?: unknown };
   return resultType;
 }
 
 /** Whoever asks need not know of which era the server is. */
-function withoutType(answer: Answer): Answer {
+function withoutType(answer: RpcResponse): RpcResponse {
   if (typeOf(answer) !== 'complete' || !('result' in answer)) return answer;
   const { resultType, ...result } = answer.result as Record<string, unknown>;
   return { result };
