@@ -36,8 +36,7 @@ import type { CallRecorder } from './gateway/records.ts';
 import { keepsNothing } from './gateway/session-keeper.ts';
 import { STOP_GRACE_MS } from './hosting/settings.ts';
 import { identity } from './identity.ts';
-import type { ServerEvents } from './upstreams/events.ts';
-import type { Server } from './upstreams/server.ts';
+import type { Server, ServerEvents } from './upstreams/server.ts';
 import { type Changes, startServers } from './upstreams/servers.ts';
 import { limitsOf, type ReplicaSettings } from './upstreams/settings.ts';
 

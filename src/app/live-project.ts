@@ -15,8 +15,8 @@ import { Scope, type ScopedProject, type ScopeSettings } from '../gateway/scope.
 import type { DisabledServer } from '../gateway/unlisted.ts';
 import { nameClashes } from '../server-names.ts';
 import type { ProjectRow, ProjectState, SealedSecret, ServerRow } from '../store/types.ts';
-import type { ServerEvents } from '../upstreams/events.ts';
 import type { Remembered } from '../upstreams/remembered.ts';
+import type { ServerEvents } from '../upstreams/server.ts';
 import { type Changes, Servers } from '../upstreams/servers.ts';
 import type { ReplicaSettings } from '../upstreams/settings.ts';
 import { DisabledServers } from './disabled-servers.ts';

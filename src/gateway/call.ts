@@ -7,7 +7,7 @@ import type { Edit } from '../protocol/splice.ts';
 import { Delivery } from '../upstreams/delivery.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
-import type { RoutedRequest } from '../upstreams/request.ts';
+import type { RoutedRequest } from '../upstreams/routed-request.ts';
 import type { CallContext, CallDesk } from './call-context.ts';
 import type { Incoming } from './caller.ts';
 import { ClientCall } from './client-call.ts';

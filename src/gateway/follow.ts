@@ -4,7 +4,7 @@ import { bytesOf, emptyResult, resultMessage } from '../protocol/jsonrpc.ts';
 import type { Connection } from '../upstreams/connection.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
-import type { RequestTarget } from '../upstreams/request.ts';
+import type { RequestTarget } from '../upstreams/routed-request.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import type { Incoming } from './caller.ts';

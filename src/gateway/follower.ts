@@ -2,7 +2,8 @@ import type { Message } from '../protocol/envelope.ts';
 import type { Edit } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
 import type { Replica } from '../upstreams/replica.ts';
-import type { Client, RequestTarget } from '../upstreams/request.ts';
+import type { Client } from '../upstreams/request.ts';
+import type { RequestTarget } from '../upstreams/routed-request.ts';
 import type { Scope } from './scope.ts';
 
 /** A resource that a client follows. */

@@ -7,7 +7,7 @@ import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { LARGE_BYTES } from '../protocol/large-walk.ts';
 import type { Era } from '../protocol/versions.ts';
 import { Group } from '../upstreams/group.ts';
-import type { RoutedRequest } from '../upstreams/request.ts';
+import type { RoutedRequest } from '../upstreams/routed-request.ts';
 import { type AnsweredCall, mapAnswer } from './answer-mapping.ts';
 import type { Caller, Outlet } from './caller.ts';
 import { ClientCall } from './client-call.ts';

@@ -1,8 +1,7 @@
 import { stopping } from '../errors.ts';
 import { bytesAt, idBytes } from '../protocol/envelope.ts';
-import type { Word } from '../upstreams/events.ts';
 import type { Client } from '../upstreams/request.ts';
-import type { Server } from '../upstreams/server.ts';
+import type { Server, Word } from '../upstreams/server.ts';
 import { type Addressee, ask, cancelAsk, decline, declineUnclear } from './ask.ts';
 import { type ClientCall, clientCallOf } from './client-call.ts';
 import type { HeldCalls } from './eras/held-calls.ts';

@@ -1,16 +1,33 @@
 import type { SwitchboardError } from '../errors.ts';
-import type { Connection } from './connection.ts';
-import type { Origin, ServerEvents } from './events.ts';
+import type { Message } from '../protocol/envelope.ts';
 import type { KnownEra } from './handshake.ts';
 import type { OfferKind } from './lists.ts';
 import type { LiveUpstream } from './live-upstream.ts';
-import type { Client } from './request.ts';
+import type { Client, PendingRequest } from './request.ts';
 import type { Slots } from './slots.ts';
+import type { Upstream } from './upstream.ts';
+
+/** Something that a server says by itself. `call` is the call that it belongs to, where that is certain. */
+export interface ServerMessage {
+  readonly upstream: Upstream;
+  readonly message: Message;
+  readonly call: PendingRequest | undefined;
+}
+
+/** What is heard of all connections of a replica. */
+export interface ConnectionListener<Connection> {
+  /** It is open, and knows nothing of what clients asked for before. */
+  connected(connection: Connection): void;
+  /** What this upstream had asked and was asked is over. */
+  disconnected(connection: Connection, upstream: Upstream): void;
+  notified(connection: Connection, said: ServerMessage): void;
+  asked(connection: Connection, said: ServerMessage): void;
+  log(line: string): void;
+}
 
 /** What the connections of one replica share. */
-export interface ReplicaContext extends Omit<Origin, 'connection'> {
-  readonly events: ServerEvents;
-  log(line: string): void;
+export interface ReplicaContext<Connection> {
+  readonly listener: ConnectionListener<Connection>;
   /** The state of a connection is another one, or the reason for it is. */
   stateChanged(): void;
   /** The server says that these of its lists have changed. */

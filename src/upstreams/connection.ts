@@ -3,7 +3,6 @@ import type { ServerConfig } from '../config.ts';
 import { type ErrorCode, SwitchboardError } from '../errors.ts';
 import type { ConnectionEvents, ConnectionPurpose, ReplicaContext } from './connection-context.ts';
 import { Connector } from './connector.ts';
-import type { Origin, Word } from './events.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { listsOfNotification } from './lists.ts';
 import {
@@ -32,7 +31,7 @@ export class Connection {
   private readonly connector: Connector;
   readonly owner: Client | undefined;
   private readonly settings: ConnectionSettings;
-  private readonly context: ReplicaContext;
+  private readonly context: ReplicaContext<Connection>;
   private readonly events: ConnectionEvents;
   private live: LiveUpstream | undefined;
   /** Those that take nothing new while their last calls are under way. */
@@ -48,12 +47,11 @@ export class Connection {
   readonly lifecycle: Lifecycle;
   readonly slots: Slots;
   readonly subscriptions = new Subscriptions();
-  readonly origin: Origin;
 
   constructor(
     config: ServerConfig,
     settings: ConnectionSettings,
-    context: ReplicaContext,
+    context: ReplicaContext<Connection>,
     { owner, capabilities, known, slots }: ConnectionPurpose,
     events: ConnectionEvents,
   ) {
@@ -62,7 +60,6 @@ export class Connection {
     this.owner = owner;
     this.context = context;
     this.events = events;
-    this.origin = { server: context.server, replica: context.replica, connection: this };
     this.connector = new Connector(config, settings, known, capabilities, {
       opened: (openChannel) => this.newUpstream(openChannel),
       end: (upstream) => this.end(upstream),
@@ -70,11 +67,11 @@ export class Connection {
       gone: () => Promise.all(this.closing),
       followed: () => this.subscriptions.uris(),
       missed: () => events.missed?.(),
-      log: context.log,
+      log: (line) => context.listener.log(line),
     });
     this.slots = slots ?? new Slots(config.concurrency, settings.queueLimit);
     this.lifecycle = new Lifecycle(settings.recovery, {
-      changed: context.stateChanged,
+      changed: () => context.stateChanged(),
       due: () => {
         if (this.live !== undefined) events.recheck?.();
         else this.open().catch(() => {});
@@ -137,7 +134,7 @@ export class Connection {
     live.listening?.stop();
     this.subscriptions.clear();
     const reason = this.failure(why);
-    this.context.log(reason.message);
+    this.context.listener.log(reason.message);
     this.end(live.upstream);
     this.lifecycle.happens({ kind: 'loops', reason });
   }
@@ -187,7 +184,7 @@ export class Connection {
   /** A client is gone, and follows nothing any more. */
   release(client: Client): void {
     for (const uri of this.subscriptions.removeClient(client)) {
-      this.unsubscribe(uri).catch((error: Error) => this.context.log(error.message));
+      this.unsubscribe(uri).catch((error: Error) => this.context.listener.log(error.message));
     }
   }
 
@@ -221,7 +218,7 @@ export class Connection {
       lifecycle.happens({ kind: 'connected' });
       void this.sendLogLevel();
       this.events.opened(live, wasBroken);
-      this.context.events.connected(this.origin);
+      this.context.listener.connected(this);
       return live;
     } catch (error) {
       const reason = this.failure(error);
@@ -234,9 +231,13 @@ export class Connection {
   private newUpstream(openChannel: OpenChannel): Upstream {
     const upstream: Upstream = new Upstream(
       {
-        notified: (message, call) => this.notified({ ...this.origin, upstream, message, call }),
-        asked: (message, call) => this.context.events.asked({ ...this.origin, upstream, message, call }),
-        log: this.context.log,
+        notified: (message, call) => {
+          const lists = listsOfNotification[message.method];
+          if (lists === undefined) this.context.listener.notified(this, { upstream, message, call });
+          else this.context.listsChanged(lists);
+        },
+        asked: (message, call) => this.context.listener.asked(this, { upstream, message, call }),
+        log: (line) => this.context.listener.log(line),
         missed: () => this.events.missed?.(),
         stale: (...why) => this.upstreamStale(upstream, ...why),
         closed: (error) => this.upstreamClosed(upstream, error),
@@ -247,25 +248,19 @@ export class Connection {
     return upstream;
   }
 
-  private notified(word: Word): void {
-    const lists = listsOfNotification[word.message.method];
-    if (lists === undefined) this.context.events.notified(word);
-    else this.context.listsChanged(lists);
-  }
-
   private end(upstream: Upstream): void {
     const ended = upstream
       .close()
-      .catch((error: Error) => this.context.log(error.message))
+      .catch((error: Error) => this.context.listener.log(error.message))
       .finally(() => this.closing.delete(ended));
     this.closing.add(ended);
-    this.context.events.disconnected(this.origin, upstream);
+    this.context.listener.disconnected(this, upstream);
   }
 
   private async sendLogLevel(): Promise<void> {
     if (this.live === undefined || this.logLevel === undefined) return;
     await sendLogLevel(this.live, this.logLevel, this.settings.connectTimeoutMs).catch((error: Error) =>
-      this.context.log(error.message),
+      this.context.listener.log(error.message),
     );
   }
 
@@ -279,7 +274,7 @@ export class Connection {
   private upstreamClosed(upstream: Upstream, error: SwitchboardError): void {
     if (this.live?.upstream === upstream) this.lose(error, false);
     else if (!this.leaving.delete(upstream)) return;
-    this.context.events.disconnected(this.origin, upstream);
+    this.context.listener.disconnected(this, upstream);
   }
 
   private lose(error: SwitchboardError, isThere: boolean): void {
@@ -289,7 +284,7 @@ export class Connection {
     live?.listening?.stop();
     // Who follows what is for the next one to be told anew.
     this.subscriptions.clear();
-    this.context.log(error.message);
+    this.context.listener.log(error.message);
     this.lifecycle.happens({ kind: 'lost', reason: this.failure(error), isThere });
   }
 

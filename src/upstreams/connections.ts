@@ -10,11 +10,11 @@ import type { Slots } from './slots.ts';
 export class Connections {
   private readonly isolates: boolean;
   private readonly shared: SharedConnections;
-  private readonly context: ReplicaContext;
+  private readonly context: ReplicaContext<Connection>;
   private readonly byOwner = new Map<Client, Connection>();
 
   /** `isolates`: each client has an instance of its own. */
-  constructor(isolates: boolean, shared: SharedConnections, context: ReplicaContext) {
+  constructor(isolates: boolean, shared: SharedConnections, context: ReplicaContext<Connection>) {
     this.isolates = isolates;
     this.shared = shared;
     this.context = context;
@@ -108,7 +108,7 @@ export class Connections {
           own.lifecycle.happens({ kind: 'ready' });
           this.shared.ownOpened(owner.era, facts.era);
         },
-        failed: ({ message }) => this.context.log(message),
+        failed: ({ message }) => this.context.listener.log(message),
       },
     );
     return own;

@@ -7,7 +7,8 @@ import { INPUT_REQUIRED } from '../protocol/modern-result.ts';
 import { Delivery } from './delivery.ts';
 import type { Group } from './group.ts';
 import { relayedCapabilities } from './handshake.ts';
-import type { Client, ResponseHandler, RoutedRequest } from './request.ts';
+import type { Client } from './request.ts';
+import type { ResponseHandler, RoutedRequest } from './routed-request.ts';
 import type { Server } from './server.ts';
 
 export interface RequestInput {

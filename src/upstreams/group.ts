@@ -5,7 +5,8 @@ import { choose } from './balance.ts';
 import type { OfferKind } from './lists.ts';
 import { FailureLog } from './log.ts';
 import type { Replica } from './replica.ts';
-import type { Client, RequestTarget } from './request.ts';
+import type { Client } from './request.ts';
+import type { RequestTarget } from './routed-request.ts';
 import type { Server } from './server.ts';
 import type { Project } from './settings.ts';
 

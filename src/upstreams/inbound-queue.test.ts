@@ -4,9 +4,9 @@ import type { Channel } from '../channels/channel.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
 import { LARGE_BYTES } from '../protocol/large-walk.ts';
-import type { UpstreamEvents } from './events.ts';
 import { InboundQueue } from './inbound-queue.ts';
 import { requestRaw } from './own-requests.ts';
+import type { UpstreamEvents } from './request.ts';
 import { Upstream } from './upstream.ts';
 
 const silent: Channel = {

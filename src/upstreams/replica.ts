@@ -2,12 +2,11 @@ import type { ServerConfig } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { Era } from '../protocol/versions.ts';
 import type { Candidate } from './balance.ts';
-import type { Condition } from './condition.ts';
+import type { Condition, State } from './condition.ts';
 import { Connection } from './connection.ts';
-import type { ReplicaContext } from './connection-context.ts';
+import type { ConnectionListener, ReplicaContext } from './connection-context.ts';
 import { Connections } from './connections.ts';
 import { Discovery } from './discovery.ts';
-import type { ServerEvents } from './events.ts';
 import { type KnownEra, rediscover } from './handshake.ts';
 import { Health } from './health.ts';
 import type { Freshness, Offer, OfferKind } from './lists.ts';
@@ -15,10 +14,16 @@ import type { LiveUpstream } from './live-upstream.ts';
 import type { KnownOffer } from './offers.ts';
 import type { Client } from './request.ts';
 import { Resting } from './resting.ts';
-import type { Server } from './server.ts';
 import type { ServerFacts } from './server-facts.ts';
 import type { ReplicaSettings } from './settings.ts';
 import { SharedConnections } from './shared-connections.ts';
+
+export interface ReplicaEvents extends ConnectionListener<Connection> {
+  /** Its state is another one, or the reason for it is. */
+  stateChanged(from: State): void;
+  /** What it offers of this kind is known anew. `announced`: the server said so, or is back. */
+  offerChanged(kind: OfferKind, announced: boolean): void;
+}
 
 /** With it replicas can be told apart: `--port 900${SWITCHBOARD_REPLICA}`. */
 const REPLICA_VARIABLE = 'SWITCHBOARD_REPLICA';
@@ -32,7 +37,8 @@ export class Replica implements Candidate {
   readonly isolates: boolean;
   private config: ServerConfig;
   private readonly settings: ReplicaSettings;
-  private readonly context: ReplicaContext;
+  private readonly context: ReplicaContext<Connection>;
+  private readonly events: ReplicaEvents;
   private readonly shared: SharedConnections;
   readonly connections: Connections;
   private readonly discovery: Discovery;
@@ -44,15 +50,14 @@ export class Replica implements Candidate {
   facts: ServerFacts | undefined;
 
   constructor(
-    server: Server,
     number: number,
+    config: ServerConfig,
     settings: ReplicaSettings,
     inherited: Offer | undefined,
-    events: ServerEvents,
+    events: ReplicaEvents,
   ) {
-    const { config } = server;
     this.number = number;
-    this.server = server.name;
+    this.server = config.name;
     this.isolates = config.isolation === 'session';
     this.config = config;
     this.settings = {
@@ -60,14 +65,14 @@ export class Replica implements Candidate {
       variable: (name, config) =>
         name === REPLICA_VARIABLE ? String(number) : settings.variable(name, config),
     };
+    this.events = events;
     this.context = {
-      ...{ server, replica: this, events },
-      log: (line) => server.replicaLogged(number, line),
+      listener: events,
       stateChanged: () => this.stateChanged(),
       listsChanged: (kinds) => this.discovery.changed(kinds),
       connect: (...made) => new Connection(this.config, this.settings, this.context, ...made),
     };
-    const { log } = this.context;
+    const log = (line: string) => events.log(line);
     this.health = new Health(settings, log);
     const only = config.era === 'auto' ? undefined : config.era;
     this.known = { era: only, only, discovered: undefined };
@@ -79,7 +84,9 @@ export class Replica implements Candidate {
     });
     this.connections = new Connections(this.isolates, this.shared, this.context);
     this.discovery = new Discovery(settings, () => this.shared.lives, inherited, {
-      discovered: (kind, announced) => this.discovered(kind, announced),
+      discovered: (kind, announced) => {
+        if (this.condition.state !== 'stopped') events.offerChanged(kind, announced);
+      },
       settled: () => this.assess(),
       loops: (error) => this.loops(error),
       log,
@@ -244,10 +251,9 @@ export class Replica implements Candidate {
       now.state === before?.state && now.reason === before.reason && now.nextTry === before.nextTry;
     if (isSame) return;
     this.told = now;
-    const { server, events } = this.context;
     const from = before?.state ?? 'idle';
     if (now.state !== from) this.health.logCounts();
-    events.stateChanged(server, this, from);
+    this.events.stateChanged(from);
   }
 
   private opened(live: LiveUpstream, wasBroken: boolean): void {
@@ -263,13 +269,9 @@ export class Replica implements Candidate {
     void this.discovery.refresh();
   }
 
-  private discovered(kind: OfferKind, announced: boolean): void {
-    if (this.condition.state !== 'stopped') this.context.server.replicaDiscovered(kind, announced);
-  }
-
   private discoveryFailed(error: Error): void {
     if (error instanceof SwitchboardError && error.code === 'server_loop') this.loops(error);
-    else this.context.log(error.message);
+    else this.events.log(error.message);
   }
 
   /** What it offers is our own, or will be when it comes round. */

@@ -4,9 +4,6 @@ import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
 import type { Edit } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
-import type { OfferKind } from './lists.ts';
-import type { Replica } from './replica.ts';
-import type { Upstream } from './upstream.ts';
 
 /** Whoever calls are made for. By its identity it has its own slots, instances, subscriptions and questions. */
 export interface Client {
@@ -17,22 +14,6 @@ export interface Client {
 /** Whoever can say what a client can do. Nobody asks for that unless a connection is opened for it. */
 export interface Able {
   readonly capabilities: object;
-}
-
-/** What a replica is wanted for. */
-export interface RequestTarget {
-  readonly client: Client;
-  kind: OfferKind;
-  /** The servers' own name or URI of what is asked for. */
-  readonly own: string;
-  /** Where the client named one server of the group. */
-  server: string | undefined;
-  /** The servers that have it, where their lists need not say so. */
-  among: readonly string[] | undefined;
-  /** Labels of servers that the client would rather have. */
-  labels: Readonly<Record<string, string>> | undefined;
-  /** Where only this one knows what it is about. */
-  only: Replica | undefined;
 }
 
 /** A client's request as it is handed over. */
@@ -49,27 +30,6 @@ export interface ClientRequest {
   readonly sender: (() => Buffer) | undefined;
 }
 
-/** A request that some replica of a group is to answer. */
-export interface RoutedRequest extends RequestTarget, ClientRequest {
-  /** What the client can do; a connection of its own is opened with it. */
-  able: Able;
-  /** Whether it does no harm to do it twice. */
-  isRepeatable: boolean;
-  /** How long the client wants to wait. */
-  timeoutMs: number | undefined;
-}
-
-/** Whoever wants the answer. Exactly one of `answered` and `failed` comes, unless it is cancelled. */
-export interface ResponseHandler {
-  answered(chunks: Chunks, at: AnswerId): void;
-  failed(error: SwitchboardError): void;
-  progressed(message: Message): void;
-  /** The server will go on with its answer later. */
-  paused(retryMs: number): void;
-  /** Until when that server waited for this client, `now` where it still does: that time was not the server's. */
-  waitedUntil(upstream: Upstream, now: number): number;
-}
-
 /** One request under way at a server. */
 export interface PendingRequest {
   /** Undefined where the request is our own. */
@@ -82,4 +42,18 @@ export interface PendingRequest {
   paused?(retryMs: number): void;
   /** The server says what of a subscription it will tell of. */
   acknowledged?(message: Message): void;
+}
+
+/** What a server says by itself. `call` is the request that it belongs to, where that is certain. */
+export interface UpstreamEvents {
+  notified(message: Message, call: PendingRequest | undefined): void;
+  asked(message: Message, call: PendingRequest | undefined): void;
+  /** What the server has said by itself for a while may be lost. */
+  missed(): void;
+  /** Nothing new can be sent; what is under way may still be answered. */
+  stale(error: SwitchboardError, isThere: boolean): void;
+  closed(error: SwitchboardError): void;
+  log(line: string): void;
+  /** Takes secrets out of what the channel says of a failure. */
+  redacted(error: SwitchboardError): SwitchboardError;
 }

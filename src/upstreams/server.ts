@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type ServerConfig, toolFilter } from '../config.ts';
-import { type Condition, overall } from './condition.ts';
+import { type Condition, overall, type State } from './condition.ts';
 import type { Connection } from './connection.ts';
-import type { ServerEvents } from './events.ts';
+import type { ServerMessage } from './connection-context.ts';
 import type { Freshness, Offer, OfferKind } from './lists.ts';
 import { ServerLog } from './log.ts';
 import { union } from './offers.ts';
@@ -12,6 +12,34 @@ import { Replica } from './replica.ts';
 import type { Client } from './request.ts';
 import type { ServerFacts } from './server-facts.ts';
 import type { Project, ReplicaSettings } from './settings.ts';
+import type { Upstream } from './upstream.ts';
+
+/** Where something happens. */
+export interface Origin {
+  readonly server: Server;
+  readonly replica: Replica;
+  readonly connection: Connection;
+}
+
+export interface Word extends Origin, ServerMessage {}
+
+/** What the rest of the program hears of its servers. */
+export interface ServerEvents {
+  /** The state of a replica is another one, or the reason for it is. */
+  stateChanged(server: Server, replica: Replica, from: State): void;
+  /** What the server offers of these kinds is known anew. */
+  offerChanged(server: Server, kinds: OfferKind[]): void;
+  /** A connection is open that knows nothing of what clients asked for before. */
+  connected(origin: Origin): void;
+  /** What this upstream had asked and was asked is over. */
+  disconnected(origin: Origin, upstream: Upstream): void;
+  notified(word: Word): void;
+  asked(word: Word): void;
+  /** A line for its log. */
+  logged(server: Server, line: string): void;
+  /** Calls failed because their server was not available: a line for whoever looks after the program. */
+  callsFailed(project: Project, line: string): void;
+}
 
 /** The calls of a server that left the configuration may take this long. */
 const RETIRE_MS = 30_000;
@@ -47,9 +75,8 @@ export class Server {
     this.events = events;
     this.remembered = remembered;
     const before = inherited ?? remembered?.offer;
-    this.replicas = Array.from(
-      { length: config.replicas },
-      (_, index) => new Replica(this, index + 1, settings, before, events),
+    this.replicas = Array.from({ length: config.replicas }, (_, index) =>
+      this.newReplica(index + 1, settings, before),
     );
   }
 
@@ -205,13 +232,26 @@ export class Server {
     await Promise.all(this.replicas.map((replica) => replica.stop()));
   }
 
-  replicaLogged(number: number, line: string): void {
-    this.log.add(this.replicas.length === 1 ? line : `[${number}] ${line}`);
-    this.events.logged(this, line);
+  private newReplica(number: number, settings: ReplicaSettings, before: Offer | undefined): Replica {
+    const { config, events } = this;
+    const at = (connection: Connection): Origin => ({ server: this, replica, connection });
+    const replica: Replica = new Replica(number, config, settings, before, {
+      stateChanged: (from) => events.stateChanged(this, replica, from),
+      offerChanged: (kind, announced) => this.offerChanged(kind, announced),
+      connected: (connection) => events.connected(at(connection)),
+      disconnected: (connection, upstream) => events.disconnected(at(connection), upstream),
+      notified: (connection, said) => events.notified({ ...at(connection), ...said }),
+      asked: (connection, said) => events.asked({ ...at(connection), ...said }),
+      log: (line) => {
+        this.log.add(config.replicas === 1 ? line : `[${number}] ${line}`);
+        events.logged(this, line);
+      },
+    });
+    return replica;
   }
 
-  /** Several replicas alike say the same thing; it is told once. `announced`: the server said so, or is back. */
-  replicaDiscovered(kind: OfferKind, announced: boolean): void {
+  /** Several replicas alike say the same thing; it is told once. */
+  private offerChanged(kind: OfferKind, announced: boolean): void {
     const before = this.union?.[kind] ?? [];
     this.union = undefined;
     const after = this.offer?.[kind] ?? [];

@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ServerConfig } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
-import type { ServerEvents } from './events.ts';
 import { Group } from './group.ts';
 import type { Remembered } from './remembered.ts';
-import { Server } from './server.ts';
+import { Server, type ServerEvents } from './server.ts';
 import type { Project, ReplicaSettings } from './settings.ts';
 
 /** What an edit of the configuration did. */

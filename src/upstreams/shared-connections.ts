@@ -28,7 +28,7 @@ const SILENT_MS = 5_000;
 export class SharedConnections {
   private readonly config: ServerConfig;
   private readonly known: KnownEra;
-  private readonly context: ReplicaContext;
+  private readonly context: ReplicaContext<Connection>;
   private readonly events: SharedEvents;
   /** Which one clients of an era take. */
   private readonly byEra: Record<Era, Connection>;
@@ -38,7 +38,12 @@ export class SharedConnections {
   readonly first: Connection;
   private second: Connection | undefined;
 
-  constructor(config: ServerConfig, known: KnownEra, context: ReplicaContext, events: SharedEvents) {
+  constructor(
+    config: ServerConfig,
+    known: KnownEra,
+    context: ReplicaContext<Connection>,
+    events: SharedEvents,
+  ) {
     this.config = config;
     this.known = known;
     this.context = context;
@@ -50,7 +55,7 @@ export class SharedConnections {
           this.firstOpened(live);
           events.opened(live, wasBroken);
         },
-        failed: ({ message }) => context.log(message),
+        failed: ({ message }) => context.listener.log(message),
         recheck: events.recheck,
         missed: events.missed,
       },
@@ -169,7 +174,7 @@ export class SharedConnections {
         failed: ({ message }, cause) => {
           // One that was open once is tried again like any other.
           if (second.opens === 0 || isFinal(cause)) this.giveUp(second, era, message);
-          else this.context.log(message);
+          else this.context.listener.log(message);
         },
         missed: this.events.missed,
       },
@@ -181,12 +186,12 @@ export class SharedConnections {
   private giveUp(second: Connection, era: Era, why: string): void {
     if (this.second !== second || this.first.lifecycle.condition.state === 'stopped') return;
     this.drop();
-    this.context.log(`${era} clients use the ${otherEra[era]} connection, with translation: ${why}`);
+    this.context.listener.log(`${era} clients use the ${otherEra[era]} connection, with translation: ${why}`);
     // A server that is not there at all has not shown which eras it speaks.
     if (this.first.current === undefined) return;
     this.isSingle = true;
     // Its clients have to do with the first one from now on.
-    this.context.events.connected(this.first.origin);
+    this.context.listener.connected(this.first);
   }
 
   /** From now on there is only the first one. */

@@ -18,9 +18,8 @@ import { LARGE_BYTES } from '../protocol/large-walk.ts';
 import { greetingLine, requestLines } from '../protocol/request-lines.ts';
 import type { Era } from '../protocol/versions.ts';
 import { type Audience, Callers } from './callers.ts';
-import type { UpstreamEvents } from './events.ts';
 import { InboundQueue, readMessages } from './inbound-queue.ts';
-import type { ClientRequest, PendingRequest } from './request.ts';
+import type { ClientRequest, PendingRequest, UpstreamEvents } from './request.ts';
 import { ownRequest, relayedRequest } from './request-writer.ts';
 
 /** A live MCP connection to one server: its own sequence of ids, and the calls under way. */

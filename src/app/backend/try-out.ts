@@ -1,7 +1,6 @@
 import type { ServerTest } from '../../api/views.ts';
 import type { ServerConfig } from '../../config.ts';
-import type { ServerEvents } from '../../upstreams/events.ts';
-import { Server } from '../../upstreams/server.ts';
+import { Server, type ServerEvents } from '../../upstreams/server.ts';
 import type { LiveProject } from '../live-project.ts';
 import type { Parts } from './parts.ts';
 
