@@ -150,13 +150,13 @@ async function end(session: Follower, key: string, followed: Followed): Promise<
 async function leave(session: Follower, own: string, replica: Replica): Promise<void> {
   const connection = replica.connections.for(session.identity, session);
   for (const other of session.followed.values()) if (other.own === own && other.replica === replica) return;
-  await connection.unfollow(own, session);
+  await connection.unsubscribe(own, session);
 }
 
 async function subscribe(replica: Replica, session: Follower, uri: string): Promise<void> {
   const connection = await replica.connections.opened(session.identity, session);
   if (session.isClosed) throw new SwitchboardError('unknown_session', 'The session has ended.');
-  await connection.follow(uri, session);
+  await connection.subscribe(uri, session);
 }
 
 /** Asks on a new connection for the updates that clients still wait for, there or where nothing can come from any more. */
@@ -228,7 +228,7 @@ function move(group: Group, session: Follower, followed: Followed): boolean {
 export function passUpdate(replica: Replica, connection: Connection, message: Message): void {
   const updated = message.uri;
   if (updated === undefined) return;
-  for (const [client, own] of connection.subscriptions.followers(updated.value)) {
+  for (const [client, own] of connection.subscriptions.subscribers(updated.value)) {
     const session = client as Follower;
     for (const followed of session.followed.values()) {
       // One that it has moved away from may still tell of it.

@@ -9,8 +9,8 @@ import {
   checkSubscribable,
   type LiveUpstream,
   sendLogLevel,
-  subscribe,
-  unsubscribe,
+  sendSubscribe,
+  sendUnsubscribe,
 } from './live-upstream.ts';
 import type { Client } from './request.ts';
 import { aboutServer, redacted } from './server-errors.ts';
@@ -65,7 +65,7 @@ export class Connection {
       end: (upstream) => this.end(upstream),
       isStopped: () => this.stopped,
       gone: () => Promise.all(this.closing),
-      followed: () => this.subscriptions.uris(),
+      subscribedUris: () => this.subscriptions.uris(),
       missed: () => events.missed?.(),
       log: (line) => context.listener.log(line),
     });
@@ -170,21 +170,21 @@ export class Connection {
   }
 
   /** Has the server tell of changes of a resource, for this client too. */
-  async follow(uri: string, client: Client): Promise<void> {
+  async subscribe(uri: string, client: Client): Promise<void> {
     const live = await this.open();
     checkSubscribable(live);
-    await this.subscriptions.add(uri, client, () => subscribe(live, uri));
+    await this.subscriptions.add(uri, client, () => sendSubscribe(live, uri));
   }
 
   /** The server is told when nobody follows the resource any more. */
-  async unfollow(uri: string, client: Client): Promise<void> {
-    if (this.subscriptions.remove(uri, client)) await this.unsubscribe(uri);
+  async unsubscribe(uri: string, client: Client): Promise<void> {
+    if (this.subscriptions.remove(uri, client)) await this.endSubscription(uri);
   }
 
   /** A client is gone, and follows nothing any more. */
   release(client: Client): void {
     for (const uri of this.subscriptions.removeClient(client)) {
-      this.unsubscribe(uri).catch((error: Error) => this.context.listener.log(error.message));
+      this.endSubscription(uri).catch((error: Error) => this.context.listener.log(error.message));
     }
   }
 
@@ -195,8 +195,8 @@ export class Connection {
     await this.sendLogLevel();
   }
 
-  private async unsubscribe(uri: string): Promise<void> {
-    if (this.live !== undefined) await unsubscribe(this.live, uri);
+  private async endSubscription(uri: string): Promise<void> {
+    if (this.live !== undefined) await sendUnsubscribe(this.live, uri);
   }
 
   private async start(isHastened: boolean): Promise<LiveUpstream> {

@@ -18,7 +18,7 @@ interface ConnectorEvents {
   /** Settles when everything that was opened before is gone. */
   gone(): Promise<unknown>;
   /** The resources that clients follow. */
-  followed(): string[];
+  subscribedUris(): string[];
   missed(): void;
   log(line: string): void;
 }

@@ -108,7 +108,7 @@ export class Discovery {
   /** The server says that these have changed. */
   changed(kinds: readonly OfferKind[]): void {
     for (const kind of kinds) this.announced.add(kind);
-    this.timer ??= setTimeout(() => this.follow(), this.underWay === undefined ? 0 : ASK_EVERY_MS);
+    this.timer ??= setTimeout(() => this.fetchAnnounced(), this.underWay === undefined ? 0 : ASK_EVERY_MS);
   }
 
   /** What is missing now; undefined where nothing is. */
@@ -148,12 +148,13 @@ export class Discovery {
     this.underWay = asked;
   }
 
-  private async follow(): Promise<void> {
+  private async fetchAnnounced(): Promise<void> {
     const kinds = [...this.announced];
     this.announced.clear();
     await this.underWay;
     await this.fetchLists(kinds, true);
-    this.timer = this.announced.size === 0 ? undefined : setTimeout(() => this.follow(), ASK_EVERY_MS);
+    this.timer =
+      this.announced.size === 0 ? undefined : setTimeout(() => this.fetchAnnounced(), ASK_EVERY_MS);
   }
 
   /**

@@ -11,7 +11,7 @@ import type { Upstream } from './upstream.ts';
 
 interface ListeningEvents {
   /** The resources that clients follow. */
-  followed(): string[];
+  subscribedUris(): string[];
   /** For a while nobody listened: what the server would have said is lost. */
   missed(): void;
   log(line: string): void;
@@ -44,12 +44,12 @@ const PATIENCE_MS = 60_000;
 export class Listening {
   private readonly lists: Subscription;
   private readonly resources: Subscription;
-  private following: Promise<Filter> | undefined;
+  private subscribing: Promise<Filter> | undefined;
 
   constructor(upstream: Upstream, facts: ServerFacts, backoff: BackoffRule, events: ListeningEvents) {
     const filter = listFilter(facts.capabilities);
     this.lists = new Subscription(upstream, backoff, () => filter, events);
-    const resources = () => ({ resourceSubscriptions: events.followed() });
+    const resources = () => ({ resourceSubscriptions: events.subscribedUris() });
     this.resources = new Subscription(upstream, backoff, resources, { missed() {}, log: events.log });
     if (!isEmpty(filter)) this.lists.renew().catch((error: Error) => events.log(error.message));
   }
@@ -60,13 +60,13 @@ export class Listening {
   }
 
   /** Wants to be told of one resource more. Fails where the server does not tell of it. */
-  async follow(uri: string): Promise<void> {
+  async subscribe(uri: string): Promise<void> {
     // Those that are wanted at the same time are asked for at once.
-    this.following ??= immediately().then(() => {
-      this.following = undefined;
+    this.subscribing ??= immediately().then(() => {
+      this.subscribing = undefined;
       return this.resources.renew();
     });
-    const { resourceSubscriptions } = await this.following;
+    const { resourceSubscriptions } = await this.subscribing;
     if (resourceSubscriptions?.includes(uri)) return;
     throw new SwitchboardError(
       'method_not_found',
@@ -75,7 +75,7 @@ export class Listening {
   }
 
   /** Some resource is not wanted any more. */
-  async unfollow(): Promise<void> {
+  async unsubscribe(): Promise<void> {
     await this.resources.renew();
   }
 

@@ -22,13 +22,13 @@ export function checkSubscribable({ facts }: LiveUpstream): void {
 }
 
 /** Asks a server for the updates of a resource. */
-export function subscribe({ upstream, listening }: LiveUpstream, uri: string): Promise<unknown> {
-  if (listening !== undefined) return listening.follow(uri);
+export function sendSubscribe({ upstream, listening }: LiveUpstream, uri: string): Promise<unknown> {
+  if (listening !== undefined) return listening.subscribe(uri);
   return request(upstream, 'resources/subscribe', { uri }, SUBSCRIBE_MS);
 }
 
-export function unsubscribe({ upstream, listening }: LiveUpstream, uri: string): Promise<unknown> {
-  if (listening !== undefined) return listening.unfollow();
+export function sendUnsubscribe({ upstream, listening }: LiveUpstream, uri: string): Promise<unknown> {
+  if (listening !== undefined) return listening.unsubscribe();
   return request(upstream, 'resources/unsubscribe', { uri }, SUBSCRIBE_MS);
 }
 

@@ -65,7 +65,7 @@ export class Subscriptions {
   }
 
   /** Those who follow the resource, or one that it is part of. */
-  *followers(updatedUri: string): Generator<[Client, string]> {
+  *subscribers(updatedUri: string): Generator<[Client, string]> {
     for (const [uri, { clients }] of this.byUri) {
       if (!isSameOrPart(updatedUri, uri)) continue;
       for (const client of clients) yield [client, uri];
