@@ -165,10 +165,6 @@ const longFiles: Record<string, string> = {
   'src/protocol/envelope.ts': 'one pass over a message, with all that it finds',
   'src/protocol/json-scanner.ts': 'one state machine over bytes',
   'src/store/types.ts': 'the rows and views of all tables',
-  'src/upstreams/connection.ts': 'still to be cut',
-  'src/upstreams/delivery.ts': 'still to be cut',
-  'src/upstreams/replica.ts': 'still to be cut',
-  'src/upstreams/upstream.ts': 'still to be cut',
 };
 
 const imports = sourceFiles('src')

@@ -5,11 +5,10 @@ import { SwitchboardError } from '../errors.ts';
 import { identity } from '../identity.ts';
 import { idBytes } from '../protocol/envelope.ts';
 import { toRpcError } from '../protocol/jsonrpc.ts';
-import { askGroup } from '../upstreams/ask.ts';
-import { limitsOf } from '../upstreams/limits.ts';
-import type { ReplicaSettings } from '../upstreams/replica.ts';
+import { requestGroup } from '../upstreams/group-request.ts';
 import type { Server, ServerEvents } from '../upstreams/server.ts';
 import { Servers } from '../upstreams/servers.ts';
+import { limitsOf, type ReplicaSettings } from '../upstreams/settings.ts';
 import { shareChildren } from './children.ts';
 import { localServers } from './local-servers.ts';
 import { type LocalTools, localTools } from './local-tools.ts';
@@ -103,7 +102,12 @@ export class LocalToolbox implements Toolbox {
     const { group, own, tool } = found;
     const meta = run === undefined ? {} : { _meta: { [RUN_META_KEY]: run } };
     const paramsText = JSON.stringify({ name: own, arguments: args, ...meta });
-    const answer = await askGroup(group, { name: tool.server }, { method: 'tools/call', paramsText }, signal);
+    const answer = await requestGroup(
+      group,
+      { name: tool.server },
+      { method: 'tools/call', paramsText },
+      signal,
+    );
     if ('result' in answer) return outcomeOf(answer.result);
     const { code, message } = answer.error;
     throw new SwitchboardError(
@@ -186,7 +190,7 @@ export class LocalToolbox implements Toolbox {
         this.offered = undefined;
         if (this.isReady) for (const told of [...this.listeners]) told();
       },
-      asked: (server, _replica, { upstream, message }) => {
+      asked: ({ server, upstream, message }) => {
         const why = `Server "${server.name}" asked ${message.method}, and there is nobody here who could answer.`;
         upstream.answerError(idBytes(message), toRpcError(new SwitchboardError('client_unavailable', why)));
       },

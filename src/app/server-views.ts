@@ -145,7 +145,7 @@ function fileConfigView(transport: ServerTransport): ServerView['config'] {
 function replicaView(replica: Replica, now: number): ServerView['replicas'][number] {
   const { number, shown, restarts } = replica;
   let [inFlight, queued, longestWait] = [0, 0, 0];
-  for (const slots of replica.slots()) {
+  for (const slots of replica.connections.slots()) {
     inFlight += slots.used;
     queued += slots.queued;
     longestWait = Math.max(longestWait, slots.longestWaitMs(now));

@@ -7,7 +7,7 @@ import { StoredNames } from '../projects/stored-names.ts';
 import { StoredOffers } from '../projects/stored-offers.ts';
 import { Recorder } from '../records/recorder.ts';
 import type { SealedSecret, Store } from '../store/types.ts';
-import { limitsOf } from '../upstreams/limits.ts';
+import { limitsOf } from '../upstreams/settings.ts';
 import type { Stored } from './backend/context.ts';
 import type { AppEvents, AppOptions } from './options.ts';
 import { StoredSessions } from './stored-sessions.ts';

@@ -16,10 +16,9 @@ import { STOP_GRACE_MS } from '../hosting/settings.ts';
 import { identity } from '../identity.ts';
 import { type LiveProject, unstoredProject } from '../projects/live-project.ts';
 import { Projects, type ProjectsEvents } from '../projects/projects.ts';
-import { limitsOf } from '../upstreams/limits.ts';
-import type { ReplicaSettings } from '../upstreams/replica.ts';
 import type { Server, ServerEvents } from '../upstreams/server.ts';
 import { type Changes, startServers } from '../upstreams/servers.ts';
+import { limitsOf, type ReplicaSettings } from '../upstreams/settings.ts';
 import type { Stored } from './backend/context.ts';
 import { createBackend } from './backend.ts';
 import { cutOff, drain, watchEnding } from './drain.ts';
@@ -196,13 +195,13 @@ export class Switchboard implements App {
         this.projects.changed(project, kinds);
         this.stored?.memory.note(server);
       },
-      connected: (...connected) => {
-        this.gateway.connected(...connected);
-        this.hosting?.connected(connected[0]);
+      connected: (origin) => {
+        this.gateway.connected(origin);
+        this.hosting?.connected(origin.server);
       },
-      disconnected: (...gone) => this.gateway.disconnected(...gone),
-      notified: (...said) => this.gateway.notified(...said),
-      asked: (server, _replica, word) => this.gateway.asked(server, word),
+      disconnected: (origin, upstream) => this.gateway.disconnected(origin, upstream),
+      notified: (word) => this.gateway.notified(word),
+      asked: (word) => this.gateway.asked(word),
       logged: (server, line) => this.hosting?.say(server, line),
       callsFailed: ({ name }, line) => events.warned(`Project "${name}": ${line}`),
     };

@@ -4,7 +4,8 @@ import { SwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
 import type { LiveProject } from '../projects/live-project.ts';
 import { saysToolError } from '../protocol/tool-error.ts';
-import { type AskedCall, askGroup } from '../upstreams/ask.ts';
+import { type RequestOutcome, requestGroup } from '../upstreams/group-request.ts';
+import type { Client } from '../upstreams/request.ts';
 
 /**
  * The tools of a project, for one agent. Its servers are those that clients use too: the same connections, the same
@@ -14,7 +15,7 @@ export class ProjectToolbox implements Omit<Toolbox, 'follow'> {
   private readonly project: LiveProject;
   private readonly over: (call: FinishedCall) => void;
   /** What servers with an instance for each client know the agent by. */
-  private readonly client = {};
+  private readonly client: Client = { era: 'modern' };
 
   constructor(project: LiveProject, over: (call: FinishedCall) => void) {
     this.project = project;
@@ -49,7 +50,7 @@ export class ProjectToolbox implements Omit<Toolbox, 'follow'> {
     }
     const { own, among, isRepeatable } = route;
     const paramsText = JSON.stringify({ name: own, arguments: args });
-    const answer = await askGroup(
+    const answer = await requestGroup(
       group,
       { name: server, client: this.client, server: route.server, among, isRepeatable },
       { method: 'tools/call', paramsText },
@@ -72,7 +73,7 @@ export class ProjectToolbox implements Omit<Toolbox, 'follow'> {
     for (const server of this.project.servers.each()) server.release(this.client);
   }
 
-  private finished(call: AskedCall): FinishedCall {
+  private finished(call: RequestOutcome): FinishedCall {
     const { answer, isRpcError } = call;
     return {
       ...call,

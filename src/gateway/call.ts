@@ -6,8 +6,8 @@ import { stringAt } from '../protocol/modern-result.ts';
 import type { Edit } from '../protocol/splice.ts';
 import { Delivery } from '../upstreams/delivery.ts';
 import type { Group } from '../upstreams/group.ts';
-import type { Parcel } from '../upstreams/parcel.ts';
 import type { Replica } from '../upstreams/replica.ts';
+import type { RoutedRequest } from '../upstreams/routed-request.ts';
 import type { CallContext, CallDesk } from './call-context.ts';
 import { readWishes } from './call-options.ts';
 import type { Incoming } from './caller.ts';
@@ -84,7 +84,6 @@ function forward(scope: Scope, incoming: Incoming, { route, kind, edits }: Targe
     { group, place: route.place, catalog: scope.catalog, project: scope.project?.id, run },
     {
       client: caller.identity,
-      era: caller.era,
       kind,
       own,
       server,
@@ -179,7 +178,6 @@ function askTask(
   const { timeoutMs } = readWishes(message, prefer);
   deliver(incoming, desk, context, {
     client: caller.identity,
-    era: caller.era,
     kind: 'tools',
     own,
     server: undefined,
@@ -196,11 +194,11 @@ function askTask(
   });
 }
 
-function deliver(incoming: Incoming, desk: CallDesk, context: CallContext, parcel: Parcel): void {
-  const clientCall = new ClientCall(incoming, desk, context, parcel);
+function deliver(incoming: Incoming, desk: CallDesk, context: CallContext, request: RoutedRequest): void {
+  const clientCall = new ClientCall(incoming, desk, context, request);
   if (!incoming.caller.begin(clientCall)) {
     refuseSecondUse(incoming);
     return;
   }
-  clientCall.deliver(new Delivery(context.group, parcel, clientCall));
+  clientCall.deliver(new Delivery(context.group, request, clientCall));
 }

@@ -3,7 +3,7 @@ import type { Message } from '../protocol/envelope.ts';
 import type { Chunks, RequestId } from '../protocol/jsonrpc.ts';
 import type { Era } from '../protocol/versions.ts';
 import type { Group } from '../upstreams/group.ts';
-import type { Client } from '../upstreams/upstream.ts';
+import type { Client } from '../upstreams/request.ts';
 import type { Tasks } from './legacy/tasks.ts';
 
 /** Where everything goes that belongs to one request of a client. */

@@ -15,9 +15,10 @@ import { splice } from '../protocol/splice.ts';
 import { saysToolError } from '../protocol/tool-error.ts';
 import { Delivery } from '../upstreams/delivery.ts';
 import type { Group } from '../upstreams/group.ts';
-import type { Parcel, Recipient } from '../upstreams/parcel.ts';
 import type { Replica } from '../upstreams/replica.ts';
-import type { Call, Upstream } from '../upstreams/upstream.ts';
+import type { PendingRequest } from '../upstreams/request.ts';
+import type { ResponseHandler, RoutedRequest } from '../upstreams/routed-request.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
 import { type AnsweredCall, type MappedAnswer, mapAnswer } from './answer-mapping.ts';
 import type { CallContext, CallDesk } from './call-context.ts';
 import type { Caller, Incoming, InFlight, Outlet } from './caller.ts';
@@ -38,19 +39,19 @@ const MAX_ROUNDS = 32;
 const ROUND_PAUSE_MS = 100;
 
 /** The client's request that a server's call is made for, where it is one. */
-export function clientCallOf(call: Call | undefined): ClientCall | undefined {
-  const recipient = call instanceof Delivery ? call.recipient : undefined;
-  return recipient instanceof ClientCall ? recipient : undefined;
+export function clientCallOf(call: PendingRequest | undefined): ClientCall | undefined {
+  const handler = call instanceof Delivery ? call.handler : undefined;
+  return handler instanceof ClientCall ? handler : undefined;
 }
 
 /**
  * One request of a client that a server is to answer. Where client and server are of different eras, what the server asks in
  * between is asked in the client's way: by a request (legacy), or by an answer to which the client comes back (modern).
  */
-export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
+export class ClientCall implements ResponseHandler, InFlight, Holdable, AnsweredCall {
   readonly group: Group;
   readonly context: CallContext;
-  private readonly parcel: Parcel;
+  private readonly request: RoutedRequest;
   private readonly desk: CallDesk;
   private readonly startedAt = performance.now();
   /** Whether nothing that the client has at servers outlives this call. */
@@ -70,14 +71,19 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
   private rounds = 0;
   private pause: NodeJS.Timeout | undefined;
 
-  constructor({ caller, message, outlet }: Incoming, desk: CallDesk, context: CallContext, parcel: Parcel) {
+  constructor(
+    { caller, message, outlet }: Incoming,
+    desk: CallDesk,
+    context: CallContext,
+    request: RoutedRequest,
+  ) {
     this.caller = caller;
     this.message = message;
     this.outlet = outlet;
     this.desk = desk;
     this.group = context.group;
     this.context = context;
-    this.parcel = parcel;
+    this.request = request;
     this.isPassing = caller.era === 'modern' && caller.identity === caller;
   }
 
@@ -296,9 +302,9 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
     if (this.over) return;
     const { bytes, params } = this.message;
     const input = withMembers(bytes, params!.start, inputMembers(responses, requestState));
-    const { edits } = this.parcel;
-    const parcel = { ...this.parcel, only: replica, isRepeatable: false, edits: [...edits, input] };
-    this.deliver(new Delivery(this.group, parcel, this));
+    const { edits } = this.request;
+    const request = { ...this.request, only: replica, isRepeatable: false, edits: [...edits, input] };
+    this.deliver(new Delivery(this.group, request, this));
   }
 
   get idBytes(): Buffer {
@@ -310,7 +316,7 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
   }
 
   get replica(): Replica | undefined {
-    return this.delivery?.lastReplica;
+    return this.delivery?.replica;
   }
 
   get serverEra(): Caller['era'] {
@@ -348,7 +354,7 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
     clearTimeout(this.pause);
     if (this.questions !== undefined) this.desk.held.over(this);
     // After whatever is still to be told of its call.
-    if (this.isPassing && this.group.isolates) setImmediate(() => this.group.release(this.parcel.client));
+    if (this.isPassing && this.group.isolates) setImmediate(() => this.group.release(this.request.client));
   }
 
   private record(
@@ -359,7 +365,7 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
   ): void {
     const { message, group } = this;
     const { recorder } = this.desk;
-    const replica = this.delivery?.lastReplica;
+    const replica = this.delivery?.replica;
     const keeps = recorder.keepsPayloads(group.project);
     recorder.record({
       project: group.project,
@@ -367,7 +373,7 @@ export class ClientCall implements Recipient, InFlight, Holdable, AnsweredCall {
       method: message.method,
       server: replica?.server ?? group.name,
       replica: replica?.number,
-      own: this.parcel.own,
+      own: this.request.own,
       outcome,
       isRpcError,
       isToolError: answer !== undefined && message.method === 'tools/call' && saysToolError(answer),

@@ -1,7 +1,7 @@
 import type { Contribution } from '../catalog/contribution.ts';
 import { type ServerConfig, toolFilter } from '../config.ts';
-import type { Offer } from '../upstreams/discovery.ts';
 import type { Group } from '../upstreams/group.ts';
+import type { Offer } from '../upstreams/lists.ts';
 
 const nothing: Offer = { tools: [], resources: [], templates: [], prompts: [] };
 

@@ -1,9 +1,9 @@
 import type { Message } from '../protocol/envelope.ts';
 import type { Edit } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
-import type { Errand } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
-import type { Client } from '../upstreams/upstream.ts';
+import type { Client } from '../upstreams/request.ts';
+import type { RequestTarget } from '../upstreams/routed-request.ts';
 import type { Scope } from './scope.ts';
 
 /** A resource that a client follows. */
@@ -16,7 +16,7 @@ export interface Followed {
   own: string;
   /** Where the client named one server of the group. */
   server: string | undefined;
-  among: Errand['among'];
+  among: RequestTarget['among'];
   /** The one that tells of its updates. */
   replica: Replica;
 }

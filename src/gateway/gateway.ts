@@ -1,12 +1,11 @@
 import type { ListName } from '../catalog/contribution.ts';
 import { stopping } from '../errors.ts';
 import { notificationMessage } from '../protocol/jsonrpc.ts';
-import type { Connection, Word } from '../upstreams/connection.ts';
 import type { Group } from '../upstreams/group.ts';
-import type { Replica } from '../upstreams/replica.ts';
-import type { Server } from '../upstreams/server.ts';
+import type { Client } from '../upstreams/request.ts';
+import type { Origin, Server, Word } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
-import type { Client, Upstream } from '../upstreams/upstream.ts';
+import type { Upstream } from '../upstreams/upstream.ts';
 import type { CallDesk } from './call-context.ts';
 import type { InFlight } from './caller.ts';
 import { HeldCalls } from './crossing/held-calls.ts';
@@ -85,7 +84,7 @@ export class Gateway {
   }
 
   /** What clients have asked of a server is asked on its new connection too. */
-  connected(server: Server, replica: Replica, connection: Connection): void {
+  connected({ server, replica, connection }: Origin): void {
     const { owner } = connection;
     void this.logLevels.tell(server, connection);
     // The shared one of a server that gives each client its own tells nobody of anything.
@@ -97,7 +96,7 @@ export class Gateway {
   }
 
   /** What the server has asked clients need not be answered any more. */
-  disconnected(server: Server, replica: Replica, upstream: Upstream): void {
+  disconnected({ server, replica }: Origin, upstream: Upstream): void {
     withdrawAsks(upstream, this.legacy.sessions.values());
     const group = this.groupOf(server);
     const isGone = !replica.isLive || replica.condition.state === 'stopped';
@@ -110,13 +109,13 @@ export class Gateway {
   }
 
   /** A server says something by itself. */
-  notified(server: Server, replica: Replica, word: Word): void {
-    this.words.notified(server, replica, word);
+  notified(word: Word): void {
+    this.words.notified(word);
   }
 
   /** A server asks something. */
-  asked(server: Server, word: Word): void {
-    this.words.asked(server, word);
+  asked(word: Word): void {
+    this.words.asked(word);
   }
 
   /**

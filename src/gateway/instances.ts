@@ -3,7 +3,6 @@ import type { Scope } from './scope.ts';
 
 /** What we tell Switchboards in front of us, as members of `_meta`: us, and all that are behind us. */
 export function instancesMeta(scope: Scope, instance: string): Record<typeof INSTANCES_KEY, string[]> {
-  const replicas = scope.servers().flatMap((server) => server.replicas);
-  const behind = replicas.flatMap(({ facts }) => facts?.instances ?? []);
+  const behind = scope.servers().flatMap(({ instances }) => instances);
   return { [INSTANCES_KEY]: [...new Set([instance, ...behind])] };
 }

@@ -7,7 +7,7 @@ import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { LARGE_BYTES } from '../protocol/large-walk.ts';
 import type { Era } from '../protocol/versions.ts';
 import { Group } from '../upstreams/group.ts';
-import type { Parcel } from '../upstreams/parcel.ts';
+import type { RoutedRequest } from '../upstreams/routed-request.ts';
 import { type AnsweredCall, mapAnswer } from './answer-mapping.ts';
 import type { Caller, Outlet } from './caller.ts';
 import { ClientCall } from './client-call.ts';
@@ -36,7 +36,7 @@ const catalog = new Catalog(
 function callerOf(era: Era, awaitsOthers = () => false): Caller {
   return {
     era,
-    identity: {},
+    identity: { era },
     name: 'x',
     facts: { capabilities: {}, name: 'x' },
     sender: undefined,
@@ -139,7 +139,7 @@ describe('a call with a large answer', () => {
       },
       { recorder, held: new HeldCalls(1, 1_000), states, inputWaitMs: 1_000 },
       { group, place: 'notes', catalog: undefined, project: undefined },
-      { own: 'x' } as Parcel,
+      { own: 'x' } as RoutedRequest,
     );
     const answered = (bytes: Buffer) => call.answered([bytes], findAnswerId([bytes])!);
     return { call, said, outcomes, over, answered };

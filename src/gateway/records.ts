@@ -1,7 +1,7 @@
 import type { SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
-import type { Project } from '../upstreams/replica.ts';
+import type { Project } from '../upstreams/settings.ts';
 
 /** A run of an agent, and the turn of its model in which a call was made. */
 export interface RunOfCall {

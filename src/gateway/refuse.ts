@@ -1,7 +1,7 @@
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import { idBytes } from '../protocol/envelope.ts';
 import { errorMessage, toRpcError } from '../protocol/jsonrpc.ts';
-import { ServerAnsweredError } from '../upstreams/own-answers.ts';
+import { ServerAnsweredError } from '../upstreams/server-errors.ts';
 import type { Incoming } from './caller.ts';
 
 /** Answers a request with an error: the server's own where it gave one, else ours. */

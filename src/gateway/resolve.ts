@@ -4,7 +4,7 @@ import { SwitchboardError } from '../errors.ts';
 import type { Message, Routed } from '../protocol/envelope.ts';
 import { bytesOf } from '../protocol/jsonrpc.ts';
 import type { Edit } from '../protocol/splice.ts';
-import type { OfferKind } from '../upstreams/discovery.ts';
+import type { OfferKind } from '../upstreams/lists.ts';
 
 /** Where a request goes, and what has to change in it on the way. */
 export interface Target {

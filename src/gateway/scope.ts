@@ -1,10 +1,10 @@
 import { Catalog, type CatalogRules, type Route } from '../catalog/catalog.ts';
 import type { Contribution, ListName, NamedKind } from '../catalog/contribution.ts';
-import type { Freshness, OfferKind } from '../upstreams/discovery.ts';
 import type { Group } from '../upstreams/group.ts';
-import type { Project } from '../upstreams/replica.ts';
+import type { Freshness, OfferKind } from '../upstreams/lists.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
+import type { Project } from '../upstreams/settings.ts';
 import { Places } from './contributions.ts';
 import { FormerNames } from './former-names.ts';
 import { type DisabledServer, Unlisted } from './unlisted.ts';

@@ -1,9 +1,7 @@
 import { stopping } from '../errors.ts';
 import { bytesAt, idBytes } from '../protocol/envelope.ts';
-import type { Word } from '../upstreams/connection.ts';
-import type { Replica } from '../upstreams/replica.ts';
-import type { Server } from '../upstreams/server.ts';
-import type { Client } from '../upstreams/upstream.ts';
+import type { Client } from '../upstreams/request.ts';
+import type { Server, Word } from '../upstreams/server.ts';
 import { type ClientCall, clientCallOf } from './client-call.ts';
 import type { HeldCalls } from './crossing/held-calls.ts';
 import { Session } from './legacy/caller.ts';
@@ -21,8 +19,8 @@ export class ServerWords {
     this.held = held;
   }
 
-  notified(server: Server, replica: Replica, word: Word): void {
-    const { message, connection, upstream } = word;
+  notified(word: Word): void {
+    const { message, replica, connection, upstream } = word;
     switch (message.method) {
       case 'notifications/resources/updated':
         passUpdate(replica, connection, message);
@@ -40,12 +38,12 @@ export class ServerWords {
         passTaskProgress(upstream, message, this.sessions.values());
         return;
       default:
-        this.passNotification(server, word);
+        this.passNotification(word);
     }
   }
 
-  asked(server: Server, word: Word): void {
-    const { message, upstream } = word;
+  asked(word: Word): void {
+    const { message, server, upstream } = word;
     // The client could not answer any more.
     if (this.held.isClosed) {
       decline(upstream, idBytes(message), stopping());
@@ -56,7 +54,7 @@ export class ServerWords {
       call.ask(message, upstream);
       return;
     }
-    const addressee = this.addressee(server, word, call);
+    const addressee = this.addressee(word, call);
     if (addressee === undefined) declineUnclear(message, upstream, server);
     else ask(message, upstream, addressee);
   }
@@ -67,15 +65,15 @@ export class ServerWords {
   }
 
   /** Log lines and the rest: to the client they belong to; to all where they can be about none. */
-  private passNotification(server: Server, word: Word): void {
-    const { message, connection, upstream } = word;
+  private passNotification(word: Word): void {
+    const { message, server, connection, upstream } = word;
     const isLog = message.method === 'notifications/message';
     const call = meantCall(word);
     if (call !== undefined) {
       if (!isLog || call.caller.wantsLog(message)) call.outlet.event([message.bytes]);
       return;
     }
-    const addressee = this.addressee(server, word, undefined);
+    const addressee = this.addressee(word, undefined);
     if (addressee !== undefined) {
       if (!isLog || addressee.session.wantsLog(message)) addressee.session.stream.send([message.bytes]);
     } else if (connection.owner === undefined && upstream.audience().kind === 'everybody') {
@@ -89,8 +87,7 @@ export class ServerWords {
 
   /** The client of the legacy era that a server's word is meant for, where only one can be. */
   private addressee(
-    server: Server,
-    { connection, upstream }: Word,
+    { server, connection, upstream }: Word,
     call: ClientCall | undefined,
   ): Addressee | undefined {
     if (call !== undefined) {

@@ -38,7 +38,7 @@ export class Unlisted implements Explainer {
     return this.projects.flatMap((project) =>
       project.servers
         .all()
-        .filter(({ replicas, isRemembered }) => !isRemembered && replicas.every(({ isSeen }) => !isSeen))
+        .filter(({ isSeen, isRemembered }) => !isSeen && !isRemembered)
         .map(({ name, config, condition }) => ({
           name,
           project: this.projects.length > 1 ? project.name : undefined,

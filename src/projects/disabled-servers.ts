@@ -1,6 +1,6 @@
 import type { ServerConfig } from '../config.ts';
 import type { DisabledServer } from '../gateway/unlisted.ts';
-import type { Offer } from '../upstreams/discovery.ts';
+import type { Offer } from '../upstreams/lists.ts';
 import type { Remembered } from '../upstreams/remembered.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { ListedServer } from './listed-server.ts';

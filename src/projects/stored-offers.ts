@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { ServerConfig } from '../config.ts';
 import type { KnownOffer, Store } from '../store/types.ts';
-import type { ListSettings } from '../upstreams/discovery.ts';
 import { type Remembered, readRemembered, writeRemembered } from '../upstreams/remembered.ts';
 import type { Server } from '../upstreams/server.ts';
+import type { ListSettings } from '../upstreams/settings.ts';
 
 interface StoredOffersSettings {
   store: Pick<Store, 'offers' | 'keepOffer' | 'seeOffer'>;

@@ -3,12 +3,12 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Callers } from './callers.ts';
-import type { Call, Client } from './upstream.ts';
+import type { Client, PendingRequest } from './request.ts';
 
-const ada: Client = { name: 'Ada' };
-const grace: Client = { name: 'Grace' };
+const ada = { name: 'Ada', era: 'legacy' } as const;
+const grace = { name: 'Grace', era: 'legacy' } as const;
 
-function callOf(client: Client | undefined): Call {
+function callOf(client: Client | undefined): PendingRequest {
   return { client, answered() {}, failed() {} };
 }
 
@@ -62,7 +62,7 @@ const collectGarbage = runInNewContext('gc') as () => void;
 it('a cancelled call does not keep its client in memory, and stays one of somebody else', async () => {
   const callers = new Callers();
   const cancel = () => {
-    const client = { request: Buffer.alloc(1) };
+    const client = { era: 'modern', request: Buffer.alloc(1) } as const;
     callers.called(client);
     callers.cancelled(1, client);
     return new WeakRef(client);

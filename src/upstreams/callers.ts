@@ -1,4 +1,4 @@
-import type { Call, Client } from './upstream.ts';
+import type { Client, PendingRequest } from './request.ts';
 
 /**
  * Whom something can be meant for that a server says without saying to whom:
@@ -8,7 +8,7 @@ import type { Call, Client } from './upstream.ts';
  * - `unclear`: it may be about one of several, or about a call that was cancelled.
  */
 export type Audience =
-  | { kind: 'calls'; calls: Call[] }
+  | { kind: 'calls'; calls: PendingRequest[] }
   | { kind: 'client'; client: Client }
   | { kind: 'everybody' }
   | { kind: 'unclear' };
@@ -39,10 +39,10 @@ export class Callers {
     return this.lingering.delete(id);
   }
 
-  audience(calls: Iterable<Call>): Audience {
+  audience(calls: Iterable<PendingRequest>): Audience {
     this.forgetOld();
-    const clients = new Set<Client>();
-    const served: Call[] = [];
+    const clients = new Set<object>();
+    const served: PendingRequest[] = [];
     for (const call of calls) {
       if (call.client === undefined) continue;
       clients.add(call.client);

@@ -1,70 +1,23 @@
-import type { Hosts } from '../channels/hosted.ts';
 import type { OpenChannel } from '../channels/open.ts';
-import type { ChildRecord } from '../channels/stdio.ts';
-import type { ServerConfig, ServerTransport } from '../config.ts';
+import type { ServerConfig } from '../config.ts';
 import { type ErrorCode, SwitchboardError } from '../errors.ts';
-import type { Message } from '../protocol/envelope.ts';
-import { aboutServer } from './about-server.ts';
-import type { RecoveryPolicy } from './condition.ts';
+import type { ConnectionEvents, ConnectionPurpose, ReplicaContext } from './connection-context.ts';
 import { Connector } from './connector.ts';
-import type { KnownEra, Self, ServerFacts } from './handshake.ts';
 import { Lifecycle } from './lifecycle.ts';
-import type { Listening } from './listening.ts';
-import { redacted } from './redacted.ts';
+import { listsOfNotification } from './lists.ts';
+import {
+  checkSubscribable,
+  type LiveUpstream,
+  sendLogLevel,
+  sendSubscribe,
+  sendUnsubscribe,
+} from './live-upstream.ts';
+import type { Client } from './request.ts';
+import { aboutServer, redacted } from './server-errors.ts';
+import type { ConnectionSettings } from './settings.ts';
 import { Slots } from './slots.ts';
 import { Subscriptions } from './subscriptions.ts';
-import { type Call, type Client, Upstream } from './upstream.ts';
-
-export interface ConnectionSettings extends Self {
-  connectTimeoutMs: number;
-  maxMessageBytes: number;
-  /** How many calls may wait for a slot of one connection. */
-  queueLimit: number;
-  recovery: RecoveryPolicy;
-  /** Where `${VAR}` in a server's configuration comes from. */
-  variable(name: string, server: ServerConfig): string | undefined;
-  /** What a server is about to be reached or started with, all variables filled in. */
-  given(transport: ServerTransport, server: ServerConfig): void;
-  /** Takes secrets out of a text that somebody may read. */
-  redact(text: string): string;
-  /** Where the processes of servers are noted. */
-  children: ChildRecord;
-  /** Who runs those that we host. */
-  hosts: Hosts;
-}
-
-export interface LiveUpstream {
-  upstream: Upstream;
-  facts: ServerFacts;
-  /** How a server of the modern era is made to tell of changes. */
-  listening: Listening | undefined;
-}
-
-/** Something that a server says by itself. `call` is the call that it belongs to, where that is certain. */
-export interface Word {
-  connection: Connection;
-  upstream: Upstream;
-  message: Message;
-  call: Call | undefined;
-}
-
-export interface ConnectionEvents {
-  notified(word: Word): void;
-  asked(word: Word): void;
-  log(line: string): void;
-  /** Its state is another one, or the reason for it is. */
-  changed(): void;
-  /** `wasBroken`: the breaker was open until now. */
-  opened(live: LiveUpstream, wasBroken: boolean): void;
-  /** It could not be opened. `cause` is the reason as it was found. */
-  failed(reason: SwitchboardError, cause: unknown): void;
-  /** What was wrong with it while it was connected may be better now. */
-  recheck(): void;
-  /** What the server has said by itself for a while may be lost. */
-  missed(): void;
-  /** What this upstream had asked and was asked is over. */
-  disconnected(upstream: Upstream): void;
-}
+import { Upstream } from './upstream.ts';
 
 /** What some errors mean for the next try. */
 const happeningOf: { readonly [code in ErrorCode]?: 'unusable' | 'loops' } = {
@@ -72,34 +25,22 @@ const happeningOf: { readonly [code in ErrorCode]?: 'unusable' | 'loops' } = {
   server_loop: 'loops',
 };
 
-/** A server that does not answer a subscription in this time gets no more of the client's. */
-const SUBSCRIBE_MS = 60_000;
-
-/** What a connection is made for. */
-export interface ConnectionPurpose {
-  /** The client that it is opened for; undefined where all share it. */
-  owner: Client | undefined;
-  /** What the server is told that clients can do. */
-  capabilities: object;
-  known: KnownEra;
-  /** The slots of another connection, where both share them. */
-  slots?: Slots;
-}
-
 /** A connection to a replica, or to one client's own instance of it: opened when needed, once, and again when lost. */
 export class Connection {
   private readonly config: ServerConfig;
   private readonly connector: Connector;
   readonly owner: Client | undefined;
   private readonly settings: ConnectionSettings;
+  private readonly context: ReplicaContext<Connection>;
   private readonly events: ConnectionEvents;
-  private opening: Promise<LiveUpstream> | undefined;
   private live: LiveUpstream | undefined;
   /** Those that take nothing new while their last calls are under way. */
   private readonly leaving = new Set<Upstream>();
   private readonly closing = new Set<Promise<void>>();
   private stopped = false;
   private logLevel: string | undefined;
+  /** What is being opened just now. */
+  opening: Promise<LiveUpstream> | undefined;
   /** How often it was opened, and how long that took the last time. */
   opens = 0;
   openedInMs = 0;
@@ -110,26 +51,31 @@ export class Connection {
   constructor(
     config: ServerConfig,
     settings: ConnectionSettings,
+    context: ReplicaContext<Connection>,
     { owner, capabilities, known, slots }: ConnectionPurpose,
     events: ConnectionEvents,
   ) {
     this.config = config;
     this.settings = settings;
     this.owner = owner;
+    this.context = context;
     this.events = events;
     this.connector = new Connector(config, settings, known, capabilities, {
       opened: (openChannel) => this.newUpstream(openChannel),
       end: (upstream) => this.end(upstream),
       isStopped: () => this.stopped,
       gone: () => Promise.all(this.closing),
-      followed: () => this.subscriptions.uris(),
-      missed: () => events.missed(),
-      log: (line) => events.log(line),
+      subscribedUris: () => this.subscriptions.uris(),
+      missed: () => events.missed?.(),
+      log: (line) => context.listener.log(line),
     });
     this.slots = slots ?? new Slots(config.concurrency, settings.queueLimit);
     this.lifecycle = new Lifecycle(settings.recovery, {
-      changed: () => events.changed(),
-      due: () => this.due(),
+      changed: () => context.stateChanged(),
+      due: () => {
+        if (this.live !== undefined) events.recheck?.();
+        else this.open().catch(() => {});
+      },
     });
   }
 
@@ -141,11 +87,6 @@ export class Connection {
   /** Whether it was there before, and was lost. */
   get wasLost(): boolean {
     return this.lifecycle.condition.losses > 0;
-  }
-
-  /** What is being opened just now. */
-  get pending(): Promise<LiveUpstream> | undefined {
-    return this.opening;
   }
 
   /** Why nothing can be sent here now, nor after a start that calls wait for; undefined where it can. */
@@ -171,14 +112,8 @@ export class Connection {
   /** What was in the way of it is gone: it is tried now, and not when its time has come. */
   retry(): void {
     if (this.stopped || this.live !== undefined || this.opening !== undefined) return;
-    const { state } = this.lifecycle.condition;
-    if (state === 'failed') return;
+    if (this.lifecycle.condition.state === 'failed') return;
     this.begin(true).catch(() => {});
-  }
-
-  /** Settles when no client has a call under way here any more, nor one that waits. */
-  drained(): Promise<void> {
-    return this.slots.drained();
   }
 
   /** Whether anybody would miss it. */
@@ -199,7 +134,7 @@ export class Connection {
     live.listening?.stop();
     this.subscriptions.clear();
     const reason = this.failure(why);
-    this.events.log(reason.message);
+    this.context.listener.log(reason.message);
     this.end(live.upstream);
     this.lifecycle.happens({ kind: 'loops', reason });
   }
@@ -226,37 +161,30 @@ export class Connection {
     this.stopped = true;
     this.lifecycle.happens({ kind: 'stops' });
     const { opening } = this;
-    const connecting = this.connector.current;
-    const open = this.upstreams();
+    const open = [this.live?.upstream, ...this.leaving, this.connector.current];
     this.live = undefined;
     this.leaving.clear();
-    for (const upstream of open) this.end(upstream);
-    if (connecting !== undefined) this.end(connecting);
+    for (const upstream of open) if (upstream !== undefined) this.end(upstream);
     await opening?.catch(() => {});
     await Promise.all(this.closing);
   }
 
   /** Has the server tell of changes of a resource, for this client too. */
-  async follow(uri: string, client: Client): Promise<void> {
-    const { upstream, listening, facts } = await this.open();
-    const { subscribe: can } = (facts.capabilities.resources ?? {}) as { subscribe?: unknown };
-    if (can !== true)
-      throw new SwitchboardError('method_not_found', 'The server of this resource has no subscriptions.');
-    const tell = () =>
-      listening === undefined
-        ? upstream.request('resources/subscribe', { uri }, SUBSCRIBE_MS)
-        : listening.follow(uri);
-    await this.subscriptions.add(uri, client, tell);
+  async subscribe(uri: string, client: Client): Promise<void> {
+    const live = await this.open();
+    checkSubscribable(live);
+    await this.subscriptions.add(uri, client, () => sendSubscribe(live, uri));
   }
 
-  /** Nobody follows that resource any more. */
-  async unfollow(uri: string): Promise<void> {
-    const { live } = this;
-    if (live === undefined) return;
-    if (live.listening === undefined) {
-      await live.upstream.request('resources/unsubscribe', { uri }, SUBSCRIBE_MS);
-    } else {
-      await live.listening.unfollow();
+  /** The server is told when nobody follows the resource any more. */
+  async unsubscribe(uri: string, client: Client): Promise<void> {
+    if (this.subscriptions.remove(uri, client)) await this.endSubscription(uri);
+  }
+
+  /** A client is gone, and follows nothing any more. */
+  release(client: Client): void {
+    for (const uri of this.subscriptions.removeClient(client)) {
+      this.endSubscription(uri).catch((error: Error) => this.context.listener.log(error.message));
     }
   }
 
@@ -264,16 +192,11 @@ export class Connection {
   async setLogLevel(level: string | undefined): Promise<void> {
     if (level === undefined || level === this.logLevel) return;
     this.logLevel = level;
-    if (this.live !== undefined) await this.sendLogLevel(this.live);
+    await this.sendLogLevel();
   }
 
-  private upstreams(): Upstream[] {
-    return this.live === undefined ? [...this.leaving] : [this.live.upstream, ...this.leaving];
-  }
-
-  private due(): void {
-    if (this.live !== undefined) this.events.recheck();
-    else this.open().catch(() => {});
+  private async endSubscription(uri: string): Promise<void> {
+    if (this.live !== undefined) await sendUnsubscribe(this.live, uri);
   }
 
   private async start(isHastened: boolean): Promise<LiveUpstream> {
@@ -293,8 +216,9 @@ export class Connection {
       this.opens++;
       this.openedInMs = performance.now() - startedAt;
       lifecycle.happens({ kind: 'connected' });
-      void this.sendLogLevel(live);
+      void this.sendLogLevel();
       this.events.opened(live, wasBroken);
+      this.context.listener.connected(this);
       return live;
     } catch (error) {
       const reason = this.failure(error);
@@ -307,10 +231,14 @@ export class Connection {
   private newUpstream(openChannel: OpenChannel): Upstream {
     const upstream: Upstream = new Upstream(
       {
-        notified: (message, call) => this.events.notified({ connection: this, upstream, message, call }),
-        asked: (message, call) => this.events.asked({ connection: this, upstream, message, call }),
-        log: (line) => this.events.log(line),
-        missed: () => this.events.missed(),
+        notified: (message, call) => {
+          const lists = listsOfNotification[message.method];
+          if (lists === undefined) this.context.listener.notified(this, { upstream, message, call });
+          else this.context.listsChanged(lists);
+        },
+        asked: (message, call) => this.context.listener.asked(this, { upstream, message, call }),
+        log: (line) => this.context.listener.log(line),
+        missed: () => this.events.missed?.(),
         stale: (...why) => this.upstreamStale(upstream, ...why),
         closed: (error) => this.upstreamClosed(upstream, error),
         redacted: (error) => redacted(error, this.settings.redact),
@@ -323,19 +251,17 @@ export class Connection {
   private end(upstream: Upstream): void {
     const ended = upstream
       .close()
-      .catch((error: Error) => this.events.log(error.message))
+      .catch((error: Error) => this.context.listener.log(error.message))
       .finally(() => this.closing.delete(ended));
     this.closing.add(ended);
-    this.events.disconnected(upstream);
+    this.context.listener.disconnected(this, upstream);
   }
 
-  private async sendLogLevel({ upstream, facts }: LiveUpstream): Promise<void> {
-    // In the modern era it stands in every request.
-    if (this.logLevel === undefined || facts.capabilities.logging === undefined || facts.era === 'modern')
-      return;
-    await upstream
-      .request('logging/setLevel', { level: this.logLevel }, this.settings.connectTimeoutMs)
-      .catch((error: Error) => this.events.log(error.message));
+  private async sendLogLevel(): Promise<void> {
+    if (this.live === undefined || this.logLevel === undefined) return;
+    await sendLogLevel(this.live, this.logLevel, this.settings.connectTimeoutMs).catch((error: Error) =>
+      this.context.listener.log(error.message),
+    );
   }
 
   /** Nothing new can be sent there; what is under way may still be answered. */
@@ -348,7 +274,7 @@ export class Connection {
   private upstreamClosed(upstream: Upstream, error: SwitchboardError): void {
     if (this.live?.upstream === upstream) this.lose(error, false);
     else if (!this.leaving.delete(upstream)) return;
-    this.events.disconnected(upstream);
+    this.context.listener.disconnected(this, upstream);
   }
 
   private lose(error: SwitchboardError, isThere: boolean): void {
@@ -358,7 +284,7 @@ export class Connection {
     live?.listening?.stop();
     // Who follows what is for the next one to be told anew.
     this.subscriptions.clear();
-    this.events.log(error.message);
+    this.context.listener.log(error.message);
     this.lifecycle.happens({ kind: 'lost', reason: this.failure(error), isThere });
   }
 

@@ -2,9 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { channelOpener, type OpenChannel } from '../channels/open.ts';
 import { resolveVariables, type ServerConfig, type ServerTransport } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
-import type { ConnectionSettings, LiveUpstream } from './connection.ts';
-import { EndedByQuestionError, type KnownEra, type ServerFacts, shakeHands } from './handshake.ts';
+import { EndedByQuestionError, type KnownEra, shakeHands } from './handshake.ts';
 import { Listening } from './listening.ts';
+import type { LiveUpstream } from './live-upstream.ts';
+import type { ServerFacts } from './server-facts.ts';
+import type { ConnectionSettings } from './settings.ts';
 import type { Upstream } from './upstream.ts';
 
 /** The connection that it works for. */
@@ -16,7 +18,7 @@ interface ConnectorEvents {
   /** Settles when everything that was opened before is gone. */
   gone(): Promise<unknown>;
   /** The resources that clients follow. */
-  followed(): string[];
+  subscribedUris(): string[];
   missed(): void;
   log(line: string): void;
 }

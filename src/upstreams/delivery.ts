@@ -4,14 +4,15 @@ import type { AnswerId } from '../protocol/answer.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
 import type { Era } from '../protocol/versions.ts';
-import { isCutOff, maybeExecuted, named, timedOut, tooManyWait } from './call-errors.ts';
 import type { Connection } from './connection.ts';
 import { Deadline, type TimeLimits } from './deadline.ts';
 import type { Group } from './group.ts';
-import type { Parcel, Recipient } from './parcel.ts';
 import type { Replica } from './replica.ts';
-import type { Waiting } from './slots.ts';
-import type { Call, Client, Upstream } from './upstream.ts';
+import type { Client, PendingRequest } from './request.ts';
+import type { ResponseHandler, RoutedRequest } from './routed-request.ts';
+import { isCutOff, maybeExecuted, named, timedOut, tooManyWait } from './server-errors.ts';
+import type { SlotRequest } from './slots.ts';
+import type { Upstream } from './upstream.ts';
 
 /** A client that waits for less than this is in a hurry. */
 const HURRY_MS = 5_000;
@@ -20,12 +21,13 @@ const HURRY_MS = 5_000;
  * One request on its way: pick a replica, wait until it is there and has a slot, send, await. Where it certainly was
  * not executed, or does no harm twice, another replica is tried; a request that was sent is otherwise never sent again.
  */
-export class Delivery extends Deadline implements Call, Waiting {
+export class Delivery extends Deadline implements PendingRequest, SlotRequest {
   readonly client: Client;
-  readonly recipient: Recipient;
+  readonly handler: ResponseHandler;
   private readonly group: Group;
-  private readonly parcel: Parcel;
-  private replica: Replica | undefined;
+  private readonly request: RoutedRequest;
+  /** The replica that was tried last. */
+  replica: Replica | undefined;
   private connection: Connection | undefined;
   private upstream: Upstream | undefined;
   private upstreamId = -1;
@@ -40,12 +42,12 @@ export class Delivery extends Deadline implements Call, Waiting {
   private unreached: Set<Replica> | undefined;
   private lastError: SwitchboardError | undefined;
 
-  constructor(group: Group, parcel: Parcel, recipient: Recipient) {
+  constructor(group: Group, request: RoutedRequest, handler: ResponseHandler) {
     super();
     this.group = group;
-    this.parcel = parcel;
-    this.client = parcel.client;
-    this.recipient = recipient;
+    this.request = request;
+    this.client = request.client;
+    this.handler = handler;
   }
 
   /** Who has it, and under which id. */
@@ -59,19 +61,14 @@ export class Delivery extends Deadline implements Call, Waiting {
     return this.upstream?.era;
   }
 
-  /** The replica that was tried last. */
-  get lastReplica(): Replica | undefined {
-    return this.replica;
-  }
-
   begin(): void {
-    const replica = this.group.pick(this.parcel, this.tried);
+    const replica = this.group.pick(this.request, this.tried);
     if (replica === undefined) {
-      this.giveUp();
+      this.fail(this.group.refuse(this.request, this.tried, this.lastError));
       return;
     }
     this.replica = replica;
-    this.connection = replica.connectionFor(this.client, this.parcel.able, this.parcel.era);
+    this.connection = replica.connections.for(this.client, this.request.able);
     this.lineUp(this.connection);
   }
 
@@ -96,7 +93,7 @@ export class Delivery extends Deadline implements Call, Waiting {
   answered(chunks: Chunks, at: AnswerId): void {
     if (!this.finish()) return;
     this.replica!.callSucceeded();
-    this.recipient.answered(chunks, at);
+    this.handler.answered(chunks, at);
   }
 
   failed(error: SwitchboardError, sent: boolean): void {
@@ -110,18 +107,18 @@ export class Delivery extends Deadline implements Call, Waiting {
   progressed(message: Message): void {
     if (this.isOver) return;
     this.showsLife();
-    this.recipient.progressed(message);
+    this.handler.progressed(message);
   }
 
   paused(retryMs: number): void {
-    if (!this.isOver) this.recipient.paused(retryMs);
+    if (!this.isOver) this.handler.paused(retryMs);
   }
 
   /** Takes a slot, or waits for one, whether the server is there already or has to be started. */
   private lineUp(connection: Connection): void {
     // Where the client says how long, that is all the time there is. A first start has a limit of its own otherwise.
     const isThere = connection.current !== undefined;
-    if (isThere || this.parcel.timeoutMs !== undefined || connection.wasLost) this.startClock();
+    if (isThere || this.request.timeoutMs !== undefined || connection.wasLost) this.startClock();
     if (connection.slots.take()) {
       this.holdsSlot = true;
       this.proceed(connection);
@@ -137,11 +134,8 @@ export class Delivery extends Deadline implements Call, Waiting {
     if (live !== undefined) {
       this.startClock();
       this.send(live.upstream);
-    } else if (this.canMoveOn()) {
-      this.moveOn();
-    } else {
-      this.awaitOpen(connection);
-    }
+    } else if (this.canMoveOn()) this.moveOn();
+    else this.awaitOpen(connection);
   }
 
   /** Until it is there, or another one that can do the same. */
@@ -154,7 +148,7 @@ export class Delivery extends Deadline implements Call, Waiting {
     const wait = ++this.waits;
     const isCurrent = () => !this.isOver && this.waits === wait && this.upstream === undefined;
     const opening = connection.open();
-    const others = this.group.openings(this.parcel, this.tried);
+    const others = this.group.openings(this.request, this.tried);
     const first = others.length === 0 ? opening : Promise.any([opening, ...others]);
     first.then(
       () => isCurrent() && this.opened(connection),
@@ -164,7 +158,7 @@ export class Delivery extends Deadline implements Call, Waiting {
   }
 
   private opened(connection: Connection): void {
-    const isRight = !this.replica!.isOutdated(connection, this.parcel.era);
+    const isRight = !this.replica!.connections.isOutdated(connection, this.client);
     if (connection.current === undefined || !isRight) this.moveOn();
     else if (this.isQueued) this.startClock();
     else this.proceed(connection);
@@ -174,18 +168,18 @@ export class Delivery extends Deadline implements Call, Waiting {
     const replica = this.replica!;
     this.lastError = error;
     this.leaveLine();
-    if (replica.isOutdated(this.connection!, this.parcel.era)) {
+    if (replica.connections.isOutdated(this.connection!, this.client)) {
       this.begin();
       return;
     }
     replica.callRefused(error);
-    this.tryElsewhere();
+    this.tryElsewhere(error);
   }
 
   /** One that is there, but not for this client yet, is waited for: it is being opened in the client's era. */
   private canMoveOn(): boolean {
     const replica = this.replica!;
-    return !replica.isLive && this.group.hasOther(this.parcel, new Set(this.tried?.keys()).add(replica));
+    return !replica.isLive && this.group.hasOther(this.request, new Set(this.tried?.keys()).add(replica));
   }
 
   private moveOn(): void {
@@ -200,15 +194,13 @@ export class Delivery extends Deadline implements Call, Waiting {
   }
 
   private foundNoPlace(): void {
-    const { server } = this.replica!;
-    this.lastError = tooManyWait(server);
-    this.tryElsewhere();
+    this.tryElsewhere(tooManyWait(this.replica!.server));
   }
 
   private send(upstream: Upstream): void {
     let lines = '';
     try {
-      if (upstream.takesLines) lines = this.replica!.offer?.parameterLines(this.parcel) ?? '';
+      if (upstream.takesLines) lines = this.replica!.offer?.parameterLines(this.request) ?? '';
     } catch (error) {
       this.fail(asSwitchboardError(error));
       return;
@@ -216,7 +208,7 @@ export class Delivery extends Deadline implements Call, Waiting {
     const send = ++this.sends;
     this.upstream = upstream;
     this.replica!.used();
-    const id = upstream.relay(this.parcel, this, lines);
+    const id = upstream.relay(this.request, this, lines);
     // It may have failed, and been sent elsewhere, before the call above came back.
     if (send === this.sends) this.upstreamId = id;
   }
@@ -224,69 +216,59 @@ export class Delivery extends Deadline implements Call, Waiting {
   private notExecuted(error: SwitchboardError): void {
     const replica = this.replica!;
     this.lastError = named(error, replica.server);
-    if (isRefusal(error.data.status)) {
-      // Asked again at once, it would refuse again.
-      replica.callFailed(this.lastError, true);
-      this.tryElsewhere();
+    const isRefused = isRefusal(error.data.status);
+    if (isRefused) replica.callFailed(this.lastError, true);
+    // Asked again at once, one that refused would refuse again.
+    if (isRefused || this.unreached?.has(replica)) {
+      this.tryElsewhere(this.lastError);
       return;
     }
     this.unreached ??= new Set();
-    if (this.unreached.has(replica)) {
-      this.tryElsewhere();
-    } else {
-      this.unreached.add(replica);
-      this.begin();
-    }
+    this.unreached.add(replica);
+    this.begin();
   }
 
   private executedMaybe(failure: SwitchboardError): void {
     const error = named(failure, this.replica!.server);
     this.replica!.callFailed(error, true);
-    this.lastError = error;
-    this.tried ??= new Map();
-    this.tried.set(this.replica!, error);
-    if (this.parcel.isRepeatable && this.group.hasOther(this.parcel, this.tried)) this.begin();
+    const tried = this.noteTried(error);
+    if (this.request.isRepeatable && this.group.hasOther(this.request, tried)) this.begin();
     else {
       if (error.code === 'server_unavailable') this.group.callLost(error);
       this.fail(isCutOff(error) ? maybeExecuted(error) : error);
     }
   }
 
-  private tryElsewhere(): void {
-    this.tried ??= new Map();
-    this.tried.set(this.replica!, this.lastError!);
+  private tryElsewhere(error: SwitchboardError): void {
+    this.noteTried(error);
     this.begin();
   }
 
-  /** No replica is left to try. */
-  private giveUp(): void {
-    const error = this.group.unavailable(this.parcel, this.tried, this.lastError);
-    if (error.code !== 'server_busy') this.group.callRefused(this.parcel, this.tried, error);
-    this.fail(error);
+  private noteTried(error: SwitchboardError): ReadonlyMap<Replica, SwitchboardError> {
+    this.lastError = error;
+    this.tried ??= new Map();
+    return this.tried.set(this.replica!, error);
   }
 
   private fail(error: SwitchboardError): void {
-    if (this.finish()) this.recipient.failed(error);
+    if (this.finish()) this.handler.failed(error);
   }
 
   protected override limits(): TimeLimits {
     const { timeoutMs, maxTimeoutMs } = this.replica!.limits;
-    return { timeoutMs: Math.min(this.parcel.timeoutMs ?? timeoutMs, maxTimeoutMs), maxTimeoutMs };
+    return { timeoutMs: Math.min(this.request.timeoutMs ?? timeoutMs, maxTimeoutMs), maxTimeoutMs };
   }
 
   protected override excusedUntil(now: number): number {
-    return this.upstream === undefined ? 0 : this.recipient.waitedUntil(this.upstream, now);
+    return this.upstream === undefined ? 0 : this.handler.waitedUntil(this.upstream, now);
   }
 
   protected override timeIsUp(waited: number, { timeoutMs }: TimeLimits): void {
     const { server, timeoutSetting } = this.replica!;
-    const isSetting = (this.parcel.timeoutMs ?? timeoutMs) === this.replica!.limits.timeoutMs;
+    const isSetting = (this.request.timeoutMs ?? timeoutMs) === this.replica!.limits.timeoutMs;
     const limit = isSetting ? `setting ${timeoutSetting}` : "the call's own limit";
-    const what = this.isQueued
-      ? 'had no free slot'
-      : this.upstream === undefined
-        ? 'was not there'
-        : 'did not answer';
+    const missing = this.upstream === undefined ? 'was not there' : 'did not answer';
+    const what = this.isQueued ? 'had no free slot' : missing;
     const error = timedOut(server, what, waited, limit, timeoutMs);
     // That a client is in a hurry says nothing of the server.
     const isItsFault = waited >= Math.min(this.replica!.limits.timeoutMs, HURRY_MS);

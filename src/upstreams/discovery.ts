@@ -1,200 +1,248 @@
-import { asksInstances, instancesIn } from '../protocol/instances.ts';
-import { join, METHOD_NOT_FOUND, type RpcError } from '../protocol/jsonrpc.ts';
-import { LARGEST_MEMBER, type ListLimits, readList } from '../protocol/list-reader.ts';
-import { parameterHeaders } from '../protocol/parameter-headers.ts';
-import { MAX_ID_BYTES, MAX_OWN_URI_BYTES } from '../protocol/scalar-limits.ts';
-import { type Self, type ServerFacts, ttlOf } from './handshake.ts';
-import { notJson, ServerAnsweredError } from './own-answers.ts';
-import type { Upstream } from './upstream.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { backoffMs } from '../channels/backoff.ts';
+import { SwitchboardError } from '../errors.ts';
+import { type Era, otherEra } from '../protocol/versions.ts';
+import { type Freshness, fetchList, type Item, type Offer, type OfferKind, offerKinds } from './lists.ts';
+import type { LiveUpstream } from './live-upstream.ts';
+import { KnownOffer, mergeLists } from './offers.ts';
+import type { ReplicaSettings } from './settings.ts';
 
-/** A tool, resource, template or prompt exactly as its server describes it. */
-export type Item = Record<string, unknown>;
-
-/** What one server offers. */
-export interface Offer {
-  tools: Item[];
-  resources: Item[];
-  templates: Item[];
-  prompts: Item[];
+interface DiscoveryEvents {
+  /** What is offered of this kind is known anew. `announced`: the server said so, or is back. */
+  discovered(kind: OfferKind, announced: boolean): void;
+  /** All that was asked for is there, or will not come. */
+  settled(): void;
+  /** The server leads back to us. */
+  loops(error: SwitchboardError): void;
+  log(line: string): void;
 }
 
-export type OfferKind = keyof Offer;
-
-interface ListMethod {
-  method: string;
-  key: string;
-  capability: string;
+/** What is wrong with the lists, and when they are asked for again. */
+export interface MissingLists {
+  reason: SwitchboardError;
+  nextTry: number;
 }
 
-/** By which key an item of each kind is known. Each item has it, and as a text. */
-export const keyOf: Record<OfferKind, string> = {
-  tools: 'name',
-  prompts: 'name',
-  resources: 'uri',
-  templates: 'uriTemplate',
-};
+/** A server that announces changes without end is asked at most this often. */
+const ASK_EVERY_MS = 200;
+/** Nor is one whose lists hold for a shorter time asked for them more often than this. */
+const LEAST_TTL_MS = 1_000;
 
-export const listMethods: Record<OfferKind, ListMethod> = {
-  tools: { method: 'tools/list', key: 'tools', capability: 'tools' },
-  resources: { method: 'resources/list', key: 'resources', capability: 'resources' },
-  templates: { method: 'resources/templates/list', key: 'resourceTemplates', capability: 'resources' },
-  prompts: { method: 'prompts/list', key: 'prompts', capability: 'prompts' },
-};
+/** What one replica offers, as far as it is known: asked for when it is connected, and when it says that it changed. */
+export class Discovery {
+  private readonly settings: ReplicaSettings;
+  private readonly events: DiscoveryEvents;
+  private readonly lives: () => readonly LiveUpstream[];
+  private underWay: Promise<void> | undefined;
+  private readonly announced = new Set<OfferKind>();
+  private timer: NodeJS.Timeout | undefined;
+  /** The kinds that could not be listed, and why. */
+  private readonly failures = new Map<OfferKind, string>();
+  /** What the server says of how long its lists hold. */
+  private readonly held = new Map<OfferKind, { until: number; isPublic: boolean }>();
+  /** What of each list is left out, and why. */
+  private readonly leftOut = new Map<OfferKind, readonly string[]>();
+  /** What a server lists in each era that it is connected in. */
+  private readonly listed: Record<Era, Map<OfferKind, Item[]>> = { legacy: new Map(), modern: new Map() };
+  private attempts = 0;
+  /** Kept when the connection is lost. */
+  known: KnownOffer | undefined;
+  /** Whether all lists were asked for once. */
+  isSeen = false;
 
-export const offerKinds = Object.keys(listMethods) as OfferKind[];
-
-/** One item: its description, and its schemas. */
-const MAX_ITEM_BYTES = 1024 * 1024;
-/** Many clients cannot read what is nested deeper than a thousand levels, and would get no list at all. */
-const MAX_ITEM_DEPTH = 500;
-/** A server may page for ever. */
-const MAX_PAGES = 10_000;
-const MAX_PROBLEMS = 20;
-
-/** What a server says of how long a list holds, and whether it is the same for everybody. */
-export interface Freshness {
-  /** 0 where it does not say. */
-  ttlMs: number;
-  isPublic: boolean;
-}
-
-/** One whole list. */
-interface Listed extends Freshness {
-  items: Item[];
-  /** What is wrong with items that were left out. */
-  problems: string[];
-}
-
-/** How much of one list of a server is taken. */
-export interface ListSettings {
-  listItems: number;
-  listBytes: number;
-}
-
-/** What is taken of one list. */
-export function listLimits({ listItems, listBytes }: ListSettings): ListLimits {
-  return { items: listItems, bytes: listBytes, itemBytes: MAX_ITEM_BYTES, itemDepth: MAX_ITEM_DEPTH };
-}
-
-interface DiscoverySettings {
-  timeoutMs: number;
-  instance: Self['instance'];
-  limits: ListSettings;
-}
-
-/** What a server says of a list that it does not have. */
-const UNCHANGING = { ttlMs: Number.POSITIVE_INFINITY, isPublic: true, problems: [] };
-
-/** Reads the whole list of one kind, page by page, within the time. A kind that the server does not offer is empty. */
-export async function discover(
-  { upstream, facts }: { upstream: Upstream; facts: ServerFacts },
-  kind: OfferKind,
-  { timeoutMs, instance, limits }: DiscoverySettings,
-): Promise<Listed> {
-  const { method, key, capability } = listMethods[kind];
-  if (facts.capabilities[capability] === undefined) {
-    return { items: [], ...UNCHANGING };
-  }
-  const items: Item[] = [];
-  const problems = new Problems();
-  let [ttlMs, isPublic] = [Number.POSITIVE_INFINITY, true];
-  let cursor: unknown;
-  let bytesLeft = limits.listBytes;
-  const asked = facts.instances.length === 0 ? {} : { _meta: asksInstances };
-  const deadline = performance.now() + timeoutMs;
-  for (let pages = 1; ; pages++) {
-    const left = Math.max(1, Math.ceil(deadline - performance.now()));
-    const params = cursor === undefined ? asked : { ...asked, cursor };
-    const answer = join(await upstream.ask(method, params, left));
-    const page = await readList(answer, key, {
-      ...listLimits(limits),
-      items: limits.listItems - items.length,
-      bytes: bytesLeft,
-    }).catch((error: unknown) => Promise.reject(notJson(method, error)));
-    const { result, error } = page;
-    if (error !== undefined) {
-      // Servers that have resources and no templates often do not know of lists of those.
-      if (kind !== 'tools' && (error as RpcError).code === METHOD_NOT_FOUND) return { items, ...UNCHANGING };
-      throw new ServerAnsweredError(method, error as RpcError);
-    }
-    if (facts.instances.length > 0) facts.instances = instancesIn(result, instance);
-    for (const item of page.items.filter(isItem)) {
-      const problem =
-        keyProblem(kind, item) ??
-        lengthProblem(item) ??
-        (upstream.takesLines && kind === 'tools' ? headerProblem(item) : undefined);
-      if (problem === undefined) items.push(item);
-      else problems.add(problem);
-    }
-    bytesLeft -= page.bytes;
-    if (page.tooLarge > 0)
-      problems.add(
-        `${page.tooLarge} of its ${kind} are left out: larger than ${MAX_ITEM_BYTES} bytes, or nested deeper than ${MAX_ITEM_DEPTH} levels`,
-      );
-    ttlMs = Math.min(ttlMs, ttlOf(result));
-    isPublic &&= result.cacheScope === 'public';
-    if (page.largeMembers.includes('nextCursor')) {
-      problems.add(
-        `its ${kind} are cut at ${items.length}: the cursor of the next page is longer than ${LARGEST_MEMBER} bytes`,
-      );
-    }
-    const next = result.nextCursor;
-    const isOver = typeof next !== 'string' || next === cursor;
-    const isFull = page.beyond > 0 || items.length >= limits.listItems || pages >= MAX_PAGES;
-    if (page.beyond > 0 || (!isOver && isFull)) {
-      problems.add(
-        `its ${kind} are cut at ${items.length}: the rest is over the limits (settings maxListItems, maxListBytes)`,
-      );
-    }
-    if (isOver || isFull) return { items, ttlMs, isPublic, problems: problems.all() };
-    cursor = next;
-  }
-}
-
-/** What is wrong with a list. There may be as much as there are items. */
-class Problems {
-  private readonly first: string[] = [];
-  private more = 0;
-
-  add(problem: string): void {
-    if (this.first.length < MAX_PROBLEMS) this.first.push(problem);
-    else this.more++;
+  /** `lives`: the connections there are, at most one for each era; the word of the first counts. */
+  constructor(
+    settings: ReplicaSettings,
+    lives: () => readonly LiveUpstream[],
+    inherited: Offer | undefined,
+    events: DiscoveryEvents,
+  ) {
+    this.known = inherited && new KnownOffer(inherited);
+    this.settings = settings;
+    this.lives = lives;
+    this.events = events;
   }
 
-  all(): string[] {
-    return this.more === 0 ? this.first : [...this.first, `and ${this.more} more problems of this list`];
+  /** Settles when nothing is being asked any more. */
+  get done(): Promise<void> | undefined {
+    return this.underWay;
+  }
+
+  /** Asks a new connection for everything. */
+  begin(isNews: boolean): void {
+    this.failures.clear();
+    this.listed.legacy.clear();
+    this.listed.modern.clear();
+    this.attempts = 0;
+    this.fetch(offerKinds, isNews);
+  }
+
+  /** Asks once more for what could not be listed. */
+  again(): void {
+    this.fetch([...this.failures.keys()], false);
+  }
+
+  /** Asks for everything, in case something has changed that nobody heard of. What is under way may be too old. */
+  async refresh(): Promise<void> {
+    await this.underWay;
+    this.fetch(offerKinds, false);
+  }
+
+  freshness(kind: OfferKind): Freshness {
+    const { until = 0, isPublic = false } = this.held.get(kind) ?? {};
+    return { ttlMs: Math.max(0, until - Date.now()), isPublic };
+  }
+
+  /** Asks for what has been known for longer than its server says that it holds, unless that tells of changes. */
+  freshen(): void {
+    const { listening } = this.lives()[0] ?? {};
+    if (listening === undefined || this.underWay !== undefined) return;
+    const now = Date.now();
+    const isStale = (kind: OfferKind) =>
+      (this.held.get(kind)?.until ?? now) + LEAST_TTL_MS <= now && !listening.covers(kind);
+    const stale = offerKinds.filter(isStale);
+    if (stale.length > 0) this.fetch(stale, false);
+  }
+
+  /** The server says that these have changed. */
+  changed(kinds: readonly OfferKind[]): void {
+    for (const kind of kinds) this.announced.add(kind);
+    this.timer ??= setTimeout(() => this.fetchAnnounced(), this.underWay === undefined ? 0 : ASK_EVERY_MS);
+  }
+
+  /** What is missing now; undefined where nothing is. */
+  missing(): MissingLists | undefined {
+    if (this.failures.size === 0) return undefined;
+    return {
+      reason: new SwitchboardError('server_protocol_error', [...this.failures.values()].join('; ')),
+      nextTry: Date.now() + backoffMs(this.attempts, this.settings.recovery.backoff, Math.random()),
+    };
+  }
+
+  /** Why its list of a kind is not known, or is an old one; undefined where it is as the server gave it last. */
+  failureOf(kind: OfferKind): string | undefined {
+    return this.failures.get(kind);
+  }
+
+  /** What is not known of what the server offers, because it is too much or cannot be used. */
+  get problems(): string[] {
+    return [...this.leftOut.values()].flat();
+  }
+
+  /** Nothing of it is to be listed any more. */
+  forget(): void {
+    this.known = undefined;
+    this.leftOut.clear();
+    for (const kind of offerKinds) this.events.discovered(kind, false);
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+  }
+
+  private fetch(kinds: readonly OfferKind[], isNews: boolean): void {
+    const asked = this.fetchLists(kinds, isNews).finally(() => {
+      if (this.underWay === asked) this.underWay = undefined;
+    });
+    this.underWay = asked;
+  }
+
+  private async fetchAnnounced(): Promise<void> {
+    const kinds = [...this.announced];
+    this.announced.clear();
+    await this.underWay;
+    await this.fetchLists(kinds, true);
+    this.timer =
+      this.announced.size === 0 ? undefined : setTimeout(() => this.fetchAnnounced(), ASK_EVERY_MS);
+  }
+
+  /**
+   * Asks for the lists of these kinds, all at once, and takes each as it comes: one that is slow or fails keeps no
+   * other back, and stays as it was.
+   */
+  private async fetchLists(kinds: readonly OfferKind[], isNews: boolean): Promise<void> {
+    const lives = this.lives();
+    const [live] = lives;
+    if (live === undefined) return;
+    this.attempts++;
+    const isCurrent = () => this.lives()[0] === live;
+    await Promise.all(
+      kinds.map(async (kind) => {
+        try {
+          const { ttlMs, isPublic, problems } = await this.list(lives, kind);
+          this.failures.delete(kind);
+          if (!isCurrent()) return;
+          this.held.set(kind, { until: Date.now() + ttlMs, isPublic });
+          this.leftOut.set(kind, problems);
+          for (const problem of problems) this.events.log(problem);
+          // Each connection tells of the same change, and it is passed on once: when the lists are seen to differ.
+          await this.take(kind, this.itemsOf(live, kind), isNews && lives.length === 1, isCurrent);
+        } catch (error) {
+          if (!isCurrent()) return;
+          if (error instanceof SwitchboardError && error.code === 'server_loop') {
+            this.events.loops(error);
+            return;
+          }
+          const failure = `its ${kind} could not be listed: ${(error as Error).message}`;
+          this.failures.set(kind, failure);
+          this.events.log(failure);
+        }
+      }),
+    );
+    if (!isCurrent()) return;
+    this.isSeen = true;
+    this.events.settled();
+  }
+
+  /** Asks all connections for a list. That of the first has to come; the others may be left as they were. */
+  private async list(
+    [first, ...others]: readonly LiveUpstream[],
+    kind: OfferKind,
+  ): ReturnType<typeof fetchList> {
+    const fetch = async (live: LiveUpstream) => {
+      const list = await fetchList(live, kind, this.settings);
+      this.listed[live.facts.era].set(kind, list.items);
+      return list;
+    };
+    const asked = Promise.all(others.map((live) => fetch(live).catch(() => {})));
+    const list = await fetch(first!);
+    await asked;
+    return list;
+  }
+
+  /** What a server lists in both eras, as far as it was asked in both. */
+  private itemsOf({ facts: { era } }: LiveUpstream, kind: OfferKind): Item[] {
+    const first = this.listed[era].get(kind) ?? [];
+    const second = this.listed[otherEra[era]].get(kind);
+    return second === undefined ? first : mergeLists(kind, [first, second]);
+  }
+
+  /** What a server announced is passed on even where the list is the same: only the server knows what it meant. */
+  private async take(
+    kind: OfferKind,
+    items: Item[],
+    isNews: boolean,
+    isCurrent: () => boolean,
+  ): Promise<void> {
+    const isSame = await areSame(this.known?.offer[kind] ?? [], items);
+    if (!isCurrent()) return;
+    const before = this.known?.offer ?? { tools: [], resources: [], templates: [], prompts: [] };
+    // Who has the old ones need not compare them again.
+    if (!isSame || this.known === undefined) this.known = new KnownOffer({ ...before, [kind]: items });
+    if (isNews || !isSame) this.events.discovered(kind, isNews);
   }
 }
 
-/** What nobody could ask for, because nobody could name it. */
-function keyProblem(kind: OfferKind, item: Item): string | undefined {
-  const key = keyOf[kind];
-  return typeof item[key] === 'string'
-    ? undefined
-    : `one of its ${kind} is left out: its ${key} is not a text`;
-}
+const SLICE = 200;
 
-/** What nobody could ask for, because the request would be refused. */
-function lengthProblem({ name, uri, uriTemplate }: Item): string | undefined {
-  if (isLonger(name, MAX_ID_BYTES))
-    return `"${name.slice(0, 40)}…" is left out: its name is longer than ${MAX_ID_BYTES} bytes`;
-  const address = uri ?? uriTemplate;
-  if (isLonger(address, MAX_OWN_URI_BYTES))
-    return `"${address.slice(0, 40)}…" is left out: its URI is longer than ${MAX_OWN_URI_BYTES} bytes`;
-  return undefined;
-}
-
-function isLonger(text: unknown, maxBytes: number): text is string {
-  // A character has three bytes at the most, so that nearly none has to be counted.
-  return typeof text === 'string' && text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes;
-}
-
-/** A tool whose arguments cannot be put into headers as it wants cannot be called. */
-function headerProblem({ name, inputSchema }: Item): string | undefined {
-  const headers = parameterHeaders(inputSchema);
-  return 'problem' in headers ? `its tool "${name}" is left out: ${headers.problem}` : undefined;
-}
-
-function isItem(item: unknown): item is Item {
-  return typeof item === 'object' && item !== null;
+/** Compares two lists, and lets others have their turn in between. */
+async function areSame(before: readonly Item[], after: readonly Item[]): Promise<boolean> {
+  if (before.length !== after.length) return false;
+  for (let start = 0; start < after.length; start += SLICE) {
+    if (start > 0) await nextTurn();
+    const end = start + SLICE;
+    if (!isDeepStrictEqual(before.slice(start, end), after.slice(start, end))) return false;
+  }
+  return true;
 }

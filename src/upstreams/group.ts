@@ -1,31 +1,14 @@
 import { toolFilter } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { ParameterHeader } from '../protocol/parameter-headers.ts';
-import type { Era } from '../protocol/versions.ts';
 import { choose } from './balance.ts';
-import type { OfferKind } from './discovery.ts';
-import { FailureLog } from './failure-log.ts';
-import type { Project, Replica } from './replica.ts';
+import type { OfferKind } from './lists.ts';
+import { FailureLog } from './log.ts';
+import type { Replica } from './replica.ts';
+import type { Client } from './request.ts';
+import type { RequestTarget } from './routed-request.ts';
 import type { Server } from './server.ts';
-import type { Client } from './upstream.ts';
-
-/** What a replica is wanted for. */
-export interface Errand {
-  readonly client: Client;
-  /** The client's era: a server that speaks both is reached in this one. */
-  era: Era;
-  kind: OfferKind;
-  /** The servers' own name or URI of what is asked for. */
-  readonly own: string;
-  /** Where the client named one server of the group. */
-  server: string | undefined;
-  /** The servers that have it, where their lists need not say so. */
-  among: readonly string[] | undefined;
-  /** Labels of servers that the client would rather have. */
-  labels: Readonly<Record<string, string>> | undefined;
-  /** Where only this one knows what it is about. */
-  only: Replica | undefined;
-}
+import type { Project } from './settings.ts';
 
 /** The replicas that have been tried already. */
 interface Tried {
@@ -74,24 +57,25 @@ export class Group {
     );
   }
 
-  /** The replica that this errand goes to, `except` those; undefined where there is none that can take it. */
-  pick(errand: Errand, except: Tried | undefined): Replica | undefined {
-    const { client, era } = errand;
-    const only = errand.only ?? (this.replicas.length === 1 ? this.replicas[0] : undefined);
+  /** The replica that a request goes to, `except` those; undefined where there is none that can take it. */
+  pick(target: RequestTarget, except: Tried | undefined): Replica | undefined {
+    const { client } = target;
+    const only = target.only ?? (this.replicas.length === 1 ? this.replicas[0] : undefined);
     if (only !== undefined) {
-      return except?.has(only) || only.refusal(client, era) !== undefined ? undefined : only;
+      return except?.has(only) || only.connections.refusal(client) !== undefined ? undefined : only;
     }
-    const able = this.able(errand);
+    const able = this.able(target);
     for (const replica of able) replica.wake();
     const candidates = able.filter(
-      (replica) => !except?.has(replica) && replica.refusal(client, era) === undefined,
+      (replica) => !except?.has(replica) && replica.connections.refusal(client) === undefined,
     );
     if (candidates.length === 0) return undefined;
     const stay = this.stays.get(client);
     if (stay !== undefined && candidates.includes(stay)) return stay;
-    const chosen = choose(candidates, this.turn(errand), this.preference(errand));
+    const chosen = choose(candidates, this.turn(target), this.preference(target));
     // Who goes elsewhere for one thing that only another server has comes back after it.
-    const isAway = stay !== undefined && this.has(stay) && !except?.has(stay) && !stay.refusal(client, era);
+    const isAway =
+      stay !== undefined && this.has(stay) && !except?.has(stay) && !stay.connections.refusal(client);
     if (chosen.isolates && !isAway) this.stays.set(client, chosen);
     return chosen;
   }
@@ -132,26 +116,28 @@ export class Group {
     return this.replicas.includes(replica);
   }
 
-  /** Whether a replica is one of those that the errand can go to. */
-  mayTake(errand: Errand, replica: Replica): boolean {
-    return this.able(errand).includes(replica);
+  /** Whether a replica is one of those that a request can go to. */
+  mayTake(target: RequestTarget, replica: Replica): boolean {
+    return this.able(target).includes(replica);
   }
 
   /** Whether another replica could do the same right now. */
-  hasOther(errand: Errand, except: Tried): boolean {
-    if (errand.only !== undefined || this.replicas.length === 1) return false;
-    return this.able(errand).some(
+  hasOther(target: RequestTarget, except: Tried): boolean {
+    if (target.only !== undefined || this.replicas.length === 1) return false;
+    return this.able(target).some(
       (replica) =>
-        !except.has(replica) && replica.isLive && replica.refusal(errand.client, errand.era) === undefined,
+        !except.has(replica) && replica.isLive && replica.connections.refusal(target.client) === undefined,
     );
   }
 
   /** Those that are about to be there. */
-  openings(errand: Errand, except: Tried | undefined): Promise<unknown>[] {
-    if (errand.only !== undefined || this.replicas.length === 1) return [];
-    const { client, era } = errand;
-    return this.able(errand).flatMap((replica) =>
-      except?.has(replica) || replica.opening === undefined || replica.refusal(client, era) !== undefined
+  openings(target: RequestTarget, except: Tried | undefined): Promise<unknown>[] {
+    if (target.only !== undefined || this.replicas.length === 1) return [];
+    const { client } = target;
+    return this.able(target).flatMap((replica) =>
+      except?.has(replica) ||
+      replica.opening === undefined ||
+      replica.connections.refusal(client) !== undefined
         ? []
         : [replica.opening],
     );
@@ -159,17 +145,17 @@ export class Group {
 
   /** Why there is none: of each that could have, what came of trying it, or else what is known of it. */
   unavailable(
-    errand: Errand,
+    target: RequestTarget,
     tried?: ReadonlyMap<Replica, SwitchboardError>,
     lastError?: SwitchboardError,
   ): SwitchboardError {
     if (lastError?.code === 'server_busy' && !hasFailed(tried)) return lastError;
-    const able = this.able(errand);
+    const able = this.able(target);
     const [first] = able;
     if (able.length === 1 && first !== undefined) {
       // Its next try may have become due since it was asked.
       return (
-        first.refusal(errand.client, errand.era) ??
+        first.connections.refusal(target.client) ??
         lastError ??
         first.condition.reason ??
         notThere(first.server)
@@ -184,9 +170,16 @@ export class Group {
   }
 
   /** A call fails because nobody is there to take it. Whoever could have, and was not tried, has that in its log too. */
-  callRefused(errand: Errand, tried: Tried | undefined, error: SwitchboardError): void {
-    for (const replica of this.able(errand)) if (!tried?.has(replica)) replica.callRefused(error);
+  refuse(
+    target: RequestTarget,
+    tried: ReadonlyMap<Replica, SwitchboardError> | undefined,
+    lastError: SwitchboardError | undefined,
+  ): SwitchboardError {
+    const error = this.unavailable(target, tried, lastError);
+    if (error.code === 'server_busy') return error;
+    for (const replica of this.able(target)) if (!tried?.has(replica)) replica.callRefused(error);
     this.outages.add(error);
+    return error;
   }
 
   /** The same where nobody ever was there, so that it is not known what was asked for. */
@@ -201,7 +194,7 @@ export class Group {
   }
 
   /** The replicas that offer it; where none is known to, for resources need not be listed, those that may. */
-  private able({ kind, own, server, among, only }: Errand): readonly Replica[] {
+  private able({ kind, own, server, among, only }: RequestTarget): readonly Replica[] {
     if (only !== undefined) return [only];
     const asked = server === undefined ? this.replicas : this.replicas.filter((one) => one.server === server);
     if (asked.length === 1) return asked;
@@ -220,7 +213,7 @@ export class Group {
     );
   }
 
-  private turn({ kind, own, labels }: Errand): number {
+  private turn({ kind, own, labels }: RequestTarget): number {
     const key = `${kind} ${own}${labels === undefined ? '' : JSON.stringify(labels)}`;
     // URIs and labels may be without number.
     if (this.turns.size > MAX_TURNS) this.turns.clear();
@@ -230,7 +223,7 @@ export class Group {
   }
 
   /** How much of what the client prefers a replica does not have. */
-  private preference({ labels }: Errand): ((replica: Replica) => number) | undefined {
+  private preference({ labels }: RequestTarget): ((replica: Replica) => number) | undefined {
     if (labels === undefined) return undefined;
     const wanted = Object.entries(labels);
     return (replica) => {

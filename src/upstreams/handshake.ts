@@ -9,25 +9,12 @@ import {
   modernVersion,
   namesModernEra,
   newestVersion,
-  type ProtocolVersion,
   protocolVersions,
 } from '../protocol/versions.ts';
-import { kept } from './kept-words.ts';
-import { ServerAnsweredError } from './own-answers.ts';
+import { request } from './own-requests.ts';
+import { ServerAnsweredError } from './server-errors.ts';
+import { kept, type ServerFacts, ttlOf } from './server-facts.ts';
 import type { Upstream } from './upstream.ts';
-
-/** What a server says of itself. */
-export interface ServerFacts {
-  version: ProtocolVersion | typeof modernVersion;
-  era: Era;
-  capabilities: Record<string, unknown>;
-  instructions: string | undefined;
-  serverInfo: Record<string, unknown> | undefined;
-  /** What of that is cut or left out, because it is too large. */
-  problems: readonly string[];
-  /** Where it is a Switchboard: the ids of all that are on the way to what it offers. */
-  instances: readonly string[];
-}
 
 /** What we can pass on to some client; whether that client can do it is found out when a server asks. */
 export const relayedCapabilities = {
@@ -75,9 +62,6 @@ export interface KnownEra {
 const SILENT_MS = 5_000;
 /** Beyond the time that its server gives it, what a server says of itself is not asked for more often than this. */
 const REDISCOVER_MS = 60_000;
-/** Nothing that a server says of itself is believed for longer. */
-const MAX_TTL_MS = 24 * 3_600_000;
-
 /** The server has ended instead of answering: some of the legacy era do so when they are asked what they do not know. */
 export class EndedByQuestionError extends Error {
   constructor() {
@@ -202,13 +186,13 @@ async function discover(
 
 /** A server that refuses our version and names it among its own is asked once more: a client chooses from those and retries. */
 async function describedBy(upstream: Upstream, timeoutMs: number | undefined): Promise<unknown> {
-  const ask = () => upstream.request('server/discover', {}, timeoutMs, true);
+  const send = () => request(upstream, 'server/discover', {}, timeoutMs, true);
   try {
-    return await ask();
+    return await send();
   } catch (error) {
     const isSpoken = error instanceof ServerAnsweredError && supportedIn(error).includes(modernVersion);
     if (!isSpoken) throw error;
-    return ask();
+    return send();
   }
 }
 
@@ -260,11 +244,6 @@ function modernFacts(result: Record<string, unknown>, instance: Self['instance']
   };
 }
 
-/** How long an answer holds; 0 where the server does not say. */
-export function ttlOf({ ttlMs }: Record<string, unknown>): number {
-  return typeof ttlMs === 'number' && ttlMs > 0 ? Math.min(Math.floor(ttlMs), MAX_TTL_MS) : 0;
-}
-
 async function initialize(
   upstream: Upstream,
   { identity, instance }: Self,
@@ -272,7 +251,7 @@ async function initialize(
 ): Promise<ServerFacts> {
   upstream.era = 'legacy';
   const params = { protocolVersion: newestVersion, capabilities, clientInfo: identity };
-  const result = asObject(await upstream.request('initialize', params));
+  const result = asObject(await request(upstream, 'initialize', params));
   const { protocolVersion, capabilities: offered, instructions, serverInfo } = result;
   if (!isProtocolVersion(protocolVersion)) {
     throw unspoken(inWords(protocolVersion));

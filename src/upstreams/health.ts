@@ -1,5 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
-import { FailureLog } from './failure-log.ts';
+import { FailureLog } from './log.ts';
 
 interface HealthRules {
   /** So many failed calls in a row, and the replica is left out for a while; 0: never. */

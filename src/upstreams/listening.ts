@@ -4,13 +4,14 @@ import { SwitchboardError } from '../errors.ts';
 import { parseBounded } from '../protocol/bounded-parse.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
 import { asObject } from '../protocol/objects.ts';
-import type { OfferKind } from './discovery.ts';
-import type { ServerFacts } from './handshake.ts';
+import type { OfferKind } from './lists.ts';
+import type { PendingRequest } from './request.ts';
+import type { ServerFacts } from './server-facts.ts';
 import type { Upstream } from './upstream.ts';
 
 interface ListeningEvents {
   /** The resources that clients follow. */
-  followed(): string[];
+  subscribedUris(): string[];
   /** For a while nobody listened: what the server would have said is lost. */
   missed(): void;
   log(line: string): void;
@@ -43,12 +44,12 @@ const PATIENCE_MS = 60_000;
 export class Listening {
   private readonly lists: Subscription;
   private readonly resources: Subscription;
-  private following: Promise<Filter> | undefined;
+  private subscribing: Promise<Filter> | undefined;
 
   constructor(upstream: Upstream, facts: ServerFacts, backoff: BackoffRule, events: ListeningEvents) {
     const filter = listFilter(facts.capabilities);
     this.lists = new Subscription(upstream, backoff, () => filter, events);
-    const resources = () => ({ resourceSubscriptions: events.followed() });
+    const resources = () => ({ resourceSubscriptions: events.subscribedUris() });
     this.resources = new Subscription(upstream, backoff, resources, { missed() {}, log: events.log });
     if (!isEmpty(filter)) this.lists.renew().catch((error: Error) => events.log(error.message));
   }
@@ -59,13 +60,13 @@ export class Listening {
   }
 
   /** Wants to be told of one resource more. Fails where the server does not tell of it. */
-  async follow(uri: string): Promise<void> {
+  async subscribe(uri: string): Promise<void> {
     // Those that are wanted at the same time are asked for at once.
-    this.following ??= immediately().then(() => {
-      this.following = undefined;
+    this.subscribing ??= immediately().then(() => {
+      this.subscribing = undefined;
       return this.resources.renew();
     });
-    const { resourceSubscriptions } = await this.following;
+    const { resourceSubscriptions } = await this.subscribing;
     if (resourceSubscriptions?.includes(uri)) return;
     throw new SwitchboardError(
       'method_not_found',
@@ -74,7 +75,7 @@ export class Listening {
   }
 
   /** Some resource is not wanted any more. */
-  async unfollow(): Promise<void> {
+  async unsubscribe(): Promise<void> {
     await this.resources.renew();
   }
 
@@ -136,7 +137,7 @@ class Subscription {
       this.end();
       return Promise.resolve({});
     }
-    return this.ask(filter);
+    return this.subscribe(filter);
   }
 
   end(): void {
@@ -146,7 +147,7 @@ class Subscription {
     this.endAll([...this.open]);
   }
 
-  private ask(filter: Filter): Promise<Filter> {
+  private subscribe(filter: Filter): Promise<Filter> {
     return new Promise((resolve, reject) => {
       const patience = setTimeout(() => {
         reject(new SwitchboardError('call_timeout', 'The server did not acknowledge a subscription.'));
@@ -157,7 +158,7 @@ class Subscription {
         reject(error ?? new SwitchboardError('server_unavailable', 'The server ended the subscription.'));
         this.ended(id, error);
       };
-      id = this.upstream.listen(filter, {
+      const call: PendingRequest = {
         client: undefined,
         answered: (_chunks, { isError }) => over(isError ? refused : undefined),
         failed: (error) => over(error),
@@ -167,7 +168,8 @@ class Subscription {
           this.takesPlace(id, honoured);
           resolve(honoured);
         },
-      });
+      };
+      id = this.upstream.request('subscriptions/listen', { notifications: filter }, call, true);
       if (id !== -1) this.open.add(id);
     });
   }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Offer, type OfferKind, offerKinds } from './discovery.ts';
+import { type Offer, type OfferKind, offerKinds } from './lists.ts';
 import { KnownOffer, union } from './offers.ts';
 
 const keyOf = { tools: 'name', prompts: 'name', resources: 'uri', templates: 'uriTemplate' } as const;

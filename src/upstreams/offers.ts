@@ -5,8 +5,8 @@ import {
   parameterHeaderLines,
   parameterHeaders,
 } from '../protocol/parameter-headers.ts';
-import { type Item, keyOf, type Offer, type OfferKind, offerKinds } from './discovery.ts';
-import type { Letter } from './upstream.ts';
+import { type Item, keyOf, type Offer, type OfferKind, offerKinds } from './lists.ts';
+import type { ClientRequest } from './request.ts';
 
 /** What one replica offers, and the names in it for quick questions. */
 export class KnownOffer {
@@ -26,7 +26,7 @@ export class KnownOffer {
   }
 
   /** The lines of a request's head that repeat arguments of a tool. */
-  parameterLines({ message, own }: Letter): string {
+  parameterLines({ message, own }: ClientRequest): string {
     if (message.method !== 'tools/call' || message.params === undefined) return '';
     const declared = this.parameterHeaders(own);
     if (declared.length === 0) return '';

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { readList } from '../protocol/list-reader.ts';
-import { type ListSettings, listLimits, listMethods, type Offer, offerKinds } from './discovery.ts';
+import { listLimits, listMethods, type Offer, offerKinds } from './lists.ts';
+import type { ListSettings } from './settings.ts';
 
 /** What a server said of itself when it was last seen. */
 export interface Remembered {

@@ -2,73 +2,46 @@ import type { ServerConfig } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { Era } from '../protocol/versions.ts';
 import type { Candidate } from './balance.ts';
-import { type Condition, overall, type State } from './condition.ts';
-import {
-  Connection,
-  type ConnectionPurpose,
-  type ConnectionSettings,
-  type LiveUpstream,
-  type Word,
-} from './connection.ts';
-import type { Freshness, ListSettings, Offer, OfferKind } from './discovery.ts';
-import { type KnownEra, rediscover, type ServerFacts } from './handshake.ts';
+import type { Condition, State } from './condition.ts';
+import { Connection } from './connection.ts';
+import type { ConnectionListener, ReplicaContext } from './connection-context.ts';
+import { Connections } from './connections.ts';
+import { Discovery } from './discovery.ts';
+import { type KnownEra, rediscover } from './handshake.ts';
 import { Health } from './health.ts';
-import { Learning } from './learning.ts';
+import type { Freshness, Offer, OfferKind } from './lists.ts';
+import type { LiveUpstream } from './live-upstream.ts';
 import type { KnownOffer } from './offers.ts';
-import { type Able, OwnConnections } from './own-connections.ts';
+import type { Client } from './request.ts';
 import { Resting } from './resting.ts';
-import { type OwnEvents, SharedConnections } from './shared-connections.ts';
-import type { Slots } from './slots.ts';
-import type { Client, Upstream } from './upstream.ts';
+import type { ServerFacts } from './server-facts.ts';
+import type { ReplicaSettings } from './settings.ts';
+import { SharedConnections } from './shared-connections.ts';
 
-/** Whose servers these are. */
-export interface Project {
-  readonly id: string;
-  readonly name: string;
-}
-
-export interface ReplicaSettings extends ConnectionSettings {
-  project: Project;
-  /** So many failed calls in a row, and the replica is left out for a while; 0: never. */
-  ejectAfter: number;
-  ejectMs: number;
-  /** How much of each of its lists is taken. */
-  lists: ListSettings;
-}
-
-export interface ReplicaEvents {
+export interface ReplicaEvents extends ConnectionListener<Connection> {
   /** Its state is another one, or the reason for it is. */
-  stateChanged(replica: Replica, from: State): void;
+  stateChanged(from: State): void;
   /** What it offers of this kind is known anew. `announced`: the server said so, or is back. */
   offerChanged(kind: OfferKind, announced: boolean): void;
-  /** A connection is open that knows nothing of what clients asked for before. */
-  connected(replica: Replica, connection: Connection): void;
-  disconnected(replica: Replica, upstream: Upstream): void;
-  notified(replica: Replica, word: Word): void;
-  asked(replica: Replica, word: Word): void;
-  log(replica: Replica, line: string): void;
 }
 
 /** With it replicas can be told apart: `--port 900${SWITCHBOARD_REPLICA}`. */
 const REPLICA_VARIABLE = 'SWITCHBOARD_REPLICA';
-
-const kindsOfNotification: Record<string, OfferKind[]> = {
-  'notifications/tools/list_changed': ['tools'],
-  'notifications/resources/list_changed': ['resources', 'templates'],
-  'notifications/prompts/list_changed': ['prompts'],
-};
 
 /** One running instance of a server: its connections, what it offers, and how it fares. */
 export class Replica implements Candidate {
   /** Counted from 1. */
   readonly number: number;
   readonly server: string;
+  /** Whether each client has an instance of its own. */
+  readonly isolates: boolean;
   private config: ServerConfig;
   private readonly settings: ReplicaSettings;
+  private readonly context: ReplicaContext<Connection>;
   private readonly events: ReplicaEvents;
   private readonly shared: SharedConnections;
-  private readonly own: OwnConnections;
-  private readonly learning: Learning;
+  readonly connections: Connections;
+  private readonly discovery: Discovery;
   private readonly health: Health;
   private readonly resting: Resting;
   /** What was told last. */
@@ -85,56 +58,40 @@ export class Replica implements Candidate {
   ) {
     this.number = number;
     this.server = config.name;
+    this.isolates = config.isolation === 'session';
     this.config = config;
     this.settings = {
       ...settings,
-      variable: (name, server) =>
-        name === REPLICA_VARIABLE ? String(number) : settings.variable(name, server),
+      variable: (name, config) =>
+        name === REPLICA_VARIABLE ? String(number) : settings.variable(name, config),
     };
     this.events = events;
-    this.health = new Health(settings, (line) => this.log(line));
+    this.context = {
+      listener: events,
+      stateChanged: () => this.stateChanged(),
+      listsChanged: (kinds) => this.discovery.changed(kinds),
+      connect: (...made) => new Connection(this.config, this.settings, this.context, ...made),
+    };
+    const log = (line: string) => events.log(line);
+    this.health = new Health(settings, log);
     const only = config.era === 'auto' ? undefined : config.era;
     this.known = { era: only, only, discovered: undefined };
-    this.shared = new SharedConnections(config, this.known, {
-      connection: (purpose, own) => this.newConnection(purpose, own),
+    this.shared = new SharedConnections(config, this.known, this.context, {
       opened: (live, wasBroken) => this.opened(live, wasBroken),
       joined: () => this.joined(),
-      moved: (connection) => events.connected(this, connection),
-      failed: ({ message }) => this.log(message),
       recheck: () => this.recheck(),
-      missed: () => this.learning.refresh(),
-      log: (line) => this.log(line),
+      missed: () => this.discovery.refresh(),
     });
-    this.own = new OwnConnections(this.shared, {
-      connection: (purpose, own) => this.newConnection(purpose, own),
-      log: (line) => this.log(line),
+    this.connections = new Connections(this.isolates, this.shared, this.context);
+    this.discovery = new Discovery(settings, () => this.shared.lives, inherited, {
+      discovered: (kind, announced) => {
+        if (this.condition.state !== 'stopped') events.offerChanged(kind, announced);
+      },
+      settled: () => this.assess(),
+      loops: (error) => this.loops(error),
+      log,
     });
-    this.learning = new Learning(
-      {
-        timeoutMs: settings.connectTimeoutMs,
-        backoff: settings.recovery.backoff,
-        instance: settings.instance,
-        limits: settings.lists,
-      },
-      () => this.shared.lives,
-      inherited,
-      {
-        learned: (kind, announced) => this.learned(kind, announced),
-        settled: () => this.assess(),
-        loops: (error) => this.loops(error),
-        log: (line) => this.log(line),
-      },
-    );
-    const { shared, learning } = this;
-    this.resting = new Resting(config.idleStopMs, {
-      get isBusy() {
-        return shared.isBusy;
-      },
-      get isLearning() {
-        return learning.done !== undefined;
-      },
-      rest: () => shared.rest(),
-    });
+    this.resting = new Resting(config.idleStopMs, this.shared, this.discovery);
   }
 
   get condition(): Condition {
@@ -143,32 +100,26 @@ export class Replica implements Candidate {
 
   /** What others are to see: where clients have instances of their own, those count too. */
   get shown(): Condition {
-    if (this.own.isEmpty) return this.condition;
-    return overall([this.condition, ...this.own.all.map(({ lifecycle }) => lifecycle.condition)]);
+    return this.connections.condition;
   }
 
   get offer(): KnownOffer | undefined {
-    return this.learning.known;
+    return this.discovery.known;
   }
 
   /** What of its own words is cut or left out, and why. */
   get problems(): string[] {
-    return [...(this.facts?.problems ?? []), ...this.learning.problems];
+    return [...(this.facts?.problems ?? []), ...this.discovery.problems];
   }
 
   /** Whether all of its lists were asked for once. */
   get isSeen(): boolean {
-    return this.learning.isSeen;
+    return this.discovery.isSeen;
   }
 
   /** How often it was started after the first time. */
   get restarts(): number {
     return this.shared.restarts;
-  }
-
-  /** Whether each client has an instance of its own. */
-  get isolates(): boolean {
-    return this.config.isolation === 'session';
   }
 
   /** How long calls may take. */
@@ -187,7 +138,7 @@ export class Replica implements Candidate {
 
   /** Settles when it is there for all clients; undefined where it is not being started. */
   get opening(): Promise<unknown> | undefined {
-    return this.isolates ? undefined : this.shared.first.pending;
+    return this.isolates ? undefined : this.shared.first.opening;
   }
 
   get isEjected(): boolean {
@@ -213,61 +164,24 @@ export class Replica implements Candidate {
     return this.shared.for(era).current?.facts ?? this.facts;
   }
 
-  /** Why no call of this client can go here now; undefined where one can. */
-  refusal(client: Client, era: Era): SwitchboardError | undefined {
-    return (this.own.of(client) ?? this.shared.for(era)).refusal;
-  }
-
-  /** The connection that this client's requests take. */
-  connectionFor(client: Client, able: Able, era: Era): Connection {
-    // The shared one of a stopped server says that it was stopped; a new one would start it.
-    if (!this.isolates || this.condition.state === 'stopped') return this.shared.for(era);
-    return this.own.for(client, able, era);
-  }
-
-  /** Whether clients of this era do not take this connection any more: it is known by now which eras the server speaks. */
-  isOutdated(connection: Connection, era: Era): boolean {
-    return connection.owner === undefined && connection !== this.shared.for(era);
-  }
-
-  /** Every connection that is there now. */
-  connections(): Connection[] {
-    return [...this.shared.all, ...this.own.all];
-  }
-
-  /** All slots that calls take here: connections may share them. */
-  slots(): Set<Slots> {
-    return new Set(this.connections().map(({ slots }) => slots));
-  }
-
-  /** Those connections that this client's requests may take. */
-  connectionsOf(client: Client): Connection[] {
-    const own = this.own.of(client);
-    return own === undefined ? this.shared.all : [...this.shared.all, own];
-  }
-
   /** A client is gone: what was its own ends with it. `as`: whom it was taken for. */
   release(client: Client, as: Client = client): void {
-    if (this.own.release(client)) this.stateChanged();
-    for (const connection of this.connectionsOf(as)) {
-      for (const uri of connection.subscriptions.removeClient(client)) {
-        connection.unfollow(uri).catch((error: Error) => this.log(error.message));
-      }
-    }
+    if (this.connections.release(client)) this.stateChanged();
+    for (const connection of this.connections.of(as)) connection.release(client);
   }
 
   freshness(kind: OfferKind): Freshness {
-    return this.learning.freshness(kind);
+    return this.discovery.freshness(kind);
   }
 
   /** Why a list of it could not be had; undefined where it could. */
   unlisted(kind: OfferKind): string | undefined {
-    return this.learning.failureOf(kind);
+    return this.discovery.failureOf(kind);
   }
 
   /** Somebody asks what it offers: what its server says is out of date is asked for again. */
   freshen(): void {
-    this.learning.freshen();
+    this.discovery.freshen();
     const { first } = this.shared;
     const { current } = first;
     if (current?.facts.era !== 'modern') return;
@@ -277,7 +191,7 @@ export class Replica implements Candidate {
         if (facts !== undefined && first.current === current) Object.assign(current.facts, facts);
       },
       (error: Error) => {
-        if (first.current === current) this.failedToLearn(error);
+        if (first.current === current) this.discoveryFailed(error);
       },
     );
   }
@@ -286,7 +200,7 @@ export class Replica implements Candidate {
   async discover(): Promise<void> {
     try {
       await this.shared.first.open();
-      await this.learning.done;
+      await this.discovery.done;
     } catch {
       // The condition says why.
     }
@@ -297,15 +211,10 @@ export class Replica implements Candidate {
     if (this.condition.state === 'idle') void this.discover();
   }
 
-  retry(): void {
-    this.shared.retry();
-    for (const connection of this.own.all) connection.retry();
-  }
-
   /** Takes over what can be changed while it runs. */
   reconfigure(config: ServerConfig): void {
     this.config = config;
-    for (const slots of this.slots()) slots.resize(config.concurrency);
+    for (const slots of this.connections.slots()) slots.resize(config.concurrency);
     this.resting.resize(config.idleStopMs);
   }
 
@@ -329,39 +238,10 @@ export class Replica implements Candidate {
     this.health.note(error);
   }
 
-  drained(): Promise<unknown> {
-    return Promise.all(this.connections().map((connection) => connection.drained()));
-  }
-
-  /** Takes nothing new; what is under way goes on until stop(). */
-  retire(): void {
-    for (const connection of this.connections()) connection.retire();
-  }
-
   async stop(): Promise<void> {
-    this.learning.stop();
+    this.discovery.stop();
     this.resting.stop();
-    await Promise.all([this.shared.close(), this.own.close()]);
-  }
-
-  private newConnection(purpose: ConnectionPurpose, events: OwnEvents): Connection {
-    const connection: Connection = new Connection(this.config, this.settings, purpose, {
-      ...events,
-      opened: (live, wasBroken) => {
-        events.opened(live, wasBroken);
-        this.events.connected(this, connection);
-      },
-      changed: () => this.stateChanged(),
-      log: (line) => this.log(line),
-      disconnected: (upstream) => this.events.disconnected(this, upstream),
-      notified: (word) => this.notified(word),
-      asked: (word) => this.events.asked(this, word),
-    });
-    return connection;
-  }
-
-  private log(line: string): void {
-    this.events.log(this, line);
+    await this.connections.close();
   }
 
   private stateChanged(): void {
@@ -373,42 +253,38 @@ export class Replica implements Candidate {
     this.told = now;
     const from = before?.state ?? 'idle';
     if (now.state !== from) this.health.logCounts();
-    this.events.stateChanged(this, from);
+    this.events.stateChanged(from);
   }
 
   private opened(live: LiveUpstream, wasBroken: boolean): void {
     this.facts = live.facts;
     this.health.reset();
     this.resting.begin();
-    this.learning.begin(wasBroken);
+    this.discovery.begin(wasBroken);
   }
 
   /** It is connected in its second era too, in which it may offer something else. */
   private joined(): void {
     this.resting.begin();
-    void this.learning.refresh();
+    void this.discovery.refresh();
   }
 
-  private learned(kind: OfferKind, announced: boolean): void {
-    if (this.condition.state !== 'stopped') this.events.offerChanged(kind, announced);
-  }
-
-  private failedToLearn(error: Error): void {
+  private discoveryFailed(error: Error): void {
     if (error instanceof SwitchboardError && error.code === 'server_loop') this.loops(error);
-    else this.log(error.message);
+    else this.events.log(error.message);
   }
 
   /** What it offers is our own, or will be when it comes round. */
   private loops(error: SwitchboardError): void {
     this.facts = undefined;
     this.shared.refuse(error);
-    this.learning.forget();
+    this.discovery.forget();
   }
 
   /** Is it well? Where it is not, what is wrong is looked at again later. */
   private assess(): void {
     if (this.isEjected) return;
-    const missing = this.learning.missing();
+    const missing = this.discovery.missing();
     this.shared.first.lifecycle.happens(
       missing === undefined ? { kind: 'ready' } : { kind: 'impaired', ...missing },
     );
@@ -416,13 +292,7 @@ export class Replica implements Candidate {
 
   private recheck(): void {
     this.health.readmit();
-    if (this.learning.missing() === undefined) this.assess();
-    else this.learning.again();
-  }
-
-  private notified(word: Word): void {
-    const kinds = kindsOfNotification[word.message.method];
-    if (kinds === undefined) this.events.notified(this, word);
-    else this.learning.changed(kinds);
+    if (this.discovery.missing() === undefined) this.assess();
+    else this.discovery.again();
   }
 }

@@ -1,22 +1,19 @@
-/** What is stopped while nobody uses it. */
-interface Rester {
-  readonly isBusy: boolean;
-  /** Whether it is being asked what it offers. */
-  readonly isLearning: boolean;
-  rest(): void;
-}
+import type { Discovery } from './discovery.ts';
+import type { SharedConnections } from './shared-connections.ts';
 
 /** Stops a replica that nobody has used for long. */
 export class Resting {
-  private readonly rester: Rester;
+  private readonly connections: Pick<SharedConnections, 'isBusy' | 'rest'>;
+  private readonly discovery: Pick<Discovery, 'done'>;
   private idleStopMs: number;
   private lastUsed = 0;
   private timer: NodeJS.Timeout | undefined;
 
   /** `idleStopMs`: after how long without a call; 0 is never. */
-  constructor(idleStopMs: number, rester: Rester) {
+  constructor(idleStopMs: number, connections: Resting['connections'], discovery: Resting['discovery']) {
     this.idleStopMs = idleStopMs;
-    this.rester = rester;
+    this.connections = connections;
+    this.discovery = discovery;
   }
 
   resize(idleStopMs: number): void {
@@ -48,9 +45,9 @@ export class Resting {
 
   private restIfIdle(): void {
     const isIdle = Date.now() - this.lastUsed >= this.idleStopMs;
-    if (this.rester.isBusy) this.lastUsed = Date.now();
-    else if (isIdle && !this.rester.isLearning) {
-      this.rester.rest();
+    if (this.connections.isBusy) this.lastUsed = Date.now();
+    else if (isIdle && this.discovery.done === undefined) {
+      this.connections.rest();
       return;
     }
     this.schedule();

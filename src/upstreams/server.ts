@@ -2,25 +2,39 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type ServerConfig, toolFilter } from '../config.ts';
 import { type Condition, overall, type State } from './condition.ts';
-import type { Connection, Word } from './connection.ts';
-import type { Freshness, Offer, OfferKind } from './discovery.ts';
-import type { ServerFacts } from './handshake.ts';
+import type { Connection } from './connection.ts';
+import type { ServerMessage } from './connection-context.ts';
+import type { Freshness, Offer, OfferKind } from './lists.ts';
 import { ServerLog } from './log.ts';
 import { union } from './offers.ts';
 import type { Remembered } from './remembered.ts';
-import { type Project, Replica, type ReplicaSettings } from './replica.ts';
-import type { Client, Upstream } from './upstream.ts';
+import { Replica } from './replica.ts';
+import type { Client } from './request.ts';
+import type { ServerFacts } from './server-facts.ts';
+import type { Project, ReplicaSettings } from './settings.ts';
+import type { Upstream } from './upstream.ts';
+
+/** Where something happens. */
+export interface Origin {
+  readonly server: Server;
+  readonly replica: Replica;
+  readonly connection: Connection;
+}
+
+export interface Word extends Origin, ServerMessage {}
 
 /** What the rest of the program hears of its servers. */
 export interface ServerEvents {
+  /** The state of a replica is another one, or the reason for it is. */
   stateChanged(server: Server, replica: Replica, from: State): void;
   /** What the server offers of these kinds is known anew. */
   offerChanged(server: Server, kinds: OfferKind[]): void;
   /** A connection is open that knows nothing of what clients asked for before. */
-  connected(server: Server, replica: Replica, connection: Connection): void;
-  disconnected(server: Server, replica: Replica, upstream: Upstream): void;
-  notified(server: Server, replica: Replica, word: Word): void;
-  asked(server: Server, replica: Replica, word: Word): void;
+  connected(origin: Origin): void;
+  /** What this upstream had asked and was asked is over. */
+  disconnected(origin: Origin, upstream: Upstream): void;
+  notified(word: Word): void;
+  asked(word: Word): void;
   /** A line for its log. */
   logged(server: Server, line: string): void;
   /** Calls failed because their server was not available: a line for whoever looks after the program. */
@@ -61,21 +75,8 @@ export class Server {
     this.events = events;
     this.remembered = remembered;
     const before = inherited ?? remembered?.offer;
-    this.replicas = Array.from(
-      { length: config.replicas },
-      (_, index) =>
-        new Replica(index + 1, config, settings, before, {
-          stateChanged: (replica, from) => events.stateChanged(this, replica, from),
-          offerChanged: (kind, announced) => this.offerChanged(kind, announced),
-          connected: (replica, connection) => events.connected(this, replica, connection),
-          disconnected: (replica, upstream) => events.disconnected(this, replica, upstream),
-          notified: (replica, word) => events.notified(this, replica, word),
-          asked: (replica, word) => events.asked(this, replica, word),
-          log: ({ number }, line) => {
-            this.log.add(config.replicas === 1 ? line : `[${number}] ${line}`);
-            events.logged(this, line);
-          },
-        }),
+    this.replicas = Array.from({ length: config.replicas }, (_, index) =>
+      this.newReplica(index + 1, settings, before),
     );
   }
 
@@ -112,6 +113,11 @@ export class Server {
     return this.replicas.find(({ facts }) => facts !== undefined)?.facts;
   }
 
+  /** Where some replicas lead to Switchboards: the ids of all that are on the way. */
+  get instances(): string[] {
+    return this.replicas.flatMap(({ facts }) => facts?.instances ?? []);
+  }
+
   /** Whether it is known what it offered before this start. */
   get isRemembered(): boolean {
     return this.remembered !== undefined;
@@ -126,9 +132,14 @@ export class Server {
     return this.facts === undefined ? this.remembered?.extensions : this.facts.capabilities.extensions;
   }
 
+  /** Whether some replica was asked for all of its lists. */
+  get isSeen(): boolean {
+    return this.replicas.some(({ isSeen }) => isSeen);
+  }
+
   /** Whether a list has to wait for this server: it was never seen, and nothing is known against it. */
   get isUnseen(): boolean {
-    if (this.replicas.some(({ isSeen }) => isSeen)) return false;
+    if (this.isSeen) return false;
     return this.replicas.some(
       ({ condition }) => condition.state === 'idle' || condition.state === 'starting',
     );
@@ -155,7 +166,7 @@ export class Server {
 
   /** What was in the way of it is gone: it is tried now, and not when its time has come. */
   retry(): void {
-    for (const replica of this.replicas) replica.retry();
+    for (const { connections } of this.replicas) connections.retry();
   }
 
   /** Starts it if need be, and settles when one replica has been seen, or none could be. */
@@ -174,6 +185,24 @@ export class Server {
     return overall(this.replicas.map(({ shown }) => shown));
   }
 
+  /** Every connection that is there now. */
+  connections(): Connection[] {
+    return this.replicas.flatMap(({ connections }) => connections.all());
+  }
+
+  /** Those connections that this client's requests may take. */
+  connectionsOf(client: Client): Connection[] {
+    return this.replicas.flatMap(({ connections }) => connections.of(client));
+  }
+
+  /** What is shared is told only where there is no other client that it could be about. */
+  rootsChanged(client: Client, isAlone: boolean): void {
+    for (const { owner, current } of this.connectionsOf(client)) {
+      if (current?.facts.era === 'legacy' && (owner === client || isAlone))
+        current.upstream.notify('notifications/roots/list_changed');
+    }
+  }
+
   /** A client is gone: what was its own ends with it. `as`: whom it was taken for. */
   release(client: Client, as?: Client): void {
     for (const replica of this.replicas) replica.release(client, as);
@@ -189,8 +218,9 @@ export class Server {
 
   /** Takes nothing new, lets the calls under way finish, though not for ever, and stops. */
   async retire(): Promise<void> {
-    for (const replica of this.replicas) replica.retire();
-    const drained = Promise.all(this.replicas.map((replica) => replica.drained()));
+    for (const connection of this.connections()) connection.retire();
+    const slots = this.replicas.flatMap(({ connections }) => [...connections.slots()]);
+    const drained = Promise.all(slots.map((each) => each.drained()));
     const patience = new AbortController();
     const enough = delay(RETIRE_MS, undefined, { signal: patience.signal, ref: false }).catch(() => {});
     await Promise.race([drained, enough]);
@@ -200,6 +230,24 @@ export class Server {
 
   async stop(): Promise<void> {
     await Promise.all(this.replicas.map((replica) => replica.stop()));
+  }
+
+  private newReplica(number: number, settings: ReplicaSettings, before: Offer | undefined): Replica {
+    const { config, events } = this;
+    const at = (connection: Connection): Origin => ({ server: this, replica, connection });
+    const replica: Replica = new Replica(number, config, settings, before, {
+      stateChanged: (from) => events.stateChanged(this, replica, from),
+      offerChanged: (kind, announced) => this.offerChanged(kind, announced),
+      connected: (connection) => events.connected(at(connection)),
+      disconnected: (connection, upstream) => events.disconnected(at(connection), upstream),
+      notified: (connection, said) => events.notified({ ...at(connection), ...said }),
+      asked: (connection, said) => events.asked({ ...at(connection), ...said }),
+      log: (line) => {
+        this.log.add(config.replicas === 1 ? line : `[${number}] ${line}`);
+        events.logged(this, line);
+      },
+    });
+    return replica;
   }
 
   /** Several replicas alike say the same thing; it is told once. */

@@ -3,8 +3,8 @@ import type { ServerConfig } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import { Group } from './group.ts';
 import type { Remembered } from './remembered.ts';
-import type { Project, ReplicaSettings } from './replica.ts';
 import { Server, type ServerEvents } from './server.ts';
+import type { Project, ReplicaSettings } from './settings.ts';
 
 /** What an edit of the configuration did. */
 export interface Changes {

@@ -2,28 +2,20 @@ import type { ServerConfig } from '../config.ts';
 import type { SwitchboardError } from '../errors.ts';
 import { type Era, otherEra } from '../protocol/versions.ts';
 import { type Condition, overall } from './condition.ts';
-import type { Connection, ConnectionPurpose, LiveUpstream } from './connection.ts';
+import type { Connection } from './connection.ts';
+import type { ReplicaContext } from './connection-context.ts';
 import { isRefusal, type KnownEra, relayedCapabilities } from './handshake.ts';
-import { ServerAnsweredError } from './own-answers.ts';
+import type { LiveUpstream } from './live-upstream.ts';
+import { ServerAnsweredError } from './server-errors.ts';
 
-/** What a replica is told of one of its connections. */
-export interface OwnEvents {
+/** What a replica does about its shared connections. */
+interface SharedEvents {
+  /** The first is open. */
   opened(live: LiveUpstream, wasBroken: boolean): void;
-  failed(reason: SwitchboardError, cause: unknown): void;
-  /** What was wrong with it while it was connected may be better now. */
-  recheck(): void;
-  /** What the server has said by itself for a while may be lost. */
-  missed(): void;
-}
-
-export interface SharedEvents extends OwnEvents {
-  /** Makes a connection of this replica. */
-  connection(purpose: ConnectionPurpose, events: OwnEvents): Connection;
   /** The server is connected in its second era too. */
   joined(): void;
-  /** Clients of one era have to do with this connection from now on. */
-  moved(connection: Connection): void;
-  log(line: string): void;
+  recheck(): void;
+  missed(): void;
 }
 
 /** A server that says nothing at all to the words of its second era is not waited for longer than this, beyond the time that it takes to start. */
@@ -36,6 +28,7 @@ const SILENT_MS = 5_000;
 export class SharedConnections {
   private readonly config: ServerConfig;
   private readonly known: KnownEra;
+  private readonly context: ReplicaContext<Connection>;
   private readonly events: SharedEvents;
   /** Which one clients of an era take. */
   private readonly byEra: Record<Era, Connection>;
@@ -45,20 +38,26 @@ export class SharedConnections {
   readonly first: Connection;
   private second: Connection | undefined;
 
-  constructor(config: ServerConfig, known: KnownEra, events: SharedEvents) {
+  constructor(
+    config: ServerConfig,
+    known: KnownEra,
+    context: ReplicaContext<Connection>,
+    events: SharedEvents,
+  ) {
     this.config = config;
     this.known = known;
+    this.context = context;
     this.events = events;
-    this.first = events.connection(
+    this.first = context.connect(
       { owner: undefined, capabilities: relayedCapabilities, known },
       {
         opened: (live, wasBroken) => {
           this.firstOpened(live);
           events.opened(live, wasBroken);
         },
-        failed: (reason, cause) => events.failed(reason, cause),
-        recheck: () => events.recheck(),
-        missed: () => events.missed(),
+        failed: ({ message }) => context.listener.log(message),
+        recheck: events.recheck,
+        missed: events.missed,
       },
     );
     this.byEra = { legacy: this.first, modern: this.first };
@@ -155,7 +154,7 @@ export class SharedConnections {
 
   /** Makes a second connection; the first client of that era opens it. */
   private prepare(era: Era): void {
-    const second: Connection = this.events.connection(
+    const second: Connection = this.context.connect(
       {
         owner: undefined,
         capabilities: relayedCapabilities,
@@ -175,10 +174,9 @@ export class SharedConnections {
         failed: ({ message }, cause) => {
           // One that was open once is tried again like any other.
           if (second.opens === 0 || isFinal(cause)) this.giveUp(second, era, message);
-          else this.events.log(message);
+          else this.context.listener.log(message);
         },
-        recheck() {},
-        missed: () => this.events.missed(),
+        missed: this.events.missed,
       },
     );
     this.second = second;
@@ -188,11 +186,12 @@ export class SharedConnections {
   private giveUp(second: Connection, era: Era, why: string): void {
     if (this.second !== second || this.first.lifecycle.condition.state === 'stopped') return;
     this.drop();
-    this.events.log(`${era} clients use the ${otherEra[era]} connection, with translation: ${why}`);
+    this.context.listener.log(`${era} clients use the ${otherEra[era]} connection, with translation: ${why}`);
     // A server that is not there at all has not shown which eras it speaks.
     if (this.first.current === undefined) return;
     this.isSingle = true;
-    this.events.moved(this.first);
+    // Its clients have to do with the first one from now on.
+    this.context.listener.connected(this.first);
   }
 
   /** From now on there is only the first one. */

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { Slots, type Waiting } from './slots.ts';
+import { type SlotRequest, Slots } from './slots.ts';
 
 /** What somebody does in the very moment of being admitted. */
 type Reaction = 'stays' | 'is done' | 'comes again' | 'sends the last one away';
 
-interface Person extends Waiting {
+interface Person extends SlotRequest {
   readonly number: number;
 }
 
@@ -145,7 +145,7 @@ const act: fc.Arbitrary<(counter: Counter) => void> = fc.oneof(
 );
 
 /** Somebody who only notes its turn. */
-function waits(slots: Slots, client: object, turns: string[], name: string): Waiting {
+function waits(slots: Slots, client: object, turns: string[], name: string): SlotRequest {
   const waiting = {
     client,
     admitted: () => void turns.push(name),

@@ -1,8 +1,7 @@
-import type { Client } from './upstream.ts';
-
 /** Somebody who waits for a slot. */
-export interface Waiting {
-  readonly client: Client;
+export interface SlotRequest {
+  /** Those of one client wait in one line. */
+  readonly client: object;
   /** The slot is there, and taken. */
   admitted(): void;
   /** Somebody who waits less has taken its place. */
@@ -10,7 +9,7 @@ export interface Waiting {
 }
 
 interface Place {
-  waiting: Waiting;
+  request: SlotRequest;
   since: number;
 }
 
@@ -21,7 +20,7 @@ interface Place {
 export class Slots {
   private limit: number;
   private readonly queueLimit: number;
-  private readonly lines = new Map<Client, Place[]>();
+  private readonly lines = new Map<object, Place[]>();
   private isAdmitting = false;
   private whenEmpty: (() => void)[] = [];
   used = 0;
@@ -56,23 +55,23 @@ export class Slots {
    * Lines up; false where too many wait already. Then the place goes to the client that has fewer calls in line: the
    * last one of the longest line makes room.
    */
-  wait(waiting: Waiting): boolean {
-    if (this.isFull && !this.makeRoom(this.lines.get(waiting.client)?.length ?? 0)) return false;
-    const place = { waiting, since: Date.now() };
-    const line = this.lines.get(waiting.client);
-    if (line === undefined) this.lines.set(waiting.client, [place]);
+  wait(request: SlotRequest): boolean {
+    if (this.isFull && !this.makeRoom(this.lines.get(request.client)?.length ?? 0)) return false;
+    const place = { request, since: Date.now() };
+    const line = this.lines.get(request.client);
+    if (line === undefined) this.lines.set(request.client, [place]);
     else line.push(place);
     this.queued++;
     return true;
   }
 
   /** Somebody does not want to wait any more. */
-  leave(waiting: Waiting): void {
-    const line = this.lines.get(waiting.client);
-    const index = line?.findIndex((place) => place.waiting === waiting) ?? -1;
+  leave(request: SlotRequest): void {
+    const line = this.lines.get(request.client);
+    const index = line?.findIndex((place) => place.request === request) ?? -1;
     if (line === undefined || index === -1) return;
     line.splice(index, 1);
-    if (line.length === 0) this.lines.delete(waiting.client);
+    if (line.length === 0) this.lines.delete(request.client);
     this.queued--;
   }
 
@@ -99,16 +98,16 @@ export class Slots {
     let longest: Place[] = [];
     for (const line of this.lines.values()) if (line.length > longest.length) longest = line;
     if (longest.length <= length + 1) return false;
-    const { waiting } = longest.pop()!;
+    const { request } = longest.pop()!;
     this.queued--;
-    waiting.displaced();
+    request.displaced();
     return true;
   }
 
   private tellEmpty(): void {
-    const waiting = this.whenEmpty;
+    const told = this.whenEmpty;
     this.whenEmpty = [];
-    for (const tell of waiting) tell();
+    for (const tell of told) tell();
   }
 
   private admit(): void {
@@ -126,12 +125,12 @@ export class Slots {
   }
 
   /** The first of the line whose turn it is; the line goes to the end. */
-  private takeNext(): Waiting {
-    const [[client, line]] = this.lines as Iterable<[Client, Place[]]> as [[Client, Place[]]];
-    const { waiting } = line.shift()!;
+  private takeNext(): SlotRequest {
+    const [[client, line]] = this.lines as Iterable<[object, Place[]]> as [[object, Place[]]];
+    const { request } = line.shift()!;
     this.queued--;
     this.lines.delete(client);
     if (line.length > 0) this.lines.set(client, line);
-    return waiting;
+    return request;
   }
 }

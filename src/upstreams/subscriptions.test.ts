@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import type { Client } from './request.ts';
 import { Subscriptions } from './subscriptions.ts';
-import type { Client } from './upstream.ts';
 
 it('what is followed at one server has a limit in all, and makes room when it is let go', async () => {
   const client = {} as Client;

@@ -1,5 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
-import type { Client } from './upstream.ts';
+import type { Client } from './request.ts';
 
 interface Subscription {
   clients: Set<Client>;
@@ -65,7 +65,7 @@ export class Subscriptions {
   }
 
   /** Those who follow the resource, or one that it is part of. */
-  *followers(updatedUri: string): Generator<[Client, string]> {
+  *subscribers(updatedUri: string): Generator<[Client, string]> {
     for (const [uri, { clients }] of this.byUri) {
       if (!isSameOrPart(updatedUri, uri)) continue;
       for (const client of clients) yield [client, uri];

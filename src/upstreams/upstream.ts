@@ -1,7 +1,7 @@
 import type { Channel, Receiver } from '../channels/channel.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import { type AnswerId, answerIdOf, findAnswerId } from '../protocol/answer.ts';
-import { idBytes, idValue, type Message, readMessage, splitBatch } from '../protocol/envelope.ts';
+import { idBytes, idValue, type Message } from '../protocol/envelope.ts';
 import {
   byteLength,
   type Chunks,
@@ -11,74 +11,26 @@ import {
   METHOD_NOT_FOUND,
   notificationMessage,
   type RpcError,
-  requestMessage,
   resultMessage,
 } from '../protocol/jsonrpc.ts';
 import { readLargeMessage } from '../protocol/large-message.ts';
 import { LARGE_BYTES } from '../protocol/large-walk.ts';
-import { asObject } from '../protocol/objects.ts';
 import { greetingLine, requestLines } from '../protocol/request-lines.ts';
-import { describe, isDescribed, undescribe } from '../protocol/self-description.ts';
-import { type Edit, spliceChunks } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
-import { Arrivals } from './arrivals.ts';
 import { type Audience, Callers } from './callers.ts';
-import { resultOf } from './own-answers.ts';
-
-/** Whoever a call is made for. Only its identity matters here. */
-export type Client = object;
-
-/** One request under way at a server. */
-export interface Call {
-  /** Undefined where the request is our own. */
-  readonly client: Client | undefined;
-  /** The answer, with the place of its id. */
-  answered(chunks: Chunks, at: AnswerId): void;
-  failed(error: SwitchboardError, sent: boolean): void;
-  progressed?(message: Message): void;
-  /** The server will go on with its answer later. */
-  paused?(retryMs: number): void;
-  /** The server says what of a subscription it will tell of. */
-  acknowledged?(message: Message): void;
-}
-
-/** A client's request as it is handed over. */
-export interface Letter {
-  readonly message: Message;
-  /** What has to change in the message on its way. */
-  readonly edits: readonly Edit[];
-  /** The server's own name or URI of what it is about. */
-  readonly own: string;
-  /**
-   * What a server of the modern era is told of a client of the legacy one: members of `_meta`. Undefined where nobody is there
-   * who could be asked for anything.
-   */
-  readonly sender: (() => Buffer) | undefined;
-}
-
-/** What a server says by itself. `call` is the call that it belongs to, where that is certain. */
-export interface UpstreamEvents {
-  notified(message: Message, call: Call | undefined): void;
-  asked(message: Message, call: Call | undefined): void;
-  /** What the server has said by itself for a while may be lost. */
-  missed(): void;
-  /** Nothing new can be sent; what is under way may still be answered. */
-  stale(error: SwitchboardError, isThere: boolean): void;
-  closed(error: SwitchboardError): void;
-  log(line: string): void;
-  /** Takes secrets out of what the channel says of a failure. */
-  redacted(error: SwitchboardError): SwitchboardError;
-}
+import { InboundQueue, readMessages } from './inbound-queue.ts';
+import type { ClientRequest, PendingRequest, UpstreamEvents } from './request.ts';
+import { ownRequest, relayedRequest } from './request-writer.ts';
 
 /** A live MCP connection to one server: its own sequence of ids, and the calls under way. */
 export class Upstream implements Receiver {
   private readonly events: UpstreamEvents;
   private channel!: Channel;
   private nextId = 1;
-  private readonly calls = new Map<number, Call>();
+  private readonly calls = new Map<number, PendingRequest>();
   private readonly callers = new Callers();
   /** What is thrown there is an error of ours, and told of as such. */
-  private readonly arrivals = new Arrivals((error) => void Promise.reject(error));
+  private readonly inbound = new InboundQueue((error) => void Promise.reject(error));
   /** Why its channel is gone, and what came before that is still being read. */
   private lost: SwitchboardError | undefined;
   private gone: SwitchboardError | undefined;
@@ -103,28 +55,17 @@ export class Upstream implements Receiver {
   }
 
   /** Relays a client's request under an id of ours, which also becomes its progress token. Gives that id. */
-  relay({ message, edits, own, sender }: Letter, call: Call, parameterLines: string): number {
+  relay(request: ClientRequest, call: PendingRequest, parameterLines: string): number {
     if (this.unreachable !== undefined) {
       call.failed(this.unreachable, false);
       return -1;
     }
     const id = this.nextId++;
-    const idBytes = Buffer.from(String(id), 'latin1');
-    const all: Edit[] = [{ ...message.idSpan!, bytes: idBytes }, ...edits];
-    if (message.wantedProgress !== undefined) all.push({ ...message.wantedProgress, bytes: idBytes });
-    if (this.era === 'modern') {
-      if (!isDescribed(message)) all.push(describe(message, sender?.() ?? this.nobody));
-    } else if (message.claims !== undefined) {
-      all.push(...undescribe(message));
-    }
+    const chunks = relayedRequest(request, id, this.era, this.nobody);
     this.calls.set(id, call);
     if (call.client !== undefined) this.callers.called(call.client);
-    const lines = this.lines(message.method, own);
-    this.channel.send(
-      spliceChunks(message.bytes, all),
-      id,
-      lines === undefined ? lines : lines + parameterLines,
-    );
+    const lines = this.lines(request.message.method, request.own);
+    this.channel.send(chunks, id, lines === undefined ? lines : lines + parameterLines);
     return id;
   }
 
@@ -143,52 +84,18 @@ export class Upstream implements Receiver {
     return this.era === 'modern' && this.channel.isStreamable;
   }
 
-  /** A request of our own. Where a time is given, it is given up after that. `isAside`: it keeps no other from being sent. */
-  async request(method: string, params?: unknown, timeoutMs?: number, isAside = false): Promise<unknown> {
-    return resultOf(method, await this.ask(method, params, timeoutMs, isAside));
-  }
-
-  /** The same for what may be large: the answer as it came. */
-  ask(method: string, params?: unknown, timeoutMs?: number, isAside = false): Promise<Chunks> {
-    return new Promise((resolve, reject) => {
-      if (this.unreachable !== undefined) {
-        reject(this.unreachable);
-        return;
-      }
-      const id = this.nextId++;
-      const giveUp = () => {
-        this.cancel(id, 'No answer came in time.');
-        reject(new SwitchboardError('call_timeout', `No answer to ${method} came within ${timeoutMs} ms.`));
-      };
-      const patience = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs).unref();
-      this.calls.set(id, {
-        client: undefined,
-        failed: (error) => {
-          clearTimeout(patience);
-          reject(error);
-        },
-        answered: (chunks) => {
-          clearTimeout(patience);
-          resolve(chunks);
-        },
-      });
-      const message = this.ownRequest(id, method, params);
-      const lines = this.lines(method, undefined);
-      if (isAside) this.channel.sendStanding([message], id, lines);
-      else this.channel.send([message], id, lines);
-    });
-  }
-
-  /** Asks to be told of changes until `cancel` or the server ends it. Gives the id of the request. */
-  listen(notifications: object, call: Call): number {
+  /** Sends a request of our own. Gives its id. `isStanding`: it keeps no other from being sent. */
+  request(method: string, params: unknown, call: PendingRequest, isStanding: boolean): number {
     if (this.unreachable !== undefined) {
       call.failed(this.unreachable, false);
       return -1;
     }
     const id = this.nextId++;
     this.calls.set(id, call);
-    const message = this.ownRequest(id, 'subscriptions/listen', { notifications });
-    this.channel.sendStanding([message], id, this.lines('subscriptions/listen', undefined));
+    const message = [ownRequest(id, method, params, this.era, this.ownMeta)];
+    const lines = this.lines(method, undefined);
+    if (isStanding) this.channel.sendStanding(message, id, lines);
+    else this.channel.send(message, id, lines);
     return id;
   }
 
@@ -239,26 +146,26 @@ export class Upstream implements Receiver {
 
   message(chunks: Chunks, request?: number): void {
     if (this.gone !== undefined) return;
-    const at = this.arrivals.isBusy ? undefined : findAnswerId(chunks);
+    const at = this.inbound.isBusy ? undefined : findAnswerId(chunks);
     if (at !== undefined) this.answered(chunks, at);
-    else this.arrivals.handle(byteLength(chunks), () => this.arrived(chunks, request));
+    else this.inbound.handle(byteLength(chunks), () => this.arrived(chunks, request));
   }
 
   failed(id: number, error: SwitchboardError, sent: boolean): void {
-    this.arrivals.handle(0, () => {
+    this.inbound.handle(0, () => {
       this.take(id)?.failed(this.events.redacted(error), sent);
     });
   }
 
   paused(id: number, retryMs: number): void {
-    this.arrivals.handle(0, () => {
+    this.inbound.handle(0, () => {
       this.calls.get(id)?.paused?.(retryMs);
     });
   }
 
   missed(): void {
     // What is done about it takes answers that come after it.
-    this.arrivals.handle(0, () => {
+    this.inbound.handle(0, () => {
       this.events.missed();
     });
   }
@@ -270,7 +177,7 @@ export class Upstream implements Receiver {
   closed(error: SwitchboardError): void {
     const clean = this.events.redacted(error);
     this.lost = clean;
-    this.arrivals.handle(0, () => {
+    this.inbound.handle(0, () => {
       if (this.gone !== undefined) return;
       // Questions are withdrawn on the streams of their calls, which end when the calls fail.
       this.events.closed(clean);
@@ -285,25 +192,18 @@ export class Upstream implements Receiver {
   private arrived(chunks: Chunks, request: number | undefined): Promise<void> | void {
     if (this.gone !== undefined) return;
     const at = findAnswerId(chunks);
-    if (at !== undefined) this.answered(chunks, at);
-    else if (byteLength(chunks) > LARGE_BYTES) return this.readLarge(chunks, request);
-    else {
-      try {
-        const bytes = join(chunks);
-        for (const part of quickly(() => splitBatch(bytes)) ?? [bytes])
-          this.receive(
-            quickly(() => readMessage(part)),
-            request,
-          );
-      } catch (error) {
-        this.notMcp(error, request);
-      }
+    if (at !== undefined) return this.answered(chunks, at);
+    if (byteLength(chunks) > LARGE_BYTES) return this.readLarge(chunks, request);
+    try {
+      for (const message of readMessages(join(chunks))) this.receive(message, request);
+    } catch (error) {
+      this.notMcp(error, request);
     }
   }
 
   private async readLarge(chunks: Chunks, request: number | undefined): Promise<void> {
     try {
-      const message = await readLargeMessage(join(chunks), this.arrivals.rest);
+      const message = await readLargeMessage(join(chunks), this.inbound.rest);
       if (this.gone === undefined) this.receive(message, request);
     } catch (error) {
       this.notMcp(error, request);
@@ -314,8 +214,7 @@ export class Upstream implements Receiver {
     const { message } = asSwitchboardError(error);
     this.events.log(`a message that is not MCP is skipped: ${message}`);
     if (request === undefined) return;
-    const why = `The server's answer is wrong: ${message}`;
-    const wrong = new SwitchboardError('server_protocol_error', why);
+    const wrong = new SwitchboardError('server_protocol_error', `The server's answer is wrong: ${message}`);
     this.take(request)?.failed(this.events.redacted(wrong), true);
   }
 
@@ -334,11 +233,9 @@ export class Upstream implements Receiver {
     switch (message.kind) {
       case 'result':
       case 'error':
-        if (typeof message.id !== 'number' || message.idSpan === undefined) {
+        if (typeof message.id !== 'number' || message.idSpan === undefined)
           this.events.log('an answer without an id of ours is dropped');
-          return;
-        }
-        this.answered([message.bytes], answerIdOf(message));
+        else this.answered([message.bytes], answerIdOf(message));
         return;
       case 'notification':
         if (message.method === 'notifications/progress') this.progressed(message);
@@ -369,16 +266,8 @@ export class Upstream implements Receiver {
   private askedWrongly(message: Message): void {
     this.events.log(`it asked ${message.method} by a request, which its protocol version does not have`);
     if (this.channel.isStreamable) return;
-    this.answerError(idBytes(message), {
-      code: METHOD_NOT_FOUND,
-      message: `Unknown method: ${message.method}`,
-    });
-  }
-
-  private ownRequest(id: number, method: string, params: unknown): Buffer {
-    if (this.era === 'legacy') return requestMessage(id, method, params);
-    const { _meta: meta, ...rest } = asObject(params);
-    return requestMessage(id, method, { ...rest, _meta: { ...asObject(meta), ...this.ownMeta } });
+    const error = { code: METHOD_NOT_FOUND, message: `Unknown method: ${message.method}` };
+    this.answerError(idBytes(message), error);
   }
 
   private lines(method: string, named: string | undefined): string | undefined {
@@ -387,12 +276,12 @@ export class Upstream implements Receiver {
     return method === 'initialize' && this.channel.isStreamable ? greetingLine : undefined;
   }
 
-  private callOf(request: number | undefined): Call | undefined {
+  private callOf(request: number | undefined): PendingRequest | undefined {
     return request === undefined ? undefined : this.calls.get(request);
   }
 
   /** The call of this id, which is over now. */
-  private take(id: number): Call | undefined {
+  private take(id: number): PendingRequest | undefined {
     const call = this.calls.get(id);
     this.calls.delete(id);
     return call;
@@ -404,16 +293,5 @@ export class Upstream implements Receiver {
     const calls = [...this.calls.values()];
     this.calls.clear();
     for (const call of calls) call.failed(error, true);
-  }
-}
-
-/** What a server says may be wrong a great many times, and nobody looks at where we found that: that would take the longest. */
-function quickly<Result>(read: () => Result): Result {
-  const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0;
-  try {
-    return read();
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit;
   }
 }

@@ -6,8 +6,8 @@ import type { StoredNames } from '../../projects/stored-names.ts';
 import type { StoredOffers } from '../../projects/stored-offers.ts';
 import type { Recorder } from '../../records/recorder.ts';
 import type { Store } from '../../store/types.ts';
-import type { ReplicaSettings } from '../../upstreams/replica.ts';
 import type { Server } from '../../upstreams/server.ts';
+import type { ReplicaSettings } from '../../upstreams/settings.ts';
 import type { Hosting } from '../hosting/hosting.ts';
 import type { StoredSessions } from '../stored-sessions.ts';
 

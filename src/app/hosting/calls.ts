@@ -1,7 +1,12 @@
 import { SwitchboardError } from '../../errors.ts';
 import type { FinishedCall } from '../../gateway/records.ts';
-import { type Answer, type AskedCall, ask, type Question } from '../../upstreams/ask.ts';
-import type { Project } from '../../upstreams/replica.ts';
+import {
+  type RequestInput,
+  type RequestOutcome,
+  type RpcResponse,
+  requestServer,
+} from '../../upstreams/group-request.ts';
+import type { Project } from '../../upstreams/settings.ts';
 import { CallsUnderWay } from './calls-under-way.ts';
 import type { RegisteredServers } from './registered.ts';
 
@@ -22,13 +27,13 @@ export class HostedCalls {
     this.options = options;
   }
 
-  async call(id: string, question: Question, signal: AbortSignal | undefined): Promise<Answer> {
+  async call(id: string, input: RequestInput, signal: AbortSignal | undefined): Promise<RpcResponse> {
     const { registered, recorded, timedOut } = this.options;
     // The time counts from now on, also where the server is still to be started.
-    const { timeoutMs = this.options.timeoutMs } = question;
+    const { timeoutMs = this.options.timeoutMs } = input;
     try {
       return await this.underWay.run(registered.nameOf(id), signal, (called) =>
-        this.ask(id, { ...question, timeoutMs }, called, recorded),
+        this.request(id, { ...input, timeoutMs }, called, recorded),
       );
     } catch (error) {
       if (error instanceof SwitchboardError && error.code === 'call_timeout') timedOut(id, error.message);
@@ -36,13 +41,13 @@ export class HostedCalls {
     }
   }
 
-  /** The same without a record, for questions of our own. */
-  async ask(
+  /** The same without a record, for requests of our own. */
+  async request(
     id: string,
-    question: Question,
+    input: RequestInput,
     signal?: AbortSignal,
     recorded: (call: FinishedCall) => void = () => {},
-  ): Promise<Answer> {
+  ): Promise<RpcResponse> {
     const { registered } = this.options;
     const server = registered.server(id);
     const group = server && registered.find(id)?.project.servers.group(server.group);
@@ -52,11 +57,11 @@ export class HostedCalls {
         `The hosted server "${registered.nameOf(id)}" is stopped: start it first.`,
       );
     }
-    return ask(server, group, question, signal, (call) => recorded(finished(call, group.project)));
+    return requestServer(server, group, input, signal, (call) => recorded(finished(call, group.project)));
   }
 }
 
-function finished({ answer, ...call }: AskedCall, project: Project): FinishedCall {
+function finished({ answer, ...call }: RequestOutcome, project: Project): FinishedCall {
   return {
     ...call,
     ...{ project, client: 'the API', isToolError: false, request: undefined },

@@ -66,7 +66,7 @@ export class Hosting implements Hosts {
     });
     this.heartbeats = new Heartbeats(options.settings, {
       server: (id) => this.registered.server(id),
-      ping: async (id, timeoutMs) => void (await this.calls.ask(id, { method: 'ping', timeoutMs })),
+      ping: async (id, timeoutMs) => void (await this.calls.request(id, { method: 'ping', timeoutMs })),
       changed: (...told) => this.supervisor?.responds(...told),
     });
   }

@@ -4,8 +4,8 @@ import { parseBounded } from '../../protocol/bounded-parse.ts';
 import { bytesAt, idBytes, idValue, type Message } from '../../protocol/envelope.ts';
 import { bytesOf, emptyResult, notificationMessage, resultMessage } from '../../protocol/jsonrpc.ts';
 import type { Identity } from '../../upstreams/handshake.ts';
+import type { Client } from '../../upstreams/request.ts';
 import type { Server } from '../../upstreams/server.ts';
-import type { Client } from '../../upstreams/upstream.ts';
 import { call, callTask } from '../call.ts';
 import type { CallDesk } from '../call-context.ts';
 import type { Incoming, InFlight } from '../caller.ts';
@@ -17,7 +17,7 @@ import { refuse } from '../refuse.ts';
 import type { Scope, Scopes } from '../scope.ts';
 import { type ClientStream, Session } from './caller.ts';
 import { initializeResult, readInitialize } from './greeting.ts';
-import { answerAsk, declineAsks, progressOfAsk, rootsChanged } from './server-requests.ts';
+import { answerAsk, declineAsks, progressOfAsk } from './server-requests.ts';
 import { type SessionKeeper, stateToKeep } from './session-keeper.ts';
 import { follow, followKept } from './subscriptions.ts';
 
@@ -257,11 +257,7 @@ export class LegacyGateway {
 
   private passRootsChanged(session: Session): void {
     for (const server of session.scope.servers()) {
-      const isAlone = this.events.viewers(server).length === 1;
-      for (const { owner, current } of server.replicas.flatMap((replica) => replica.connectionsOf(session))) {
-        if (current?.facts.era === 'legacy' && (owner === session || isAlone))
-          current.upstream.send(rootsChanged);
-      }
+      server.rootsChanged(session, this.events.viewers(server).length === 1);
     }
   }
 

@@ -29,9 +29,7 @@ export class LogLevels {
   /** A client of the legacy era has said how loud servers are to be, or has gone. */
   changed(session: Session): void {
     for (const server of session.scope.servers()) {
-      for (const replica of server.replicas) {
-        for (const connection of replica.connectionsOf(session)) void this.tell(server, connection);
-      }
+      for (const connection of server.connectionsOf(session)) void this.tell(server, connection);
     }
   }
 
@@ -42,9 +40,7 @@ export class LogLevels {
       const loudest = mostTalkative([this.loudest.get(server), level])!;
       if (this.loudest.get(server) === loudest) continue;
       this.loudest.set(server, loudest);
-      for (const replica of server.replicas) {
-        for (const connection of replica.connections()) told.push(this.tell(server, connection));
-      }
+      for (const connection of server.connections()) told.push(this.tell(server, connection));
     }
     if (told.length === 0) return undefined;
     // A server that takes its time to hear of it keeps nobody from calling another.

@@ -127,8 +127,6 @@ export function clientGone(): SwitchboardError {
   return new SwitchboardError('client_unavailable', 'The client went away before it answered.');
 }
 
-export const rootsChanged = notificationMessage('notifications/roots/list_changed');
-
 function paramsOf({ bytes, params }: Message): unknown {
   return params && parseBounded(bytesAt(bytes, params).toString());
 }

@@ -2,8 +2,9 @@ import { SwitchboardError } from '../../errors.ts';
 import { idBytes, type Message } from '../../protocol/envelope.ts';
 import { bytesOf, emptyResult, resultMessage } from '../../protocol/jsonrpc.ts';
 import type { Connection } from '../../upstreams/connection.ts';
-import type { Errand, Group } from '../../upstreams/group.ts';
+import type { Group } from '../../upstreams/group.ts';
 import type { Replica } from '../../upstreams/replica.ts';
+import type { RequestTarget } from '../../upstreams/routed-request.ts';
 import type { Server } from '../../upstreams/server.ts';
 import type { Servers } from '../../upstreams/servers.ts';
 import { readWishes } from '../call-options.ts';
@@ -68,7 +69,7 @@ function choose(
   scope: Scope,
   follower: Follower,
   uri: string,
-  labels: Errand['labels'],
+  labels: RequestTarget['labels'],
 ): Followed | undefined {
   const route = scope.catalog.resource(uri);
   const group = route && scope.group(route.group);
@@ -83,9 +84,8 @@ function choose(
       (server === undefined || other.replica.server === server),
   );
   if (known !== undefined) return { ...known, uri, server };
-  const errand: Errand = {
+  const target: RequestTarget = {
     client: follower.identity,
-    era: follower.era,
     kind: 'resources',
     own,
     server,
@@ -93,8 +93,8 @@ function choose(
     labels,
     only: undefined,
   };
-  const replica = group.pick(errand, undefined);
-  if (replica === undefined) throw group.unavailable(errand);
+  const replica = group.pick(target, undefined);
+  if (replica === undefined) throw group.unavailable(target);
   return { uri, project, group: group.name, own, server, among, replica };
 }
 
@@ -105,8 +105,8 @@ export async function followOne(scope: Scope, follower: Follower, uri: string): 
   await begin(follower, uri, followed);
 }
 
-function errandOf({ identity: client, era }: Follower, { own, server, among }: Followed): Errand {
-  return { client, era, kind: 'resources', own, server, among, labels: undefined, only: undefined };
+function targetOf({ identity: client }: Follower, { own, server, among }: Followed): RequestTarget {
+  return { client, kind: 'resources', own, server, among, labels: undefined, only: undefined };
 }
 
 /** The same URI may stand for two things in two projects. */
@@ -148,28 +148,15 @@ async function end(session: Follower, key: string, followed: Followed): Promise<
 
 /** The server is told when this was the last that anybody wanted to know of the resource. */
 async function leave(session: Follower, own: string, replica: Replica): Promise<void> {
-  const connection = replica.connectionFor(session.identity, session, session.era);
+  const connection = replica.connections.for(session.identity, session);
   for (const other of session.followed.values()) if (other.own === own && other.replica === replica) return;
-  if (connection.subscriptions.remove(own, session)) await connection.unfollow(own);
+  await connection.unsubscribe(own, session);
 }
 
 async function subscribe(replica: Replica, session: Follower, uri: string): Promise<void> {
-  const connection = await opened(replica, session);
+  const connection = await replica.connections.opened(session.identity, session);
   if (session.isClosed) throw new SwitchboardError('unknown_session', 'The session has ended.');
-  await connection.follow(uri, session);
-}
-
-/** The connection that this client's requests take, when it is there. Which one that is may come out when the server is reached. */
-async function opened(replica: Replica, session: Follower): Promise<Connection> {
-  for (;;) {
-    const connection = replica.connectionFor(session.identity, session, session.era);
-    try {
-      await connection.open();
-      if (!replica.isOutdated(connection, session.era)) return connection;
-    } catch (error) {
-      if (!replica.isOutdated(connection, session.era)) throw error;
-    }
-  }
+  await connection.subscribe(uri, session);
 }
 
 /** Asks on a new connection for the updates that clients still wait for, there or where nothing can come from any more. */
@@ -186,11 +173,11 @@ export function followAgain(
         group !== undefined &&
         isOwner(group, followed) &&
         isSilent(followed.replica) &&
-        group.mayTake(errandOf(session, followed), replica);
+        group.mayTake(targetOf(session, followed), replica);
       if (followed.replica !== replica && !isOurs) continue;
       followed.replica = replica;
       // A server that speaks both eras is asked on the connection of the client's.
-      const own = replica.connectionFor(session.identity, session, session.era);
+      const own = replica.connections.for(session.identity, session);
       if (own !== connection && own.current !== undefined) continue;
       subscribe(replica, session, followed.own).catch((error: Error) => server.log.add(error.message));
     }
@@ -230,7 +217,7 @@ export function followRegrouped(servers: Servers, sessions: Iterable<Follower>):
 }
 
 function move(group: Group, session: Follower, followed: Followed): boolean {
-  const replica = group.pick(errandOf(session, followed), new Set([followed.replica]));
+  const replica = group.pick(targetOf(session, followed), new Set([followed.replica]));
   if (replica === undefined) return false;
   followed.replica = replica;
   subscribe(replica, session, followed.own).catch(() => {});
@@ -241,7 +228,7 @@ function move(group: Group, session: Follower, followed: Followed): boolean {
 export function passUpdate(replica: Replica, connection: Connection, message: Message): void {
   const updated = message.uri;
   if (updated === undefined) return;
-  for (const [client, own] of connection.subscriptions.followers(updated.value)) {
+  for (const [client, own] of connection.subscriptions.subscribers(updated.value)) {
     const session = client as Follower;
     for (const followed of session.followed.values()) {
       // One that it has moved away from may still tell of it.

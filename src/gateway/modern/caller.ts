@@ -3,7 +3,7 @@ import { parseBounded } from '../../protocol/bounded-parse.ts';
 import { bytesAt, type Claim, type Message } from '../../protocol/envelope.ts';
 import { modernVersion, protocolVersions } from '../../protocol/versions.ts';
 import type { Group } from '../../upstreams/group.ts';
-import type { Client } from '../../upstreams/upstream.ts';
+import type { Client } from '../../upstreams/request.ts';
 import type { Caller, ClientFacts, InFlight } from '../caller.ts';
 import { isLevel, isWanted, levels } from '../logging.ts';
 import type { KnownClient } from './known-clients.ts';

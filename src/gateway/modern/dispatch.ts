@@ -1,7 +1,7 @@
 import { SwitchboardError, stopping } from '../../errors.ts';
 import type { Message } from '../../protocol/envelope.ts';
 import type { Identity } from '../../upstreams/handshake.ts';
-import type { Client } from '../../upstreams/upstream.ts';
+import type { Client } from '../../upstreams/request.ts';
 import { call, callModernTask } from '../call.ts';
 import type { CallDesk } from '../call-context.ts';
 import type { Incoming, InFlight, Outlet } from '../caller.ts';

@@ -1,5 +1,7 @@
+import type { Client } from '../../upstreams/request.ts';
+
 /** A client of the modern era that says as whom it comes again: what it has at servers stays there in between. */
-export interface KnownClient {
+export interface KnownClient extends Client {
   readonly key: string;
   lastSeen: number;
   /** How many of its requests are under way. */
@@ -24,7 +26,7 @@ export class KnownClients {
   }
 
   get(key: string): KnownClient {
-    const known = this.byKey.get(key) ?? { key, lastSeen: 0, underWay: 0 };
+    const known = this.byKey.get(key) ?? { era: 'modern', key, lastSeen: 0, underWay: 0 };
     known.lastSeen = Date.now();
     // In the order in which they were last seen.
     this.byKey.delete(key);

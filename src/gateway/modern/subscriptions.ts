@@ -6,7 +6,7 @@ import { SERVER_INFO_KEY, SUBSCRIPTION_KEY, subscribedAs } from '../../protocol/
 import { type Edit, splice } from '../../protocol/splice.ts';
 import type { Group } from '../../upstreams/group.ts';
 import type { Identity } from '../../upstreams/handshake.ts';
-import type { Client } from '../../upstreams/upstream.ts';
+import type { Client } from '../../upstreams/request.ts';
 import type { Incoming, InFlight, Outlet } from '../caller.ts';
 import type { Followed, Follower } from '../follower.ts';
 import { followOne } from '../legacy/subscriptions.ts';

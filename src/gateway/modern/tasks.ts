@@ -1,5 +1,5 @@
 import { SwitchboardError } from '../../errors.ts';
-import type { ServerFacts } from '../../upstreams/handshake.ts';
+import type { ServerFacts } from '../../upstreams/server-facts.ts';
 
 /** A task of the modern era: which replica does it, and that one's own id of it. */
 export interface TaskAddress {

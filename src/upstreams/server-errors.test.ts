@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { statusError } from '../channels/http-target.ts';
 import { SwitchboardError } from '../errors.ts';
 import { ServerLog } from './log.ts';
-import { redacted } from './redacted.ts';
+import { redacted } from './server-errors.ts';
 
 const secret = 'sk-abcdefghijklmnopqrstuvwxyz';
 const redact = (text: string) => text.replaceAll(secret, '***');

@@ -2,12 +2,29 @@ import type { SwitchboardError } from '../errors.ts';
 import type { AnswerId } from '../protocol/answer.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
-import type { Errand } from './group.ts';
-import type { Able } from './own-connections.ts';
-import type { Letter, Upstream } from './upstream.ts';
+import type { OfferKind } from './lists.ts';
+import type { Replica } from './replica.ts';
+import type { Able, Client, ClientRequest } from './request.ts';
+import type { Upstream } from './upstream.ts';
+
+/** What a replica is wanted for. */
+export interface RequestTarget {
+  readonly client: Client;
+  kind: OfferKind;
+  /** The servers' own name or URI of what is asked for. */
+  readonly own: string;
+  /** Where the client named one server of the group. */
+  server: string | undefined;
+  /** The servers that have it, where their lists need not say so. */
+  among: readonly string[] | undefined;
+  /** Labels of servers that the client would rather have. */
+  labels: Readonly<Record<string, string>> | undefined;
+  /** Where only this one knows what it is about. */
+  only: Replica | undefined;
+}
 
 /** A request that some replica of a group is to answer. */
-export interface Parcel extends Errand, Letter {
+export interface RoutedRequest extends RequestTarget, ClientRequest {
   /** What the client can do; a connection of its own is opened with it. */
   able: Able;
   /** Whether it does no harm to do it twice. */
@@ -17,7 +34,7 @@ export interface Parcel extends Errand, Letter {
 }
 
 /** Whoever wants the answer. Exactly one of `answered` and `failed` comes, unless it is cancelled. */
-export interface Recipient {
+export interface ResponseHandler {
   answered(chunks: Chunks, at: AnswerId): void;
   failed(error: SwitchboardError): void;
   progressed(message: Message): void;

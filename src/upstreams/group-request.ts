@@ -7,21 +7,22 @@ import { INPUT_REQUIRED } from '../protocol/modern-result.ts';
 import { Delivery } from './delivery.ts';
 import type { Group } from './group.ts';
 import { relayedCapabilities } from './handshake.ts';
-import type { Parcel, Recipient } from './parcel.ts';
+import type { Client } from './request.ts';
+import type { ResponseHandler, RoutedRequest } from './routed-request.ts';
 import type { Server } from './server.ts';
 
-export interface Question {
+export interface RequestInput {
   method: string;
   /** As JSON. */
   paramsText?: string | undefined;
   timeoutMs?: number | undefined;
 }
 
-/** What a server says to it. Numbers are as the server wrote them. */
-export type Answer = { result: unknown } | { error: RpcError };
+/** What a server answers. Numbers are as the server wrote them. */
+export type RpcResponse = { result: unknown } | { error: RpcError };
 
-/** How a question ended. */
-export interface AskedCall {
+/** How a request ended. */
+export interface RequestOutcome {
   method: string;
   /** The server, and which of its replicas. */
   server: string;
@@ -40,11 +41,11 @@ export interface AskedCall {
 }
 
 /** Whoever asks without being a client. */
-const nobody = {};
+const nobody: Client = { era: 'modern' };
 
 /** Which of a group is asked: one server of it, or any that has what is asked for. */
-export interface Asked
-  extends Partial<Pick<Parcel, 'client' | 'server' | 'among' | 'only' | 'isRepeatable'>> {
+export interface RequestScope
+  extends Partial<Pick<RoutedRequest, 'client' | 'server' | 'among' | 'only' | 'isRepeatable'>> {
   /** What the server is called where none was reached. */
   name: string;
 }
@@ -53,34 +54,31 @@ export interface Asked
  * Asks a server in the place of a client, over the same connection and in the same line. Fails where no answer came.
  * `over` is told how it ended.
  */
-export function ask(
+export function requestServer(
   server: Server,
   group: Group,
-  question: Question,
+  input: RequestInput,
   signal: AbortSignal | undefined,
-  over?: (call: AskedCall) => void,
-): Promise<Answer> {
-  return askGroup(group, { name: server.name, only: server.replicas[0] }, question, signal, over);
+  over?: (call: RequestOutcome) => void,
+): Promise<RpcResponse> {
+  return requestGroup(group, { name: server.name, only: server.replicas[0] }, input, signal, over);
 }
 
 /** The same for any server of a group. */
-export function askGroup(
+export function requestGroup(
   group: Group,
-  { name, ...asked }: Asked,
-  { method, paramsText, timeoutMs }: Question,
+  { name, ...asked }: RequestScope,
+  { method, paramsText, timeoutMs }: RequestInput,
   signal: AbortSignal | undefined,
-  over: (call: AskedCall) => void = () => {},
-): Promise<Answer> {
+  over: (call: RequestOutcome) => void = () => {},
+): Promise<RpcResponse> {
   const startedAt = performance.now();
-  const params = paramsText === undefined ? '' : `,"params":${paramsText}`;
-  const message = readMessage(
-    Buffer.from(`{"jsonrpc":"2.0","id":0,"method":${JSON.stringify(method)}${params}}`),
-  );
+  const message = messageOf(method, paramsText);
   const own = message.name?.value ?? message.uri?.value ?? method;
   return new Promise((resolve, reject) => {
-    const settled = (how: Pick<AskedCall, 'outcome' | 'isRpcError' | 'error'>, answer?: Chunks) => {
+    const settled = (how: Pick<RequestOutcome, 'outcome' | 'isRpcError' | 'error'>, answer?: Chunks) => {
       signal?.removeEventListener('abort', cancel);
-      const { lastReplica: replica } = delivery;
+      const { replica } = delivery;
       over({
         ...how,
         ...{ method, own, request: message, answer },
@@ -91,26 +89,13 @@ export function askGroup(
         outputBytes: answer === undefined ? 0 : byteLength(answer),
       });
     };
-    const recipient: Recipient = {
+    const handler: ResponseHandler = {
       answered(chunks: Chunks, at: AnswerId) {
         settled({ outcome: 'answered', isRpcError: at.isError, error: undefined }, chunks);
         try {
-          const answer = parseLossless(join(chunks).toString()) as Answer;
-          if (typeOf(answer) === INPUT_REQUIRED) reject(nobodyToAsk(delivery.lastReplica?.server ?? name));
-          else resolve(withoutType(answer));
+          resolve(answerIn(chunks, delivery.replica?.server ?? name));
         } catch (error) {
-          const who = `Server "${delivery.lastReplica?.server ?? name}"`;
-          reject(
-            error instanceof SwitchboardError
-              ? new SwitchboardError('answer_too_large', `${who} answered with too much: ${error.message}`)
-              : new SwitchboardError(
-                  'server_protocol_error',
-                  `${who} answered with what is not valid JSON.`,
-                  {
-                    cause: error,
-                  },
-                ),
-          );
+          reject(error);
         }
       },
       failed(error) {
@@ -121,22 +106,7 @@ export function askGroup(
       paused() {},
       waitedUntil: () => 0,
     };
-    const parcel: Parcel = {
-      ...{
-        client: nobody,
-        era: 'modern',
-        kind: 'tools',
-        own,
-        message,
-        edits: [],
-        timeoutMs,
-        sender: undefined,
-      },
-      ...{ server: undefined, among: undefined, labels: undefined, only: undefined },
-      ...{ able: { capabilities: relayedCapabilities }, isRepeatable: false },
-      ...asked,
-    };
-    const delivery = new Delivery(group, parcel, recipient);
+    const delivery = new Delivery(group, { ...requestOf(message, own, timeoutMs), ...asked }, handler);
     const cancel = () => {
       delivery.cancel('Nobody waits for the answer any more.');
       settled({ outcome: 'cancelled', isRpcError: false, error: undefined });
@@ -147,14 +117,44 @@ export function askGroup(
   });
 }
 
+function messageOf(method: string, paramsText: string | undefined): Message {
+  const params = paramsText === undefined ? '' : `,"params":${paramsText}`;
+  return readMessage(Buffer.from(`{"jsonrpc":"2.0","id":0,"method":${JSON.stringify(method)}${params}}`));
+}
+
+function requestOf(message: Message, own: string, timeoutMs: number | undefined): RoutedRequest {
+  return {
+    ...{ client: nobody, kind: 'tools', own, message, edits: [], timeoutMs, sender: undefined },
+    ...{ server: undefined, among: undefined, labels: undefined, only: undefined },
+    ...{ able: { capabilities: relayedCapabilities }, isRepeatable: false },
+  };
+}
+
+/** Throws where it is none that anybody could use. */
+function answerIn(chunks: Chunks, server: string): RpcResponse {
+  let answer: RpcResponse;
+  try {
+    answer = parseLossless(join(chunks).toString()) as RpcResponse;
+  } catch (error) {
+    if (error instanceof SwitchboardError) {
+      const why = `Server "${server}" answered with too much: ${error.message}`;
+      throw new SwitchboardError('answer_too_large', why);
+    }
+    const why = `Server "${server}" answered with what is not valid JSON.`;
+    throw new SwitchboardError('server_protocol_error', why, { cause: error });
+  }
+  if (typeOf(answer) === INPUT_REQUIRED) throw nobodyToAsk(server);
+  return withoutType(answer);
+}
+
 /** What kind of result a server of the modern era says that it is. */
-function typeOf(answer: Answer): unknown {
+function typeOf(answer: RpcResponse): unknown {
   const { resultType } = (('result' in answer ? answer.result : undefined) ?? {}) as { resultType?: unknown };
   return resultType;
 }
 
 /** Whoever asks need not know of which era the server is. */
-function withoutType(answer: Answer): Answer {
+function withoutType(answer: RpcResponse): RpcResponse {
   if (typeOf(answer) !== 'complete' || !('result' in answer)) return answer;
   const { resultType, ...result } = answer.result as Record<string, unknown>;
   return { result };

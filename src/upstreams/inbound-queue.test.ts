@@ -4,8 +4,10 @@ import type { Channel } from '../channels/channel.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
 import { LARGE_BYTES } from '../protocol/large-walk.ts';
-import { Arrivals } from './arrivals.ts';
-import { Upstream, type UpstreamEvents } from './upstream.ts';
+import { InboundQueue } from './inbound-queue.ts';
+import { requestRaw } from './own-requests.ts';
+import type { UpstreamEvents } from './request.ts';
+import { Upstream } from './upstream.ts';
 
 const silent: Channel = {
   isStreamable: false,
@@ -39,7 +41,7 @@ function connect() {
   };
   const upstream = new Upstream(events, () => silent);
   const ask = () =>
-    upstream.ask('tools/call').then(
+    requestRaw(upstream, 'tools/call').then(
       () => heard.push('answered'),
       () => heard.push('failed'),
     );
@@ -94,14 +96,14 @@ it('what is closed meanwhile hears no more', async () => {
 });
 
 it('nobody else has a turn while too much waits', async () => {
-  const arrivals = new Arrivals(() => {});
+  const inbound = new InboundQueue(() => {});
   const order: number[] = [];
   const done = new Promise<void>((resolve) => {
-    arrivals.handle(0, async () => {
-      for (let slice = 0; slice < 100; slice++) await arrivals.rest();
+    inbound.handle(0, async () => {
+      for (let slice = 0; slice < 100; slice++) await inbound.rest();
     });
-    arrivals.handle(65 * 1024 * 1024, () => void order.push(1));
-    arrivals.handle(0, () => {
+    inbound.handle(65 * 1024 * 1024, () => void order.push(1));
+    inbound.handle(0, () => {
       order.push(2);
       resolve();
     });
@@ -112,17 +114,17 @@ it('nobody else has a turn while too much waits', async () => {
 
 it('one that fails keeps none behind it waiting', async () => {
   const errors: unknown[] = [];
-  const arrivals = new Arrivals((error) => errors.push(error));
+  const inbound = new InboundQueue((error) => errors.push(error));
   const fail = (what: string) => {
     throw new Error(what);
   };
   const done = new Promise<string>((resolve) => {
-    arrivals.handle(0, async () => fail('large'));
-    arrivals.handle(0, () => fail('small'));
-    arrivals.handle(0, () => resolve('dealt with'));
+    inbound.handle(0, async () => fail('large'));
+    inbound.handle(0, () => fail('small'));
+    inbound.handle(0, () => resolve('dealt with'));
   });
   expect(await done).toBe('dealt with');
   expect(errors.map(String)).toEqual(['Error: large', 'Error: small']);
   await new Promise(setImmediate);
-  expect(arrivals.isBusy).toBe(false);
+  expect(inbound.isBusy).toBe(false);
 });

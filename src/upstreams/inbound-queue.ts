@@ -1,15 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Message, readMessage, splitBatch } from '../protocol/envelope.ts';
 
 /** Past this nobody else gets a turn before what waits is dealt with: a server must not fill our memory meanwhile. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 /** So many that have waited are dealt with before others get their turn. */
-const SLICE_ARRIVALS = 100;
+const SLICE_MESSAGES = 100;
 
 /** Deals with something that came; a promise where that takes several turns. */
 type Action = () => Promise<void> | void;
 
 /** What comes from a server, in its order: while a large message is read in slices, nothing overtakes it. */
-export class Arrivals {
+export class InboundQueue {
   /** What came after one that is being dealt with. */
   private waiting: { bytes: number; action: Action }[] | undefined;
   private bytes = 0;
@@ -52,9 +53,25 @@ export class Arrivals {
         } catch (error) {
           this.threw(error);
         }
-        if (++done % SLICE_ARRIVALS === 0) await this.rest();
+        if (++done % SLICE_MESSAGES === 0) await this.rest();
       }
     }
     this.waiting = undefined;
+  }
+}
+
+/** The messages of a batch, or the one that is none, each read when it is its turn. */
+export function* readMessages(bytes: Buffer): Generator<Message> {
+  for (const part of quickly(() => splitBatch(bytes)) ?? [bytes]) yield quickly(() => readMessage(part));
+}
+
+/** What a server says may be wrong a great many times, and nobody looks at where we found that: that would take the longest. */
+function quickly<Result>(read: () => Result): Result {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return read();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
   }
 }

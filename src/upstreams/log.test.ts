@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { SwitchboardError } from '../errors.ts';
-import { FailureLog } from './failure-log.ts';
+import { FailureLog } from './log.ts';
 
 const error = new SwitchboardError('server_unavailable', 'Server "box" is not available');
 const line = 'a call failed: Server "box" is not available';

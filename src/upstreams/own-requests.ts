@@ -1,0 +1,69 @@
+import { SwitchboardError } from '../errors.ts';
+import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
+import { parseLossless } from '../protocol/lossless.ts';
+import type { PendingRequest } from './request.ts';
+import { notJson, ServerAnsweredError } from './server-errors.ts';
+import type { Upstream } from './upstream.ts';
+
+/**
+ * The result of a request of our own. Where a time is given, it is given up after that. `isStanding`: it keeps no other from
+ * being sent.
+ */
+export async function request(
+  upstream: Upstream,
+  method: string,
+  params?: unknown,
+  timeoutMs?: number,
+  isStanding = false,
+): Promise<unknown> {
+  return resultOf(method, await requestRaw(upstream, method, params, timeoutMs, isStanding));
+}
+
+/** The same for what may be large: the answer as it came. */
+export function requestRaw(
+  upstream: Upstream,
+  method: string,
+  params?: unknown,
+  timeoutMs?: number,
+  isStanding = false,
+): Promise<Chunks> {
+  return new Promise((resolve, reject) => {
+    let id = -1;
+    const giveUp = () => {
+      upstream.cancel(id, 'No answer came in time.');
+      reject(new SwitchboardError('call_timeout', `No answer to ${method} came within ${timeoutMs} ms.`));
+    };
+    const patience = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs).unref();
+    const call: PendingRequest = {
+      client: undefined,
+      failed: (error) => {
+        clearTimeout(patience);
+        reject(error);
+      },
+      answered: (chunks) => {
+        clearTimeout(patience);
+        resolve(chunks);
+      },
+    };
+    id = upstream.request(method, params, call, isStanding);
+  });
+}
+
+/** What a server says to us is short, but for lists. */
+const LARGEST_ANSWER = 4 * 1024 * 1024;
+
+/** The result of one of our own requests. Throws where the server answered with an error. */
+function resultOf(method: string, chunks: Chunks): unknown {
+  if (byteLength(chunks) > LARGEST_ANSWER) {
+    const why = `The answer to ${method} is larger than ${LARGEST_ANSWER} bytes.`;
+    throw new SwitchboardError('answer_too_large', why);
+  }
+  let answer: { result?: unknown; error?: RpcError };
+  try {
+    answer = parseLossless(join(chunks).toString()) as typeof answer;
+  } catch (error) {
+    throw notJson(method, error);
+  }
+  if (answer.error !== undefined) throw new ServerAnsweredError(method, answer.error);
+  return answer.result;
+}
