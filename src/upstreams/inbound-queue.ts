@@ -60,9 +60,13 @@ export class InboundQueue {
   }
 }
 
-/** The messages of a batch, or the one that is none, each read when it is its turn. */
-export function* readMessages(bytes: Buffer): Generator<Message> {
-  for (const part of quickly(() => splitBatch(bytes)) ?? [bytes]) yield quickly(() => readMessage(part));
+/** The messages of a batch, or the one that is none. */
+export function partsOf(bytes: Buffer): readonly Buffer[] {
+  return quickly(() => splitBatch(bytes)) ?? [bytes];
+}
+
+export function readPart(part: Buffer): Message {
+  return quickly(() => readMessage(part));
 }
 
 /** What a server says may be wrong a great many times, and nobody looks at where we found that: that would take the longest. */

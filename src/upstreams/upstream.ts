@@ -18,7 +18,7 @@ import { LARGE_BYTES } from '../protocol/large-walk.ts';
 import { greetingLine, requestLines } from '../protocol/request-lines.ts';
 import type { Era } from '../protocol/versions.ts';
 import { type Audience, Callers } from './callers.ts';
-import { InboundQueue, readMessages } from './inbound-queue.ts';
+import { InboundQueue, partsOf, readPart } from './inbound-queue.ts';
 import type { ClientRequest, PendingRequest, UpstreamEvents } from './request.ts';
 import { ownRequest, relayedRequest } from './request-writer.ts';
 
@@ -195,7 +195,7 @@ export class Upstream implements Receiver {
     if (at !== undefined) return this.answered(chunks, at);
     if (byteLength(chunks) > LARGE_BYTES) return this.readLarge(chunks, request);
     try {
-      for (const message of readMessages(join(chunks))) this.receive(message, request);
+      for (const part of partsOf(join(chunks))) this.receive(readPart(part), request);
     } catch (error) {
       this.notMcp(error, request);
     }
