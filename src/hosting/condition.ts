@@ -1,5 +1,6 @@
 import type { InstanceSpec, Provider } from './driver.ts';
-import type { RestartPolicy } from './restart-policy.ts';
+
+export type RestartPolicy = 'always' | 'on-failure' | 'never';
 
 /** A registered server. */
 export interface HostedServer {

@@ -1,7 +1,5 @@
-import type { LastCrash, Memory } from './condition.ts';
+import type { LastCrash, Memory, RestartPolicy } from './condition.ts';
 import type { Exit } from './driver.ts';
-
-export type RestartPolicy = 'always' | 'on-failure' | 'never';
 
 /** The input to the next decision. */
 export interface RestartState {
