@@ -64,6 +64,7 @@ describe.concurrent('while it runs, an edit', () => {
     expect(await session.call('hang')).toMatchObject({
       error: { data: { code: 'call_timeout', timeoutMs: 50 } },
     });
+    expect(await edit(switchboard, { box })).toMatchObject({ changed: ['box'] });
     const after = [(await whoami(session)).pid, (await whoami(session)).pid];
     for (const pid of before) expect(after).toContain(pid);
   });

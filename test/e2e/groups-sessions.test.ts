@@ -88,10 +88,9 @@ describe.concurrent('a server of a group that fails every call', () => {
     const { backends, session, switchboard } = pool;
     const degraded = nextState(switchboard, 'two', 'degraded');
     const back = nextState(switchboard, 'two', 'ready');
-    backends.two!.failWith(500);
+    backends.two!.failCalls(2, 500);
     await answerers(4, () => session.call('whoami'));
     await degraded;
-    backends.two!.behave();
     await back;
     expect(await answerers(6, () => session.call('whoami'))).toEqual({ one: 3, two: 3 });
   });

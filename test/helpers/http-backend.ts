@@ -28,7 +28,7 @@ interface BackendOptions {
 type Fault =
   | { kind: 'none' }
   | { kind: 'mute' }
-  | { kind: 'status'; status: number; headers: Record<string, string> };
+  | { kind: 'status'; status: number; headers: Record<string, string>; until?: number };
 
 /** An MCP server over HTTP with `echo`, `whoami`, `count` and `hang`, that fails in the ways it is told to. */
 export class HttpBackend implements AsyncDisposable {
@@ -115,6 +115,11 @@ export class HttpBackend implements AsyncDisposable {
     this.fault = { kind: 'status', status, headers };
   }
 
+  /** The same for so many calls, and not for those that follow. */
+  failCalls(count: number, status: number): void {
+    this.fault = { kind: 'status', status, headers: {}, until: this.refusals + count };
+  }
+
   behave(): void {
     this.fault = { kind: 'none' };
   }
@@ -136,6 +141,7 @@ export class HttpBackend implements AsyncDisposable {
       }
       if (fault.kind === 'status') {
         if (message?.method === 'tools/call') this.refusals++;
+        if (this.refusals === fault.until) this.behave();
         response.writeHead(fault.status, fault.headers).end('told to fail');
         return;
       }

@@ -129,11 +129,12 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
       process.on('SIGTERM', () => {});
       let i = 0;
       const write = () => fs.writeFileSync('/data/' + i++, Buffer.alloc(8 << 20, 1));
-      while (i < 20) write();
+      while (i < 31) write();
+      // Measuring and ending may take three of these.
       const timer = setInterval(() => {
         write();
         if (i === 60) clearInterval(timer);
-      }, 500);
+      }, 4_000);
       setInterval(() => {}, 60_000)`;
     const spec = made.script(writer, { limits, volumes: ['/data'] });
     await using probe = await start(made, spec);
