@@ -232,7 +232,7 @@ export class Connection {
     const upstream: Upstream = new Upstream(
       {
         notified: (message, call) => {
-          const lists = listsOfNotification[message.method];
+          const lists = listsOfNotification.get(message.method);
           if (lists === undefined) this.context.listener.notified(this, { upstream, message, call });
           else this.context.listsChanged(lists);
         },

@@ -46,11 +46,11 @@ export const listMethods: Record<OfferKind, ListMethod> = {
 export const offerKinds = Object.keys(listMethods) as OfferKind[];
 
 /** The lists that a notification says have changed. */
-export const listsOfNotification: Readonly<Record<string, readonly OfferKind[]>> = {
-  'notifications/tools/list_changed': ['tools'],
-  'notifications/resources/list_changed': ['resources', 'templates'],
-  'notifications/prompts/list_changed': ['prompts'],
-};
+export const listsOfNotification: ReadonlyMap<string, readonly OfferKind[]> = new Map([
+  ['notifications/tools/list_changed', ['tools']],
+  ['notifications/resources/list_changed', ['resources', 'templates']],
+  ['notifications/prompts/list_changed', ['prompts']],
+]);
 
 /** One item: its description, and its schemas. */
 const MAX_ITEM_BYTES = 1024 * 1024;
