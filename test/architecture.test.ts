@@ -77,6 +77,7 @@ const rules: Rule[] = [
       'server-names',
       'api',
       'hosting',
+      'channels (types)',
       'store (types)',
     ],
     'stored configuration made live; who asks for it, and who shows it, is for others',

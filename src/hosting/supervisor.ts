@@ -1,8 +1,8 @@
 import type { Attachment } from '../channels/hosted.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import type { Drivers } from './choose.ts';
 import type { Condition, HostedServer } from './condition.ts';
 import { type Driver, type Provider, providers, type Usage } from './driver.ts';
+import type { Drivers } from './drivers.ts';
 import { Hosted } from './hosted.ts';
 import type { HostedLog } from './log.ts';
 import type { HostedOptions } from './reconciler.ts';

@@ -13,7 +13,7 @@ import type {
   InstanceSpec,
   Provider,
 } from '../../src/hosting/driver.ts';
-import { ProcessDriver } from '../../src/hosting/drivers/process.ts';
+import { ProcessDriver } from '../../src/hosting/drivers/process/driver.ts';
 import {
   type Attachment,
   type Condition,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, vi } from 'vitest';
-import { E2bDriver } from '../../src/hosting/drivers/e2b.ts';
+import { E2bDriver } from '../../src/hosting/drivers/e2b/driver.ts';
 import { driverContract } from './contract.ts';
 import { E2bApi, sandboxed } from './e2b-api.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { ProcessRecord } from '../../src/channels/process-record.ts';
 import { groupRuns } from '../../src/channels/process-table.ts';
-import { ProcessDriver } from '../../src/hosting/drivers/process.ts';
+import { ProcessDriver } from '../../src/hosting/drivers/process/driver.ts';
 import { fixtureServer } from '../helpers/servers.ts';
 import { type DriverUnderTest, driverContract, specOf } from './contract.ts';
 

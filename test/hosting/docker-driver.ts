@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { DockerDriver } from '../../src/hosting/drivers/docker.ts';
+import { DockerDriver } from '../../src/hosting/drivers/docker/driver.ts';
 import { dockerRequest, type Engine } from '../helpers/docker.ts';
 import { removeVolume } from '../helpers/docker-volumes.ts';
 import { serverImage } from '../helpers/images.ts';

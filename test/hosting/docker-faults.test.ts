@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { DockerDriver } from '../../src/hosting/drivers/docker.ts';
+import { DockerDriver } from '../../src/hosting/drivers/docker/driver.ts';
 import { dockerRequest, type Engine, OwnEngine, sharedEngine } from '../helpers/docker.ts';
 import { Inbox } from '../helpers/inbox.ts';
 import { dockerDriver, dockerProviders } from './docker-driver.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Instance, InstanceSpec } from '../../src/hosting/driver.ts';
-import { E2bDriver } from '../../src/hosting/drivers/e2b.ts';
+import { E2bDriver } from '../../src/hosting/drivers/e2b/driver.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { Inbox } from '../helpers/inbox.ts';
 import { E2bApi, sandboxed } from './e2b-api.ts';

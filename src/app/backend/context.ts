@@ -1,5 +1,6 @@
 import type { Chats } from '../../chats/chats.ts';
 import { SwitchboardError } from '../../errors.ts';
+import type { Hosting } from '../../projects/hosting/hosting.ts';
 import type { Projects } from '../../projects/projects.ts';
 import type { Refresher } from '../../projects/refresher.ts';
 import type { StoredNames } from '../../projects/stored-names.ts';
@@ -8,7 +9,6 @@ import type { Recorder } from '../../records/recorder.ts';
 import type { Store } from '../../store/types.ts';
 import type { Server } from '../../upstreams/server.ts';
 import type { ReplicaSettings } from '../../upstreams/settings.ts';
-import type { Hosting } from '../hosting/hosting.ts';
 import type { StoredSessions } from '../stored-sessions.ts';
 
 /** What the API's answers are made from. */

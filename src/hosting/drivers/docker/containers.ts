@@ -1,5 +1,5 @@
-import { containerLabels } from './container-options.ts';
 import { type Ask, type Engine, EngineRefusal } from './engine.ts';
+import { containerLabels } from './options.ts';
 
 export interface Listed {
   Id: string;

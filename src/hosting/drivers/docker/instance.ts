@@ -4,12 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../../../errors.ts';
 import type { Exit, Instance, InstanceSpec, Limits, Usage } from '../../driver.ts';
 import { sizeText } from '../../size-text.ts';
-import { containerLabels } from './container-options.ts';
-import type { ContainerStreams } from './container-streams.ts';
 import { type Inspected, inspectContainer, isGone, removeContainer } from './containers.ts';
 import { type DiskMeter, DiskWatch } from './disk.ts';
 import { type Engine, EngineAway } from './engine.ts';
 import type { ExitWaiter } from './exit-waiter.ts';
+import { containerLabels } from './options.ts';
+import type { ContainerStreams } from './streams.ts';
 import { UsageMeter } from './usage-meter.ts';
 
 interface Running {

@@ -1,11 +1,11 @@
 import type { Instance, InstanceEvents, InstanceSpec, Survivors } from '../../driver.ts';
-import { containerLabels, containerOptions, type Installation } from './container-options.ts';
-import { ContainerStreams } from './container-streams.ts';
 import { inspectContainer, isGone, isRunning, listContainers, removeContainer } from './containers.ts';
 import type { DiskMeter } from './disk.ts';
 import type { Engine } from './engine.ts';
 import { ExitWaiter } from './exit-waiter.ts';
 import { DockerInstance, describeRunning } from './instance.ts';
+import { containerLabels, containerOptions, type Installation } from './options.ts';
+import { ContainerStreams } from './streams.ts';
 import type { DockerVolumes } from './volumes.ts';
 
 export interface SurvivorsOptions {

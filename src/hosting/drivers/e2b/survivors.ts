@@ -1,7 +1,7 @@
 import type { SandboxInfo } from 'e2b';
 import type { Instance, InstanceEvents, InstanceSpec, Survivors } from '../../driver.ts';
 import { instanceOf, LEASE_MS } from './instance.ts';
-import { labels, labelsOf } from './labels.ts';
+import { labels, labelsOf } from './options.ts';
 import { SandboxProcess } from './sandbox-process.ts';
 import { type Account, connect, explain, isNotFound } from './sdk.ts';
 

@@ -1,11 +1,11 @@
-import type { HostedView } from '../../api/hosted-views.ts';
-import { maskCredentials } from '../../config/credentials.ts';
-import { parseLimits } from '../../config/limits.ts';
-import type { Usage } from '../../hosting/driver.ts';
-import type { Condition } from '../../hosting/supervisor.ts';
-import { memoryOf } from '../../projects/hosted-rows.ts';
-import type { Hosting } from './hosting.ts';
-import type { RegisteredServer } from './registered.ts';
+import type { HostedView } from '../api/hosted-views.ts';
+import { maskCredentials } from '../config/credentials.ts';
+import { parseLimits } from '../config/limits.ts';
+import type { Usage } from '../hosting/driver.ts';
+import type { Condition } from '../hosting/supervisor.ts';
+import { memoryOf } from '../projects/hosted-rows.ts';
+import type { Hosting } from '../projects/hosting/hosting.ts';
+import type { RegisteredServer } from '../projects/hosting/registered.ts';
 
 const running = new Set<HostedView['status']>(['ready', 'unresponsive']);
 const restarting = new Set<HostedView['status']>(['starting', 'restarting', 'backing_off', 'waiting']);

@@ -79,12 +79,12 @@ const factories: Record<Provider, (options: DriversOptions) => Promise<Driver>> 
   gvisor: (options) => makeDocker('gvisor', options.runtimes.gvisor, options),
   firecracker: (options) => makeDocker('firecracker', options.runtimes.firecracker, options),
   async e2b({ e2b, owner }) {
-    const { E2bDriver } = await import('./drivers/e2b.ts');
+    const { E2bDriver } = await import('./drivers/e2b/driver.ts');
     return new E2bDriver({ apiKey: e2b.apiKey, domain: e2b.domain, owner });
   },
   docker: (options) => makeDocker('docker', undefined, options),
   async process({ home, children }) {
-    const { ProcessDriver } = await import('./drivers/process.ts');
+    const { ProcessDriver } = await import('./drivers/process/driver.ts');
     return new ProcessDriver({ home, children });
   },
 };
@@ -94,6 +94,6 @@ async function makeDocker(
   runtime: string | undefined,
   { engine, owner, volumeImages }: DriversOptions,
 ): Promise<Driver> {
-  const { DockerDriver } = await import('./drivers/docker.ts');
+  const { DockerDriver } = await import('./drivers/docker/driver.ts');
   return new DockerDriver({ provider, engine, runtime, owner, volumeImages });
 }

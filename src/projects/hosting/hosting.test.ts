@@ -7,10 +7,10 @@ import { fixtureServer } from '../../../test/helpers/servers.ts';
 import { temporaryHome } from '../../../test/helpers/store.ts';
 import { newWorkspace } from '../../../test/helpers/workspaces.ts';
 import { ProcessRecord } from '../../channels/process-record.ts';
-import type { Projects } from '../../projects/projects.ts';
-import { Vault } from '../../projects/vault.ts';
 import type { Store, WorkspaceNote, WorkspaceRow } from '../../store/types.ts';
 import type { Server } from '../../upstreams/server.ts';
+import type { Projects } from '../projects.ts';
+import { Vault } from '../vault.ts';
 import { Hosting } from './hosting.ts';
 
 const NO_ENGINE = '/nonexistent/docker.sock';

@@ -1,8 +1,8 @@
-import { EnvironmentMask } from '../../projects/environment-mask.ts';
-import type { HostedRow } from '../../projects/hosted-rows.ts';
-import type { LiveProject } from '../../projects/live-project.ts';
-import type { Projects } from '../../projects/projects.ts';
 import type { Server } from '../../upstreams/server.ts';
+import { EnvironmentMask } from '../environment-mask.ts';
+import type { HostedRow } from '../hosted-rows.ts';
+import type { LiveProject } from '../live-project.ts';
+import type { Projects } from '../projects.ts';
 
 /** A hosted server as it is registered in its project, whether it runs or not. */
 export interface RegisteredServer {

@@ -21,7 +21,7 @@ export async function servedAttachment(
     address.pathname = pathOf();
     const url = address.href;
     // Loaded here, because few need it, and node:http takes much memory.
-    const { isServing } = await import('../serving.ts');
+    const { isServing } = await import('./serving.ts');
     if (performance.now() > until || (await isServing(url))) return { ...attachment, url };
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { InstanceSpec } from '../../driver.ts';
-import { containerLabels, containerName, containerOptions } from './container-options.ts';
+import { containerLabels, containerName, containerOptions } from './options.ts';
 
 const installation = { provider: 'docker', runtime: undefined, owner: 'here' } as const;
 

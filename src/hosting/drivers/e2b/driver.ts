@@ -1,10 +1,10 @@
-import { SwitchboardError } from '../../errors.ts';
-import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../driver.ts';
-import { instanceOf, LEASE_MS } from './e2b/instance.ts';
-import { labelsOf } from './e2b/labels.ts';
-import { SandboxProcess } from './e2b/sandbox-process.ts';
-import { type Account, connect, explain } from './e2b/sdk.ts';
-import { E2bSurvivors } from './e2b/survivors.ts';
+import { SwitchboardError } from '../../../errors.ts';
+import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../../driver.ts';
+import { instanceOf, LEASE_MS } from './instance.ts';
+import { labelsOf } from './options.ts';
+import { SandboxProcess } from './sandbox-process.ts';
+import { type Account, connect, explain } from './sdk.ts';
+import { E2bSurvivors } from './survivors.ts';
 
 export interface E2bDriverOptions extends Account {
   /** Identifies this installation, so that it never touches sandboxes of another one. */

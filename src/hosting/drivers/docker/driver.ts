@@ -1,23 +1,18 @@
-import { SwitchboardError } from '../../errors.ts';
-import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../driver.ts';
-import { sizeText } from '../size-text.ts';
-import {
-  containerName,
-  containerOptions,
-  type Installation,
-  portBindings,
-} from './docker/container-options.ts';
-import { ContainerStreams } from './docker/container-streams.ts';
-import { inspectContainer, listContainers, removeContainer } from './docker/containers.ts';
-import { DiskMeter } from './docker/disk.ts';
-import { Engine, EngineRefusal } from './docker/engine.ts';
-import { ExitWaiter } from './docker/exit-waiter.ts';
-import { DockerInstance, describeRunning } from './docker/instance.ts';
-import { provideImage } from './docker/pull.ts';
-import { type Choice, chooseRuntime, type EngineInfo } from './docker/runtimes.ts';
-import { DockerSurvivors } from './docker/survivors.ts';
-import { DockerVolumes } from './docker/volumes.ts';
-import { portInUse } from './port-in-use.ts';
+import { SwitchboardError } from '../../../errors.ts';
+import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../../driver.ts';
+import { sizeText } from '../../size-text.ts';
+import { portInUse } from '../port-in-use.ts';
+import { inspectContainer, listContainers, removeContainer } from './containers.ts';
+import { DiskMeter } from './disk.ts';
+import { Engine, EngineRefusal } from './engine.ts';
+import { ExitWaiter } from './exit-waiter.ts';
+import { provideImage } from './image.ts';
+import { DockerInstance, describeRunning } from './instance.ts';
+import { containerName, containerOptions, type Installation, portBindings } from './options.ts';
+import { type Choice, chooseRuntime, type EngineInfo } from './runtimes.ts';
+import { ContainerStreams } from './streams.ts';
+import { DockerSurvivors } from './survivors.ts';
+import { DockerVolumes } from './volumes.ts';
 
 export interface DockerDriverOptions {
   provider: 'gvisor' | 'firecracker' | 'docker';

@@ -1,5 +1,4 @@
 import { stopping } from '../../errors.ts';
-import type { Drainable } from '../drain.ts';
 
 interface UnderWay {
   server: string;
@@ -7,7 +6,7 @@ interface UnderWay {
 }
 
 /** Calls that are made for others than clients of MCP, so that a stop can wait for them. */
-export class CallsUnderWay implements Drainable {
+export class CallsUnderWay {
   private readonly calls = new Set<UnderWay>();
   private whenIdle = () => {};
   private isStopping = false;

@@ -7,10 +7,10 @@ import { withoutLastWords } from '../../hosting/crash-description.ts';
 import type { Usage } from '../../hosting/driver.ts';
 import type { LogLine } from '../../hosting/log.ts';
 import type { Condition, Supervisor } from '../../hosting/supervisor.ts';
-import { hostedServerOf } from '../../projects/hosted-rows.ts';
-import type { Projects } from '../../projects/projects.ts';
 import type { Store } from '../../store/types.ts';
 import type { Server } from '../../upstreams/server.ts';
+import { hostedServerOf } from '../hosted-rows.ts';
+import type { Projects } from '../projects.ts';
 import { servedAttachment } from './address.ts';
 import { HostedCalls } from './calls.ts';
 import { Heartbeats } from './heartbeats.ts';
@@ -234,7 +234,7 @@ export class Hosting implements Hosts {
     const { settings, home, children, warned } = this.options;
     const [{ Supervisor }, { createDrivers }] = await Promise.all([
       import('../../hosting/supervisor.ts'),
-      import('../../hosting/choose.ts'),
+      import('../../hosting/drivers.ts'),
     ]);
     const { DOCKER_HOST, E2B_API_KEY: apiKey, E2B_DOMAIN: domain } = process.env;
     const drivers = createDrivers({

@@ -5,8 +5,8 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProcessRecord } from '../channels/process-record.ts';
 import { asSwitchboardError, type SwitchboardError } from '../errors.ts';
-import { chooseDriver, createDrivers, type DriversOptions } from './choose.ts';
 import { type Provider, providers } from './driver.ts';
+import { chooseDriver, createDrivers, type DriversOptions } from './drivers.ts';
 import type { LesserProvider } from './settings.ts';
 
 /** What is chosen where these can be used and no others. */

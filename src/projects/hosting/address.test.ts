@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createPort, type Server } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { freePort } from '../../test/helpers/free-port.ts';
+import { freePort } from '../../../test/helpers/free-port.ts';
 import { isServing } from './serving.ts';
 
 async function addressOf(server: Server): Promise<string> {

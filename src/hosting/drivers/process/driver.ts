@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { childEnvironment } from '../../channels/environment.ts';
-import type { ChildRecord } from '../../channels/stdio.ts';
-import { SwitchboardError } from '../../errors.ts';
-import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../driver.ts';
-import { ProcessInstance } from './process/instance.ts';
-import { ProcessVolumes } from './process/volumes.ts';
+import { childEnvironment } from '../../../channels/environment.ts';
+import type { ChildRecord } from '../../../channels/stdio.ts';
+import { SwitchboardError } from '../../../errors.ts';
+import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../../driver.ts';
+import { ProcessInstance } from './instance.ts';
+import { ProcessVolumes } from './volumes.ts';
 
 export interface ProcessDriverOptions {
   /** The folder of the volumes. */
