@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type Import, importsOf } from './helpers/imports.ts';
 import { sourceFiles } from './helpers/source.ts';
@@ -207,6 +208,46 @@ describe('architecture', () => {
     expect(long).toEqual(Object.keys(longFiles).toSorted());
   });
 });
+
+describe('docs/architecture.md', () => {
+  const page = readFileSync(new URL('../docs/architecture.md', import.meta.url), 'utf8');
+  const folders = new Set(
+    sourceFiles('src').flatMap(({ path }) => (path.split('/').length > 2 ? [unitOf(path)] : [])),
+  );
+
+  it('lists every folder of src/', () => {
+    const rows = [...sectionOf(page, 'Modules').matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, folder]) => folder);
+    expect(rows.toSorted()).toEqual([...folders].toSorted());
+  });
+
+  it('draws every import between the folders of src/', () => {
+    const edges = crossing.filter(
+      ({ file, target }) => folders.has(unitOf(file)) && folders.has(unitOf(target)),
+    );
+    const lines = [...Map.groupBy(edges, ({ file }) => unitOf(file))].map(([from, found]) => {
+      const targets = new Set(found.map(({ target }) => unitOf(target)));
+      return `  ${from} --> ${[...targets].toSorted().join(' & ')}`;
+    });
+    const graph = ['flowchart TD', ...lines.toSorted()].join('\n');
+    const drawn = /```mermaid\n(flowchart TD\n[^`]*)\n```/.exec(page)?.[1];
+    expect(drawn, `Paste this into the page:\n\n${graph}\n\n`).toBe(graph);
+  });
+
+  it('names only classes and files that exist', () => {
+    const files = sourceFiles('src');
+    const names = [...page.matchAll(/`([A-Z]\w+|[a-z-]+\.ts)`/g)].map(([, name = '']) => name);
+    const missing = names.filter((name) =>
+      name.endsWith('.ts')
+        ? !files.some(({ path }) => path.endsWith(`/${name}`))
+        : !files.some(({ text }) => text.includes(`class ${name} `) || text.includes(`interface ${name} `)),
+    );
+    expect(missing).toEqual([]);
+  });
+});
+
+function sectionOf(page: string, heading: string): string {
+  return page.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
+}
 
 /** A row for a unit that may import these units, packages, and nothing else of ours; `(types)` allows types only. */
 function only(from: Unit, allowed: string[], reason: string): Rule {
