@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Backend } from './backend.ts';
-import type { Router } from './router.ts';
-import { sendRefusal } from './send.ts';
+import type { Router } from './http/router.ts';
+import { sendRefusal } from './http/send.ts';
 
 export interface Api {
   /** Answers a request below /api/. */
@@ -27,7 +27,7 @@ export function createApi(backend: Backend, onFault: (thrown: unknown) => void =
   let isClosed = false;
 
   async function load(): Promise<Router> {
-    const { Router } = await import('./router.ts');
+    const { Router } = await import('./http/router.ts');
     router = new Router(backend, onFault);
     if (isClosed) router.close();
     return router;

@@ -1,7 +1,7 @@
 import type { Backend } from './backend.ts';
+import { ok } from './http/reply.ts';
+import { type Route, route } from './http/route.ts';
 import { callFilterOf, callQuery } from './inputs.ts';
-import { ok } from './reply.ts';
-import { type Route, route } from './route.ts';
 import { callList } from './views.ts';
 
 export function callRoutes({ calls }: Backend): Route[] {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type ChatMessage, chatMessage } from './chat-messages.ts';
 import { fields, flag, integer, listOf, secretName, text } from './fields.ts';
-import { readToolBody } from './tool-body.ts';
+import { readToolBody } from './http/tool-body.ts';
 
 const DEFAULT_SECRET = 'ANTHROPIC_API_KEY';
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { SwitchboardError } from '../errors.ts';
 import type { ChatRun } from './backend.ts';
-import { EventReader, eventBytes, KEEP_ALIVE_MS, keepAlive } from './event-reader.ts';
+import { EventReader, eventBytes, KEEP_ALIVE_MS, keepAlive } from './http/event-reader.ts';
 
 /** A model says far less than that before anybody reads it. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;

@@ -2,10 +2,10 @@ import type { Backend } from './backend.ts';
 import { newChat, readChat, runQuery } from './chat-input.ts';
 import { streamChat } from './chat-stream.ts';
 import { begunRun, chatView, runDetails, runList } from './chat-views.ts';
-import { created, noContent, ok } from './reply.ts';
-import { type Route, route } from './route.ts';
+import { created, noContent, ok } from './http/reply.ts';
+import { type Route, route } from './http/route.ts';
+import { readToolBody } from './http/tool-body.ts';
 import { newRun, runCalls, runChanges } from './run-input.ts';
-import { readToolBody } from './tool-body.ts';
 
 export function chatRoutes({ chats }: Backend): Route[] {
   return [

@@ -1,4 +1,4 @@
-import type { Problem } from './problems.ts';
+import type { Problem } from './http/problems.ts';
 
 const stdioKeys = ['command', 'args', 'env', 'cwd'];
 const remoteKeys = ['url', 'headers'];

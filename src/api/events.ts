@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Backend } from './backend.ts';
-import { EventReader, eventBytes, KEEP_ALIVE_MS, keepAlive } from './event-reader.ts';
+import { EventReader, eventBytes, KEEP_ALIVE_MS, keepAlive } from './http/event-reader.ts';
 
 /** A reader that leaves this much unread is cut off: it can come back, and begins with the state of then. */
 const MAX_UNREAD_BYTES = 1024 * 1024;

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { serveApi } from '../../test/helpers/api-client.ts';
 import { MemoryBackend } from '../../test/helpers/memory-backend.ts';
-import type { Route } from './route.ts';
-import { Router } from './router.ts';
+import type { Route } from './http/route.ts';
+import { Router } from './http/router.ts';
 
 const { routes } = new Router(new MemoryBackend(), () => {});
 

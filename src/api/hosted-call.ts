@@ -1,8 +1,8 @@
 import { JsonScanner, JsonSyntaxError, type Span } from '../protocol/json-scanner.ts';
-import { parseObject } from './body.ts';
-import { check } from './check.ts';
 import { type HostedCall, hostedCall } from './hosted-input.ts';
-import { invalidInput } from './problems.ts';
+import { parseObject } from './http/body.ts';
+import { check } from './http/check.ts';
+import { invalidInput } from './http/problems.ts';
 
 /** A call as it was asked for. What it is called with stays as it was written, to the last digit. */
 export function readCall(text: string): HostedCall {

@@ -4,7 +4,7 @@ import { defined } from './defined.ts';
 import { fields, flag, hostedName, oneOf, text, timeout } from './fields.ts';
 import { environment, environmentChanges, limits, portsOf, requestShape } from './hosted-fields.ts';
 import type { HostedView } from './hosted-views.ts';
-import type { Problem } from './problems.ts';
+import type { Problem } from './http/problems.ts';
 
 /** Hosted servers as requests describe them, and as the rest of the program is told of them. */
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Hosted } from './backend.ts';
-import { EventReader, eventBytes, KEEP_ALIVE_MS, keepAlive } from './event-reader.ts';
 import type { HostedLine } from './hosted-views.ts';
+import { EventReader, eventBytes, KEEP_ALIVE_MS, keepAlive } from './http/event-reader.ts';
 
 /** More than all lines that are kept of a log. */
 const MAX_UNREAD_BYTES = 8 * 1024 * 1024;

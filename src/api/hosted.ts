@@ -12,9 +12,9 @@ import {
 } from './hosted-input.ts';
 import type { HostedLogs } from './hosted-logs.ts';
 import { hostedList, hostedLog, hostedResult, hostedView } from './hosted-views.ts';
-import { created, current, noContent, ok } from './reply.ts';
-import { type Route, route } from './route.ts';
-import { ServerRefusal } from './server-refusal.ts';
+import { created, current, noContent, ok } from './http/reply.ts';
+import { type Route, route } from './http/route.ts';
+import { ServerRefusal } from './http/server-refusal.ts';
 
 export function hostedRoutes({ hosted }: Backend, logs: HostedLogs): Route[] {
   return [

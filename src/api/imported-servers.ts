@@ -1,6 +1,6 @@
-import { invalidInput, type Problem } from './problems.ts';
+import { invalidInput, type Problem } from './http/problems.ts';
+import { checkStorable } from './http/storable.ts';
 import { type NewServer, newServer } from './server-input.ts';
-import { checkStorable } from './storable.ts';
 
 const MAX_SERVERS = 1_000;
 

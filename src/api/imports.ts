@@ -1,6 +1,6 @@
 import type { Backend } from './backend.ts';
+import { type Route, route } from './http/route.ts';
 import { importedFile, importQuery } from './inputs.ts';
-import { type Route, route } from './route.ts';
 import { importResult } from './views.ts';
 
 export function importRoutes({ imports }: Backend): Route[] {

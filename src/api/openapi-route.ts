@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { ok } from './reply.ts';
-import { type Route, route } from './route.ts';
+import { ok } from './http/reply.ts';
+import { type Route, route } from './http/route.ts';
 
 /** The document is made when it is first asked for: most never ask. */
 export function openapiRoute(routes: () => readonly Route[]): Route {
@@ -12,7 +12,7 @@ export function openapiRoute(routes: () => readonly Route[]): Route {
     summary: 'This API as an OpenAPI document',
     answers: { 200: z.looseObject({}) },
     async handle() {
-      const { openapiOf } = await import('./openapi.ts');
+      const { openapiOf } = await import('./http/openapi.ts');
       document ??= openapiOf(routes());
       return ok(document);
     },

@@ -1,7 +1,7 @@
 import type { Backend } from './backend.ts';
+import { created, noContent, ok } from './http/reply.ts';
+import { type Route, route } from './http/route.ts';
 import { newProductOf, productManifest } from './inputs.ts';
-import { created, noContent, ok } from './reply.ts';
-import { type Route, route } from './route.ts';
 import { installation, productList } from './views.ts';
 
 export function productRoutes({ products }: Backend): Route[] {

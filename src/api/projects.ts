@@ -1,7 +1,7 @@
 import type { Backend } from './backend.ts';
+import { created, current, noContent, ok } from './http/reply.ts';
+import { type Route, route } from './http/route.ts';
 import { newProject, projectChanges } from './inputs.ts';
-import { created, current, noContent, ok } from './reply.ts';
-import { type Route, route } from './route.ts';
 import { projectList, projectView } from './views.ts';
 
 export function projectRoutes({ projects }: Backend): Route[] {

@@ -1,9 +1,9 @@
 import type { Backend } from './backend.ts';
-import { check } from './check.ts';
 import { fields, secretName } from './fields.ts';
+import { check } from './http/check.ts';
+import { created, noContent, ok } from './http/reply.ts';
+import { type Route, route } from './http/route.ts';
 import { secretValue } from './inputs.ts';
-import { created, noContent, ok } from './reply.ts';
-import { type Route, route } from './route.ts';
 import { rotation, secretList, secretView } from './views.ts';
 
 const named = fields({ secret: secretName });

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { Backend } from './backend.ts';
 import type { EventFeed } from './events.ts';
 import { hostedEvent } from './hosted-views.ts';
-import { created, current, noContent, ok } from './reply.ts';
-import { type Route, route } from './route.ts';
+import { created, current, noContent, ok } from './http/reply.ts';
+import { type Route, route } from './http/route.ts';
 import { newServer, newServerOf, serverChanges, serverChangesOf } from './server-input.ts';
 import { serverEvent, serverList, serverLog, serverTest, serverView } from './views.ts';
 

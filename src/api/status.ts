@@ -1,6 +1,6 @@
 import type { Backend } from './backend.ts';
-import { ok } from './reply.ts';
-import { type Route, route } from './route.ts';
+import { ok } from './http/reply.ts';
+import { type Route, route } from './http/route.ts';
 import { statusView } from './views.ts';
 
 export function statusRoutes(backend: Backend): Route[] {

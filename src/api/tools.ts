@@ -1,7 +1,7 @@
 import type { Backend } from './backend.ts';
+import { ok } from './http/reply.ts';
+import { type Route, route } from './http/route.ts';
 import { toolSwitch } from './inputs.ts';
-import { ok } from './reply.ts';
-import { type Route, route } from './route.ts';
 import { toolList, toolView } from './views.ts';
 
 export function toolRoutes({ tools }: Backend): Route[] {

@@ -1,5 +1,5 @@
 import { contradictions, misfits } from '../../api/contradictions.ts';
-import { invalidInput } from '../../api/problems.ts';
+import { invalidInput } from '../../api/http/problems.ts';
 import type { NewServer, ServerChanges, ServerSettings } from '../../api/server-input.ts';
 
 /** A server after changes. Throws where its parts do not fit each other then. */

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { mergeServer } from '../app/backend/merge-server.ts';
-import { SwitchboardError } from '../errors.ts';
-import { check } from './check.ts';
+import { mergeServer } from '../../app/backend/merge-server.ts';
+import { SwitchboardError } from '../../errors.ts';
 import {
   callQuery,
   newProductOf,
@@ -9,8 +8,9 @@ import {
   productManifest,
   projectChanges,
   secretValue,
-} from './inputs.ts';
-import { type NewServer, newServer, serverChanges } from './server-input.ts';
+} from '../inputs.ts';
+import { type NewServer, newServer, serverChanges } from '../server-input.ts';
+import { check } from './check.ts';
 
 const good = { name: 'github', transport: 'stdio', config: { command: 'github-mcp' } };
 

@@ -1,5 +1,5 @@
-import { SwitchboardError } from '../errors.ts';
-import { parseLossless } from '../protocol/lossless.ts';
+import { SwitchboardError } from '../../errors.ts';
+import { parseLossless } from '../../protocol/lossless.ts';
 import { httpStatusOf } from './rpc-status.ts';
 
 /** A server's own error as the API's, with all that it said kept. */

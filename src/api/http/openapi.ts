@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import { newChat } from './chat-input.ts';
-import { chatMessage } from './chat-messages.ts';
-import { chatView, runDetails, runList, runView, toolCallView } from './chat-views.ts';
-import { hostedCall, hostedChanges, newHosted } from './hosted-input.ts';
-import { hostedEvent, hostedLine, hostedList, hostedLog, hostedResult, hostedView } from './hosted-views.ts';
-import { newProject, productManifest, projectChanges, secretValue, toolSwitch } from './inputs.ts';
-import type { Answers, Route } from './route.ts';
-import { newServer, productServer, serverChanges } from './server-input.ts';
+import { newChat } from '../chat-input.ts';
+import { chatMessage } from '../chat-messages.ts';
+import { chatView, runDetails, runList, runView, toolCallView } from '../chat-views.ts';
+import { hostedCall, hostedChanges, newHosted } from '../hosted-input.ts';
+import { hostedEvent, hostedLine, hostedList, hostedLog, hostedResult, hostedView } from '../hosted-views.ts';
+import { newProject, productManifest, projectChanges, secretValue, toolSwitch } from '../inputs.ts';
+import { newServer, productServer, serverChanges } from '../server-input.ts';
 import {
   callList,
   callView,
@@ -29,7 +28,8 @@ import {
   statusView,
   toolList,
   toolView,
-} from './views.ts';
+} from '../views.ts';
+import type { Answers, Route } from './route.ts';
 
 type Json = Record<string, unknown>;
 type Schemas = Record<string, z.ZodType>;

@@ -1,4 +1,4 @@
-import { SwitchboardError } from '../errors.ts';
+import { SwitchboardError } from '../../errors.ts';
 
 interface Versioned {
   version: number | null;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { similarTo } from '../config/similar.ts';
+import { similarTo } from '../../config/similar.ts';
 import { invalidInput, MAX_PROBLEMS, type Problem } from './problems.ts';
 
 /** What other programs, and people, call our keys. */

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, it, vi } from 'vitest';
-import { serveApi } from '../../test/helpers/api-client.ts';
-import { exchange, openExchange } from '../../test/helpers/raw-http.ts';
-import { SwitchboardError } from '../errors.ts';
+import { serveApi } from '../../../test/helpers/api-client.ts';
+import { exchange, openExchange } from '../../../test/helpers/raw-http.ts';
+import { SwitchboardError } from '../../errors.ts';
 
 const server = { name: 'github', transport: 'stdio', config: { command: 'github-mcp' } };
 

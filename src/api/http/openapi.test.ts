@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { serveApi } from '../../test/helpers/api-client.ts';
-import { MemoryBackend } from '../../test/helpers/memory-backend.ts';
+import { serveApi } from '../../../test/helpers/api-client.ts';
+import { MemoryBackend } from '../../../test/helpers/memory-backend.ts';
 import { Router } from './router.ts';
 
 interface Operation {

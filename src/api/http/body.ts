@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { JsonSyntaxError, parseJson } from '../config/json.ts';
-import { SwitchboardError } from '../errors.ts';
-import { hasMoreValues, MAX_VALUES } from '../protocol/bounded-parse.ts';
-import { Gathered } from '../protocol/gathered.ts';
+import { JsonSyntaxError, parseJson } from '../../config/json.ts';
+import { SwitchboardError } from '../../errors.ts';
+import { hasMoreValues, MAX_VALUES } from '../../protocol/bounded-parse.ts';
+import { Gathered } from '../../protocol/gathered.ts';
 import { checkStorable } from './storable.ts';
 
 const MAX_BYTES = 4 * 1024 * 1024;

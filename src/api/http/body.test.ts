@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { serveApi } from '../../test/helpers/api-client.ts';
+import { serveApi } from '../../../test/helpers/api-client.ts';
 
 const MEGABYTE = 1024 * 1024;
 

@@ -1,4 +1,4 @@
-import { SwitchboardError } from '../errors.ts';
+import { SwitchboardError } from '../../errors.ts';
 
 /** A field that is wrong, and why. */
 export interface Problem {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { leavesBody, SwitchboardError } from '../errors.ts';
+import { leavesBody, SwitchboardError } from '../../errors.ts';
 import type { Reply } from './route.ts';
 import { ServerRefusal } from './server-refusal.ts';
 
