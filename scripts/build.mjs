@@ -49,6 +49,8 @@ function compile(entryPoints, outdir, outbase) {
     target: 'node24',
     conditions: ['switchboard-source'],
     chunkNames: '[name]-[hash]',
+    // Its main file hides its imports from bundlers.
+    alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
     metafile: true,
     logLevel: 'warning',
     // PostgreSQL itself is a package of programs, one for each platform; pg-native is another driver, which nobody has; the

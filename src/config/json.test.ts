@@ -20,7 +20,7 @@ describe('parseJson', () => {
   it('tells which keys stand there twice, and takes the last', () => {
     const { value, repeated } = parseJson('{"s": {"a": 1,\n  "a": 2}}');
     expect(value).toEqual({ s: { a: 2 } });
-    expect(repeated).toEqual([{ path: ['s', 'a'], place: { line: 2, column: 3 } }]);
+    expect(repeated).toEqual([{ path: ['s', 'a'], position: { line: 2, column: 3 } }]);
   });
 
   it('keeps a key named __proto__ a key', () => {
@@ -35,23 +35,27 @@ describe('parseJson', () => {
     expect(parseJson(`/*${many('*')}*/1`).value).toBe(1);
   });
 
+  it('skips blanks that JSON does not know', () => {
+    expect(parseJson('\ufeff{\u00a0"a": 1 }').value).toEqual({ a: 1 });
+  });
+
   it.each([
     ['', 1, 1, 'a value, found the end of the file'],
     ['{\n  "a": 1\n  "b": 2\n}', 3, 3, 'expected "," or "}"'],
-    ['{"a": tru}', 1, 7, 'this is not a JSON value'],
-    ["{'a': 1}", 1, 2, 'a key in double quotes'],
-    ['{"a" 1}', 1, 6, '":" after the key "a"'],
+    ['{"a": tru}', 1, 7, 'unexpected text'],
+    ["{'a': 1}", 1, 2, 'put keys and strings in double quotes'],
+    ['{"a" 1}', 1, 6, 'expected ":" after the key, found "1"'],
     ['{"a": "open\n}', 1, 7, 'does not end on its line'],
-    ['{"path": "C:\\users"}', 1, 10, 'a backslash is written \\\\'],
+    ['{"path": "C:\\users"}', 1, 10, 'write a backslash as \\\\'],
     ['[1, 2', 1, 6, 'the end of the file'],
     ['[,]', 1, 2, 'expected a value, found ","'],
     ['{} {}', 1, 4, 'after the end'],
-    ['{ /* open', 1, 3, 'found "/"'],
+    ['{ /* open', 1, 3, 'the comment that starts here does not end'],
     ['['.repeat(500), 1, 102, 'nested deeper'],
   ])('says where %j is wrong', (text, line, column, message) => {
     const failure = attempt(text);
     expect(failure.message).toContain(message);
-    expect(failure.place).toEqual({ line, column });
+    expect(failure.position).toEqual({ line, column });
   });
 });
 

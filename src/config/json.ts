@@ -1,154 +1,117 @@
-/** A place in a text, counted from 1 as editors do. */
-interface Place {
+import { printParseErrorCode, visit } from 'jsonc-parser';
+
+/** A position in a text, counted from 1 as editors do. */
+interface Position {
   line: number;
   column: number;
 }
 
 export class JsonSyntaxError extends Error {
-  readonly place: Place;
+  readonly position: Position;
 
-  constructor(message: string, place: Place) {
+  constructor(message: string, position: Position) {
     super(message);
     this.name = 'JsonSyntaxError';
-    this.place = place;
+    this.position = position;
   }
 }
+
+type Path = (string | number)[];
 
 interface ParsedJson {
   value: unknown;
-  /** Keys that an object has more than once; as everywhere, the last one counts. */
-  repeated: { path: (string | number)[]; place: Place }[];
+  /** Keys that an object has more than once; as in every parser, the last one counts. */
+  repeated: { path: Path; position: Position }[];
 }
 
-const maxDepth = 100;
-/** Nobody reads more of them, and to find a place takes time in proportion to the text. */
-const maxRepeated = 100;
-// Each is a part that is taken as often as it is there: alternatives under a * would take up the engine's stack.
-const blank = /\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\//y;
-const stringPart = /[^"\\\n]+|\\./y;
-const wordToken = /[-+.\w]+/y;
+const MAX_DEPTH = 100;
+const MAX_REPEATED = 100;
+
+const invalidString = 'the string has an invalid escape or a control character; write a backslash as \\\\';
+const messages: Record<string, string> = {
+  InvalidSymbol: 'unexpected text; put keys and strings in double quotes',
+  EndOfFileExpected: 'there is something after the end of the JSON value',
+  UnexpectedEndOfComment: 'the comment that starts here does not end',
+  UnexpectedEndOfString: 'the string that starts here does not end on its line',
+  InvalidUnicode: invalidString,
+  InvalidEscapeCharacter: invalidString,
+  InvalidCharacter: invalidString,
+};
+const expectations: Record<string, string> = {
+  PropertyNameExpected: 'a key in double quotes or "}"',
+  ColonExpected: '":" after the key',
+  CloseBraceExpected: '"," or "}"',
+  CloseBracketExpected: '"," or "]"',
+};
 
 /**
- * Reads JSON that may have comments and trailing commas, as editors write it. JSON.parse takes neither, does not always
- * say where an error is, and loses repeated keys silently, which here would be a lost server.
+ * Reads JSON that may have comments and trailing commas, as editors write it. JSON.parse takes neither, and loses repeated
+ * keys silently, which here would be a lost server.
  */
 export function parseJson(text: string): ParsedJson {
-  let position = 0;
   const repeated: ParsedJson['repeated'] = [];
+  const open: { entries: Map<string | number, unknown>; isArray: boolean; key: string | number }[] = [];
+  let root: unknown;
 
-  const value = readValue([]);
-  skipBlank();
-  if (position < text.length) fail('there is something after the end of the JSON value');
-  return { value, repeated };
-
-  function readValue(path: (string | number)[]): unknown {
-    skipBlank();
-    if (path.length > maxDepth) fail(`nested deeper than ${maxDepth} levels`);
-    const start = text[position];
-    if (start === '{') return readObject(path);
-    if (start === '[') return readArray(path);
-    if (start === '"') return readString();
-    return readWord();
-  }
-
-  function readObject(path: (string | number)[]): unknown {
-    const entries = new Map<string, unknown>();
-    position += 1;
-    while (!atEnd('}')) {
-      const start = position;
-      if (text[position] !== '"') fail(expected('a key in double quotes or "}"'));
-      const key = readString();
-      if (entries.has(key) && repeated.length < maxRepeated) {
-        repeated.push({ path: [...path, key], place: placeAt(text, start) });
-      }
-      skipBlank();
-      if (text[position] !== ':') fail(expected(`":" after the key ${JSON.stringify(key)}`));
-      position += 1;
-      entries.set(key, readValue([...path, key]));
-      readSeparator('}');
-    }
-    return Object.fromEntries(entries);
-  }
-
-  function readArray(path: (string | number)[]): unknown[] {
-    const items: unknown[] = [];
-    position += 1;
-    while (!atEnd(']')) {
-      items.push(readValue([...path, items.length]));
-      readSeparator(']');
-    }
-    return items;
-  }
-
-  function readString(): string {
-    const start = position;
-    position += 1;
-    while (skip(stringPart));
-    if (text[position] !== '"') {
-      position = start;
-      fail('the string that starts here does not end on its line');
-    }
-    position += 1;
-    return parseToken(text.slice(start, position));
-  }
-
-  function readWord(): unknown {
-    const start = position;
-    if (!skip(wordToken)) fail(expected('a value'));
-    try {
-      return JSON.parse(text.slice(start, position));
-    } catch {
-      position = start;
-      return fail('this is not a JSON value; strings stand in double quotes');
-    }
-  }
-
-  function parseToken(token: string): string {
-    try {
-      return JSON.parse(token);
-    } catch {
-      position -= token.length;
-      return fail(
-        'the string has an escape or a control character that JSON does not allow; a backslash is written \\\\',
-      );
-    }
-  }
-
-  function atEnd(closing: string): boolean {
-    skipBlank();
-    if (text[position] !== closing) return false;
-    position += 1;
-    return true;
-  }
-
-  function readSeparator(closing: string): void {
-    skipBlank();
-    if (text[position] === ',') position += 1;
-    else if (text[position] !== closing) fail(expected(`"," or "${closing}"`));
-  }
-
-  function skipBlank(): void {
-    while (skip(blank));
-  }
-
-  function skip(part: RegExp): boolean {
-    part.lastIndex = position;
-    const found = part.test(text);
-    if (found) position = part.lastIndex;
-    return found;
-  }
-
-  function expected(what: string): string {
-    const found = text[position];
-    return `expected ${what}, found ${found === undefined ? 'the end of the file' : JSON.stringify(found)}`;
-  }
-
-  function fail(message: string): never {
-    throw new JsonSyntaxError(message, placeAt(text, position));
-  }
+  const add = (value: unknown) => {
+    const parent = open.at(-1);
+    if (parent === undefined) root = value;
+    else parent.entries.set(parent.isArray ? parent.entries.size : parent.key, value);
+  };
+  const checkDepth = (line: number, character: number) => {
+    if (open.length > MAX_DEPTH) throw syntaxError(`nested deeper than ${MAX_DEPTH} levels`, line, character);
+  };
+  const begin = (isArray: boolean) => (_offset: number, _length: number, line: number, character: number) => {
+    checkDepth(line, character);
+    open.push({ entries: new Map(), isArray, key: '' });
+  };
+  const end = () => {
+    const { entries, isArray } = open.pop()!;
+    add(isArray ? [...entries.values()] : Object.fromEntries(entries));
+  };
+  visit(
+    text,
+    {
+      onObjectBegin: begin(false),
+      onObjectEnd: end,
+      onArrayBegin: begin(true),
+      onArrayEnd: end,
+      onObjectProperty(key, _offset, _length, line, character, pathOf) {
+        const object = open.at(-1)!;
+        object.key = key;
+        if (object.entries.has(key) && repeated.length < MAX_REPEATED) {
+          repeated.push({ path: [...pathOf(), key], position: positionOf(line, character) });
+        }
+      },
+      onLiteralValue(value, _offset, _length, line, character) {
+        checkDepth(line, character);
+        add(value);
+      },
+      onError(code, offset, length, line, character) {
+        const found = text.slice(offset, offset + length);
+        // Blanks that JSON does not know: pasted text often has non-breaking spaces in it.
+        if (found !== '' && found.trim() === '') return;
+        const name = printParseErrorCode(code);
+        const closing = open.at(-1)?.isArray ? 'CloseBracketExpected' : 'CloseBraceExpected';
+        const message = messageOf(name === 'CommaExpected' ? closing : name, found);
+        throw syntaxError(message, line, character);
+      },
+    },
+    { allowTrailingComma: true },
+  );
+  return { value: root, repeated };
 }
 
-function placeAt(text: string, position: number): Place {
-  const before = text.slice(0, position).split('\n');
-  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+/** Shows one character of what was found at most, because it may be secret. */
+function messageOf(code: string, found: string): string {
+  const what = found === '' ? 'the end of the file' : JSON.stringify(found[0]);
+  return messages[code] ?? `expected ${expectations[code] ?? 'a value'}, found ${what}`;
+}
+
+function syntaxError(message: string, line: number, character: number): JsonSyntaxError {
+  return new JsonSyntaxError(message, positionOf(line, character));
+}
+
+function positionOf(line: number, character: number): Position {
+  return { line: line + 1, column: character + 1 };
 }

@@ -416,7 +416,7 @@ describe('a wrong configuration', () => {
 
   it('tells the line and column of a syntax error', () => {
     expect(() => readConfiguration('{\n  "mcpServers": {\n    "a": {,}\n}}', file)).toThrow(
-      '/home/ada/mcp.json:3:11: not valid JSON: expected a key in double quotes or "}", found ","',
+      '/home/ada/mcp.json:3:11: not valid JSON: expected a value, found ","',
     );
   });
 });

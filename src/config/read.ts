@@ -72,9 +72,9 @@ export function readDocument(
     const message = `must be an object such as {"mcpServers": {…}}, not ${kindOf(value)}`;
     throw invalidConfiguration(file, [{ path: [], message }]);
   }
-  const warnings = repeated.map(({ path, place }) => ({
+  const warnings = repeated.map(({ path, position }) => ({
     path,
-    message: `is there twice (again in line ${place.line}); the last one counts, so rename or remove one`,
+    message: `is there twice (again in line ${position.line}); the last one counts, so rename or remove one`,
   }));
   return { document: value, warnings };
 }
@@ -108,7 +108,7 @@ function parseOrExplain(text: string, file: string) {
     return parseJson(text);
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;
-    const { line, column } = error.place;
+    const { line, column } = error.position;
     throw invalidConfiguration(`${file}:${line}:${column}`, [
       { path: [], message: `not valid JSON: ${error.message}` },
     ]);

@@ -21,7 +21,7 @@ describe('a body', () => {
     ['', 'it is empty'],
     ['{', 'line 1, column 2'],
     ['{"name": "s3cret}', 'line 1, column 10'],
-    ['{"name": s3cret}', 'strings stand in double quotes'],
+    ['{"name": s3cret}', 'put keys and strings in double quotes'],
     ['{"name": "web",}', 'comments or trailing commas'],
     ['[]', 'must be a JSON object'],
     ['null', 'must be a JSON object'],

@@ -101,7 +101,7 @@ function explained(text: string): string {
     return ': it has comments or trailing commas in it';
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;
-    const { line, column } = error.place;
+    const { line, column } = error.position;
     return ` (line ${line}, column ${column}): ${error.message}`;
   }
 }
