@@ -61,7 +61,9 @@ describe.concurrent('the tools of a project, in the ADK', () => {
 
   it('tell the model of a failure under `error`: of the tool, of the server, and of what it was given', async () => {
     await using switchboard = await startSwitchboard(
-      { mcpServers: { refusing: fixtureServer('refusing'), crashing: fixtureServer('crashing') } },
+      {
+        mcpServers: { refusing: fixtureServer('returns-errors'), crashing: fixtureServer('crashes-in-call') },
+      },
       withoutDatabase,
     );
     await using tools = toolset({ url: projectOf(switchboard) });
@@ -83,7 +85,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
   it('cancel the call at its server when the run is cancelled', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard(
-      { mcpServers: { hanging: fixtureServer('hanging', witness.env('hanging')) } },
+      { mcpServers: { hanging: fixtureServer('hangs-in-call', witness.env('hanging')) } },
       withoutDatabase,
     );
     const cancelled = new AbortController();
@@ -99,7 +101,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
 
   it('are those of now in every turn of the model [P8]', async () => {
     await using switchboard = await startSwitchboard(
-      { mcpServers: { growing: fixtureServer('growing') } },
+      { mcpServers: { growing: fixtureServer('grows-lists') } },
       withoutDatabase,
     );
     await using tools = toolset({ url: projectOf(switchboard) });
@@ -112,7 +114,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
   });
 
   it("have their servers' own names, dots and all, unless two clash or the model takes no such name [P8]", async () => {
-    const servers = { one: fixtureServer('growing'), two: fixtureServer('toolbox') };
+    const servers = { one: fixtureServer('grows-lists'), two: fixtureServer('toolbox') };
     await using switchboard = await startSwitchboard({ mcpServers: servers }, withoutDatabase);
     for (const source of [{ url: projectOf(switchboard) }, { servers }]) {
       await using tools = toolset(source);
@@ -159,7 +161,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
       expect(during.responses).toEqual([{ error: expect.any(String) }]);
     }
     await using _second = await startSwitchboard(
-      { mcpServers: { ...servers, two: fixtureServer('growing') } },
+      { mcpServers: { ...servers, two: fixtureServer('grows-lists') } },
       options,
     );
     await toolsOnce(tools, [...names, 'grow']);
@@ -173,7 +175,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
     await using tools = toolset({ url: `http://127.0.0.1:${port}/mcp/default`, onWarning() {} });
     await expect(tools.getTools()).rejects.toThrow(`127.0.0.1:${port}`);
     await using _switchboard = await startSwitchboard(
-      { mcpServers: { growing: fixtureServer('growing') } },
+      { mcpServers: { growing: fixtureServer('grows-lists') } },
       { ...withoutDatabase, args: ['--port', String(port)] },
     );
     expect(await namesOf(tools)).toEqual(['grow']);
@@ -183,7 +185,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
 describe.concurrent('toolsets', () => {
   it('of one project share a connection, until the last of them is stopped', async () => {
     await using switchboard = await startSwitchboard(
-      { mcpServers: { growing: fixtureServer('growing') } },
+      { mcpServers: { growing: fixtureServer('grows-lists') } },
       withoutDatabase,
     );
     const url = projectOf(switchboard);
@@ -209,7 +211,7 @@ describe.concurrent('toolsets', () => {
     await using tools = toolset({
       servers: {
         one: fixtureServer('toolbox', witness.env('one')),
-        two: fixtureServer('growing'),
+        two: fixtureServer('grows-lists'),
       },
       filter: ['pid', 'grow'],
     });
@@ -227,7 +229,7 @@ describe.concurrent('toolsets', () => {
   it('give back what they do not keep, once no run needs it, and wake for the next one', async () => {
     await using witness = await Witness.open();
     await using tools = toolset({
-      servers: { counting: fixtureServer('counting', witness.env('counting')) },
+      servers: { counting: fixtureServer('reports-calls', witness.env('counting')) },
       keepMs: 0,
     });
     // The first run ends, and closes the toolset, while a call of the second is under way.
@@ -253,7 +255,7 @@ describe.concurrent('toolsets', () => {
   });
 
   it('give the ADK plain numbers, whatever they look like on the wire', async () => {
-    await using tools = toolset({ servers: { exacting: fixtureServer('exacting') } });
+    await using tools = toolset({ servers: { exacting: fixtureServer('writes-unusual-numbers') } });
     const { requests, responses } = await runAgent(tools, [calls('measure'), 'Done.']);
     expect(responses).toEqual([
       { content: [], structuredContent: { id: Number('12345678901234567890'), ratio: 1 } },

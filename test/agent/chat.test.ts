@@ -6,7 +6,7 @@ import { calls, message, type Reply, resultsIn, says, textBlock } from './messag
 import { openScene } from './scene.ts';
 
 const counting = (witness: Witness) => ({
-  servers: { worker: fixtureServer('counting', witness.env('worker')) },
+  servers: { worker: fixtureServer('reports-calls', witness.env('worker')) },
 });
 const work = (...texts: string[]) =>
   calls(...texts.map((text) => ({ name: 'work', input: { text }, id: `id_${text}` })));
@@ -68,7 +68,7 @@ describe('a chat', () => {
   it('has so many steps and no more; what Claude still wanted is not done', async () => {
     await using scene = await openScene(
       (_request, index) => (index < 3 ? calls({ name: 'count', id: `id_${index}` }) : says('went on')),
-      () => ({ servers: { box: fixtureServer('giving') }, maxSteps: 3 }),
+      () => ({ servers: { box: fixtureServer('returns-given-result') }, maxSteps: 3 }),
     );
     const result = await scene.agent.chat('on and on');
     expect(result).toMatchObject({ stopReason: 'step_limit', steps: 3 });
@@ -82,7 +82,7 @@ describe('a chat', () => {
   it('does not run a call that was cut off, and can be gone on with', async () => {
     const cutOff = { ...calls({ name: 'count' }), stop_reason: 'max_tokens' as const };
     await using scene = await openScene([cutOff, says('again')], () => ({
-      servers: { box: fixtureServer('giving') },
+      servers: { box: fixtureServer('returns-given-result') },
     }));
     const result = await scene.agent.chat('a long one');
     expect(result.stopReason).toBe('length');
@@ -102,7 +102,7 @@ describe('a chat', () => {
     const thinking = { type: 'thinking' as const, thinking: 'hm', signature: 'signed' };
     const first = message([thinking, ...calls({ name: 'count' }).content], { stop_reason: 'tool_use' });
     await using scene = await openScene([first, says('done')], () => ({
-      servers: { box: fixtureServer('giving') },
+      servers: { box: fixtureServer('returns-given-result') },
     }));
     await scene.agent.chat('count');
     expect(scene.api.requests.items[1]?.body.messages[1]).toEqual({
@@ -125,7 +125,7 @@ describe('a chat', () => {
 
   it('counts the tokens of all its steps', async () => {
     await using scene = await openScene([calls({ name: 'count' }), says('done')], () => ({
-      servers: { box: fixtureServer('giving') },
+      servers: { box: fixtureServer('returns-given-result') },
     }));
     const { usage, steps } = await scene.agent.chat('count');
     expect({ ...usage, steps }).toEqual({
@@ -136,7 +136,7 @@ describe('a chat', () => {
   it('marks the tools, the system prompt and the end of the conversation for the cache', async () => {
     const mark = { cache_control: { type: 'ephemeral' } };
     await using scene = await openScene([calls({ name: 'count' }), says('done')], () => ({
-      servers: { box: fixtureServer('giving') },
+      servers: { box: fixtureServer('returns-given-result') },
       system: 'You count.',
     }));
     await scene.agent.chat('count');
@@ -154,7 +154,9 @@ describe('a chat', () => {
       message([textBlock('I count. '), ...calls({ name: 'whoami' }).content], { stop_reason: 'tool_use' }),
       says('Done.'),
     ];
-    await using scene = await openScene(script, () => ({ servers: { box: fixtureServer('giving') } }));
+    await using scene = await openScene(script, () => ({
+      servers: { box: fixtureServer('returns-given-result') },
+    }));
     const events: AgentEvent[] = [];
     for await (const event of scene.agent.chatStream('count')) events.push(event);
     const told = events.map((event) => (event.type === 'text' ? event.text : event.type));

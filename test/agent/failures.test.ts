@@ -15,7 +15,7 @@ import {
 import { openScene } from './scene.ts';
 
 const counting = (witness: Witness) => ({
-  servers: { worker: fixtureServer('counting', witness.env('worker')) },
+  servers: { worker: fixtureServer('reports-calls', witness.env('worker')) },
 });
 const overloaded: Reply = {
   ...{ status: 529, headers: { 'retry-after-ms': '1' } },
@@ -63,7 +63,9 @@ describe('a chat without an answer', () => {
 
   it('keeps what happened when the model fails, and is asked again without a word', async () => {
     const script: Reply[] = [calls({ name: 'count' }), overloaded, overloaded, overloaded, says('at last')];
-    await using scene = await openScene(script, () => ({ servers: { box: fixtureServer('giving') } }));
+    await using scene = await openScene(script, () => ({
+      servers: { box: fixtureServer('returns-given-result') },
+    }));
     const error = await failureOf(scene.agent.chat('count'));
     expect(error).toMatchObject({ code: 'model_unavailable', name: 'ChatError', steps: 1, text: '' });
     expect(error.usage).toMatchObject({ inputTokens: 10, outputTokens: 5 });
@@ -74,7 +76,7 @@ describe('a chat without an answer', () => {
   });
 
   it('keeps what was asked when its servers cannot be started', async () => {
-    await using scene = await openScene([], () => ({ servers: { bad: fixtureServer('dying') } }));
+    await using scene = await openScene([], () => ({ servers: { bad: fixtureServer('fails-to-start') } }));
     const error = await failureOf(scene.agent.chat('hello'));
     expect(error).toMatchObject({ code: 'server_start_failed', steps: 0 });
     expect(error.messages).toEqual([{ role: 'user', content: [{ type: 'text', text: 'hello' }] }]);
@@ -121,7 +123,7 @@ describe('a listener that throws', () => {
         stop_reason: 'tool_use',
       });
       await using scene = await openScene([first, says('done')], () => ({
-        servers: { box: fixtureServer('giving') },
+        servers: { box: fixtureServer('returns-given-result') },
       }));
       const told: string[] = [];
       const onEvent = (event: AgentEvent) => {
@@ -212,7 +214,7 @@ describe('a tool that gives nonsense', () => {
         calls({ name: 'odd' }, { name: 'give', input: { result: { content: [null, 5, 'x'] } }, id: 'b' }),
         says('Odd.'),
       ],
-      () => ({ servers: { box: fixtureServer('giving') }, nativeTools: [odd] }),
+      () => ({ servers: { box: fixtureServer('returns-given-result') }, nativeTools: [odd] }),
     );
     expect((await scene.agent.chat('go')).text).toBe('Odd.');
     expect(resultsIn(scene.api.requests.items[1]!)).toHaveLength(2);

@@ -41,7 +41,7 @@ describe('a process with an agent in it', () => {
 
   it('says which Node it needs on an older one', async () => {
     const older = "Object.defineProperty(process.versions, 'node', { value: '22.4.1' })";
-    const words = ['--import', `data:text/javascript,${older}`, fixtureProgram('agent-host')];
+    const words = ['--import', `data:text/javascript,${older}`, fixtureProgram('runs-agent')];
     const { code, stderr } = await promisify(execFile)(process.execPath, words).then(
       () => ({ code: 0, stderr: '' }),
       (error: { code: number; stderr: string }) => error,
@@ -56,7 +56,7 @@ async function startHost({
   witness,
 }: Scene): Promise<{ host: Host; exited: Promise<unknown[]>; pid: number }> {
   const servers = { stubborn: stubborn(witness) };
-  const host = spawn(process.execPath, [fixtureProgram('agent-host'), JSON.stringify(servers)], {
+  const host = spawn(process.execPath, [fixtureProgram('runs-agent'), JSON.stringify(servers)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const exited = once(host, 'exit');
@@ -66,5 +66,5 @@ async function startHost({
 }
 
 function stubborn(witness: Witness) {
-  return fixtureServer('stubborn', witness.env('stubborn'));
+  return fixtureServer('ignores-sigterm', witness.env('stubborn'));
 }

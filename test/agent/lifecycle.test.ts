@@ -8,14 +8,14 @@ import { openScene } from './scene.ts';
 
 const box = (witness: Witness) => ({ servers: { box: fixtureServer('toolbox', witness.env('box')) } });
 const worker = (witness: Witness) => ({
-  servers: { worker: fixtureServer('counting', witness.env('worker')) },
+  servers: { worker: fixtureServer('reports-calls', witness.env('worker')) },
 });
 
 describe('the start of an agent', () => {
   it('[M11] starts one server after the other', async () => {
     await using scene = await openScene([], (witness) => ({
       servers: {
-        first: fixtureServer('late', witness.env('first')),
+        first: fixtureServer('delays-handshake', witness.env('first')),
         second: fixtureServer('toolbox', witness.env('second')),
       },
     }));
@@ -36,7 +36,7 @@ describe('the start of an agent', () => {
     await using scene = await openScene([], (witness) => ({
       servers: {
         good: fixtureServer('toolbox', witness.env('good')),
-        bad: fixtureServer('dying'),
+        bad: fixtureServer('fails-to-start'),
         never: fixtureServer('toolbox', witness.env('never')),
       },
     }));
@@ -55,7 +55,10 @@ describe('the start of an agent', () => {
 
   it('[M11] fails with a server that cannot list its tools, and stops those that were started', async () => {
     await using scene = await openScene([], (witness) => ({
-      servers: { good: fixtureServer('toolbox', witness.env('good')), listless: fixtureServer('listless') },
+      servers: {
+        good: fixtureServer('toolbox', witness.env('good')),
+        listless: fixtureServer('fails-to-list'),
+      },
     }));
     await expect(scene.agent.start()).rejects.toMatchObject({
       code: 'server_start_failed',
@@ -83,7 +86,7 @@ describe('the start of an agent', () => {
 
   it('is over when the agent is stopped meanwhile, and leaves nothing', async () => {
     await using scene = await openScene([], (witness) => ({
-      servers: { slow: fixtureServer('late', witness.env('slow')) },
+      servers: { slow: fixtureServer('delays-handshake', witness.env('slow')) },
     }));
     const chat = scene.agent.chat('hello');
     const { pid } = await scene.witness.sees('slow', 'initialize');
@@ -126,7 +129,7 @@ describe('the servers of an agent', () => {
   it('that cannot list their tools any more are warned about, and keep those that they had', async () => {
     const warned = Promise.withResolvers<string>();
     await using scene = await openScene([calls({ name: 'forget' }), says('done')], () => ({
-      servers: { listless: fixtureServer('listless', {}, 'later') },
+      servers: { listless: fixtureServer('fails-to-list', {}, 'later') },
       onWarning: warned.resolve,
     }));
     await scene.agent.chat('forget');
@@ -141,7 +144,7 @@ describe('the servers of an agent', () => {
       (witness) => ({
         servers: {
           box: fixtureServer('toolbox', witness.env('box')),
-          worker: fixtureServer('counting', witness.env('worker')),
+          worker: fixtureServer('reports-calls', witness.env('worker')),
         },
       }),
     );
@@ -182,7 +185,7 @@ describe('the servers of an agent', () => {
     await using scene = await openScene(
       [calls({ name: 'ask', input: { about: 'salt?' } }), says('done')],
       (witness) => ({
-        servers: { curious: fixtureServer('asking', witness.env('curious')) },
+        servers: { curious: fixtureServer('asks-on-order', witness.env('curious')) },
       }),
     );
     const chat = scene.agent.chat('ask');

@@ -24,7 +24,7 @@ describe('a client of your own', () => {
     await using api = await startMessagesApi([calls({ name: 'count' }), says('Done.')]);
     const client: ClaudeClient = new Anthropic({ apiKey: API_KEY, baseURL: api.url });
     await using agent = new AiAgent({
-      ...{ model: 'eu.anthropic.claude-x', client, servers: { box: fixtureServer('giving') } },
+      ...{ model: 'eu.anthropic.claude-x', client, servers: { box: fixtureServer('returns-given-result') } },
     });
     expect((await agent.chat('count')).text).toBe('Done.');
     expect(api.requests.items.map(({ body }) => body.model)).toEqual(Array(2).fill('eu.anthropic.claude-x'));
@@ -91,7 +91,7 @@ describe('a model of your own', () => {
     };
     await using scene = await openScene(
       [],
-      () => ({ servers: { box: fixtureServer('giving') }, system: 'You count.' }),
+      () => ({ servers: { box: fixtureServer('returns-given-result') }, system: 'You count.' }),
       model,
     );
     const result = await scene.agent.chat('count');

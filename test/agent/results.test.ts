@@ -142,7 +142,7 @@ describe('a call that fails', () => {
   it('gives Claude the error of the server', async () => {
     const input = { code: -32602, message: 'no such stove' };
     await using scene = await openScene([calls({ name: 'refuse', input }), says('Sorry.')], () => ({
-      servers: { kitchen: fixtureServer('refusing') },
+      servers: { kitchen: fixtureServer('returns-errors') },
     }));
     await scene.agent.chat('cook');
     const told = 'Server "kitchen" answered the call of "refuse" with an error: no such stove (-32602)';
@@ -153,7 +153,7 @@ describe('a call that fails', () => {
 
   it('is an error where the server takes too long', async () => {
     await using scene = await openScene([calls({ name: 'hang' }), says('Sorry.')], () => ({
-      servers: { slow: { ...fixtureServer('hanging'), timeoutMs: 50 } },
+      servers: { slow: { ...fixtureServer('hangs-in-call'), timeoutMs: 50 } },
     }));
     await scene.agent.chat('hurry');
     const [result] = resultsIn(scene.api.requests.items[1]!);
@@ -165,7 +165,7 @@ describe('a call that fails', () => {
 async function giving(result: object, options: { maxResultCharacters?: number } = {}) {
   await using scene = await openScene([calls({ name: 'give', input: { result } }), says('thanks')], () => ({
     ...options,
-    servers: { giver: fixtureServer('giving') },
+    servers: { giver: fixtureServer('returns-given-result') },
   }));
   await scene.agent.chat('give');
   const { cache_control: _mark, ...told } = resultsIn(scene.api.requests.items[1]!)[0]!;

@@ -9,8 +9,8 @@ describe('an agent that uses a project of a running Switchboard', () => {
   it('has its tools under the names that they have there, and calls them', async () => {
     await using witness = await Witness.open();
     const mcpServers = {
-      a: fixtureServer('parrot', {}, 'a', 'look', 'only_a'),
-      b: fixtureServer('parrot', {}, 'b', 'look'),
+      a: fixtureServer('echoes-requests', {}, 'a', 'look', 'only_a'),
+      b: fixtureServer('echoes-requests', {}, 'b', 'look'),
       box: fixtureServer('toolbox', witness.env('box')),
     };
     await using switchboard = await startSwitchboard({ mcpServers }, { database: 'none' });
@@ -32,7 +32,7 @@ describe('an agent that uses a project of a running Switchboard', () => {
 
   it('cancels its call at the server when the chat is cancelled', async () => {
     await using witness = await Witness.open();
-    const mcpServers = { slow: fixtureServer('hanging', witness.env('slow')) };
+    const mcpServers = { slow: fixtureServer('hangs-in-call', witness.env('slow')) };
     await using switchboard = await startSwitchboard({ mcpServers }, { database: 'none' });
     await using scene = await openScene([calls({ name: 'hang' })], () => ({ url: switchboard.url }));
     const user = new AbortController();

@@ -8,8 +8,8 @@ import { openScene } from './scene.ts';
 const recipeTools = ['create_recipe', 'list_recipes', 'get_recipe', 'update_recipe', 'delete_recipe'];
 const twoServers = () => ({
   servers: {
-    recipes: fixtureServer('parrot', {}, 'recipes', ...recipeTools),
-    fetch: fixtureServer('parrot', {}, 'fetch', 'fetch'),
+    recipes: fixtureServer('echoes-requests', {}, 'recipes', ...recipeTools),
+    fetch: fixtureServer('echoes-requests', {}, 'fetch', 'fetch'),
   },
 });
 
@@ -39,8 +39,8 @@ describe('the tools of an agent', () => {
   it('[M5] of one name are one tool: a warning is given, and the later one wins', async () => {
     await using scene = await openScene([calls({ name: 'look' }), says('done')], () => ({
       servers: {
-        first: fixtureServer('parrot', {}, 'first', 'look', 'alone'),
-        second: fixtureServer('parrot', {}, 'second', 'look'),
+        first: fixtureServer('echoes-requests', {}, 'first', 'look', 'alone'),
+        second: fixtureServer('echoes-requests', {}, 'second', 'look'),
       },
     }));
     await scene.agent.chat('look');
@@ -68,7 +68,7 @@ describe('the tools of an agent', () => {
     const script = [calls({ name: 'echo', input: { text: 'soup' } }), says('It is soup.')];
     await using scene = await openScene(script, (witness) => ({
       servers: {
-        fetch: fixtureServer('parrot', {}, 'fetch', 'fetch'),
+        fetch: fixtureServer('echoes-requests', {}, 'fetch', 'fetch'),
         recipes: fixtureServer('toolbox', witness.env('recipes')),
       },
     }));

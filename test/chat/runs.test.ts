@@ -120,7 +120,7 @@ describe('runs', () => {
       calls({ name: 'give', input: { result } }, { name: 'echo', input: { text: long }, id: 'toolu_b' }),
       says('Seen.'),
     ]);
-    await talk.project.add('giver', { fixture: 'giving' });
+    await talk.project.add('giver', { fixture: 'returns-given-result' });
     const chat = await talk.chat('Go!');
     const { messages, tool_calls: recorded } = await talk.run(chat.run_id);
     expect(messages[2]!.content[0]).toMatchObject({

@@ -17,7 +17,7 @@ describe('a modern client and a legacy server, through switchboard stdio', () =>
 
 describe('switchboard stdio, for a modern client,', () => {
   it('keeps its own instance of a server with isolation over several calls', async () => {
-    const config = { mcpServers: { box: { ...fixtureServer('recorder'), isolation: 'session' } } };
+    const config = { mcpServers: { box: { ...fixtureServer('reports-messages'), isolation: 'session' } } };
     await using switchboard = await startSwitchboard(config);
     await using one = await connectPeer('modern', bridgeProgram(switchboard.baseUrl));
     await using other = await connectPeer('modern', bridgeProgram(switchboard.baseUrl));

@@ -17,7 +17,7 @@ const noteUri = 'test://note';
 /** A home in which a bridge finds what it starts Switchboard with, and which ends with all that were started there. */
 async function openHome(servers: Record<string, object>) {
   const folder = await mkdtemp(join(tmpdir(), 'switchboard-bridge-'));
-  const mcpServers = { ...servers, recorder: fixtureServer('recorder') };
+  const mcpServers = { ...servers, recorder: fixtureServer('reports-messages') };
   // So that no list changes only because a server is slow to start.
   const config = { mcpServers, switchboard: { discoveryWaitMs: 60_000 } };
   await writeFile(join(folder, 'mcp.json'), JSON.stringify(config));
@@ -49,7 +49,7 @@ async function called(bridge: RawBridge, id: string, name: string): Promise<Reco
 
 describe('for a modern client, when Switchboard is restarted, switchboard stdio', () => {
   it('goes on with the next request', async () => {
-    const config = { mcpServers: { recorder: fixtureServer('recorder') } };
+    const config = { mcpServers: { recorder: fixtureServer('reports-messages') } };
     const args = ['--port', String(await freePort())];
     const before = await startSwitchboard(config, { args });
     await using bridge = startBridge(bridgeProgram(before.baseUrl));
@@ -63,7 +63,7 @@ describe('for a modern client, when Switchboard is restarted, switchboard stdio'
     'fails what had reached it, and does not call again (%s)',
     async (signal) => {
       await using witness = await Witness.open();
-      const config = { mcpServers: { recorder: fixtureServer('recorder', witness.env('recorder')) } };
+      const config = { mcpServers: { recorder: fixtureServer('reports-messages', witness.env('recorder')) } };
       const before = await startSwitchboard(config);
       await using bridge = startBridge(bridgeProgram(before.baseUrl));
       bridge.say(modernRequest(1, 'tools/call', { name: 'hold', arguments: { order: 'never' } }));

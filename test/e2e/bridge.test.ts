@@ -85,7 +85,7 @@ describe('switchboard stdio', () => {
   it('gives no answer to a call that its client has cancelled', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: fixtureServer('hanging', witness.env('box')) },
+      mcpServers: { box: fixtureServer('hangs-in-call', witness.env('box')) },
     });
     const bridge = spawn(process.execPath, [mainProgram, 'stdio', '--url', switchboard.baseUrl], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -120,7 +120,9 @@ describe('switchboard stdio', () => {
     await using home = await temporaryHome();
     await writeFile(
       join(home.folder, 'mcp.json'),
-      JSON.stringify({ mcpServers: { recorder: fixtureServer('recorder', witness.env('recorder')) } }),
+      JSON.stringify({
+        mcpServers: { recorder: fixtureServer('reports-messages', witness.env('recorder')) },
+      }),
     );
     const url = `http://127.0.0.1:${await freePort()}`;
     const started = new Set<number>();
@@ -153,9 +155,9 @@ describe('switchboard stdio', () => {
     await using witness = await Witness.open();
     const config = {
       mcpServers: {
-        growing: fixtureServer('growing'),
+        growing: fixtureServer('grows-lists'),
         notes: fixtureServer('notes', { NOTES_OF: 'all' }),
-        recorder: fixtureServer('recorder', witness.env('recorder')),
+        recorder: fixtureServer('reports-messages', witness.env('recorder')),
       },
     };
     const args = ['--port', String(await freePort())];
@@ -190,7 +192,7 @@ describe('switchboard stdio', () => {
 
   it('answers what is under way with an error when Switchboard goes away', async () => {
     await using witness = await Witness.open();
-    const config = { mcpServers: { recorder: fixtureServer('recorder', witness.env('recorder')) } };
+    const config = { mcpServers: { recorder: fixtureServer('reports-messages', witness.env('recorder')) } };
     await using home = await temporaryHome();
     const before = await startSwitchboard(config);
     await using connected = await connectBridge(before.baseUrl, home, before.configPath);

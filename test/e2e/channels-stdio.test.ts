@@ -16,17 +16,17 @@ beforeAll(async () => {
   witness = await Witness.open();
   switchboard = await startSwitchboard({
     mcpServers: {
-      noisy: fixtureServer('noisy'),
-      dribbling: fixtureServer('dribbling'),
-      bursting: { ...fixtureServer('bursting'), concurrency: 50 },
-      bulky: fixtureServer('bulky'),
-      hasty: fixtureServer('hasty'),
-      deaf: fixtureServer('deaf', witness.env('deaf')),
+      noisy: fixtureServer('prints-junk'),
+      dribbling: fixtureServer('writes-byte-by-byte'),
+      bursting: { ...fixtureServer('batches-responses'), concurrency: 50 },
+      bulky: fixtureServer('answers-any-size'),
+      hasty: fixtureServer('exits-after-response'),
+      deaf: fixtureServer('stops-reading', witness.env('deaf')),
       box: fixtureServer('toolbox', witness.env('box')),
       missing: { command: missing },
       homeless: { command: process.execPath, cwd: '/no/such/folder' },
-      dying: fixtureServer('dying'),
-      futuristic: fixtureServer('futuristic'),
+      dying: fixtureServer('fails-to-start'),
+      futuristic: fixtureServer('speaks-unknown-version'),
     },
     switchboard: {
       maxMessageBytes: limit,
@@ -113,7 +113,7 @@ describe('a server that does not start', () => {
 
   it('in time is given up, and its process ended', async () => {
     await using impatient = await startSwitchboard({
-      mcpServers: { silent: fixtureServer('silent', witness.env('silent')) },
+      mcpServers: { silent: fixtureServer('never-responds', witness.env('silent')) },
       switchboard: { connectTimeoutMs: 1_000, startup: 'parallel' },
     });
     const { error } = await impatient.event(({ state }) => state === 'backing_off');

@@ -39,7 +39,10 @@ describe('switchboard up', () => {
 
     await writeFile(
       config,
-      JSON.stringify({ mcpServers: { box: fixtureServer('dying') }, switchboard: { startup: 'parallel' } }),
+      JSON.stringify({
+        mcpServers: { box: fixtureServer('fails-to-start') },
+        switchboard: { startup: 'parallel' },
+      }),
     );
     await lines.first((line) => /configuration changed: \+ box {2}- box {2}- later/.test(line));
     await lines.first((line) => /◐ box +backing off +Server "box" .*API_TOKEN/.test(line));

@@ -14,7 +14,7 @@ beforeAll(async () => {
     mcpServers: {
       box: fixtureServer('toolbox'),
       everything: referenceServer('everything'),
-      dying: fixtureServer('dying'),
+      dying: fixtureServer('fails-to-start'),
     },
     // What cannot be started is not tried again meanwhile.
     switchboard: { backoffFirstMs: 3_600_000 },
@@ -101,7 +101,7 @@ describe('switchboard ls', () => {
   it('fails where it shows nothing because servers have failed', async () => {
     await using folder = await temporaryFolder();
     const config = join(folder.path, 'mcp.json');
-    await writeFile(config, JSON.stringify({ mcpServers: { dying: fixtureServer('dying') } }));
+    await writeFile(config, JSON.stringify({ mcpServers: { dying: fixtureServer('fails-to-start') } }));
     const failed = await runCli(['ls', 'tools', '--config', config]);
     expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining('API_TOKEN is not set') });
     await writeFile(config, JSON.stringify({ mcpServers: {} }));
@@ -115,7 +115,7 @@ describe('switchboard ls', () => {
   it('says that a server is still starting', async () => {
     await using folder = await temporaryFolder();
     const config = join(folder.path, 'mcp.json');
-    const mcpServers = { silent: fixtureServer('silent') };
+    const mcpServers = { silent: fixtureServer('never-responds') };
     await writeFile(config, JSON.stringify({ mcpServers, switchboard: { discoveryWaitMs: 1 } }));
     expect(await runCli(['ls', 'tools', '--config', config])).toEqual({
       code: 0,

@@ -47,7 +47,7 @@ let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'switchboard-clients-'));
   switchboard = await startSwitchboard({
-    mcpServers: { everything: referenceServer('everything'), growing: fixtureServer('growing') },
+    mcpServers: { everything: referenceServer('everything'), growing: fixtureServer('grows-lists') },
     switchboard: { startup: 'parallel', discoveryWaitMs: 30_000 },
   });
 });

@@ -16,7 +16,9 @@ async function runAll(tasks: (() => Promise<void>)[], atOnce: number): Promise<v
 }
 
 it('10,000 calls of two clients with the same ids are each answered to their own client [A13]', async () => {
-  await using switchboard = await startSwitchboard({ mcpServers: { shuffling: fixtureServer('shuffling') } });
+  await using switchboard = await startSwitchboard({
+    mcpServers: { shuffling: fixtureServer('reverses-responses') },
+  });
   await using ada = await FastClient.connect(switchboard.url);
   await using grace = await FastClient.connect(switchboard.url);
   const numbers = Array.from({ length: 2_500 }, (_, index) => index + 1);
@@ -47,7 +49,7 @@ it('many clients call many servers at the same time, and each gets its own answe
   await using everything = await startEverything('streamableHttp');
   await using switchboard = await startSwitchboard({
     mcpServers: {
-      shuffling: fixtureServer('shuffling'),
+      shuffling: fixtureServer('reverses-responses'),
       stdio: referenceServer('everything'),
       http: { url: everything.url },
     },

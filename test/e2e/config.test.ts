@@ -209,7 +209,7 @@ describe('stopping', () => {
   it('does not wait for a handshake', async () => {
     await using witness = await Witness.open();
     const switchboard = await startSwitchboard({
-      mcpServers: { silent: fixtureServer('silent', witness.env('silent')) },
+      mcpServers: { silent: fixtureServer('never-responds', witness.env('silent')) },
       switchboard: { startup: 'parallel' },
     });
     await witness.sees('silent', 'start');

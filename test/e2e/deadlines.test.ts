@@ -24,7 +24,7 @@ describe.concurrent('a call without an answer in time', () => {
   it('fails, is cancelled at the server under its own id, and the server goes on as it is', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: fixtureServer('hanging', witness.env('box')) },
+      mcpServers: { box: fixtureServer('hangs-in-call', witness.env('box')) },
       switchboard: { timeoutMs: 2_000 },
     });
     const session = await RawSession.open(switchboard.url);
@@ -56,7 +56,7 @@ describe.concurrent('a call without an answer in time', () => {
   it('is not answered later, and no other call gets its answer', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: fixtureServer('belated', witness.env('box')) },
+      mcpServers: { box: fixtureServer('answers-on-next-call', witness.env('box')) },
     });
     const session = await RawSession.open(switchboard.url);
     const late = await callWithin(session, 300, 'later', { text: 'nobody' });
@@ -71,9 +71,9 @@ describe.concurrent('how long a call may take', () => {
   it('is said for all, for one server, or by the client, who counts most', async () => {
     await using switchboard = await startSwitchboard({
       mcpServers: {
-        usual: fixtureServer('hanging'),
-        own: { ...fixtureServer('hanging'), timeoutMs: 250 },
-        capped: { ...fixtureServer('hanging'), timeoutMs: 100, maxTimeoutMs: 350 },
+        usual: fixtureServer('hangs-in-call'),
+        own: { ...fixtureServer('hangs-in-call'), timeoutMs: 250 },
+        capped: { ...fixtureServer('hangs-in-call'), timeoutMs: 100, maxTimeoutMs: 350 },
       },
       switchboard: { timeoutMs: 200 },
     });
@@ -91,7 +91,10 @@ describe.concurrent('how long a call may take', () => {
   it('can be more than usual, where the client says so', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: fixtureServer('toolbox', witness.env('box')), clock: fixtureServer('hanging') },
+      mcpServers: {
+        box: fixtureServer('toolbox', witness.env('box')),
+        clock: fixtureServer('hangs-in-call'),
+      },
       switchboard: { timeoutMs: 200 },
     });
     const session = await RawSession.open(switchboard.url);
@@ -105,7 +108,7 @@ describe.concurrent('how long a call may take', () => {
   it('follows an edit of the file, without a restart', async () => {
     await using witness = await Witness.open();
     const config = (timeoutMs: number) => ({
-      mcpServers: { box: { ...fixtureServer('hanging', witness.env('box')), timeoutMs } },
+      mcpServers: { box: { ...fixtureServer('hangs-in-call', witness.env('box')), timeoutMs } },
     });
     await using switchboard = await startSwitchboard(config(HOUR));
     const session = await RawSession.open(switchboard.url);
@@ -118,7 +121,7 @@ describe.concurrent('how long a call may take', () => {
   });
 
   it('is a whole number of milliseconds; any other wish is refused, and it is said what is expected', async () => {
-    await using switchboard = await startSwitchboard({ mcpServers: { box: fixtureServer('hanging') } });
+    await using switchboard = await startSwitchboard({ mcpServers: { box: fixtureServer('hangs-in-call') } });
     const session = await RawSession.open(switchboard.url);
     // The first call comes before the server is known, the others after it.
     for (const wish of [-1, '1000', 0, 1.5, null, true, [1], {}]) {
@@ -137,7 +140,7 @@ describe.concurrent('progress', () => {
 
   it('puts the end off', async () => {
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: { ...fixtureServer('toiling'), timeoutMs: 1_000 } },
+      mcpServers: { box: { ...fixtureServer('reports-progress'), timeoutMs: 1_000 } },
     });
     const stream = await toil(await RawSession.open(switchboard.url), 15);
     expect(await stream.message(isAnswer)).toMatchObject({ result: { content: [{ text: 'done' }] } });
@@ -146,7 +149,7 @@ describe.concurrent('progress', () => {
 
   it('does not put it off for longer than maxTimeoutMs', async () => {
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: { ...fixtureServer('toiling'), timeoutMs: 1_000, maxTimeoutMs: 1_500 } },
+      mcpServers: { box: { ...fixtureServer('reports-progress'), timeoutMs: 1_000, maxTimeoutMs: 1_500 } },
     });
     const stream = await toil(await RawSession.open(switchboard.url), Number.MAX_SAFE_INTEGER);
     const { error } = await stream.message(isAnswer);
@@ -155,7 +158,9 @@ describe.concurrent('progress', () => {
   });
 
   it('that nobody asked for does not come, so it puts nothing off', async () => {
-    await using switchboard = await startSwitchboard({ mcpServers: { box: fixtureServer('toiling') } });
+    await using switchboard = await startSwitchboard({
+      mcpServers: { box: fixtureServer('reports-progress') },
+    });
     const session = await RawSession.open(switchboard.url);
     const { error } = await callWithin(session, 300, 'toil', { steps: Number.MAX_SAFE_INTEGER });
     expect(error).toEqual(timedOut('box', 300));
@@ -185,8 +190,8 @@ describe.concurrent('the time of a call', () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
       mcpServers: {
-        box: { ...fixtureServer('late', witness.env('box')), timeoutMs: 3_000 },
-        clock: fixtureServer('hanging'),
+        box: { ...fixtureServer('delays-handshake', witness.env('box')), timeoutMs: 3_000 },
+        clock: fixtureServer('hangs-in-call'),
       },
       switchboard: { connectTimeoutMs: HOUR, discoveryWaitMs: HOUR },
     });
@@ -212,7 +217,7 @@ describe.concurrent('the time of a call', () => {
   it('runs while the server starts, where the client said how long, and the call is never sent', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: fixtureServer('late', witness.env('box')) },
+      mcpServers: { box: fixtureServer('delays-handshake', witness.env('box')) },
       switchboard: { connectTimeoutMs: HOUR, discoveryWaitMs: HOUR },
     });
     const session = await RawSession.open(switchboard.url);

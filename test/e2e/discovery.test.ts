@@ -8,7 +8,10 @@ import { Witness } from '../helpers/witness.ts';
 
 it.concurrent('a slow server holds up one list at most, and its tools follow when it is up', async () => {
   await using witness = await Witness.open();
-  const mcpServers = { late: fixtureServer('late', witness.env('late')), notes: fixtureServer('notes') };
+  const mcpServers = {
+    late: fixtureServer('delays-handshake', witness.env('late')),
+    notes: fixtureServer('notes'),
+  };
   await using switchboard = await startSwitchboard({ mcpServers, switchboard: { discoveryWaitMs: 1_000 } });
   await using connected = await connectHttp(switchboard.url);
   const early = await toolNamesOnce(connected, (names) => names.includes('touch'));
@@ -28,7 +31,7 @@ it.concurrent('a slow server holds up one list at most, and its tools follow whe
 it.concurrent('a call that comes before any list finds a server that takes its time, and can be cancelled', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
-    mcpServers: { late: fixtureServer('late', witness.env('late')) },
+    mcpServers: { late: fixtureServer('delays-handshake', witness.env('late')) },
     switchboard: { discoveryWaitMs: 3_600_000 },
   });
   const session = await RawSession.open(switchboard.url);
@@ -70,7 +73,7 @@ it.concurrent('a server that cannot be started is left out of the list, and show
 it.concurrent('a server that is gone keeps its place in the list, and is started again by a call', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
-    mcpServers: { recorder: fixtureServer('recorder', witness.env('recorder')) },
+    mcpServers: { recorder: fixtureServer('reports-messages', witness.env('recorder')) },
   });
   await using connected = await connectHttp(switchboard.url);
   const { client } = connected;
@@ -85,7 +88,7 @@ it.concurrent('a server that is gone keeps its place in the list, and is started
 it.concurrent('a call that is under way when its server dies gets an error that says so', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
-    mcpServers: { recorder: fixtureServer('recorder', witness.env('recorder')) },
+    mcpServers: { recorder: fixtureServer('reports-messages', witness.env('recorder')) },
   });
   await using connected = await connectHttp(switchboard.url);
   const arrived = witness.sees('recorder', 'message', ({ method }) => method === 'tools/call');

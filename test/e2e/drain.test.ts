@@ -33,7 +33,7 @@ class Scene implements AsyncDisposable {
   static async start(shutdownGraceMs: number | undefined, server: object = {}, others = {}): Promise<Scene> {
     const witness = await Witness.open();
     const box = { ...fixtureServer('toolbox', witness.env('box')), ...server };
-    const asking = fixtureServer('asking', witness.env('asking'));
+    const asking = fixtureServer('asks-on-order', witness.env('asking'));
     const mcpServers = { box, asking, ...others };
     // Answers that take long stay what they are on a slow machine too.
     const switchboard = { shutdownGraceMs, keepAliveMs: patienceMs };
@@ -177,7 +177,7 @@ describe.concurrent('a call under way at SIGTERM', () => {
   });
 
   it('ends with an error at once where no time is given, also while its server is started', async () => {
-    const silent = fixtureServer('silent');
+    const silent = fixtureServer('never-responds');
     await using scene = await Scene.start(0, {}, { silent });
     const session = await RawSession.open(scene.switchboard.url);
     const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait' } };

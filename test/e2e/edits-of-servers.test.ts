@@ -8,7 +8,7 @@ import { Witness } from '../helpers/witness.ts';
 async function startLate() {
   const witness = await Witness.open();
   const config = (version: string) => ({
-    mcpServers: { late: { ...fixtureServer('late', witness.env(version)), startup: 'parallel' } },
+    mcpServers: { late: { ...fixtureServer('delays-handshake', witness.env(version)), startup: 'parallel' } },
     switchboard: { discoveryWaitMs: 1, connectTimeoutMs: 3_600_000, keepAliveMs: 50 },
   });
   const switchboard = await startSwitchboard(config('first'));

@@ -10,7 +10,7 @@ it.concurrent('a list that does not come keeps no other back, and follows when i
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
     mcpServers: {
-      stalling: fixtureServer('stalling', witness.env('stalling')),
+      stalling: fixtureServer('delays-prompt-list', witness.env('stalling')),
       notes: fixtureServer('notes'),
     },
     switchboard: { discoveryWaitMs: 100, connectTimeoutMs: 3_600_000 },
@@ -36,7 +36,7 @@ it.concurrent('a list that does not come keeps no other back, and follows when i
 
 it('a list that never comes is given up, and the server is used without it', async () => {
   await using switchboard = await startSwitchboard({
-    mcpServers: { stalling: fixtureServer('stalling') },
+    mcpServers: { stalling: fixtureServer('delays-prompt-list') },
     switchboard: { startup: 'parallel', connectTimeoutMs: 5_000 },
   });
   const ready = await switchboard.event(({ name, state }) => name === 'stalling' && state === 'degraded');
@@ -50,7 +50,7 @@ it('a list that never comes is given up, and the server is used without it', asy
 });
 
 it.concurrent('a server that becomes known is announced for what it offers, and not for empty lists', async () => {
-  await using switchboard = await startSwitchboard({ mcpServers: { growing: fixtureServer('growing') } });
+  await using switchboard = await startSwitchboard({ mcpServers: { growing: fixtureServer('grows-lists') } });
   const session = await RawSession.open(switchboard.url);
   const stream = await session.listen();
   const announced = () => stream.messages.map(({ method }) => method);
@@ -115,7 +115,7 @@ it.concurrent('a server that does not know of a list that it need not have is re
 it.concurrent('a list that failed is asked for again, although the server announced another one meanwhile', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
-    mcpServers: { warming: fixtureServer('warming', witness.env('warming')) },
+    mcpServers: { warming: fixtureServer('fails-first-list', witness.env('warming')) },
     switchboard: { backoffFirstMs: 1_000 },
   });
   await using connected = await connectHttp(switchboard.url);

@@ -31,24 +31,24 @@ async function pids(session: RawSession, calls: number): Promise<Set<string>> {
 
 describe.concurrent('while it runs, an edit', () => {
   it('of labels counts for the next call, and restarts nothing [G5]', async () => {
-    const member = (fixture: string, region: string) => ({
-      ...fixtureServer(fixture),
+    const member = (name: string, region: string) => ({
+      ...fixtureServer('hangs-in-call', { FIXTURE_NAME: name }),
       group: 'pool',
       labels: { region },
     });
     await using switchboard = await startSwitchboard({
-      mcpServers: { workhorse: member('workhorse', 'eu'), hanging: member('hanging', 'us') },
+      mcpServers: { one: member('one', 'eu'), two: member('two', 'us') },
     });
     const session = await RawSession.open(switchboard.url);
     await session.toolNames();
     const european = { _meta: { 'dev.switchboard/prefer': { labels: { region: 'eu' } } } };
     const american = { _meta: { 'dev.switchboard/prefer': { labels: { region: 'us' } } } };
     const [inEurope, inAmerica] = [await whoami(session, european), await whoami(session, american)];
-    expect([inEurope.name, inAmerica.name]).toEqual(['workhorse', 'hanging']);
-    const swapped = { workhorse: member('workhorse', 'us'), hanging: member('hanging', 'eu') };
+    expect([inEurope.name, inAmerica.name]).toEqual(['one', 'two']);
+    const swapped = { one: member('one', 'us'), two: member('two', 'eu') };
     expect(await edit(switchboard, swapped)).toMatchObject({
       started: [],
-      changed: ['workhorse', 'hanging'],
+      changed: ['one', 'two'],
       stopped: [],
     });
     expect(await whoami(session, european)).toEqual(inAmerica);
@@ -56,7 +56,7 @@ describe.concurrent('while it runs, an edit', () => {
   });
 
   it('of timeoutMs counts for the next call, and restarts nothing', async () => {
-    const box = { ...fixtureServer('hanging'), replicas: 2 };
+    const box = { ...fixtureServer('hangs-in-call'), replicas: 2 };
     await using switchboard = await startSwitchboard({ mcpServers: { box } });
     const session = await RawSession.open(switchboard.url);
     const before = new Set([(await whoami(session)).pid, (await whoami(session)).pid]);
@@ -111,7 +111,7 @@ describe.concurrent('while it runs, an edit', () => {
     await using folder = await temporaryFolder();
     const ledger = join(folder.path, 'ledger');
     const box = {
-      ...fixtureServer('workhorse', { FIXTURE_LEDGER: ledger }),
+      ...fixtureServer('answers-after-cancel', { FIXTURE_LEDGER: ledger }),
       replicas: 2,
       startup: 'parallel',
     };
@@ -142,7 +142,7 @@ describe.concurrent('while it runs, an edit', () => {
 
 describe.concurrent('a server that is put into a group while it runs', () => {
   it('shares its calls from then on, until it is taken out, and keeps its process [G4]', async () => {
-    const [one, two] = [fixtureServer('workhorse'), fixtureServer('hanging')];
+    const [one, two] = [fixtureServer('answers-after-cancel'), fixtureServer('hangs-in-call')];
     await using switchboard = await startSwitchboard({ mcpServers: { one, two } });
     const session = await RawSession.open(switchboard.url);
     expect(await session.toolNames()).toContain('one__whoami');

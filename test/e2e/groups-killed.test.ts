@@ -19,7 +19,7 @@ async function callWhileKilling(
   await using switchboard = await startSwitchboard({
     mcpServers: {
       box: {
-        ...fixtureServer('workhorse', { FIXTURE_LEDGER: ledger }),
+        ...fixtureServer('answers-after-cancel', { FIXTURE_LEDGER: ledger }),
         replicas: REPLICAS,
         startup: 'parallel',
       },

@@ -11,16 +11,16 @@ async function whoami(session: RawSession, tool = 'whoami'): Promise<Answerer> {
 
 /** Two servers in a group, with a process of its own for each client. */
 async function startIsolated() {
-  const member = (fixture: string) => ({
-    ...fixtureServer(fixture),
+  const member = (name: string) => ({
+    ...fixtureServer('hangs-in-call', { FIXTURE_NAME: name }),
     group: 'pool',
     isolation: 'session',
     startup: 'parallel',
   });
   const switchboard = await startSwitchboard({
-    mcpServers: { workhorse: member('workhorse'), hanging: member('hanging') },
+    mcpServers: { one: member('one'), two: member('two') },
   });
-  await allReady(switchboard, { workhorse: 1, hanging: 1 });
+  await allReady(switchboard, { one: 1, two: 1 });
   return switchboard;
 }
 
@@ -29,7 +29,7 @@ describe.concurrent('in a group with isolation, a session', () => {
     await using switchboard = await startIsolated();
     const sessions = [await RawSession.open(switchboard.url), await RawSession.open(switchboard.url)];
     const homes = [await whoami(sessions[0]!), await whoami(sessions[1]!)];
-    expect(homes.map(({ name }) => name).toSorted()).toEqual(['hanging', 'workhorse']);
+    expect(homes.map(({ name }) => name).toSorted()).toEqual(['one', 'two']);
     for (let call = 0; call < 4; call++) {
       for (const [index, session] of sessions.entries()) expect(await whoami(session)).toEqual(homes[index]);
     }
@@ -39,7 +39,7 @@ describe.concurrent('in a group with isolation, a session', () => {
     await using switchboard = await startIsolated();
     const session = await RawSession.open(switchboard.url);
     const home = await whoami(session);
-    const other = home.name === 'hanging' ? 'workhorse' : 'hanging';
+    const other = home.name === 'one' ? 'two' : 'one';
     const away = await whoami(session, `${other}__whoami`);
     expect(away.name).toBe(other);
     expect(await whoami(session)).toEqual(home);
@@ -115,7 +115,7 @@ describe.concurrent('a server of a group that fails every call', () => {
 
 it.concurrent('what happens to the instance of one client is visible', async () => {
   await using switchboard = await startSwitchboard({
-    mcpServers: { box: { ...fixtureServer('crashing'), isolation: 'session' } },
+    mcpServers: { box: { ...fixtureServer('crashes-in-call'), isolation: 'session' } },
   });
   const session = await RawSession.open(switchboard.url);
   await session.toolNames();

@@ -24,8 +24,12 @@ async function startRegions() {
   const rules = { group: 'pool', concurrency: 1, startup: 'parallel' };
   const switchboard = await startSwitchboard({
     mcpServers: {
-      paris: { ...fixtureServer('oversleeping', counted), ...rules, labels: { region: 'eu' } },
-      oregon: { ...fixtureServer('counting', witness.env('oregon')), ...rules, labels: { region: 'us' } },
+      paris: { ...fixtureServer('hangs-on-some-starts', counted), ...rules, labels: { region: 'eu' } },
+      oregon: {
+        ...fixtureServer('reports-calls', witness.env('oregon')),
+        ...rules,
+        labels: { region: 'us' },
+      },
     },
     switchboard: patient,
   });
@@ -70,7 +74,7 @@ describe.concurrent('calls that wait', () => {
     await using switchboard = await startSwitchboard({
       mcpServers: {
         box: {
-          ...fixtureServer('oversleeping', { STARTS_IN: folder.path, HANGING_STARTS: '3' }),
+          ...fixtureServer('hangs-on-some-starts', { STARTS_IN: folder.path, HANGING_STARTS: '3' }),
           replicas: 2,
           idleStopMs: 500,
         },

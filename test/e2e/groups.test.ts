@@ -62,19 +62,21 @@ describe.concurrent('a server of a group that is not available', () => {
   it('from the start is no trouble for the calls that others can take [G6]', async () => {
     await using switchboard = await startSwitchboard({
       mcpServers: {
-        dying: { ...fixtureServer('dying'), group: 'pool' },
+        dying: { ...fixtureServer('fails-to-start'), group: 'pool' },
         missing: { command: '/there/is/no/such/program', group: 'pool' },
-        well: { ...fixtureServer('workhorse'), group: 'pool' },
+        well: { ...fixtureServer('answers-after-cancel'), group: 'pool' },
       },
     });
     const session = await RawSession.open(switchboard.url);
-    expect(await answerers(6, () => session.call('count', { key: 'a' }))).toEqual({ workhorse: 6 });
+    expect(await answerers(6, () => session.call('count', { key: 'a' }))).toEqual({
+      'answers-after-cancel': 6,
+    });
     expect(await session.toolNames()).toContain('echo');
   });
 
   it('that is killed just before a call is no trouble either [G6]', async () => {
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: { ...fixtureServer('workhorse'), replicas: 2, startup: 'parallel' } },
+      mcpServers: { box: { ...fixtureServer('answers-after-cancel'), replicas: 2, startup: 'parallel' } },
     });
     await allReady(switchboard, { box: 2 });
     const session = await RawSession.open(switchboard.url);
@@ -83,7 +85,7 @@ describe.concurrent('a server of a group that is not available', () => {
     process.kill(one.pid, 'SIGKILL');
     const { pid } = await whoami();
     expect(pid).not.toBe(one.pid);
-    expect((await whoami()).name).toBe('workhorse');
+    expect((await whoami()).name).toBe('answers-after-cancel');
     expect(other.pid).not.toBe(one.pid);
   });
 });
@@ -103,8 +105,16 @@ it.concurrent('a client in a hurry drives no server out of its group [G4]', asyn
 it.concurrent('a server that hangs is left out, though only limits of clients ended its calls [G4]', async () => {
   await using switchboard = await startSwitchboard({
     mcpServers: {
-      one: { ...fixtureServer('workhorse', { FIXTURE_NAME: 'one' }), group: 'pool', startup: 'parallel' },
-      two: { ...fixtureServer('workhorse', { FIXTURE_NAME: 'two' }), group: 'pool', startup: 'parallel' },
+      one: {
+        ...fixtureServer('answers-after-cancel', { FIXTURE_NAME: 'one' }),
+        group: 'pool',
+        startup: 'parallel',
+      },
+      two: {
+        ...fixtureServer('answers-after-cancel', { FIXTURE_NAME: 'two' }),
+        group: 'pool',
+        startup: 'parallel',
+      },
     },
     switchboard: { timeoutMs: 3_600_000, ejectAfter: 1, ejectMs: 3_600_000 },
   });
@@ -203,14 +213,17 @@ describe.concurrent('calls of a group', () => {
   it('go only to the servers that offer the tool [G4]', async () => {
     await using switchboard = await startSwitchboard({
       mcpServers: {
-        hanging: { ...fixtureServer('hanging'), group: 'pool' },
-        workhorse: { ...fixtureServer('workhorse'), group: 'pool' },
+        hanging: { ...fixtureServer('hangs-in-call'), group: 'pool' },
+        workhorse: { ...fixtureServer('answers-after-cancel'), group: 'pool' },
         toolbox: { ...fixtureServer('toolbox'), group: 'pool' },
       },
     });
     const session = await RawSession.open(switchboard.url);
     expect(await session.toolNames()).toEqual(expect.arrayContaining(['hang', 'later', 'pid', 'echo']));
-    expect(await answerers(6, () => session.call('whoami'))).toEqual({ hanging: 3, workhorse: 3 });
+    expect(await answerers(6, () => session.call('whoami'))).toEqual({
+      'hangs-in-call': 3,
+      'answers-after-cancel': 3,
+    });
     const pids = new Set<string>();
     for (let call = 0; call < 5; call++) pids.add(await session.callText('pid'));
     expect(pids.size).toBe(1);

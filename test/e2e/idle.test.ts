@@ -23,7 +23,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
   it('is stopped, stays listed, and is started by the next call', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: { ...fixtureServer('recorder', witness.env('box')), idleStopMs } },
+      mcpServers: { box: { ...fixtureServer('reports-messages', witness.env('box')), idleStopMs } },
     });
     const session = await RawSession.open(switchboard.url);
     const tools = await session.toolNames();
@@ -64,7 +64,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
   it('is woken once by many calls', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: { ...fixtureServer('recorder', witness.env('box')), idleStopMs } },
+      mcpServers: { box: { ...fixtureServer('reports-messages', witness.env('box')), idleStopMs } },
     });
     const sessions = await Promise.all(Array.from({ length: 8 }, () => RawSession.open(switchboard.url)));
     await sessions[0]!.toolNames();
@@ -80,7 +80,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
   it('is woken only when its process is gone: there are never two of them', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: { ...fixtureServer('lingering', witness.env('box')), idleStopMs } },
+      mcpServers: { box: { ...fixtureServer('ignores-stdin-end', witness.env('box')), idleStopMs } },
     });
     const session = await RawSession.open(switchboard.url);
     await session.toolNames();
@@ -99,7 +99,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
       mcpServers: {
-        busy: { ...fixtureServer('recorder', witness.env('busy')), idleStopMs: 100 },
+        busy: { ...fixtureServer('reports-messages', witness.env('busy')), idleStopMs: 100 },
         clock: { ...fixtureServer('notes'), idleStopMs },
       },
     });
@@ -179,7 +179,11 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
 
   it('keeps the instances that clients have of their own: they hold what belongs to a session', async () => {
     await using witness = await Witness.open();
-    const own = { ...fixtureServer('recorder', witness.env('own')), isolation: 'session', idleStopMs };
+    const own = {
+      ...fixtureServer('reports-messages', witness.env('own')),
+      isolation: 'session',
+      idleStopMs,
+    };
     await using switchboard = await startSwitchboard({ mcpServers: { own } });
     const session = await RawSession.open(switchboard.url);
     const { pid } = JSON.parse(await session.callText('whoami'));
@@ -194,7 +198,9 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
   it('rests in each of its replicas, and all of them wake', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { many: { ...fixtureServer('recorder', witness.env('many')), replicas: 2, idleStopMs } },
+      mcpServers: {
+        many: { ...fixtureServer('reports-messages', witness.env('many')), replicas: 2, idleStopMs },
+      },
     });
     const session = await RawSession.open(switchboard.url);
     await session.toolNames();
@@ -210,7 +216,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
 
 describe.concurrent('an edit of idleStopMs while Switchboard runs', () => {
   const config = (witness: Witness, more: object) => ({
-    mcpServers: { box: { ...fixtureServer('recorder', witness.env('box')), ...more } },
+    mcpServers: { box: { ...fixtureServer('reports-messages', witness.env('box')), ...more } },
   });
 
   it('stops a server that was to run for ever, without a restart before', async () => {

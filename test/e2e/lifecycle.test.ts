@@ -21,7 +21,7 @@ describe.concurrent('a subscription that waits for servers that are not known ye
       mcpServers: {
         own: { ...fixtureServer('notes', witness.env('own')), isolation: 'session' },
         shared: fixtureServer('notes', witness.env('shared')),
-        stalling: fixtureServer('stalling', witness.env('stalling')),
+        stalling: fixtureServer('delays-prompt-list', witness.env('stalling')),
       },
       switchboard: { discoveryWaitMs: 3_600_000, connectTimeoutMs: 3_600_000, keepAliveMs: 50 },
     });
@@ -85,7 +85,9 @@ describe.concurrent("a subscription that waits for the handshake of the client's
   async function startLate() {
     const witness = await Witness.open();
     const switchboard = await startSwitchboard({
-      mcpServers: { late: { ...fixtureServer('late', witness.env('late')), isolation: 'session' } },
+      mcpServers: {
+        late: { ...fixtureServer('delays-handshake', witness.env('late')), isolation: 'session' },
+      },
       switchboard: { startup: 'parallel', connectTimeoutMs: 3_600_000, keepAliveMs: 50 },
     });
     const first = await witness.sees('late', 'start');

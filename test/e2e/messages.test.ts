@@ -14,7 +14,7 @@ describe('messages beside requests and answers', () => {
   beforeAll(async () => {
     witness = await Witness.open();
     switchboard = await startSwitchboard({
-      mcpServers: { recorder: fixtureServer('recorder', witness.env('recorder')) },
+      mcpServers: { recorder: fixtureServer('reports-messages', witness.env('recorder')) },
     });
   });
   beforeEach(async () => {

@@ -6,7 +6,7 @@ import { Witness } from '../helpers/witness.ts';
 
 const workNotes = fixtureServer('notes', { NOTES_OF: 'work' });
 const homeNotes = fixtureServer('notes', { NOTES_OF: 'home' });
-const growing = fixtureServer('growing');
+const growing = fixtureServer('grows-lists');
 const servers = { work: workNotes, home: homeNotes, growing };
 
 const cases = [

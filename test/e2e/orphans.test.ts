@@ -33,8 +33,8 @@ async function openHome() {
 
 /** One that ends neither with its stdin nor on SIGTERM, and one whose child does not. */
 const difficult = (witness: Witness) => ({
-  stubborn: fixtureServer('stubborn', witness.env('stubborn')),
-  forking: fixtureServer('forking', witness.env('forking')),
+  stubborn: fixtureServer('ignores-sigterm', witness.env('stubborn')),
+  forking: fixtureServer('leaves-grandchild', witness.env('forking')),
 });
 
 async function untilDifficultRun(switchboard: RunningSwitchboard, witness: Witness): Promise<void> {
@@ -82,8 +82,8 @@ describe.concurrent('after Switchboard was killed, the next start', () => {
   it('leaves the servers of another Switchboard alone that runs in the same home [M12]', async () => {
     await using home = await openHome();
     await using witness = await Witness.open();
-    await using living = await home.start({ kept: fixtureServer('recorder', witness.env('kept')) });
-    await using killed = await home.start({ left: fixtureServer('stubborn', witness.env('left')) });
+    await using living = await home.start({ kept: fixtureServer('reports-messages', witness.env('kept')) });
+    await using killed = await home.start({ left: fixtureServer('ignores-sigterm', witness.env('left')) });
     await Promise.all([living.event(isReady('kept')), killed.event(isReady('left'))]);
     await kill(killed);
 
@@ -100,7 +100,9 @@ describe.concurrent('after Switchboard was killed, the next start', () => {
     await mkdir(join(home.runFolder, '12-34.json'), { recursive: true });
     await writeFile(join(home.runFolder, '1-1.json'), '{');
     await using witness = await Witness.open();
-    await using switchboard = await home.start({ any: fixtureServer('recorder', witness.env('any')) });
+    await using switchboard = await home.start({
+      any: fixtureServer('reports-messages', witness.env('any')),
+    });
     await switchboard.event(isReady('any'));
     expect(switchboard.events.filter(({ event }) => event === 'warning')).toEqual([]);
   });
@@ -142,7 +144,7 @@ describe.concurrent('a Switchboard', () => {
     await using home = await openHome();
     await using witness = await Witness.open();
     await using switchboard = await home.start({
-      detaching: fixtureServer('detaching', witness.env('detaching')),
+      detaching: fixtureServer('spawns-daemon', witness.env('detaching')),
     });
     await switchboard.event(isReady('detaching'));
     await witness.sees('detaching-daemon', 'start');
@@ -157,7 +159,9 @@ describe.concurrent('a Switchboard', () => {
     await using home = await openHome();
     await writeFile(home.runFolder, 'a file where the folder would be');
     await using witness = await Witness.open();
-    await using switchboard = await home.start({ any: fixtureServer('recorder', witness.env('any')) });
+    await using switchboard = await home.start({
+      any: fixtureServer('reports-messages', witness.env('any')),
+    });
     await switchboard.event(isReady('any'));
     const { message } = await switchboard.event(({ event }) => event === 'warning');
     expect(message).toContain('The processes of servers cannot be recorded');
@@ -168,7 +172,7 @@ it('a command that runs servers just for itself stops them when it is interrupte
   await using home = await openHome();
   await using witness = await Witness.open();
   const config = join(home.path, 'mcp.json');
-  const servers = { silent: fixtureServer('silent', witness.env('silent')) };
+  const servers = { silent: fixtureServer('never-responds', witness.env('silent')) };
   await writeFile(
     config,
     JSON.stringify({

@@ -16,8 +16,8 @@ describe('servers that are started together', () => {
     witness = await Witness.open();
     switchboard = await startSwitchboard({
       mcpServers: {
-        recipes: fixtureServer('recorder', witness.env('recipes')),
-        fetch: fixtureServer('recorder', witness.env('fetch')),
+        recipes: fixtureServer('reports-messages', witness.env('recipes')),
+        fetch: fixtureServer('reports-messages', witness.env('fetch')),
       },
       switchboard: { startup: 'parallel' },
     });
@@ -108,7 +108,7 @@ it.concurrent('a server is started with its command, arguments and environment a
   const words = ['--name', 'two words', '', '$HOME "quoted" *', 'ünïcode'];
   await using switchboard = await startSwitchboard({
     mcpServers: {
-      recorder: fixtureServer('recorder', { ...witness.env('recorder'), TOKEN: 'given' }, ...words),
+      recorder: fixtureServer('reports-messages', { ...witness.env('recorder'), TOKEN: 'given' }, ...words),
     },
   });
   await using connected = await connectHttp(switchboard.url);
@@ -122,7 +122,9 @@ it.concurrent('a server is started with its command, arguments and environment a
 it.concurrent('"isolation": "session" gives each client a process of its own, which ends with the client', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
-    mcpServers: { recorder: { ...fixtureServer('recorder', witness.env('recorder')), isolation: 'session' } },
+    mcpServers: {
+      recorder: { ...fixtureServer('reports-messages', witness.env('recorder')), isolation: 'session' },
+    },
   });
   const staying = await connectHttp(switchboard.url);
   const leaving = await connectHttp(switchboard.url);
@@ -143,9 +145,9 @@ describe.concurrent('a process that is not needed any more', () => {
   const start = async (witness: Witness) => {
     const switchboard = await startSwitchboard({
       mcpServers: {
-        stubborn: fixtureServer('stubborn', witness.env('stubborn')),
-        forking: fixtureServer('forking', witness.env('forking')),
-        kept: fixtureServer('recorder', witness.env('kept')),
+        stubborn: fixtureServer('ignores-sigterm', witness.env('stubborn')),
+        forking: fixtureServer('leaves-grandchild', witness.env('forking')),
+        kept: fixtureServer('reports-messages', witness.env('kept')),
       },
       switchboard: { startup: 'parallel' },
     });
@@ -162,7 +164,7 @@ describe.concurrent('a process that is not needed any more', () => {
     await using witness = await Witness.open();
     await using switchboard = await start(witness);
     await switchboard.configure({
-      mcpServers: { kept: fixtureServer('recorder', witness.env('kept')) },
+      mcpServers: { kept: fixtureServer('reports-messages', witness.env('kept')) },
       switchboard: { startup: 'parallel' },
     });
     await allEnded(witness);

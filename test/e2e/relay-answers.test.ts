@@ -16,7 +16,10 @@ let witness: Witness;
 beforeAll(async () => {
   witness = await Witness.open();
   switchboard = await startSwitchboard({
-    mcpServers: { honest: fixtureServer('toolbox', witness.env('honest')), liar: fixtureServer('liar') },
+    mcpServers: {
+      honest: fixtureServer('toolbox', witness.env('honest')),
+      liar: fixtureServer('writes-given-lines'),
+    },
     switchboard: { discoveryWaitMs: 60_000 },
   });
 });

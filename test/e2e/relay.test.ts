@@ -27,8 +27,8 @@ let session: RawSession;
 beforeAll(async () => {
   switchboard = await startSwitchboard({
     mcpServers: {
-      one: fixtureServer('parrot', {}, 'one', 'alpha', 'beta'),
-      two: fixtureServer('parrot', {}, 'two', 'alpha', 'beta', 'solo'),
+      one: fixtureServer('echoes-requests', {}, 'one', 'alpha', 'beta'),
+      two: fixtureServer('echoes-requests', {}, 'two', 'alpha', 'beta', 'solo'),
     },
     switchboard: { discoveryWaitMs: 60_000 },
   });

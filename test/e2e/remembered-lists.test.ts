@@ -10,7 +10,7 @@ it('what servers offered is listed after a restart before they run, and checked 
   await using witness = await Witness.open();
   // Each start here has a folder of its own, in which servers would run otherwise.
   const here = { cwd: '/' };
-  const late = { ...fixtureServer('late', witness.env('late')), ...here };
+  const late = { ...fixtureServer('delays-handshake', witness.env('late')), ...here };
   const start = (config: object) => startSwitchboard(config, { database });
   const mcpServers = { late, notes: { ...fixtureServer('notes'), ...here } };
   {

@@ -7,7 +7,7 @@ import { startSwitchboard } from '../helpers/switchboard.ts';
 it('each replica is told its number where the configuration asks for it', async () => {
   const name = `box \${SWITCHBOARD_REPLICA}`;
   await using switchboard = await startSwitchboard({
-    mcpServers: { box: { ...fixtureServer('workhorse', { FIXTURE_NAME: name }), replicas: 3 } },
+    mcpServers: { box: { ...fixtureServer('answers-after-cancel', { FIXTURE_NAME: name }), replicas: 3 } },
     switchboard: { startup: 'parallel' },
   });
   await allReady(switchboard, { box: 3 });

@@ -27,9 +27,9 @@ describe.concurrent('onStartFailure: abort', () => {
     await using witness = await Witness.open();
     await using folder = await openFolder({
       mcpServers: {
-        good: fixtureServer('recorder', witness.env('good')),
-        bad: fixtureServer('dying', witness.env('bad')),
-        never: fixtureServer('recorder', witness.env('never')),
+        good: fixtureServer('reports-messages', witness.env('good')),
+        bad: fixtureServer('fails-to-start', witness.env('bad')),
+        never: fixtureServer('reports-messages', witness.env('never')),
       },
       switchboard: { startup: 'sequential', onStartFailure: 'abort' },
     });
@@ -46,10 +46,10 @@ describe.concurrent('onStartFailure: abort', () => {
     await using witness = await Witness.open();
     await using folder = await openFolder({
       mcpServers: {
-        stubborn: fixtureServer('stubborn', witness.env('stubborn')),
-        silent: fixtureServer('silent', witness.env('silent')),
-        forking: fixtureServer('forking', witness.env('forking')),
-        bad: fixtureServer('late', witness.env('bad')),
+        stubborn: fixtureServer('ignores-sigterm', witness.env('stubborn')),
+        silent: fixtureServer('never-responds', witness.env('silent')),
+        forking: fixtureServer('leaves-grandchild', witness.env('forking')),
+        bad: fixtureServer('delays-handshake', witness.env('bad')),
       },
       switchboard: { startup: 'parallel', onStartFailure: 'abort', ...slowStart },
     });
@@ -70,7 +70,7 @@ describe.concurrent('onStartFailure: abort', () => {
     // One that ends when it is asked for its era is started once more.
     const env = { START_COUNT: join(folder.path, 'starts'), FAILING_STARTS: '4' };
     await using config = await openFolder({
-      mcpServers: { many: { ...fixtureServer('recovering', env), replicas: 3, startup: 'parallel' } },
+      mcpServers: { many: { ...fixtureServer('fails-first-starts', env), replicas: 3, startup: 'parallel' } },
       switchboard: { onStartFailure: 'abort' },
     });
     const { code, stderr } = await config.run();
@@ -93,8 +93,8 @@ describe.concurrent('onStartFailure: abort', () => {
     await using witness = await Witness.open();
     await using folder = await openFolder({
       mcpServers: {
-        late: { ...fixtureServer('late', witness.env('late')), startup: 'sequential' },
-        lazy: fixtureServer('dying'),
+        late: { ...fixtureServer('delays-handshake', witness.env('late')), startup: 'sequential' },
+        lazy: fixtureServer('fails-to-start'),
       },
       switchboard: { onStartFailure: 'abort', ...slowStart },
     });
@@ -117,9 +117,9 @@ describe.concurrent('onStartFailure: abort', () => {
     await using witness = await Witness.open();
     await using folder = await openFolder({
       mcpServers: {
-        good: { ...fixtureServer('recorder', witness.env('good')), startup: 'lazy' },
-        bad: fixtureServer('dying'),
-        never: fixtureServer('recorder', witness.env('never')),
+        good: { ...fixtureServer('reports-messages', witness.env('good')), startup: 'lazy' },
+        bad: fixtureServer('fails-to-start'),
+        never: fixtureServer('reports-messages', witness.env('never')),
       },
       switchboard: { startup: 'parallel', onStartFailure: 'continue' },
     });
@@ -136,9 +136,9 @@ describe.concurrent('Ctrl-C during a slow start', () => {
     await using witness = await Witness.open();
     await using folder = await openFolder({
       mcpServers: {
-        ready: fixtureServer('recorder', witness.env('ready')),
-        silent: fixtureServer('silent', witness.env('silent')),
-        never: fixtureServer('recorder', witness.env('never')),
+        ready: fixtureServer('reports-messages', witness.env('ready')),
+        silent: fixtureServer('never-responds', witness.env('silent')),
+        never: fixtureServer('reports-messages', witness.env('never')),
       },
       switchboard: { startup: 'sequential', onStartFailure, ...slowStart },
     });
@@ -154,8 +154,8 @@ describe.concurrent('Ctrl-C during a slow start', () => {
     await using witness = await Witness.open();
     await using folder = await openFolder({
       mcpServers: {
-        stubborn: fixtureServer('stubborn', witness.env('stubborn')),
-        silent: fixtureServer('silent', witness.env('silent')),
+        stubborn: fixtureServer('ignores-sigterm', witness.env('stubborn')),
+        silent: fixtureServer('never-responds', witness.env('silent')),
       },
       switchboard: { startup: 'sequential', onStartFailure: 'abort', ...slowStart },
     });
@@ -172,8 +172,8 @@ describe.concurrent('Ctrl-C during a slow start', () => {
     await using witness = await Witness.open();
     await using folder = await openFolder({
       mcpServers: {
-        ready: fixtureServer('recorder', witness.env('ready')),
-        silent: fixtureServer('silent', witness.env('silent')),
+        ready: fixtureServer('reports-messages', witness.env('ready')),
+        silent: fixtureServer('never-responds', witness.env('silent')),
       },
       switchboard: { startup: 'sequential', onStartFailure: 'abort', ...slowStart },
     });

@@ -20,7 +20,7 @@ const slowStart = { discoveryWaitMs: 3_600_000, connectTimeoutMs: 3_600_000 };
 describe.concurrent('servers that start with Switchboard', () => {
   const names = ['first', 'second', 'third'];
   const lateServers = (witness: Witness) =>
-    Object.fromEntries(names.map((name) => [name, fixtureServer('late', witness.env(name))]));
+    Object.fromEntries(names.map((name) => [name, fixtureServer('delays-handshake', witness.env(name))]));
 
   it('one after the other: the next one when the one before is ready [M11]', async () => {
     await using witness = await Witness.open();
@@ -56,9 +56,9 @@ describe.concurrent('servers that start with Switchboard', () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
       mcpServers: {
-        good: fixtureServer('recorder', witness.env('good')),
-        bad: fixtureServer('dying'),
-        next: fixtureServer('recorder', witness.env('next')),
+        good: fixtureServer('reports-messages', witness.env('good')),
+        bad: fixtureServer('fails-to-start'),
+        next: fixtureServer('reports-messages', witness.env('next')),
       },
       switchboard: { startup: 'sequential' },
     });
@@ -77,7 +77,7 @@ describe.concurrent('servers that start with Switchboard', () => {
   it('are as many as there are replicas, before any client comes', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { many: { ...fixtureServer('recorder', witness.env('many')), replicas: 3 } },
+      mcpServers: { many: { ...fixtureServer('reports-messages', witness.env('many')), replicas: 3 } },
       switchboard: { startup: 'parallel', onStartFailure: 'abort' },
     });
     const started = await witness.severalOf('many', 'start', 3);
@@ -98,7 +98,7 @@ describe.concurrent('flags of switchboard up count more than the file', () => {
   it('--startup lazy starts nothing', async () => {
     await using switchboard = await startSwitchboard(
       {
-        mcpServers: { bad: { ...fixtureServer('dying'), startup: 'parallel' } },
+        mcpServers: { bad: { ...fixtureServer('fails-to-start'), startup: 'parallel' } },
         switchboard: { onStartFailure: 'abort' },
       },
       { args: ['--startup', 'lazy'] },
@@ -109,7 +109,7 @@ describe.concurrent('flags of switchboard up count more than the file', () => {
   it('--on-start-failure continue goes on', async () => {
     await using switchboard = await startSwitchboard(
       {
-        mcpServers: { bad: { ...fixtureServer('dying'), startup: 'parallel' } },
+        mcpServers: { bad: { ...fixtureServer('fails-to-start'), startup: 'parallel' } },
         switchboard: { onStartFailure: 'abort' },
       },
       { args: ['--on-start-failure', 'continue'] },
@@ -123,8 +123,8 @@ describe.concurrent('flags of switchboard up count more than the file', () => {
       { mcpServers: {} },
       { args: ['--startup', 'parallel', '--on-start-failure', 'abort'] },
     );
-    const added = { ...fixtureServer('recorder', witness.env('added')), startup: 'lazy' };
-    await switchboard.configure({ mcpServers: { added, bad: fixtureServer('dying') } });
+    const added = { ...fixtureServer('reports-messages', witness.env('added')), startup: 'lazy' };
+    await switchboard.configure({ mcpServers: { added, bad: fixtureServer('fails-to-start') } });
     // Nobody who runs already is ended because a server that was added fails.
     await switchboard.event(isServer('bad', 'backing_off'));
     await switchboard.event(isServer('added', 'ready'));
@@ -137,8 +137,8 @@ describe.concurrent('servers that start on first use', () => {
     await using peer = await HttpPeer.start({ remote: () => false });
     await using switchboard = await startSwitchboard({
       mcpServers: {
-        one: fixtureServer('recorder', witness.env('one')),
-        other: fixtureServer('recorder', witness.env('other')),
+        one: fixtureServer('reports-messages', witness.env('one')),
+        other: fixtureServer('reports-messages', witness.env('other')),
         ...peer.configuration(),
       },
     });
@@ -167,7 +167,7 @@ describe.concurrent('servers that start on first use', () => {
   it('run only from then on, and stay when their first client leaves [P10]', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { lazy: fixtureServer('recorder', witness.env('lazy')) },
+      mcpServers: { lazy: fixtureServer('reports-messages', witness.env('lazy')) },
     });
     {
       await using first = await connectHttp(switchboard.url);
@@ -186,7 +186,7 @@ describe.concurrent('servers that start on first use', () => {
   it('are not waited for twice: who comes while one starts gets the same one [M13]', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { late: fixtureServer('late', witness.env('late')) },
+      mcpServers: { late: fixtureServer('delays-handshake', witness.env('late')) },
       switchboard: { ...slowStart, keepAliveMs: 50 },
     });
     const first = await RawSession.open(switchboard.url);

@@ -11,7 +11,7 @@ const REPLICAS = 3;
 
 async function startTasking(timeoutMs = patienceMs) {
   const switchboard = await startSwitchboard({
-    mcpServers: { lab: { ...fixtureServer('tasking'), replicas: REPLICAS, timeoutMs } },
+    mcpServers: { lab: { ...fixtureServer('runs-tasks'), replicas: REPLICAS, timeoutMs } },
     switchboard: { startup: 'parallel' },
   });
   await allReady(switchboard, { lab: REPLICAS });

@@ -24,7 +24,7 @@ describe('the tools of several servers', () => {
       memory: { ...referenceServer('memory'), env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') } },
     } as typeof servers;
     switchboard = await startSwitchboard({
-      mcpServers: { ...servers, disabled: { ...fixtureServer('recorder'), enabled: false } },
+      mcpServers: { ...servers, disabled: { ...fixtureServer('reports-messages'), enabled: false } },
       switchboard: { discoveryWaitMs: 30_000 },
     });
     connected = await connectHttp(switchboard.url);
@@ -89,7 +89,7 @@ describe('the tools of several servers', () => {
 
 it('the same name on two servers is unique in the list, with the server in front [A2, G2]', async () => {
   await using switchboard = await startSwitchboard({
-    mcpServers: { left: fixtureServer('shuffling'), right: fixtureServer('shuffling') },
+    mcpServers: { left: fixtureServer('reverses-responses'), right: fixtureServer('reverses-responses') },
   });
   await using connected = await connectHttp(switchboard.url);
   const { tools } = await connected.client.listTools();

@@ -7,7 +7,7 @@ import { fixtureServer } from '../helpers/servers.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { startServer } from './servers.ts';
 
-const worker = fixtureServer('eras/modern-worker');
+const worker = fixtureServer('eras/binds-state-to-process');
 const nobody = 'wants to ask for something before it answers, and nobody is there to be asked';
 
 describe('an agent with servers of the modern era', () => {

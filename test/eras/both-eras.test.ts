@@ -50,7 +50,7 @@ describe('a server that speaks both eras', () => {
     const servers = names.map((name) => {
       const lock = name === 'locked' ? { LOCK_FILE: join(folder, 'lock') } : {};
       const kind = kinds[name] ?? 'both';
-      const server = fixtureServer('eras/changing', { ...witness.env(name), ...lock }, kind);
+      const server = fixtureServer('eras/speaks-given-era', { ...witness.env(name), ...lock }, kind);
       return [name, { ...server, ...settings[name] }];
     });
     switchboard = opened.use(

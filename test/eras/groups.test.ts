@@ -5,7 +5,7 @@ import { fixtureServer } from '../helpers/servers.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { RawModern } from './raw-modern.ts';
 
-const worker = fixtureServer('eras/modern-worker');
+const worker = fixtureServer('eras/binds-state-to-process');
 const asked = { elicitation: {} };
 const ada = { name: { action: 'accept', content: { name: 'Ada' } } };
 

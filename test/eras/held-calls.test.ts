@@ -10,7 +10,7 @@ describe('a call of a modern client during which a legacy server asks', () => {
 
   beforeAll(async () => {
     switchboard = await startSwitchboard(
-      { mcpServers: { asker: fixtureServer('eras/questioning') } },
+      { mcpServers: { asker: fixtureServer('eras/asks-client') } },
       { database: 'none' },
     );
     client = new StatelessClient(switchboard.url, { capabilities: { elicitation: {}, sampling: {} } });

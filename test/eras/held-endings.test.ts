@@ -18,7 +18,7 @@ describe('a held call', () => {
     witness = await Witness.open();
     const servers = ['asker', 'other', 'third', 'fourth', 'fifth', 'sixth'].map((name) => [
       name,
-      { ...fixtureServer('eras/questioning', witness.env(name)), concurrency: 1 },
+      { ...fixtureServer('eras/asks-client', witness.env(name)), concurrency: 1 },
     ]);
     switchboard = await startSwitchboard(
       { mcpServers: Object.fromEntries(servers), switchboard: { naming: 'always' } },
@@ -105,7 +105,7 @@ describe('a held call', () => {
 
   it('does not keep Switchboard from ending, and its server is told', async () => {
     const own = await startSwitchboard(
-      { mcpServers: { stopped: fixtureServer('eras/questioning', witness.env('stopped')) } },
+      { mcpServers: { stopped: fixtureServer('eras/asks-client', witness.env('stopped')) } },
       { database: 'none' },
     );
     const guest = new StatelessClient(own.url, { capabilities });

@@ -11,8 +11,8 @@ describe('calls that wait for their clients', () => {
   let client: StatelessClient;
 
   const start = async (settings: object) => {
-    const asker = { ...fixtureServer('eras/questioning', witness.env('asker')), concurrency: 1 };
-    const other = fixtureServer('eras/questioning', witness.env('other'));
+    const asker = { ...fixtureServer('eras/asks-client', witness.env('asker')), concurrency: 1 };
+    const other = fixtureServer('eras/asks-client', witness.env('other'));
     return startSwitchboard(
       { mcpServers: { asker, other }, switchboard: { naming: 'always', ...settings } },
       { database: 'none' },

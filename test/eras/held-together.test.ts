@@ -11,7 +11,7 @@ describe('two calls at the same time at a legacy server over stdio', () => {
 
   beforeAll(async () => {
     switchboard = await startSwitchboard(
-      { mcpServers: { asker: fixtureServer('eras/questioning') }, switchboard: { timeoutMs: 5_000 } },
+      { mcpServers: { asker: fixtureServer('eras/asks-client') }, switchboard: { timeoutMs: 5_000 } },
       { database: 'none' },
     );
     const capabilities = { elicitation: {} };

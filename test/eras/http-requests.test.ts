@@ -31,7 +31,10 @@ describe('the endpoint for modern requests', () => {
 
   beforeAll(async () => {
     switchboard = await startSwitchboard(
-      { mcpServers: { headed: fixtureServer('eras/headed') }, switchboard: { discoveryWaitMs: 20_000 } },
+      {
+        mcpServers: { headed: fixtureServer('eras/requires-headers') },
+        switchboard: { discoveryWaitMs: 20_000 },
+      },
       { database: 'none' },
     );
     client = new StatelessClient(switchboard.url);

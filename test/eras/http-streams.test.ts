@@ -20,7 +20,7 @@ describe('a modern request that takes its time', () => {
     witness = await Witness.open();
     switchboard = await startSwitchboard(
       {
-        mcpServers: { headed: fixtureServer('eras/headed', witness.env('headed')) },
+        mcpServers: { headed: fixtureServer('eras/requires-headers', witness.env('headed')) },
         switchboard: { keepAliveMs: 30, discoveryWaitMs: 20_000 },
       },
       { database: 'none' },
@@ -73,7 +73,7 @@ describe('a modern request that takes its time', () => {
 
   it('is not taken up when the connection is closed while its server starts', async () => {
     await using own = await startSwitchboard(
-      { mcpServers: { slow: fixtureServer('eras/headed', witness.env('slow')) } },
+      { mcpServers: { slow: fixtureServer('eras/requires-headers', witness.env('slow')) } },
       { database: 'none' },
     );
     const guest = new StatelessClient(own.url);

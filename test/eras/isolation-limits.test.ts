@@ -15,7 +15,7 @@ const named = (url: string, key: string) => new RawModern(url, {}, { 'x-switchbo
 
 it('a client is not forgotten while a call of it is under way', async () => {
   await using witness = await Witness.open();
-  const box = { ...fixtureServer('eras/modern-worker', witness.env('box')), isolation };
+  const box = { ...fixtureServer('eras/binds-state-to-process', witness.env('box')), isolation };
   await using switchboard = await startSwitchboard(
     { mcpServers: { box }, switchboard: { sessionIdleMs: 1, keepAliveMs: 300 } },
     { database: 'none' },
@@ -33,7 +33,7 @@ it('a client is not forgotten while a call of it is under way', async () => {
 
 it('a client is not forgotten to make room while a call of it is under way', async () => {
   await using witness = await Witness.open();
-  const box = { ...fixtureServer('eras/modern-worker', witness.env('box')), isolation };
+  const box = { ...fixtureServer('eras/binds-state-to-process', witness.env('box')), isolation };
   await using switchboard = await startSwitchboard(
     { mcpServers: { box }, switchboard: { maxSessions: 1 } },
     { database: 'none' },
@@ -52,8 +52,8 @@ it('a call that went to another server leaves nothing behind at the one that cou
   await using switchboard = await startSwitchboard(
     {
       mcpServers: {
-        broken: { ...fixtureServer('eras/modern-worker', { ONLY_ONCE: starts }), group, isolation },
-        sound: { ...fixtureServer('eras/modern-worker'), group, isolation },
+        broken: { ...fixtureServer('eras/binds-state-to-process', { ONLY_ONCE: starts }), group, isolation },
+        sound: { ...fixtureServer('eras/binds-state-to-process'), group, isolation },
       },
       switchboard: { startup: 'parallel', backoffFirstMs: 50, backoffMaxMs: 50, breakerFailures: 1_000 },
     },

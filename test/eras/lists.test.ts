@@ -168,7 +168,7 @@ it('an argument that is too long for its header is refused, and the server takes
 
 it('a tool whose arguments cannot be headers is there over stdio, where there are none', async () => {
   await using switchboard = await startSwitchboard(
-    { mcpServers: { worker: fixtureServer('eras/modern-worker') } },
+    { mcpServers: { worker: fixtureServer('eras/binds-state-to-process') } },
     { database: 'none' },
   );
   const client = new RawModern(switchboard.url);

@@ -67,7 +67,7 @@ it('a client hears of changes of a server over stdio that was started again', as
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard(
     {
-      mcpServers: { told: fixtureServer('eras/changing', witness.env('told'), 'modern') },
+      mcpServers: { told: fixtureServer('eras/speaks-given-era', witness.env('told'), 'modern') },
       switchboard: settings,
     },
     { database: 'none' },

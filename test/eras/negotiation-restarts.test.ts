@@ -33,7 +33,7 @@ describe('a server over stdio that is started again as another kind', () => {
     witness = await Witness.open();
     const servers = changes.map((change) => {
       const name = nameOf(change);
-      return [name, fixtureServer('eras/changing', { ...witness.env(name), ERA_FILE: fileOf(name) })];
+      return [name, fixtureServer('eras/speaks-given-era', { ...witness.env(name), ERA_FILE: fileOf(name) })];
     });
     for (const change of changes) await writeFile(fileOf(nameOf(change)), change[0]);
     switchboard = await startSwitchboard(

@@ -20,8 +20,11 @@ describe('a server over stdio', () => {
 
   beforeAll(async () => {
     witness = await Witness.open();
-    const servers = kinds.map((kind) => [kind, fixtureServer('eras/changing', witness.env(kind), kind)]);
-    const { command, args, env } = fixtureServer('eras/changing', witness.env('slow'), 'both');
+    const servers = kinds.map((kind) => [
+      kind,
+      fixtureServer('eras/speaks-given-era', witness.env(kind), kind),
+    ]);
+    const { command, args, env } = fixtureServer('eras/speaks-given-era', witness.env('slow'), 'both');
     const slow = { command: 'sh', args: ['-c', 'sleep 6; exec "$0" "$@"', command, ...args], env };
     switchboard = await startSwitchboard(
       {

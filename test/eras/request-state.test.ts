@@ -44,7 +44,7 @@ describe('the state with which a client comes back', () => {
 
   beforeAll(async () => {
     switchboard = await startSwitchboard(
-      { mcpServers: { asker: fixtureServer('eras/questioning') } },
+      { mcpServers: { asker: fixtureServer('eras/asks-client') } },
       { database: 'none' },
     );
     client = new StatelessClient(switchboard.url, { capabilities });

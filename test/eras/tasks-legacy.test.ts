@@ -8,7 +8,7 @@ import { begin, taskClient, taskServer } from './task-peer.ts';
 it('tasks of both eras go on beside each other', async () => {
   await using peer = await ModernPeer.start({ modern: taskServer('modern', 'dig') });
   await using switchboard = await startSwitchboard(
-    { mcpServers: { ...peer.configuration(), legacy: fixtureServer('tasking') } },
+    { mcpServers: { ...peer.configuration(), legacy: fixtureServer('runs-tasks') } },
     { database: 'none' },
   );
   const session = await RawSession.open(switchboard.url);

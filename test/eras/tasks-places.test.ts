@@ -8,7 +8,11 @@ import { begin, taskClient, taskServer } from './task-peer.ts';
 
 it('a task is asked for at the replica that does it', async () => {
   await using switchboard = await startSwitchboard(
-    { mcpServers: { lab: { ...fixtureServer('eras/modern-worker'), replicas: 2, startup: 'parallel' } } },
+    {
+      mcpServers: {
+        lab: { ...fixtureServer('eras/binds-state-to-process'), replicas: 2, startup: 'parallel' },
+      },
+    },
     { database: 'none' },
   );
   await allReady(switchboard, { lab: 2 });

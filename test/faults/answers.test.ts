@@ -9,12 +9,12 @@ describe('a server that', () => {
   beforeAll(async () => {
     scene = await Scene.start(
       (witness) => ({
-        trailing: echoServer(witness, 'trailing-off', 'trailing'),
-        belated: echoServer(witness, 'belated'),
-        repeating: echoServer(witness, 'repeating'),
-        misdirecting: echoServer(witness, 'misdirecting'),
-        flooding: echoServer(witness, 'flooding'),
-        deaf: echoServer(witness, 'deaf'),
+        trailing: echoServer(witness, 'exits-mid-response', 'trailing'),
+        belated: echoServer(witness, 'answers-on-next-call', 'belated'),
+        repeating: echoServer(witness, 'responds-twice', 'repeating'),
+        misdirecting: echoServer(witness, 'sends-unknown-ids', 'misdirecting'),
+        flooding: echoServer(witness, 'floods-stdout', 'flooding'),
+        deaf: echoServer(witness, 'stops-reading', 'deaf'),
       }),
       { maxMessageBytes: 1024 * 1024 },
     );

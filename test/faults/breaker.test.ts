@@ -15,7 +15,10 @@ describe.concurrent('a breaker', () => {
     await writeFile(alive, '');
     await using scene = await Scene.start(
       (witness) => ({
-        broken: echoServer(witness, 'recovering', 'broken', { RECOVERS_WITH: alive, START_COUNT: starts }),
+        broken: echoServer(witness, 'fails-first-starts', 'broken', {
+          RECOVERS_WITH: alive,
+          START_COUNT: starts,
+        }),
       }),
       soon,
     );
@@ -45,7 +48,7 @@ describe.concurrent('a breaker', () => {
 
   it('stays open for 60 seconds where nothing else is set [P12]', async () => {
     await using scene = await Scene.start(
-      { dying: fixtureServer('dying') },
+      { dying: fixtureServer('fails-to-start') },
       { ...soon, breakerOpenMs: undefined },
     );
     const { since, next_try } = await scene.reaches('dying', 'breaker_open');
@@ -58,7 +61,7 @@ describe.concurrent('a breaker', () => {
     await using files = await temporaryFolder();
     const [alive, starts] = [`${files.path}/alive`, `${files.path}/starts`];
     await writeFile(alive, '');
-    const late = fixtureServer('late');
+    const late = fixtureServer('delays-handshake');
     const script = 'echo start >> "$STARTS"; test -e "$ALIVE" && exec "$0" "$1"; exit 4';
     await using scene = await Scene.start(
       (witness) => {

@@ -5,7 +5,7 @@ import { fixtureServer } from '../helpers/servers.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 let switchboard: RunningSwitchboard;
-const excessive = (EXCESS: string, COUNT = '0') => fixtureServer('excessive', { EXCESS, COUNT });
+const excessive = (EXCESS: string, COUNT = '0') => fixtureServer('exceeds-limits', { EXCESS, COUNT });
 
 beforeAll(async () => {
   switchboard = await startSwitchboard(

@@ -5,7 +5,10 @@ import { startSwitchboard } from '../helpers/switchboard.ts';
 
 it('things without a name are left out, and hold up neither their server nor others', async () => {
   await using switchboard = await startSwitchboard({
-    mcpServers: { nameless: fixtureServer('nameless'), workhorse: fixtureServer('workhorse') },
+    mcpServers: {
+      nameless: fixtureServer('lists-invalid-names'),
+      workhorse: fixtureServer('answers-after-cancel'),
+    },
     switchboard: { naming: 'always' },
   });
   const session = await RawSession.open(switchboard.url);

@@ -8,10 +8,10 @@ describe('a server that', () => {
 
   beforeAll(async () => {
     scene = await Scene.start((witness) => ({
-      hanging: echoServer(witness, 'hanging'),
-      crashing: echoServer(witness, 'crashing'),
-      unlucky: echoServer(witness, 'crashing', 'unlucky'),
-      dying: fixtureServer('dying'),
+      hanging: echoServer(witness, 'hangs-in-call', 'hanging'),
+      crashing: echoServer(witness, 'crashes-in-call', 'crashing'),
+      unlucky: echoServer(witness, 'crashes-in-call', 'unlucky'),
+      dying: fixtureServer('fails-to-start'),
     }));
   });
   afterAll(() => scene[Symbol.asyncDispose]());
@@ -126,14 +126,16 @@ it('a server that dies at start comes back by itself after growing waits, and cl
   const starts = `${folder.path}/starts`;
   // The first time it is started twice: it may have ended only because it was asked for its era.
   await using scene = await Scene.start(
-    { recovering: fixtureServer('recovering', { START_COUNT: starts, FAILING_STARTS: '5' }) },
+    { recovering: fixtureServer('fails-first-starts', { START_COUNT: starts, FAILING_STARTS: '5' }) },
     { backoffFirstMs: 40, breakerFailures: 10 },
   );
   const stream = await scene.session.listen();
   await scene.reaches('recovering', 'ready');
   await stream.message(({ method }) => method === 'notifications/tools/list_changed');
   expect(await scene.session.toolNames()).toContain('recovering__echo');
-  expect(await scene.echoOf('recovering__echo', { text: 'back' })).toMatchObject({ name: 'recovering' });
+  expect(await scene.echoOf('recovering__echo', { text: 'back' })).toMatchObject({
+    name: 'fails-first-starts',
+  });
 
   const waits = scene.changesTo('recovering', 'backing_off').map(({ since, next_try, error }) => {
     expect(error).toContain('FATAL: not yet');

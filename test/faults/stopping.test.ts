@@ -3,7 +3,9 @@ import { fixtureServer } from '../helpers/servers.ts';
 import { echoServer, errorIn, Scene } from './scene.ts';
 
 it.concurrent('a server that ignores SIGTERM is killed when it is not wanted any more, and holds up nobody', async () => {
-  await using scene = await Scene.start((witness) => ({ stubborn: echoServer(witness, 'stubborn') }));
+  await using scene = await Scene.start((witness) => ({
+    stubborn: echoServer(witness, 'ignores-sigterm', 'stubborn'),
+  }));
   await scene.beside(async () => {
     await withoutFaulty(scene);
     await scene.witness.sees('stubborn', 'stdin end');
@@ -15,7 +17,9 @@ it.concurrent('a server that ignores SIGTERM is killed when it is not wanted any
 });
 
 it.concurrent('a server that forks takes its grandchild along when it is not wanted any more', async () => {
-  await using scene = await Scene.start((witness) => ({ forking: echoServer(witness, 'forking') }));
+  await using scene = await Scene.start((witness) => ({
+    forking: echoServer(witness, 'leaves-grandchild', 'forking'),
+  }));
   const grandchild = Number(await scene.session.callText('forking__fork'));
   expect(await scene.witness.sees('forking-grandchild', 'start')).toMatchObject({ pid: grandchild });
   await scene.beside(async () => {
@@ -28,7 +32,9 @@ it.concurrent('a server that forks takes its grandchild along when it is not wan
 });
 
 it.concurrent('a server that is killed takes its grandchild along, and is back before that one is gone', async () => {
-  await using scene = await Scene.start((witness) => ({ forking: echoServer(witness, 'forking') }));
+  await using scene = await Scene.start((witness) => ({
+    forking: echoServer(witness, 'leaves-grandchild', 'forking'),
+  }));
   const { pid } = await scene.witness.sees('forking', 'start');
   const grandchild = Number(await scene.session.callText('forking__fork'));
   await scene.witness.sees('forking-grandchild', 'start');
@@ -47,7 +53,9 @@ it.concurrent('a server that is killed takes its grandchild along, and is back b
 });
 
 it.concurrent('a server that closes its output and lives on loses its calls, is ended, and is started again', async () => {
-  await using scene = await Scene.start((witness) => ({ muting: echoServer(witness, 'muting') }));
+  await using scene = await Scene.start((witness) => ({
+    muting: echoServer(witness, 'closes-stdio', 'muting'),
+  }));
   const before = await scene.echoOf('muting__echo', { text: 'before' });
   await scene.beside(async () => {
     expect(await scene.errorOf('muting__mute')).toMatchObject({
@@ -60,7 +68,9 @@ it.concurrent('a server that closes its output and lives on loses its calls, is 
 });
 
 it.concurrent('a server that closes its input and lives on is ended with the next call, and is started again', async () => {
-  await using scene = await Scene.start((witness) => ({ muting: echoServer(witness, 'muting') }));
+  await using scene = await Scene.start((witness) => ({
+    muting: echoServer(witness, 'closes-stdio', 'muting'),
+  }));
   const before = await scene.echoOf('muting__echo', { text: 'before' });
   expect(await scene.session.callText('muting__plug')).toBe('plugged');
   await scene.beside(async () => {

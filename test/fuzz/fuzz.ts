@@ -78,8 +78,8 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
     await using switchboard = await startSwitchboard(
       {
         mcpServers: {
-          control: fixtureServer('workhorse', { FIXTURE_NAME: 'control' }),
-          echo: fixtureServer('workhorse', { FIXTURE_NAME: 'echo' }),
+          control: fixtureServer('answers-after-cancel', { FIXTURE_NAME: 'control' }),
+          echo: fixtureServer('answers-after-cancel', { FIXTURE_NAME: 'echo' }),
           ...hostile.entries(),
         },
         switchboard: settings,

@@ -12,7 +12,7 @@ export async function startCounting(rules: Entry, settings: Entry = {}, others: 
   const witness = await Witness.open();
   const config = (box: Entry) => ({
     mcpServers: {
-      box: { ...fixtureServer('counting', witness.env('box')), startup: 'parallel', ...box },
+      box: { ...fixtureServer('reports-calls', witness.env('box')), startup: 'parallel', ...box },
       ...others,
     },
     switchboard: settings,

@@ -16,7 +16,7 @@ interface StoreOwner extends AsyncDisposable {
 export async function startStoreOwner(home: string): Promise<StoreOwner> {
   const child: ChildProcessByStdio<null, Readable, null> = spawn(
     process.execPath,
-    [fixtureProgram('store-owner'), home],
+    [fixtureProgram('opens-store'), home],
     {
       stdio: ['ignore', 'pipe', 'inherit'],
     },

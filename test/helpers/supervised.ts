@@ -108,7 +108,7 @@ export class Watched {
   }
 }
 
-/** Tells test/fixtures/hosted-probe.ts what to do. */
+/** Tells test/fixtures/runs-commands.ts what to do. */
 export class Speech {
   readonly ended: Promise<SwitchboardError>;
   private readonly attachment: Extract<Attachment, { kind: 'stdio' }>;
@@ -199,7 +199,7 @@ interface Making extends Partial<Omit<HostedServer, 'spec'>> {
 
 /** A hosted server that runs the probe. */
 export function probe({ does = () => [], more = {}, ...rest }: Making = {}): HostedServer {
-  const { command, args } = fixtureServer('hosted-probe');
+  const { command, args } = fixtureServer('runs-commands');
   const id = rest.id ?? randomUUID();
   const server: HostedServer = {
     id,

@@ -50,7 +50,7 @@ const MEGABYTE = 1024 * 1024;
 /** Long enough for every polite process, also on a busy machine. */
 const PATIENCE_MS = 30_000;
 
-/** What every driver has to do, shown with test/fixtures/hosted-probe.ts. */
+/** What every driver has to do, shown with test/fixtures/runs-commands.ts. */
 export function driverContract(name: string, make: MakeDriver, abilities: Abilities): void {
   describe(`the driver ${name}`, () => {
     it('is available, and has what it is said to have', async (test) => {
@@ -72,7 +72,7 @@ export function driverContract(name: string, make: MakeDriver, abilities: Abilit
 function speaking(make: MakeDriver): void {
   it('carries bytes both ways exactly as they are', async (test) => {
     await using made = await make(test);
-    await using probe = await start(made, made.spec('hosted-probe'));
+    await using probe = await start(made, made.spec('runs-commands'));
     const everyByte = Buffer.from(
       Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => byte !== 10),
     );
@@ -87,7 +87,7 @@ function speaking(make: MakeDriver): void {
 
   it('carries messages of 5 MB, several at once', async (test) => {
     await using made = await make(test);
-    await using probe = await start(made, made.spec('hosted-probe'));
+    await using probe = await start(made, made.spec('runs-commands'));
     const messages = ['a', 'b', 'c'].map((letter) => Buffer.alloc(5 * MEGABYTE, `${letter}bcdefg 123456`));
     const answers = messages.map((message) => probe.echo(message));
     for (const [index, answer] of answers.entries())
@@ -96,7 +96,7 @@ function speaking(make: MakeDriver): void {
 
   it('lets the server wait while nobody reads, and loses nothing of what it says', async (test) => {
     await using made = await make(test);
-    await using probe = await start(made, made.spec('hosted-probe'), { isRead: false });
+    await using probe = await start(made, made.spec('runs-commands'), { isRead: false });
     const total = 64 * MEGABYTE;
     probe.send(`flood ${total}`);
     await probe.log.first((line) => line.startsWith('flooded'));
@@ -110,7 +110,7 @@ function speaking(make: MakeDriver): void {
 
   it('tells the lines of stderr, apart from stdout', async (test) => {
     await using made = await make(test);
-    await using probe = await start(made, made.spec('hosted-probe'));
+    await using probe = await start(made, made.spec('runs-commands'));
     probe.send('stderr one');
     expect((await probe.echo(Buffer.from('between'))).toString()).toBe('between');
     probe.send('stderr zwölf 🦜');
@@ -122,7 +122,7 @@ function speaking(make: MakeDriver): void {
   it('tells stdout and stderr as lines where it has no stdio', async (test) => {
     await using made = await make(test);
     const args = ['echo on stdout', 'stderr on stderr', 'stay'];
-    await using probe = await start(made, made.spec('hosted-probe', { args, hasStdio: false }));
+    await using probe = await start(made, made.spec('runs-commands', { args, hasStdio: false }));
     expect(probe.instance.stdio).toBe(undefined);
     await probe.log.first((line) => line === 'on stdout');
     await probe.log.first((line) => line === 'on stderr');
@@ -131,7 +131,7 @@ function speaking(make: MakeDriver): void {
   it('publishes its port on loopback', async (test) => {
     await using made = await make(test);
     const port = await freePort();
-    const spec = made.spec('hosted-probe', { args: [`listen ${port}`], hasStdio: false, port });
+    const spec = made.spec('runs-commands', { args: [`listen ${port}`], hasStdio: false, port });
     await using probe = await start(made, spec);
     await probe.log.first((line) => line === 'listening');
     const answer = await fetch(`${probe.instance.url}/somewhere`);
@@ -144,7 +144,7 @@ function speaking(make: MakeDriver): void {
       const port = await freePort();
       // A process listens on its port itself.
       const published = made.driver.provider === 'process' ? port : await freePort();
-      const spec = made.spec('hosted-probe', {
+      const spec = made.spec('runs-commands', {
         args: [`listen ${port}`],
         hasStdio: false,
         port,
@@ -159,7 +159,7 @@ function speaking(make: MakeDriver): void {
 
   it('has no address without a port', async (test) => {
     await using made = await make(test);
-    await using probe = await start(made, made.spec('hosted-probe'));
+    await using probe = await start(made, made.spec('runs-commands'));
     expect(probe.instance.url).toBe(undefined);
   });
 }
@@ -167,7 +167,7 @@ function speaking(make: MakeDriver): void {
 function ending(make: MakeDriver): void {
   it('tells the code of a crash, after all that was said before it', async (test) => {
     await using made = await make(test);
-    await using probe = await start(made, made.spec('hosted-probe'));
+    await using probe = await start(made, made.spec('runs-commands'));
     const lastAnswer = probe.echo(Buffer.from('last answer'));
     probe.send('stderr last words');
     probe.send('exit 3');
@@ -180,20 +180,20 @@ function ending(make: MakeDriver): void {
 
   it('tells an end without a fault', async (test) => {
     await using made = await make(test);
-    await using probe = await start(made, made.spec('hosted-probe', { args: ['exit 0'] }));
+    await using probe = await start(made, made.spec('runs-commands', { args: ['exit 0'] }));
     expect(await probe.instance.exited).toMatchObject({ code: 0, signal: undefined, isLost: false });
   });
 
   it('tells an end by a signal', async (test) => {
     await using made = await make(test);
-    await using probe = await start(made, made.spec('hosted-probe'));
+    await using probe = await start(made, made.spec('runs-commands'));
     probe.send('kill SIGKILL');
     expectKilled(await probe.instance.exited);
   });
 
   it('takes what is written to one that is gone, and what is done to it', async (test) => {
     await using made = await make(test);
-    await using probe = await start(made, made.spec('hosted-probe', { args: ['exit 0'] }));
+    await using probe = await start(made, made.spec('runs-commands', { args: ['exit 0'] }));
     await probe.instance.exited;
     probe.send('echo nobody reads this');
     await probe.instance.stop(PATIENCE_MS);
@@ -203,7 +203,7 @@ function ending(make: MakeDriver): void {
 
   it('stops a polite one with SIGTERM', async (test) => {
     await using made = await make(test);
-    await using probe = await start(made, made.spec('hosted-probe'));
+    await using probe = await start(made, made.spec('runs-commands'));
     await probe.echo(Buffer.from('ready'));
     expect(await made.running()).toHaveLength(1);
     await probe.instance.stop(PATIENCE_MS);
@@ -215,7 +215,7 @@ function ending(make: MakeDriver): void {
 
   it('stops one that ignores SIGTERM, and what it started', async (test) => {
     await using made = await make(test);
-    await using probe = await start(made, made.spec('hosted-probe', { args: ['ignore-term', 'fork'] }));
+    await using probe = await start(made, made.spec('runs-commands', { args: ['ignore-term', 'fork'] }));
     expect(await probe.line()).toBe('ignoring');
     expect(await probe.line()).toBe('forked');
     await probe.instance.stop(500);
@@ -226,9 +226,9 @@ function ending(make: MakeDriver): void {
   it('leaves nothing when its start is given up', async (test) => {
     await using made = await make(test);
     const before = AbortSignal.abort();
-    await expect(made.driver.start(made.spec('hosted-probe'), deaf, before)).rejects.toThrow();
+    await expect(made.driver.start(made.spec('runs-commands'), deaf, before)).rejects.toThrow();
     const during = new AbortController();
-    const started = made.driver.start(made.spec('hosted-probe'), deaf, during.signal);
+    const started = made.driver.start(made.spec('runs-commands'), deaf, during.signal);
     during.abort();
     await expect(started).rejects.toThrow();
     expect(await made.running()).toEqual([]);
@@ -239,7 +239,7 @@ function running(make: MakeDriver): void {
   it('hands over the environment, and nothing of ours', async (test) => {
     await using made = await make(test);
     const environment = { PLAIN: 'text', EMPTY: '', ODD: 'a=b "c" $PLAIN\n  d\\', UMLAUT: 'süß 🦜' };
-    await using probe = await start(made, made.spec('hosted-probe', { environment }));
+    await using probe = await start(made, made.spec('runs-commands', { environment }));
     for (const [variable, value] of Object.entries(environment))
       expect(JSON.parse(await probe.ask(`env ${variable}`))).toBe(value);
     expect(process.env.VITEST).toBe('true');
@@ -248,7 +248,7 @@ function running(make: MakeDriver): void {
 
   it('knows what it uses, and since when', async (test) => {
     await using made = await make(test);
-    await using probe = await start(made, made.spec('hosted-probe'));
+    await using probe = await start(made, made.spec('runs-commands'));
     expect(Math.abs(Date.now() - probe.instance.startedAt.getTime())).toBeLessThan(3_600_000);
     const first = await probe.instance.usage();
     expect(first.cpuPercent).toBe(undefined);
@@ -262,8 +262,8 @@ function running(make: MakeDriver): void {
 
   it('runs several at once, each with an id of its own', async (test) => {
     await using made = await make(test);
-    await using one = await start(made, made.spec('hosted-probe'));
-    await using other = await start(made, made.spec('hosted-probe'));
+    await using one = await start(made, made.spec('runs-commands'));
+    await using other = await start(made, made.spec('runs-commands'));
     expect(one.instance.id).not.toBe(other.instance.id);
     expect((await one.echo(Buffer.from('one'))).toString()).toBe('one');
     await one.instance.stop(PATIENCE_MS);
@@ -276,7 +276,7 @@ function keeping(make: MakeDriver): void {
 
   it('keeps volumes over a crash and a new registration of the same name', async (test) => {
     await using made = await make(test);
-    const spec = made.spec('hosted-probe', { volumes });
+    const spec = made.spec('runs-commands', { volumes });
     await using first = await start(made, spec);
     expect(await first.ask('write /data/note one')).toBe('written');
     expect(await first.ask('write /more/data/note other')).toBe('written');
@@ -291,11 +291,11 @@ function keeping(make: MakeDriver): void {
 
   it('shows the volumes of a server to no other', async (test) => {
     await using made = await make(test);
-    const spec = made.spec('hosted-probe', { volumes });
+    const spec = made.spec('runs-commands', { volumes });
     await using probe = await start(made, spec);
     await probe.ask('write /data/note own');
     const sameNameElsewhere = { ...spec, id: randomUUID(), project: `${spec.project}-other` };
-    for (const other of [made.spec('hosted-probe', { volumes }), sameNameElsewhere]) {
+    for (const other of [made.spec('runs-commands', { volumes }), sameNameElsewhere]) {
       await using stranger = await start(made, other);
       expect(await stranger.ask('read /data/note')).toBe('null');
     }
@@ -303,7 +303,7 @@ function keeping(make: MakeDriver): void {
 
   it('removes the volumes of a server when asked to, and no others', async (test) => {
     await using made = await make(test);
-    const [spec, other] = [made.spec('hosted-probe', { volumes }), made.spec('hosted-probe', { volumes })];
+    const [spec, other] = [made.spec('runs-commands', { volumes }), made.spec('runs-commands', { volumes })];
     for (const each of [spec, other]) {
       await using probe = await start(made, each);
       await probe.ask('write /data/note kept');
@@ -320,7 +320,7 @@ function keeping(make: MakeDriver): void {
 function surviving(make: MakeDriver): void {
   it('takes over one that runs, with all that it can do', async (test) => {
     await using made = await make(test);
-    const spec = made.spec('hosted-probe', { environment: { MARK: 'the same' } });
+    const spec = made.spec('runs-commands', { environment: { MARK: 'the same' } });
     const first = await start(made, spec);
     await first.ask('write /tmp/mark here');
     first.instance.release!();
@@ -340,7 +340,7 @@ function surviving(make: MakeDriver): void {
 
   it('takes over none that was started otherwise, nor one that is gone, and removes what is left', async (test) => {
     await using made = await make(test);
-    const spec = made.spec('hosted-probe');
+    const spec = made.spec('runs-commands');
     expect(await made.driver.survivors!.adopt(spec, deaf)).toBe(undefined);
     const changed = await start(made, spec);
     changed.instance.release!();
@@ -352,8 +352,8 @@ function surviving(make: MakeDriver): void {
   it('reaps what is ours and wanted no more, and nothing else', async (test) => {
     await using made = await make(test);
     await using foreign = await make(test);
-    await using stranger = await start(foreign, foreign.spec('hosted-probe'));
-    const [wanted, unwanted] = [made.spec('hosted-probe'), made.spec('hosted-probe')];
+    await using stranger = await start(foreign, foreign.spec('runs-commands'));
+    const [wanted, unwanted] = [made.spec('runs-commands'), made.spec('runs-commands')];
     const instances = [await start(made, wanted), await start(made, unwanted)];
     for (const { instance } of instances) instance.release!();
     expect(await made.again().survivors!.reap([wanted.id])).toHaveLength(1);

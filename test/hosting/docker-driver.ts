@@ -26,7 +26,7 @@ export async function dockerDriver(
   { volumeImages = true } = {},
 ): Promise<DockerUnderTest> {
   const { socketPath } = engine;
-  const image = await serverImage(engine, 'hosted-probe');
+  const image = await serverImage(engine, 'runs-commands');
   const owner = `test-${randomUUID()}`;
   const runtime = provider === 'gvisor' ? 'runsc' : undefined;
   const make = () => new DockerDriver({ provider, runtime, owner, engine: socketPath, volumeImages });

@@ -16,7 +16,7 @@ describe('a Docker engine that is stopped', () => {
     async (provider, { skip }) => {
       await using engine = await OwnEngine.start({ skip }, { liveRestore: true });
       await using made = await dockerDriver(engine, provider);
-      const spec = made.spec('hosted-probe', { volumes: ['/data'] });
+      const spec = made.spec('runs-commands', { volumes: ['/data'] });
       const instance = await made.driver.start(spec, deaf, never);
       instance.stdio!.input.write('write /tmp/mark here\n');
       expect(await lineOf(instance.stdio!.output)).toBe('written');
@@ -45,7 +45,7 @@ describe('a Docker engine that is stopped', () => {
   it('ends its containers else, which is no crash, and leaves nothing of them', async ({ skip }) => {
     await using engine = await OwnEngine.start({ skip });
     await using made = await dockerDriver(engine, 'docker');
-    const spec = made.spec('hosted-probe');
+    const spec = made.spec('runs-commands');
     const instance = await made.driver.start(spec, deaf, never);
     await engine.stop();
     expect(await instance.exited).toMatchObject({ isLost: true });
@@ -91,7 +91,7 @@ describe.concurrent('a Docker engine that cannot be used', () => {
     const driver = driverOf('gvisor', 'runc', socketPath);
     expect(await driver.unavailable()).toContain('isolates no more than plain containers');
     await using made = await dockerDriver({ socketPath }, 'docker');
-    await expect(driver.start(made.spec('hosted-probe'), deaf, never)).rejects.toThrow(/isolates no more/);
+    await expect(driver.start(made.spec('runs-commands'), deaf, never)).rejects.toThrow(/isolates no more/);
   });
 
   it('says what to install for Firecracker', async ({ skip }) => {
@@ -105,7 +105,7 @@ describe.concurrent('a Docker engine that cannot be used', () => {
 describe.concurrent.for(dockerProviders)('a container of %s that cannot be started', (provider) => {
   it('says so without its secrets', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
-    const spec = made.spec('hosted-probe', { environment: { '': 'very secret' }, volumes: ['/data'] });
+    const spec = made.spec('runs-commands', { environment: { '': 'very secret' }, volumes: ['/data'] });
     const refused: Error = await made.driver.start(spec, deaf, never).then(
       () => expect.unreachable(),
       (error: Error) => error,
@@ -119,7 +119,7 @@ describe.concurrent.for(dockerProviders)('a container of %s that cannot be start
   it('says that a program is missing', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     const log = new Inbox<string>();
-    const spec = { ...made.spec('hosted-probe'), command: '/usr/bin/nothing' };
+    const spec = { ...made.spec('runs-commands'), command: '/usr/bin/nothing' };
     const instance = await made.driver.start(spec, { log: (line) => log.add(line) }, never);
     expect(await instance.exited).toMatchObject({ code: 127, isLost: false });
     expect(log.items.join('\n')).toContain('/usr/bin/nothing');
@@ -127,7 +127,7 @@ describe.concurrent.for(dockerProviders)('a container of %s that cannot be start
 
   it('has no image', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
-    const spec = { ...made.spec('hosted-probe'), image: undefined };
+    const spec = { ...made.spec('runs-commands'), image: undefined };
     await expect(made.driver.start(spec, deaf, never)).rejects.toMatchObject({ code: 'invalid_config' });
   });
 });
@@ -142,7 +142,7 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
     const driver = new DockerDriver({
       ...{ provider, runtime, owner, engine: between.address, volumeImages: true },
     });
-    const spec = made.spec('hosted-probe');
+    const spec = made.spec('runs-commands');
     const instance = await driver.start(spec, deaf, never);
     between.cut('stdin=1');
     expect(await instance.exited).toMatchObject({ isLost: true });
@@ -160,7 +160,7 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
   it('is told to have been killed where somebody removes it', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, provider);
-    const instance = await made.driver.start(made.spec('hosted-probe'), deaf, never);
+    const instance = await made.driver.start(made.spec('runs-commands'), deaf, never);
     await dockerRequest(engine.socketPath, 'DELETE', `/containers/${instance.id}?force=1`);
     expect(await instance.exited).toMatchObject({ signal: 'SIGKILL', isLost: false });
     await expect(instance.usage()).rejects.toThrow();
@@ -169,7 +169,7 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
 
   it('is never there twice', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
-    const spec = made.spec('hosted-probe');
+    const spec = made.spec('runs-commands');
     const first = await made.driver.start(spec, deaf, never);
     const second = await made.again().start(spec, deaf, never);
     expect(await first.exited).toMatchObject({ isLost: false });
@@ -180,7 +180,7 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
   it('is the only one that is left where there were two', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, provider);
-    const spec = made.spec('hosted-probe');
+    const spec = made.spec('runs-commands');
     const instance = await made.driver.start(spec, deaf, never);
     const path = `/containers/${instance.id}/json`;
     const { Config } = await dockerRequest<{ Config: object }>(engine.socketPath, 'GET', path);

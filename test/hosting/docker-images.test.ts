@@ -15,7 +15,7 @@ describe.concurrent('the image of a container', () => {
     await using registry = await startRegistry(someFiles(), { Entrypoint: ['/nothing'] });
     const image = `${registry.host}/files`;
     await using _removed = removedLater(engine, image);
-    const spec = made.spec('hosted-probe', { image });
+    const spec = made.spec('runs-commands', { image });
     const log = new Inbox<string>();
     const instance = await made.driver.start(spec, { log: (line) => log.add(line) }, never);
     expect(await instance.exited).toMatchObject({ code: 127 });
@@ -33,7 +33,7 @@ describe.concurrent('the image of a container', () => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, 'docker');
     await using registry = await startRegistry(someFiles(), {});
-    const spec = made.spec('hosted-probe', { image: `${registry.host}/stalling`, volumes: ['/data'] });
+    const spec = made.spec('runs-commands', { image: `${registry.host}/stalling`, volumes: ['/data'] });
     const controller = new AbortController();
     const started = made.driver.start(spec, deaf, controller.signal);
     await registry.stalled;
@@ -48,7 +48,7 @@ describe.concurrent('the image of a container', () => {
     await using registry = await startRegistry(someFiles(), {});
     for (const image of [`${registry.host}/unknown:1.0`, `${registry.host}/files:another`]) {
       await expect(
-        made.driver.start(made.spec('hosted-probe', { image }), deaf, never),
+        made.driver.start(made.spec('runs-commands', { image }), deaf, never),
       ).rejects.toMatchObject({
         code: 'invalid_config',
         message: expect.stringContaining(`The image "${image}" is not on this machine and cannot be pulled`),
@@ -59,7 +59,7 @@ describe.concurrent('the image of a container', () => {
   it('is told to be out of reach', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), 'docker');
     // Nobody listens on that port.
-    const spec = made.spec('hosted-probe', { image: '127.0.0.1:1/server:latest' });
+    const spec = made.spec('runs-commands', { image: '127.0.0.1:1/server:latest' });
     await expect(made.driver.start(spec, deaf, never)).rejects.toMatchObject({
       code: 'server_start_failed',
       message: expect.stringMatching(/cannot be pulled: .*127\.0\.0\.1:1.*reaches the registry/s),
@@ -70,7 +70,7 @@ describe.concurrent('the image of a container', () => {
     'cannot be called "%s"',
     async (image, { skip }) => {
       await using made = await dockerDriver(await sharedEngine({ skip }), 'docker');
-      const spec = made.spec('hosted-probe', { image });
+      const spec = made.spec('runs-commands', { image });
       await expect(made.driver.start(spec, deaf, never)).rejects.toMatchObject({ code: 'invalid_config' });
     },
   );

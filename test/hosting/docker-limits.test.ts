@@ -13,7 +13,7 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, provider);
     const limits = { cpus: 0.5, memoryBytes: 256 * MEGABYTE, diskBytes: 1024 * MEGABYTE, pids: 100 };
-    const spec = made.spec('hosted-probe', {
+    const spec = made.spec('runs-commands', {
       limits,
       volumes: ['/data'],
       environment: { KEY: 'very secret' },
@@ -148,7 +148,7 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
   it('is published on loopback only', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, provider);
-    await using probe = await start(made, made.spec('hosted-probe', { port: 8080, args: ['listen'] }));
+    await using probe = await start(made, made.spec('runs-commands', { port: 8080, args: ['listen'] }));
     await probe.log.first((line) => line === 'listening');
     const { NetworkSettings } = await dockerRequest<{
       NetworkSettings: { Ports: Record<string, { HostIp: string; HostPort: string }[]> };
@@ -167,13 +167,13 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     await once(taken, 'listening');
     const { port: hostPort } = taken.address() as AddressInfo;
     const serving = { port: 8080, args: ['listen'] };
-    await expect(start(made, made.spec('hosted-probe', { ...serving, hostPort }))).rejects.toMatchObject({
+    await expect(start(made, made.spec('runs-commands', { ...serving, hostPort }))).rejects.toMatchObject({
       code: 'server_start_failed',
       message: expect.stringMatching(`The port ${hostPort} of this machine, .* is taken`),
     });
     await using probe = await start(
       made,
-      made.spec('hosted-probe', { ...serving, formerHostPort: hostPort }),
+      made.spec('runs-commands', { ...serving, formerHostPort: hostPort }),
     );
     taken.close();
     await probe.log.first((line) => line === 'listening');
@@ -193,7 +193,7 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     await expect
       .poll(async () => (await second.instance.usage()).diskBytes)
       .toBeGreaterThanOrEqual(4 * MEGABYTE);
-    await using without = await start(made, made.spec('hosted-probe'));
+    await using without = await start(made, made.spec('runs-commands'));
     expect((await without.instance.usage()).diskBytes).toBe(0);
   });
 });

@@ -33,7 +33,7 @@ class Installation implements AsyncDisposable {
     return new E2bDriver({ apiKey: this.api.apiKey, domain: undefined, owner: this.owner, ...more });
   }
 
-  run(spec: InstanceSpec = sandboxed('hosted-probe')): Promise<Instance> {
+  run(spec: InstanceSpec = sandboxed('runs-commands')): Promise<Instance> {
     const events = { log: (line: string) => this.log.add(line) };
     return this.driver.start(spec, events, new AbortController().signal);
   }
@@ -74,7 +74,7 @@ describe('the driver e2b', () => {
   describe('asks for sandboxes', () => {
     it('with the key in a header, and secrets only in what the server is started with', async () => {
       const { api, owner } = installation;
-      const spec = sandboxed('hosted-probe', { environment: { TOKEN: 'hush-hush' } });
+      const spec = sandboxed('runs-commands', { environment: { TOKEN: 'hush-hush' } });
       const instance = await installation.run(spec);
       expect(await say(instance, 'env TOKEN')).toBe('"hush-hush"');
       await instance.stop(MINUTE);
@@ -116,7 +116,7 @@ describe('the driver e2b', () => {
 
     it('with a network where the server is to have one', async () => {
       const created = installation.api.seen.next(({ path }) => path === '/v2/sandboxes');
-      await installation.run(sandboxed('hosted-probe', { hasNetwork: true }));
+      await installation.run(sandboxed('runs-commands', { hasNetwork: true }));
       expect(JSON.parse((await created).body)).toMatchObject({ allow_internet_access: true });
     });
 
@@ -133,7 +133,7 @@ describe('the driver e2b', () => {
       ['a server without a command', { command: undefined }, /needs a `command`/],
     ])('%s', async (_what, more, message) => {
       const asked = installation.api.seen.items.length;
-      const started = installation.run(sandboxed('hosted-probe', more));
+      const started = installation.run(sandboxed('runs-commands', more));
       await expect(started).rejects.toMatchObject({
         code: 'invalid_config',
         message: expect.stringMatching(message),
@@ -148,7 +148,7 @@ describe('the driver e2b', () => {
       for (const apiKey of [undefined, '']) {
         const driver = installation.again({ apiKey });
         expect(await driver.unavailable()).toMatch(/^E2B_API_KEY is not set: /);
-        const started = driver.start(sandboxed('hosted-probe'), deaf, new AbortController().signal);
+        const started = driver.start(sandboxed('runs-commands'), deaf, new AbortController().signal);
         await expect(started).rejects.toMatchObject({ code: 'invalid_config' });
       }
     });
@@ -182,16 +182,16 @@ describe('the driver e2b', () => {
     });
 
     it('where there is no such template', async () => {
-      await expect(installation.run(sandboxed('hosted-probe', { image: 'acme/none' }))).rejects.toMatchObject(
-        {
-          code: 'invalid_config',
-          message: expect.stringMatching(/template 'acme\/none' not found.*an E2B template of your team/),
-        },
-      );
+      await expect(
+        installation.run(sandboxed('runs-commands', { image: 'acme/none' })),
+      ).rejects.toMatchObject({
+        code: 'invalid_config',
+        message: expect.stringMatching(/template 'acme\/none' not found.*an E2B template of your team/),
+      });
     });
 
     it('where the template is too old', async () => {
-      await expect(installation.run(sandboxed('hosted-probe', { image: 'old' }))).rejects.toMatchObject({
+      await expect(installation.run(sandboxed('runs-commands', { image: 'old' }))).rejects.toMatchObject({
         code: 'invalid_config',
         message: expect.stringMatching(/template is too old.*build it again/),
       });
@@ -199,13 +199,13 @@ describe('the driver e2b', () => {
     });
 
     it('where the template has no such command', async () => {
-      await expect(installation.run(sandboxed('hosted-probe', { command: 'no-such' }))).rejects.toMatchObject(
-        {
-          message: expect.stringMatching(
-            /could not run "no-such" in a sandbox of the template "node": .*ENOENT/,
-          ),
-        },
-      );
+      await expect(
+        installation.run(sandboxed('runs-commands', { command: 'no-such' })),
+      ).rejects.toMatchObject({
+        message: expect.stringMatching(
+          /could not run "no-such" in a sandbox of the template "node": .*ENOENT/,
+        ),
+      });
       expect(installation.sandboxes).toEqual([]);
     });
   });
@@ -213,7 +213,7 @@ describe('the driver e2b', () => {
   describe('tells what became of a server', () => {
     it('whose stream was cut: it is lost, and can be taken over', async () => {
       const { api } = installation;
-      const spec = sandboxed('hosted-probe');
+      const spec = sandboxed('runs-commands');
       const instance = await installation.run(spec);
       const ended = once(instance.stdio!.output.resume(), 'end');
       api.sandboxes.get(instance.id)!.envd.cutStreams();
@@ -231,7 +231,7 @@ describe('the driver e2b', () => {
 
     it('when E2B itself is away: it is lost, and can be taken over later', async () => {
       const { api } = installation;
-      const spec = sandboxed('hosted-probe');
+      const spec = sandboxed('runs-commands');
       const instance = await installation.run(spec);
       await api.goAway();
       expect(await instance.exited).toMatchObject({ isLost: true, signal: undefined });
@@ -258,14 +258,14 @@ describe('the driver e2b', () => {
     });
 
     it('that crashed, by the name of the signal', async () => {
-      const instance = await installation.run(sandboxed('hosted-probe', { args: ['kill SIGSEGV'] }));
+      const instance = await installation.run(sandboxed('runs-commands', { args: ['kill SIGSEGV'] }));
       expect(await instance.exited).toMatchObject({ code: undefined, signal: 'SIGSEGV', isLost: false });
     });
   });
 
   describe('ends sandboxes', () => {
     it('when the server ends by itself', async () => {
-      const instance = await installation.run(sandboxed('hosted-probe', { args: ['exit 0'] }));
+      const instance = await installation.run(sandboxed('runs-commands', { args: ['exit 0'] }));
       const removed = installation.api.seen.first(
         ({ method, path }) => method === 'DELETE' && path === `/sandboxes/${instance.id}`,
       );
@@ -276,7 +276,7 @@ describe('the driver e2b', () => {
     });
 
     it('also those of an old start of the same server, and on every page of a long list', async () => {
-      const spec = sandboxed('hosted-probe');
+      const spec = sandboxed('runs-commands');
       const instances = [];
       for (let count = 0; count < 5; count++) instances.push(await installation.run(spec));
       for (const instance of instances) instance.release!();
@@ -317,7 +317,7 @@ describe('the driver e2b', () => {
   it('publishes a port here only, and closes it with the server', async () => {
     const { api } = installation;
     const port = await freePort();
-    const spec = sandboxed('hosted-probe', { args: [`listen ${port}`], hasStdio: false, port });
+    const spec = sandboxed('runs-commands', { args: [`listen ${port}`], hasStdio: false, port });
     const instance = await installation.run(spec);
     await installation.log.first((line) => line === 'listening');
     expect(instance.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
@@ -331,7 +331,7 @@ describe('the driver e2b', () => {
 
   it('says that a port cannot be reached', async () => {
     const port = await freePort();
-    const instance = await installation.run(sandboxed('hosted-probe', { port }));
+    const instance = await installation.run(sandboxed('runs-commands', { port }));
     expect((await fetch(instance.url!)).status).toBe(502);
   });
 

@@ -53,7 +53,7 @@ describe('the Docker engine that tests share', () => {
   it.for(['runsc', 'runc'])('runs a server on a port of loopback with %s', async (runtime, { skip }) => {
     const engine = await sharedEngine({ skip });
     const container = await createContainer(engine, {
-      Image: await serverImage(engine, 'hosted-http'),
+      Image: await serverImage(engine, 'serves-http'),
       Env: ['PORT=8080'],
       ExposedPorts: { '8080/tcp': {} },
       HostConfig: { Runtime: runtime, PortBindings: { '8080/tcp': [{ HostIp: '127.0.0.1' }] } },
@@ -150,7 +150,7 @@ describe('a Docker engine of one test', () => {
     const folder = dirname(engine.socketPath);
     const { driver, spec } = await dockerDriver(engine, 'docker');
     await driver.start(
-      spec('hosted-probe', { volumes: ['/data'] }),
+      spec('runs-commands', { volumes: ['/data'] }),
       { log() {} },
       new AbortController().signal,
     );

@@ -10,7 +10,7 @@ describe('the bridge to a server in a sandbox', () => {
     skip,
   }) => {
     const site = await open({ skip });
-    const { id } = await site.host({ name: 'solitary', image: await site.image('solitary') });
+    const { id } = await site.host({ name: 'solitary', image: await site.image('counts-requests') });
     await using connected = await connectHttp(`${site.site.baseUrl}/mcp/default`);
     const { client, notifications } = connected;
     const uri = 'resource://solitary/note://work';
@@ -81,7 +81,7 @@ describe.concurrent('the bridge', () => {
     '[H5] answers the JSON-RPC error $code with HTTP $status, and keeps all of it',
     async ({ code, status }) => {
       const site = await open();
-      refusing ??= site.host(site.process('refusing'));
+      refusing ??= site.host(site.process('returns-errors'));
       const { id } = await refusing;
       const rpc = { code, message: `no, and that is ${code}`, data: { why: ['so', 1.5, null] } };
       const answer = await site.call(id, 'tools/call', { name: 'refuse', arguments: rpc });
@@ -95,7 +95,7 @@ describe.concurrent('the bridge', () => {
 
   it('[H5] gives a failure of a tool as the result that it is', async () => {
     const site = await open();
-    const { id } = await site.host(site.process('refusing'));
+    const { id } = await site.host(site.process('returns-errors'));
     expect(await site.call(id, 'tools/call', { name: 'fail' })).toMatchObject({
       status: 200,
       body: { result: { isError: true, content: [{ type: 'text', text: 'that did not work' }] } },
@@ -106,7 +106,7 @@ describe.concurrent('the bridge', () => {
     const site = await open();
     const server = await site.host({
       name: 'belated',
-      ...site.process('belated', site.site.witness.env('belated')),
+      ...site.process('answers-on-next-call', site.site.witness.env('belated')),
     });
     const { id } = server;
     const { pid } = JSON.parse(await site.tool(id, 'whoami')) as { pid: number };
@@ -120,7 +120,7 @@ describe.concurrent('the bridge', () => {
 
     // It answers the first one when the next one comes, and before that.
     const next = JSON.parse(await site.tool(id, 'echo', { text: 'the next' })) as object;
-    expect(next).toEqual({ text: 'the next', name: 'belated', pid });
+    expect(next).toEqual({ text: 'the next', name: 'answers-on-next-call', pid });
     expect(await site.view(id)).toMatchObject({
       status: 'ready',
       provider_workspace_id: server.provider_workspace_id,
@@ -131,7 +131,7 @@ describe.concurrent('the bridge', () => {
 
   it('[H6] takes the time that the setting says where the call says none', async () => {
     await using site = await HostingSite.start({ settings: { callTimeoutMs: 200 } });
-    const { id } = await site.host(site.process('hanging'));
+    const { id } = await site.host(site.process('hangs-in-call'));
     const { status, body } = await site.call(id, 'tools/call', { name: 'hang' });
     expect({ status, message: body.error?.message }).toEqual({
       status: 504,
@@ -152,7 +152,7 @@ describe.concurrent('the bridge', () => {
     });
     expect(await site.view(id)).toMatchObject({ status: 'starting', restart_count: 0 });
     await using hasty = await HostingSite.start({ settings: { callTimeoutMs: 300 } });
-    const mute = await hasty.register(site.process('silent'));
+    const mute = await hasty.register(site.process('never-responds'));
     expect((await hasty.call(mute.id, 'ping')).body.error?.message).toMatch(
       /was not there within \d+ ms \(setting hosting.callTimeoutMs\)/,
     );

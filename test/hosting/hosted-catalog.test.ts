@@ -18,7 +18,7 @@ describe('a server in a sandbox, in the catalog of its project', () => {
     const input = {
       name: 'noting',
       project_id: 'hosting',
-      image: await site.image('noting'),
+      image: await site.image('logs-lifecycle'),
       volumes: ['/data'],
     };
     const { id } = await site.host(input);

@@ -8,7 +8,7 @@ describe.concurrent('a server that does not end when it is told to', () => {
   it('[H12] has 10 seconds to end, and is killed then', async () => {
     const site = await openLocal();
     const { witness } = site.site;
-    const before = await site.host(site.process('stubborn', witness.env('restarted')));
+    const before = await site.host(site.process('ignores-sigterm', witness.env('restarted')));
     const { id } = before;
     expect(await site.tool(id, 'stay')).toBe('here');
     const restarted = site.site.done(`POST /mcp/servers/${id}/restart`);
@@ -31,7 +31,7 @@ describe.concurrent('a server that does not end when it is told to', () => {
   it('[H11] one that does not end has 30 seconds, and is killed then', async () => {
     await using site = await HostingSite.start();
     const { witness } = site.site;
-    const stubborn = await site.host(site.process('stubborn', witness.env('stubborn')));
+    const stubborn = await site.host(site.process('ignores-sigterm', witness.env('stubborn')));
     const willing = await site.host(site.process('toolbox', witness.env('willing')));
     expect(await site.tool(stubborn.id, 'stay')).toBe('here');
     expect(await site.tool(willing.id, 'echo', { text: 'yes' })).toBe('yes');

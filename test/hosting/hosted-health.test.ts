@@ -9,7 +9,7 @@ describe('the status of a server in a sandbox', () => {
 
   it('[H13] tells its state, uptime, restarts, last crash, CPU and memory', async ({ skip }) => {
     const site = await open({ skip });
-    const { id } = await site.host({ image: await site.image('noting'), volumes: ['/data'] });
+    const { id } = await site.host({ image: await site.image('logs-lifecycle'), volumes: ['/data'] });
     const first = await site.view(id);
     expect(first).toMatchObject({
       ...{ status: 'ready', container_status: 'running', restart_count: 0, last_crash: null },
@@ -45,7 +45,7 @@ describe('the status of a server in a sandbox', () => {
 
   it('[H15] is unresponsive while its container is frozen, and it is not restarted', async ({ skip }) => {
     const site = await openQuick({ skip });
-    const before = await site.host({ name: 'frozen', image: await site.image('exploring') });
+    const before = await site.host({ name: 'frozen', image: await site.image('inspects-sandbox') });
     const { id } = before;
     await site.tool(id, 'arguments');
     const container = `/containers/${before.provider_workspace_id}`;
@@ -97,7 +97,7 @@ describe('a server over HTTP', () => {
   it('[H2] is ready when its endpoint answers MCP, and again after a crash', async () => {
     const site = await open();
     const answering = await site.register({
-      ...site.process('hosted-http'),
+      ...site.process('serves-http'),
       ...{ stdio_bridge: false, port: await freePort() },
     });
     const deaf = await site.register({
@@ -125,7 +125,7 @@ describe.concurrent('the log', () => {
 
   it('is followed live, over restarts, until the server is removed', async () => {
     const site = await open();
-    const { command, args } = fixtureServer('crashing');
+    const { command, args } = fixtureServer('crashes-in-call');
     const { id } = await site.host({
       provider: 'process',
       command: 'sh',

@@ -10,7 +10,7 @@ describe.concurrent('a server in its sandbox', () => {
 
   it('[H18] sees nothing of its host, of its neighbours, or of a network', async ({ skip }) => {
     const site = await open({ skip });
-    const image = await site.image('exploring');
+    const image = await site.image('inspects-sandbox');
     const [server, neighbour] = await Promise.all([
       site.host({ image, environment: { OWN: 'of this one' } }),
       site.host({ image, environment: { OTHER: 'secret of the neighbour' } }),
@@ -49,7 +49,7 @@ describe.concurrent('a server in its sandbox', () => {
 
   it('[H16] gets half a core where nothing is said, and [H17] as much as is said', async ({ skip }) => {
     const site = await open({ skip });
-    const image = await site.image('greedy');
+    const image = await site.image('exhausts-resources');
     const [usual, custom] = await Promise.all([
       site.host({ image }),
       site.host({ image, resource_limits: { cpu: '0.2', memory: '1G' } }),
@@ -69,7 +69,10 @@ describe.concurrent('a server in its sandbox', () => {
     { id: 'H17', limits: { memory: '128M' }, most: 128, beyond: 300 },
   ])('[$id] is ended at $most MB of memory, and starts again', async ({ limits, most, beyond }, { skip }) => {
     const site = await open({ skip });
-    const { id } = await site.host({ image: await site.image('greedy'), resource_limits: limits });
+    const { id } = await site.host({
+      image: await site.image('exhausts-resources'),
+      resource_limits: limits,
+    });
     const answer = await site.call(id, 'tools/call', { name: 'memory', arguments: { megabytes: beyond } });
     expect(answer).toMatchObject({
       status: 503,
@@ -97,7 +100,7 @@ describe.concurrent('a server in its sandbox', () => {
   ])('[$id] cannot write more than $most MB to its disk, and goes on', async ({ limits, most }, { skip }) => {
     const site = await open({ skip });
     const { id } = await site.host({
-      image: await site.image('greedy'),
+      image: await site.image('exhausts-resources'),
       volumes: ['/data'],
       resource_limits: { cpu: '1', ...limits },
     });
@@ -122,7 +125,7 @@ describe.concurrent('a server in its sandbox', () => {
   ])('[$id] cannot have more than $pids processes and threads', async ({ limits, pids }, { skip }) => {
     const site = await open({ skip });
     const { id } = await site.host({
-      image: await site.image('greedy'),
+      image: await site.image('exhausts-resources'),
       resource_limits: { cpu: '1', memory: '1G', ...limits },
     });
     const answer = await site.call(

@@ -12,8 +12,13 @@ describe.concurrent('when Switchboard starts', () => {
     await using site = await HostingSite.start();
     const { witness } = site.site;
     const names = ['one', 'two', 'three'];
-    for (const name of names) await site.register({ name, ...site.process('late', witness.env(name)) });
-    await site.register({ name: 'off', enabled: false, ...site.process('late', witness.env('off')) });
+    for (const name of names)
+      await site.register({ name, ...site.process('delays-handshake', witness.env(name)) });
+    await site.register({
+      name: 'off',
+      enabled: false,
+      ...site.process('delays-handshake', witness.env('off')),
+    });
     await Promise.all(names.map((name) => witness.sees(name, 'initialize')));
     await site.site.restart();
     // None is told to go on before all of them wait.
@@ -32,7 +37,7 @@ describe.concurrent('when Switchboard starts', () => {
   it('[H8] what survived a kill -9 is adopted, and nothing is there twice', async ({ skip }) => {
     await using site = await HostingSite.start({ engine: await sharedEngine({ skip }) });
     const { witness } = site.site;
-    const image = await site.image('noting');
+    const image = await site.image('logs-lifecycle');
     const [first, second, local] = await Promise.all([
       site.host({ name: 'first', image, volumes: ['/data'] }),
       site.host({ name: 'second', image, volumes: ['/data'] }),
@@ -66,7 +71,7 @@ describe.concurrent('a server that ends by itself', () => {
     const site = await open({ skip });
     const before = await site.host({
       name: 'crashes',
-      image: await site.image('noting'),
+      image: await site.image('logs-lifecycle'),
       volumes: ['/data'],
     });
     const { id } = before;
@@ -178,7 +183,7 @@ describe.concurrent('a server that is changed', () => {
 
   it('to an image that is not there goes on with the old one, and says so', async ({ skip }) => {
     const site = await open({ skip });
-    const image = await site.image('noting');
+    const image = await site.image('logs-lifecycle');
     const { id, name, provider_workspace_id } = await site.host({ image, volumes: ['/data'] });
     const volumes = (await site.view(id)).volume_names;
     expect(volumes).toEqual([expect.stringMatching(/^switchboard-/)]);
@@ -211,7 +216,7 @@ describe.concurrent('a server that is restarted by hand', () => {
 
   it('[H12] gets SIGTERM, and is a new container with its counters reset', async ({ skip }) => {
     const site = await open({ skip });
-    const { id } = await site.host({ image: await site.image('noting'), volumes: ['/data'] });
+    const { id } = await site.host({ image: await site.image('logs-lifecycle'), volumes: ['/data'] });
     await site.call(id, 'tools/call', { name: 'crash' });
     const before = await site.reaches(
       id,
@@ -234,7 +239,7 @@ describe.concurrent('a server that is restarted by hand', () => {
 describe.concurrent('when Switchboard is told to stop', () => {
   it('[H11] all containers get SIGTERM, and nothing is left', async ({ skip }) => {
     await using site = await HostingSite.start({ engine: await sharedEngine({ skip }) });
-    const image = await site.image('noting');
+    const image = await site.image('logs-lifecycle');
     const servers = await Promise.all([
       site.host({ name: 'first', image, volumes: ['/data'] }),
       site.host({ name: 'second', image, volumes: ['/data'] }),

@@ -16,7 +16,7 @@ describe.concurrent('a server that is registered', () => {
     skip,
   }) => {
     const site = await open({ skip });
-    const image = await site.image('exploring');
+    const image = await site.image('inspects-sandbox');
     const answer = await site.site.ask<{ id: string }>('POST /mcp/servers', {
       name: 'langfuse-mcp',
       image,
@@ -56,7 +56,7 @@ describe.concurrent('a server that is registered', () => {
 
   it('[H2] is published at the port that was chosen, and else at the same one again', async ({ skip }) => {
     const site = await open({ skip });
-    const serves = { image: await site.image('hosted-http'), stdio_bridge: false };
+    const serves = { image: await site.image('serves-http'), stdio_bridge: false };
     const host = await freePort();
     const [chosen, any] = await Promise.all([
       site.host({ ...serves, port: { container: 8123, host } }),
@@ -77,7 +77,7 @@ describe.concurrent('a server that is registered', () => {
     const site = await open({ skip });
     const server = await site.host({
       name: 'over-http',
-      image: await site.image('hosted-http'),
+      image: await site.image('serves-http'),
       stdio_bridge: false,
       port: 8123,
     });
@@ -110,7 +110,7 @@ describe.concurrent('a server that is registered', () => {
     await site.site.done('PUT /projects/default/secrets/DB_PASSWORD', { value: 'sesame-of-the-database' });
     const server = await site.host({
       name: 'with-environment',
-      image: await site.image('exploring'),
+      image: await site.image('inspects-sandbox'),
       environment: {
         API_KEY: 'plain-key-of-the-test',
         DB_URL: `postgres://app:\${DB_PASSWORD}@db/app`,
@@ -145,7 +145,7 @@ describe.concurrent('a server that is registered', () => {
 
   it('[H14] is in the list with its status, image and summary, and without secrets', async ({ skip }) => {
     const site = await open({ skip });
-    const image = await site.image('exploring');
+    const image = await site.image('inspects-sandbox');
     const stopped = await site.register({
       name: 'a-stopped-one',
       image,
@@ -178,7 +178,10 @@ describe.concurrent('a server that is registered', () => {
     skip,
   }) => {
     const site = await open({ skip });
-    const { id } = await site.register({ image: await site.image('exploring'), provider: 'firecracker' });
+    const { id } = await site.register({
+      image: await site.image('inspects-sandbox'),
+      provider: 'firecracker',
+    });
     const server = await site.reaches(id, ({ status }) => status === 'waiting');
     expect(server).toMatchObject({
       requested_provider: 'firecracker',

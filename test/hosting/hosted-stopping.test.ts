@@ -49,7 +49,7 @@ it.concurrent('a hosted server that takes long to stop is named', async () => {
   const site = await HostingSite.start();
   await using _ = site;
   const { witness, switchboard } = site.site;
-  await site.host({ name: 'slow', ...site.process('stubborn', witness.env('slow')) });
+  await site.host({ name: 'slow', ...site.process('ignores-sigterm', witness.env('slow')) });
   const { process: program } = switchboard;
   program.kill('SIGTERM');
   expect(await switchboard.event(({ event }) => event === 'waiting')).toEqual({

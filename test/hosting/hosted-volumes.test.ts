@@ -6,7 +6,7 @@ describe.concurrent('the volume of a server', () => {
 
   it('[H19, H20] keeps what was written over a restart, a crash and a stop', async ({ skip }) => {
     const site = await open({ skip });
-    const server = await site.host({ image: await site.image('noting'), volumes: ['/data'] });
+    const server = await site.host({ image: await site.image('logs-lifecycle'), volumes: ['/data'] });
     const { id } = server;
     expect(await site.inspect(server)).toMatchObject({
       Mounts: [{ Type: 'volume', Destination: '/data', RW: true }],
@@ -34,7 +34,7 @@ describe.concurrent('the volume of a server', () => {
     skip,
   }) => {
     const site = await open({ skip });
-    const input = { name: 'comes-and-goes', image: await site.image('noting'), volumes: ['/data'] };
+    const input = { name: 'comes-and-goes', image: await site.image('logs-lifecycle'), volumes: ['/data'] };
     const volumesOf = async () => {
       const filters = JSON.stringify({ label: ['dev.switchboard.name=comes-and-goes'] });
       type Found = { Volumes: { Name: string }[] | null };
@@ -61,7 +61,7 @@ describe.concurrent('the volume of a server', () => {
 
   it('[H19] is its own: another server with the same path sees nothing of it', async ({ skip }) => {
     const site = await open({ skip });
-    const image = await site.image('exploring');
+    const image = await site.image('inspects-sandbox');
     const [one, other] = await Promise.all([
       site.host({ image, volumes: ['/data', '/kept/deep'] }),
       site.host({ image, volumes: ['/data'] }),

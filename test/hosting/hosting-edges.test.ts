@@ -65,7 +65,7 @@ describe.concurrent('hosted servers', () => {
 
   it('get secrets in their command and arguments, which are shown to nobody', async () => {
     const site = await shared();
-    const { command, args } = fixtureServer('exploring');
+    const { command, args } = fixtureServer('inspects-sandbox');
     const secrets = {
       NODE_COMMAND: command,
       SESAME: 'open-sesame-please',

@@ -33,7 +33,7 @@ export interface State {
 }
 
 /** Nobody waits longer for an answer, whatever happens: who does, hangs. */
-const image = 'keeping';
+const image = 'persists-lines';
 
 /** A Switchboard that hosts a server for each cell. */
 export class Scene implements AsyncDisposable {

@@ -78,7 +78,7 @@ describe.concurrent('[H9, H20] a server that is there again', () => {
     const engine = await sharedEngine({ skip });
     await using hosting = await HostingSite.start({ engine });
     const label = [`dev.switchboard.owner=${hosting.owner}`];
-    const image = await hosting.image('keeping');
+    const image = await hosting.image('persists-lines');
     const created = dockerEvents(engine.socketPath, { label, event: ['create'] }, Date.now() / 1_000);
     const registered = ['one', 'two', 'three'].map((name) =>
       hosting.register({ name, image, provider: 'docker' }),

@@ -33,7 +33,9 @@ describe('[H8] many hosted servers', () => {
 async function registerAll(hosting: HostingSite): Promise<void> {
   const { witness } = hosting.site;
   await Promise.all(
-    names.map((name) => hosting.register({ name, ...hosting.process('late', witness.env(name)) })),
+    names.map((name) =>
+      hosting.register({ name, ...hosting.process('delays-handshake', witness.env(name)) }),
+    ),
   );
 }
 

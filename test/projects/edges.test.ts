@@ -130,7 +130,9 @@ describe('while it stops', () => {
     await using two = await Site.start(
       'server',
       (witness) => ({
-        mcpServers: { slow: { ...fixtureServer('stubborn', witness.env('slow')), startup: 'parallel' } },
+        mcpServers: {
+          slow: { ...fixtureServer('ignores-sigterm', witness.env('slow')), startup: 'parallel' },
+        },
       }),
       { url: databaseUrl! },
     );
@@ -142,7 +144,7 @@ describe('while it stops', () => {
     await one.done('POST /projects/default/servers', {
       name: 'late',
       transport: 'stdio',
-      config: fixtureServer('stubborn', two.witness.env('late')),
+      config: fixtureServer('ignores-sigterm', two.witness.env('late')),
       startup: 'parallel',
     });
     expect(await exited).toEqual([0, null]);
@@ -154,7 +156,7 @@ describe('while it stops', () => {
     await project.done('POST /servers', {
       name: 'mute',
       transport: 'stdio',
-      config: fixtureServer('silent'),
+      config: fixtureServer('never-responds'),
     });
     const test = project.ask('POST /servers/mute/test').catch(() => 'cut off');
     // Until it is known to be under way.

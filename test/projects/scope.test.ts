@@ -369,7 +369,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
     it('keeps the plain name of a tool that only one project has [A9]', async () => {
       const project = await site.project();
       const client = await everything();
-      const added = () => project.add('growing', { fixture: 'growing' });
+      const added = () => project.add('growing', { fixture: 'grows-lists' });
       await client.toolsAfter(added, (names) => names.includes('grow'));
       expect(await client.session.callText('grow', { name: 'more', kinds: [] })).toBe('grown by more');
       expect(await client.session.callText(`${project.name}__growing__grow`, { name: 'x', kinds: [] })).toBe(
@@ -458,7 +458,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       const [inOne, inOther, ofAll] = await Promise.all([one.client(), other.client(), everything()]);
       for (const name of ['first', 'second']) {
         const told = [inOne.announced('tools'), ofAll.announced('tools')];
-        await one.add(name, { fixture: 'growing' });
+        await one.add(name, { fixture: 'grows-lists' });
         await Promise.all(told);
       }
       const nothing = { transport: 'stdio', config: { command: '/no/such/program' } };
@@ -468,7 +468,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
 
     it('log lines, and what servers say to everybody [A8]', async () => {
       const [one, other] = [await site.project(), await site.project()];
-      for (const project of [one, other]) await project.add('musing', { fixture: 'musing' });
+      for (const project of [one, other]) await project.add('musing', { fixture: 'notifies-unprompted' });
       const clients = await Promise.all([one.client(), other.client(), everything()]);
       const [inOne, inOther, ofAll] = clients;
       for (const client of clients) await client.tools();

@@ -96,7 +96,7 @@ export class Fleet implements AsyncDisposable {
   configuration(): object {
     const stdio = this.stdio.map((name) => {
       const env = { [MARKER]: this.marker, FIXTURE_NAME: name, FIXTURE_LEDGER: this.ledger };
-      const fixture = name === 'wild-forking' ? 'forking' : 'workhorse';
+      const fixture = name === 'wild-forking' ? 'leaves-grandchild' : 'answers-after-cancel';
       return [name, { ...fixtureServer(fixture, env), ...extraKeys[name] }];
     });
     const http = this.backends.map(({ name, url }) => [

@@ -22,7 +22,7 @@ async function hostOne(change: {
 }) {
   const home = await temporaryHome();
   const record = ProcessRecord.open(join(home.path, 'run'), () => {});
-  const { command, args } = fixtureServer('hosted-probe');
+  const { command, args } = fixtureServer('runs-commands');
   const { mcp_config, ...workspace } = newWorkspace('probe');
   const config = { ...mcp_config, command, args, environment: {}, volumes: [], ...change.config };
   const row = { id: randomUUID(), provider: null, metadata: {}, ...workspace, ...change.row };
