@@ -178,7 +178,7 @@ export class LocalToolbox implements Toolbox {
 
   private events(): ServerEvents {
     return {
-      ...{ connected() {}, disconnected() {}, notified() {}, logged() {}, callsFailed() {} },
+      ...{ connected() {}, disconnected() {}, notificationReceived() {}, logged() {}, callsFailed() {} },
       stateChanged: ({ name }, replica) => {
         // One that is lost is started again, and says then what it has.
         const why = replica.condition.state === 'degraded' ? replica.unlisted('tools') : undefined;
@@ -190,7 +190,7 @@ export class LocalToolbox implements Toolbox {
         this.offered = undefined;
         if (this.isReady) for (const told of [...this.listeners]) told();
       },
-      asked: ({ server, upstream, message }) => {
+      requestReceived: ({ server, upstream, message }) => {
         const why = `Server "${server.name}" asked ${message.method}, and there is nobody here who could answer.`;
         upstream.answerError(idBytes(message), toRpcError(new SwitchboardError('client_unavailable', why)));
       },

@@ -200,8 +200,8 @@ export class Switchboard implements App {
         this.hosting?.connected(origin.server);
       },
       disconnected: (origin, upstream) => this.gateway.disconnected(origin, upstream),
-      notified: (word) => this.gateway.notified(word),
-      asked: (word) => this.gateway.asked(word),
+      notificationReceived: (word) => this.gateway.notified(word),
+      requestReceived: (word) => this.gateway.asked(word),
       logged: (server, line) => this.hosting?.say(server, line),
       callsFailed: ({ name }, line) => events.warned(`Project "${name}": ${line}`),
     };

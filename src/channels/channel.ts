@@ -17,7 +17,7 @@ export interface Channel {
   /** Sends a request that is answered when it is over, and keeps no other from being sent meanwhile. */
   sendStanding(message: Chunks, request: number, lines: string | undefined): void;
   /** The answer to this request has come. */
-  answered(request: number): void;
+  settle(request: number): void;
   /** Nobody awaits the answer to this request any more. */
   abandon(request: number): void;
   /** The handshake is done: from now on this version is spoken. */
@@ -29,26 +29,26 @@ export interface Channel {
 /** What a channel tells its owner. */
 export interface Receiver {
   /** One message came. `request` says which request of ours it came back on, where the transport ties the two. */
-  message(chunks: Chunks, request?: number): void;
+  onMessage(chunks: Chunks, request?: number): void;
   /** This request gets no answer. `sent` is false only where the server has certainly not seen it. */
-  failed(request: number, error: SwitchboardError, sent: boolean): void;
+  onRequestError(request: number, error: SwitchboardError, sent: boolean): void;
   /** The server let go of the answer's stream; it is asked for again after this time. */
-  paused(request: number, retryMs: number): void;
+  onRequestPaused(request: number, retryMs: number): void;
   /** What the server has said by itself for a while may be lost: nobody was there to listen. */
-  missed(): void;
+  onMissed(): void;
   /**
    * Nothing new can be sent on it; what is under way may still be answered. `closed` follows. `isThere`: the server is
    * still there, it only knows us no more.
    */
-  stale(error: SwitchboardError, isThere: boolean): void;
+  onStale(error: SwitchboardError, isThere: boolean): void;
   /** The channel is gone, and with it everything that was under way. Comes once, and not after close(). */
-  closed(error: SwitchboardError): void;
+  onClosed(error: SwitchboardError): void;
   /** A line worth keeping: the server's stderr, junk on its stdout, trouble on the wire. */
   log(line: string): void;
 }
 
 /** A server that asks and never reads what it is told is told no more than so much: what it asked for is its own loss. */
-export const MAX_UNREAD_WORDS = 10_000;
+export const MAX_UNREAD_MESSAGES = 10_000;
 
 /** Why a request has no answer when the server sent more than we take. */
 export function tooLarge(maxBytes: number): SwitchboardError {

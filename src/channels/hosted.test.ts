@@ -8,7 +8,15 @@ import type { Receiver } from './channel.ts';
 import { HostedChannel } from './hosted.ts';
 
 const deaf: Receiver = {
-  ...{ message() {}, failed() {}, closed() {}, log() {}, paused() {}, missed() {}, stale() {} },
+  ...{
+    onMessage() {},
+    onRequestError() {},
+    onClosed() {},
+    log() {},
+    onRequestPaused() {},
+    onMissed() {},
+    onStale() {},
+  },
 };
 
 /** A channel to streams of which the test has the other ends. */
@@ -21,13 +29,13 @@ function attached(maxBytes = 10_000) {
   });
   const events: unknown[] = [];
   const channel = new HostedChannel({ kind: 'stdio', input, output, ended }, maxBytes, {
-    message: (chunks) => events.push(join(chunks).toString()),
-    failed: (request, { code }, sent) => events.push([request, code, sent]),
-    closed: ({ message }) => events.push(`closed: ${message}`),
+    onMessage: (chunks) => events.push(join(chunks).toString()),
+    onRequestError: (request, { code }, sent) => events.push([request, code, sent]),
+    onClosed: ({ message }) => events.push(`closed: ${message}`),
     log: (line) => events.push(`log: ${line}`),
-    paused() {},
-    missed() {},
-    stale() {},
+    onRequestPaused() {},
+    onMissed() {},
+    onStale() {},
   });
   const written = async () => {
     await new Promise((resolve) => setImmediate(resolve));
@@ -43,14 +51,14 @@ it('writes one request at a time, in the order in which they came, and everythin
   for (const request of [1, 2, 3, 4]) channel.send(message(`request ${request}`), request);
   channel.send(message('notification'));
   expect(await written()).toEqual(['"request 1"', '"notification"']);
-  channel.answered(1);
+  channel.settle(1);
   expect(await written()).toEqual(['"request 2"']);
   // Nobody waits for these two: one is not written at all, and the next need not wait for the other.
   channel.abandon(3);
   channel.abandon(2);
   expect(await written()).toEqual(['"request 4"']);
-  channel.answered(2);
-  channel.answered(4);
+  channel.settle(2);
+  channel.settle(4);
   channel.send(message('request 5'), 5);
   expect(await written()).toEqual(['"request 5"']);
 });

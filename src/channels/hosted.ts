@@ -51,9 +51,9 @@ export class HostedChannel implements Channel {
     receiver: Receiver,
   ) {
     this.pipe = new LinePipe(input, output, maxBytes, {
-      message: (chunks) => receiver.message(chunks),
-      failed: (request, ...why) => {
-        receiver.failed(request, ...why);
+      onMessage: (chunks) => receiver.onMessage(chunks),
+      onRequestError: (request, ...why) => {
+        receiver.onRequestError(request, ...why);
         this.settle(request);
       },
       log: (line) => receiver.log(line),
@@ -62,7 +62,7 @@ export class HostedChannel implements Channel {
       tell: (error) => {
         this.pipe.end();
         this.leave();
-        receiver.closed(error);
+        receiver.onClosed(error);
       },
     };
     tellOf(ended, this.ending);
@@ -84,10 +84,6 @@ export class HostedChannel implements Channel {
     if (!this.isOver) this.pipe.send(message, request);
   }
 
-  answered(request: number): void {
-    this.settle(request);
-  }
-
   abandon(request: number): void {
     this.settle(request);
   }
@@ -98,7 +94,7 @@ export class HostedChannel implements Channel {
     this.leave();
   }
 
-  private settle(request: number): void {
+  settle(request: number): void {
     this.waiting.delete(request);
     if (this.current !== request) return;
     this.current = undefined;

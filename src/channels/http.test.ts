@@ -9,12 +9,12 @@ import { SseChannel } from './sse.ts';
 const SECOND = 1_000;
 
 const deaf: Receiver = {
-  message() {},
-  failed() {},
-  paused() {},
-  missed() {},
-  stale() {},
-  closed() {},
+  onMessage() {},
+  onRequestError() {},
+  onRequestPaused() {},
+  onMissed() {},
+  onStale() {},
+  onClosed() {},
   log() {},
 };
 
@@ -140,7 +140,10 @@ it.each([HttpChannel, SseChannel])(
       now++;
       if (++heard === COUNT) end();
     };
-    const channel = new Kind({ url: `${peer.origin}/flood`, headers: {} }, 1_000_000, { ...deaf, message });
+    const channel = new Kind({ url: `${peer.origin}/flood`, headers: {} }, 1_000_000, {
+      ...deaf,
+      onMessage: message,
+    });
     channel.ready('2025-06-18');
     const count = () => {
       most = Math.max(most, now);

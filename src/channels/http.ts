@@ -5,7 +5,7 @@ import { type Chunks, requestMessage } from '../protocol/jsonrpc.ts';
 import { greetingLine } from '../protocol/request-lines.ts';
 import { namesModernEra } from '../protocol/versions.ts';
 import { backoffMs } from './backoff.ts';
-import { type Channel, MAX_UNREAD_WORDS, type Receiver } from './channel.ts';
+import { type Channel, MAX_UNREAD_MESSAGES, type Receiver } from './channel.ts';
 import { HttpExchange } from './http-client/exchange.ts';
 import { ConnectionPool } from './http-client/pool.ts';
 import { proxyFor } from './http-client/proxy.ts';
@@ -63,7 +63,7 @@ export class HttpChannel implements Channel {
   }
 
   send(message: Chunks, request?: number, lines?: string): void {
-    if (this.closed || (request === undefined && this.pool.queued >= MAX_UNREAD_WORDS)) return;
+    if (this.closed || (request === undefined && this.pool.queued >= MAX_UNREAD_MESSAGES)) return;
     const exchange = new MessageExchange(this, request);
     // Only the legacy era has sessions.
     exchange.takesSession = lines === undefined || lines === greetingLine;
@@ -76,7 +76,7 @@ export class HttpChannel implements Channel {
     this.send(message, request, lines);
   }
 
-  answered(request: number): void {
+  settle(request: number): void {
     this.exchanges.get(request)?.settle();
     this.exchanges.delete(request);
     this.reportIfBroken();
@@ -117,7 +117,7 @@ export class HttpChannel implements Channel {
 
   failed(request: number | undefined, error: SwitchboardError, sent: boolean): void {
     if (request === undefined) this.receiver.log(error.message);
-    else if (this.exchanges.delete(request)) this.receiver.failed(request, error, sent);
+    else if (this.exchanges.delete(request)) this.receiver.onRequestError(request, error, sent);
     this.reportIfBroken();
   }
 
@@ -125,7 +125,7 @@ export class HttpChannel implements Channel {
   breaks(error: SwitchboardError, isThere: boolean): void {
     if (this.closed || this.broken !== undefined) return;
     this.broken = error;
-    this.receiver.stale(error, isThere);
+    this.receiver.onStale(error, isThere);
   }
 
   /** The server runs no more: whatever answers at its address next knows nothing of us. */
@@ -167,7 +167,7 @@ export class HttpChannel implements Channel {
   resume(request: number, lastEventId: string, retryMs: number | undefined, attempt: number): boolean {
     if (this.closed || attempt >= MAX_RESUMPTIONS) return false;
     const delayMs = Math.max(retryMs ?? RESUME_AFTER_MS, LEAST_RETRY_MS);
-    this.receiver.paused(request, delayMs);
+    this.receiver.onRequestPaused(request, delayMs);
     this.later(delayMs, () => {
       if (!this.exchanges.has(request)) return;
       const exchange = new MessageExchange(this, request, attempt + 1, lastEventId);
@@ -179,7 +179,7 @@ export class HttpChannel implements Channel {
 
   /** The GET stream is open. Where it does not go on from where the last one ended, something may be lost. */
   listens(isResumed: boolean): void {
-    if (this.hasListened && !isResumed) this.receiver.missed();
+    if (this.hasListened && !isResumed) this.receiver.onMissed();
     this.hasListened = true;
   }
 
@@ -231,7 +231,7 @@ export class HttpChannel implements Channel {
     this.listening?.abandon();
     for (const timer of this.timers) clearTimeout(timer);
     this.pool.destroy();
-    this.receiver.closed(this.broken);
+    this.receiver.onClosed(this.broken);
   }
 
   private sayGoodbye(): Promise<void> {

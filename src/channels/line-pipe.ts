@@ -16,7 +16,7 @@ export const MAX_LOG_LINE = 32 * 1024;
 export class LinePipe {
   private readonly input: Writable;
   private readonly maxBytes: number;
-  private readonly receiver: Pick<Receiver, 'message' | 'failed' | 'log'>;
+  private readonly receiver: Pick<Receiver, 'onMessage' | 'onRequestError' | 'log'>;
   private readonly lines: LineReader;
   private readonly queue = new Gathered();
   private flushing = false;
@@ -25,7 +25,7 @@ export class LinePipe {
     input: Writable,
     output: Readable,
     maxBytes: number,
-    receiver: Pick<Receiver, 'message' | 'failed' | 'log'>,
+    receiver: Pick<Receiver, 'onMessage' | 'onRequestError' | 'log'>,
   ) {
     this.input = input;
     this.maxBytes = maxBytes;
@@ -35,7 +35,7 @@ export class LinePipe {
       tooLong: () => receiver.log(`stdout: a message over ${maxBytes} bytes is skipped`),
       skipped: (head, tail) => {
         const answer = findAnswerId([head, tail]);
-        if (answer !== undefined) receiver.failed(answer.id, tooLarge(maxBytes), true);
+        if (answer !== undefined) receiver.onRequestError(answer.id, tooLarge(maxBytes), true);
       },
     });
     this.lines = new LineReader(output, lines);
@@ -44,7 +44,7 @@ export class LinePipe {
   send(message: Chunks, request?: number): void {
     if (this.queue.length + this.input.writableLength > this.maxBytes) {
       const error = new SwitchboardError('server_unavailable', 'The server does not read its input.');
-      if (request !== undefined) this.receiver.failed(request, error, false);
+      if (request !== undefined) this.receiver.onRequestError(request, error, false);
       return;
     }
     for (const chunk of message) this.queue.add(withoutLineBreaks(chunk));
@@ -89,7 +89,7 @@ export class LinePipe {
     const first = chunks[0]!;
     let at = 0;
     while (first[at] === 0x20 || first[at] === 0x09) at++;
-    if (first[at] === 0x7b || first[at] === 0x5b) this.receiver.message(chunks);
+    if (first[at] === 0x7b || first[at] === 0x5b) this.receiver.onMessage(chunks);
     else this.receiver.log(`stdout: not a message, skipped: ${beginning(join(chunks))}`);
   }
 }

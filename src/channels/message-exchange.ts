@@ -20,7 +20,7 @@ const UNASKED_BYTES = 64 * 1024;
 
 /** The channel that an exchange belongs to. */
 interface ExchangeOwner {
-  readonly receiver: Pick<Receiver, 'message'>;
+  readonly receiver: Pick<Receiver, 'onMessage'>;
   readonly maxBytes: number;
   readonly url: URL;
   readonly isModern: boolean;
@@ -150,7 +150,7 @@ export class MessageExchange extends HttpExchange {
   private message(data: Chunks): void {
     if (data.length === 0) return;
     this.heard = true;
-    this.channel.receiver.message(data, this.request);
+    this.channel.receiver.onMessage(data, this.request);
   }
 
   private get maxEventBytes(): number {
@@ -170,7 +170,7 @@ export class MessageExchange extends HttpExchange {
       this.channel.failed(this.request, noAnswer(this.channel.url), true);
       return;
     }
-    this.channel.receiver.message(this.body.take(), this.request);
+    this.channel.receiver.onMessage(this.body.take(), this.request);
     if (!this.settled) this.channel.failed(this.request, noAnswer(this.channel.url), true);
   }
 
@@ -199,7 +199,7 @@ export class MessageExchange extends HttpExchange {
     }
     // A server may say with the status too that its answer is an error.
     if (this.request !== undefined && body.length > 0 && findAnswerId(body)?.id === this.request) {
-      this.channel.receiver.message(body, this.request);
+      this.channel.receiver.onMessage(body, this.request);
       if (this.settled) return;
     }
     // It took requests like this one before: something else answers there now, and has to be met anew.

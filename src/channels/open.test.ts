@@ -7,12 +7,12 @@ import { channelOpener } from './open.ts';
 import { ProcessRecord } from './process-record.ts';
 
 const receiver: Receiver = {
-  message() {},
-  failed() {},
-  paused() {},
-  stale() {},
-  missed() {},
-  closed() {},
+  onMessage() {},
+  onRequestError() {},
+  onRequestPaused() {},
+  onStale() {},
+  onMissed() {},
+  onClosed() {},
   log() {},
 };
 const nobody = { attach: () => Promise.reject(new Error('nothing is hosted here')) };

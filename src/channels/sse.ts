@@ -3,7 +3,7 @@ import { Gathered } from '../protocol/gathered.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
 import { join } from '../protocol/jsonrpc.ts';
 import { type SseEvent, SseParser } from '../protocol/sse.ts';
-import { type Channel, MAX_UNREAD_WORDS, type Receiver, tooLarge } from './channel.ts';
+import { type Channel, MAX_UNREAD_MESSAGES, type Receiver, tooLarge } from './channel.ts';
 import { HttpExchange } from './http-client/exchange.ts';
 import { ConnectionPool } from './http-client/pool.ts';
 import { proxyFor } from './http-client/proxy.ts';
@@ -50,7 +50,7 @@ export class SseChannel implements Channel {
 
   send(message: Chunks, request?: number): void {
     const unread = this.waiting.length + this.pool.queued;
-    if (this.ended || (request === undefined && unread >= MAX_UNREAD_WORDS)) return;
+    if (this.ended || (request === undefined && unread >= MAX_UNREAD_MESSAGES)) return;
     if (request !== undefined) this.awaited.add(request);
     if (this.endpoint === undefined) this.waiting.push({ message, request });
     else this.post(this.endpoint, message, request);
@@ -60,7 +60,7 @@ export class SseChannel implements Channel {
     this.send(message, request);
   }
 
-  answered(request: number): void {
+  settle(request: number): void {
     this.settled(request);
   }
 
@@ -98,7 +98,7 @@ export class SseChannel implements Channel {
 
   private receive(event: SseEvent): void {
     if (event.type === 'endpoint') this.named(join(event.data).toString());
-    else if (event.type === 'message' && event.data.length > 0) this.receiver.message(event.data);
+    else if (event.type === 'message' && event.data.length > 0) this.receiver.onMessage(event.data);
   }
 
   private named(address: string): void {
@@ -121,7 +121,7 @@ export class SseChannel implements Channel {
   private post(path: string, message: Chunks, request: number | undefined): void {
     const fail = (error: SwitchboardError, sent: boolean) => {
       if (request === undefined) this.receiver.log(error.message);
-      else this.receiver.failed(request, error, sent);
+      else this.receiver.onRequestError(request, error, sent);
       this.settled(request);
     };
     const head = requestHead('POST', this.url, path, this.headers, { 'content-type': 'application/json' });
@@ -157,7 +157,7 @@ export class SseChannel implements Channel {
     // The server knows nothing of our stream any more, so it has not taken the message either.
     if (this.forgotten === undefined) {
       this.forgotten = error;
-      this.receiver.stale(error, true);
+      this.receiver.onStale(error, true);
     }
     fail(error, false);
   }
@@ -172,7 +172,7 @@ export class SseChannel implements Channel {
     if (this.ended) return;
     this.ended = true;
     this.pool.destroy();
-    this.receiver.closed(error);
+    this.receiver.onClosed(error);
   }
 }
 

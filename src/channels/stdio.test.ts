@@ -27,12 +27,12 @@ function openTarget(target: StdioTarget) {
   const log = new Inbox<string>();
   const ends = new Inbox<string>();
   const receiver: Receiver = {
-    message() {},
-    failed() {},
-    paused() {},
-    stale() {},
-    missed() {},
-    closed: (error) => ends.add(error.message),
+    onMessage() {},
+    onRequestError() {},
+    onRequestPaused() {},
+    onStale() {},
+    onMissed() {},
+    onClosed: (error) => ends.add(error.message),
     log: (line) => log.add(line),
   };
   const channel = new StdioChannel(target, 1_000_000, record, receiver);

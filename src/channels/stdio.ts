@@ -90,7 +90,7 @@ export class StdioChannel implements Channel {
     this.send(message, request);
   }
 
-  answered(): void {}
+  settle(): void {}
 
   abandon(): void {}
 
@@ -167,7 +167,7 @@ export class StdioChannel implements Channel {
   private end(error: SwitchboardError): void {
     if (this.ended) return;
     this.ended = true;
-    this.receiver.closed(error);
+    this.receiver.onClosed(error);
   }
 }
 

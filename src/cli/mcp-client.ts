@@ -83,30 +83,30 @@ export class Client implements Receiver {
     return this.channel.close();
   }
 
-  message(chunks: Chunks, request?: number): void {
+  onMessage(chunks: Chunks, request?: number): void {
     const answer = JSON.parse(join(chunks).toString()) as { id?: number; result?: unknown; error?: RpcError };
     const waiting = answer.id === request && request !== undefined ? this.waiting.get(request) : undefined;
     if (waiting === undefined || (answer.result === undefined && answer.error === undefined)) return;
     this.waiting.delete(request!);
-    this.channel.answered(request!);
+    this.channel.settle(request!);
     if (answer.error === undefined) waiting.resolve(answer.result);
     else waiting.reject(new RpcFailure(answer.error));
   }
 
-  failed(request: number, error: SwitchboardError): void {
+  onRequestError(request: number, error: SwitchboardError): void {
     this.waiting.get(request)?.reject(error);
     this.waiting.delete(request);
   }
 
-  closed(error: SwitchboardError): void {
+  onClosed(error: SwitchboardError): void {
     for (const { reject } of this.waiting.values()) reject(error);
   }
 
-  paused(): void {}
+  onRequestPaused(): void {}
 
-  stale(): void {}
+  onStale(): void {}
 
-  missed(): void {}
+  onMissed(): void {}
 
   log(): void {}
 }

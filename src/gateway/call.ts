@@ -92,7 +92,7 @@ function forward(scope: Scope, incoming: Incoming, { route, kind, edits }: Targe
       only: round.only,
       message,
       edits: round.edits.length === 0 ? edits : [...edits, ...round.edits],
-      able: caller.facts,
+      description: caller.facts,
       sender: caller.sender,
       // A task that was begun twice would be done twice, whatever the tool says of itself.
       isRepeatable: route.isRepeatable && message.task === undefined,
@@ -186,7 +186,7 @@ function askTask(
     only: replica,
     message,
     edits,
-    able: caller.facts,
+    description: caller.facts,
     sender: caller.sender,
     isRepeatable: false,
     // A result is waited for as long as the task takes.

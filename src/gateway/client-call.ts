@@ -116,10 +116,10 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
     return caller instanceof Session && caller.isAskedFor(this);
   }
 
-  answered(chunks: Chunks, at: AnswerId): void {
+  onResponse(chunks: Chunks, at: AnswerId): void {
     if (this.over) return;
     if (this.isHeld) {
-      this.parked = () => this.answered(chunks, at);
+      this.parked = () => this.onResponse(chunks, at);
       return;
     }
     try {
@@ -143,7 +143,7 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
     if (this.over) return;
     // The client was asked for something meanwhile: who gets the answer, and under which id, is not what it was.
     if (this.isHeld || this.message !== message) {
-      this.answered(chunks, at);
+      this.onResponse(chunks, at);
       return;
     }
     try {
@@ -164,10 +164,10 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
     this.record('failed', error, chunks, false);
   }
 
-  failed(error: SwitchboardError): void {
+  onError(error: SwitchboardError): void {
     if (this.over) return;
     if (this.isHeld) {
-      this.parked = () => this.failed(error);
+      this.parked = () => this.onError(error);
       return;
     }
     if (!this.finish()) return;
@@ -175,13 +175,13 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
     this.record('failed', error, undefined, false);
   }
 
-  progressed(message: Message): void {
+  onProgress(message: Message): void {
     if (this.over || this.message.wantedProgress === undefined) return;
     const token = bytesAt(this.message.bytes, this.message.wantedProgress);
     this.outlet.event([splice(message.bytes, [{ ...message.progressToken!, bytes: token }])]);
   }
 
-  paused(retryMs: number): void {
+  onPaused(retryMs: number): void {
     if (!this.over) this.outlet.pause(retryMs);
   }
 
@@ -281,7 +281,7 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
       if (this.desk.held.isClosed) throw stopping();
       this.round = new ClientRound(replica.server, caller, this.outlet, requests, this.desk.inputWaitMs, {
         done: goOn,
-        failed: (error) => this.failed(error),
+        failed: (error) => this.onError(error),
       });
     });
     return true;
@@ -293,7 +293,7 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
     } catch (error) {
       this.delivery?.cancel('The call has failed.');
       this.questions?.declineAll(clientGone());
-      this.failed(asSwitchboardError(error));
+      this.onError(asSwitchboardError(error));
     }
   }
 

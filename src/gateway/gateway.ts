@@ -3,7 +3,7 @@ import { stopping } from '../errors.ts';
 import { notificationMessage } from '../protocol/jsonrpc.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Client } from '../upstreams/request.ts';
-import type { Origin, Server, Word } from '../upstreams/server.ts';
+import type { Origin, Server, ServerMessage } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
 import type { CallDesk } from './call-context.ts';
@@ -109,12 +109,12 @@ export class Gateway {
   }
 
   /** A server says something by itself. */
-  notified(word: Word): void {
+  notified(word: ServerMessage): void {
     this.words.notified(word);
   }
 
   /** A server asks something. */
-  asked(word: Word): void {
+  asked(word: ServerMessage): void {
     this.words.asked(word);
   }
 

@@ -141,7 +141,7 @@ describe('a call with a large answer', () => {
       { group, place: 'notes', catalog: undefined, project: undefined },
       { own: 'x' } as RoutedRequest,
     );
-    const answered = (bytes: Buffer) => call.answered([bytes], findAnswerId([bytes])!);
+    const answered = (bytes: Buffer) => call.onResponse([bytes], findAnswerId([bytes])!);
     return { call, said, outcomes, over, answered };
   }
 

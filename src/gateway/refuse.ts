@@ -1,13 +1,13 @@
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import { idBytes } from '../protocol/envelope.ts';
 import { errorMessage, toRpcError } from '../protocol/jsonrpc.ts';
-import { ServerAnsweredError } from '../upstreams/server-errors.ts';
+import { RpcResponseError } from '../upstreams/server-errors.ts';
 import type { Incoming } from './caller.ts';
 
 /** Answers a request with an error: the server's own where it gave one, else ours. */
 export function refuse({ caller, message, outlet }: Incoming, thrown: unknown): void {
   const error =
-    thrown instanceof ServerAnsweredError ? thrown.rpc : toRpcError(asSwitchboardError(thrown), caller.era);
+    thrown instanceof RpcResponseError ? thrown.rpc : toRpcError(asSwitchboardError(thrown), caller.era);
   outlet.answer([errorMessage(idBytes(message), error)], error.code);
 }
 

@@ -1,7 +1,7 @@
 import { stopping } from '../errors.ts';
 import { bytesAt, idBytes } from '../protocol/envelope.ts';
 import type { Client } from '../upstreams/request.ts';
-import type { Server, Word } from '../upstreams/server.ts';
+import type { Server, ServerMessage } from '../upstreams/server.ts';
 import { type ClientCall, clientCallOf } from './client-call.ts';
 import type { HeldCalls } from './crossing/held-calls.ts';
 import { Session } from './legacy/caller.ts';
@@ -19,7 +19,7 @@ export class ServerWords {
     this.held = held;
   }
 
-  notified(word: Word): void {
+  notified(word: ServerMessage): void {
     const { message, replica, connection, upstream } = word;
     switch (message.method) {
       case 'notifications/resources/updated':
@@ -42,7 +42,7 @@ export class ServerWords {
     }
   }
 
-  asked(word: Word): void {
+  asked(word: ServerMessage): void {
     const { message, server, upstream } = word;
     // The client could not answer any more.
     if (this.held.isClosed) {
@@ -65,7 +65,7 @@ export class ServerWords {
   }
 
   /** Log lines and the rest: to the client they belong to; to all where they can be about none. */
-  private passNotification(word: Word): void {
+  private passNotification(word: ServerMessage): void {
     const { message, server, connection, upstream } = word;
     const isLog = message.method === 'notifications/message';
     const call = meantCall(word);
@@ -87,7 +87,7 @@ export class ServerWords {
 
   /** The client of the legacy era that a server's word is meant for, where only one can be. */
   private addressee(
-    { server, connection, upstream }: Word,
+    { server, connection, upstream }: ServerMessage,
     call: ClientCall | undefined,
   ): Addressee | undefined {
     if (call !== undefined) {
@@ -103,7 +103,7 @@ export class ServerWords {
 }
 
 /** The call that a server's word is meant for, where only one can be. */
-function meantCall({ upstream, call: tied }: Word): ClientCall | undefined {
+function meantCall({ upstream, call: tied }: ServerMessage): ClientCall | undefined {
   const found = clientCallOf(tied);
   if (found !== undefined) return found;
   const audience = upstream.audience();

@@ -1,17 +1,17 @@
 import type { ServerConfig } from '../config.ts';
 import type { DisabledServer } from '../gateway/unlisted.ts';
 import type { Offer } from '../upstreams/lists.ts';
-import type { Remembered } from '../upstreams/remembered.ts';
+import type { ServerSnapshot } from '../upstreams/remembered.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { ListedServer } from './listed-server.ts';
 
 /** The servers of a project that are not used, and what they offered: whoever asks for that is told where it went. */
 export class DisabledServers {
-  private readonly recall: (config: ServerConfig) => Remembered | undefined;
+  private readonly recall: (config: ServerConfig) => ServerSnapshot | undefined;
   private servers = new Map<string, { listed: ListedServer; offered: ReadonlySet<string> }>();
 
   /** `recall` tells what a server said of itself before this start. */
-  constructor(recall: (config: ServerConfig) => Remembered | undefined) {
+  constructor(recall: (config: ServerConfig) => ServerSnapshot | undefined) {
     this.recall = recall;
   }
 

@@ -15,7 +15,7 @@ import { Scope, type ScopedProject, type ScopeSettings } from '../gateway/scope.
 import type { DisabledServer } from '../gateway/unlisted.ts';
 import { nameClashes } from '../server-names.ts';
 import type { ProjectRow, ProjectState, SealedSecret, ServerRow } from '../store/types.ts';
-import type { Remembered } from '../upstreams/remembered.ts';
+import type { ServerSnapshot } from '../upstreams/remembered.ts';
 import type { ServerEvents } from '../upstreams/server.ts';
 import { type Changes, Servers } from '../upstreams/servers.ts';
 import type { ReplicaSettings } from '../upstreams/settings.ts';
@@ -56,7 +56,7 @@ export interface LiveProjectSettings {
   servers: Omit<ReplicaSettings, 'project' | 'variable' | 'given' | 'redact'>;
   events: ServerEvents;
   /** What a server of a project said of itself before this start. */
-  recall(projectId: string, config: ServerConfig): Remembered | undefined;
+  recall(projectId: string, config: ServerConfig): ServerSnapshot | undefined;
   openSecret(sealed: SealedSecret): string;
   /** What Switchboard itself was started with, and no server may show. */
   ownSecrets: readonly string[];

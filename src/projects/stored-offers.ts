@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ServerConfig } from '../config.ts';
 import type { KnownOffer, Store } from '../store/types.ts';
-import { type Remembered, readRemembered, writeRemembered } from '../upstreams/remembered.ts';
+import { parseSnapshot, type ServerSnapshot, serializeSnapshot } from '../upstreams/remembered.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { ListSettings } from '../upstreams/settings.ts';
 
@@ -21,7 +21,7 @@ const RETRY_MS = 10_000;
 export class StoredOffers {
   private readonly settings: StoredOffersSettings;
   /** What was written down before this start, until the servers are made of which it is. */
-  private readonly recalled = new Map<string, { fingerprint: string; remembered: Remembered }>();
+  private readonly recalled = new Map<string, { fingerprint: string; remembered: ServerSnapshot }>();
   /** What stands there now, as a hash. */
   private readonly written = new Map<string, string>();
   private readonly seen = new Set<string>();
@@ -39,7 +39,7 @@ export class StoredOffers {
     for (const known of await store.offers()) {
       const { fingerprint, offer } = known;
       try {
-        this.recalled.set(keyOf(known), { fingerprint, remembered: await readRemembered(offer, limits) });
+        this.recalled.set(keyOf(known), { fingerprint, remembered: await parseSnapshot(offer, limits) });
         this.written.set(keyOf(known), hashOf(known));
       } catch (error) {
         warned(`What "${known.server_name}" offered is not known any more: ${(error as Error).message}`);
@@ -48,7 +48,7 @@ export class StoredOffers {
   }
 
   /** What a server of this configuration offered, once. */
-  recall(project_id: string, config: ServerConfig): Remembered | undefined {
+  recall(project_id: string, config: ServerConfig): ServerSnapshot | undefined {
     const key = keyOf({ project_id, server_name: config.name });
     const { fingerprint, remembered } = this.recalled.get(key) ?? {};
     this.recalled.delete(key);
@@ -99,9 +99,9 @@ export class StoredOffers {
     });
   }
 
-  private async keep({ name, project, config }: Server, remembered: Remembered): Promise<void> {
+  private async keep({ name, project, config }: Server, remembered: ServerSnapshot): Promise<void> {
     const { store, redact } = this.settings;
-    const offer = await writeRemembered(remembered);
+    const offer = await serializeSnapshot(remembered);
     // Nothing that is secret is written down as it is.
     if (offer === undefined || redact(project.id, offer) !== offer) return;
     const known = { project_id: project.id, server_name: name, fingerprint: fingerprintOf(config), offer };

@@ -9,7 +9,7 @@ const ada = { name: 'Ada', era: 'legacy' } as const;
 const grace = { name: 'Grace', era: 'legacy' } as const;
 
 function callOf(client: Client | undefined): PendingRequest {
-  return { client, answered() {}, failed() {} };
+  return { client, onResponse() {}, onError() {} };
 }
 
 describe('what a server says to nobody in particular', () => {

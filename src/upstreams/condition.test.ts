@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { SwitchboardError } from '../errors.ts';
 import {
   type Condition,
-  type Happening,
   initialCondition,
+  type LifecycleEvent,
   next,
   overall,
   type RecoveryPolicy,
@@ -16,7 +16,7 @@ const kinds = ['starts', 'connected', 'ready', 'rests', 'stops'] as const;
 const troubles = ['connect failed', 'unusable', 'loops', 'lost'] as const;
 
 interface Step {
-  happening: (now: number) => Happening;
+  happening: (now: number) => LifecycleEvent;
   pauseMs: number;
   chance: number;
 }
@@ -44,7 +44,7 @@ const lively = steps.map((all) => all.filter(({ happening: happens }) => happens
 
 interface Passage {
   before: Condition;
-  happening: Happening;
+  happening: LifecycleEvent;
   after: Condition;
   now: number;
 }

@@ -28,7 +28,7 @@ export interface Condition {
   readonly isAwaited: boolean;
 }
 
-export type Happening =
+export type LifecycleEvent =
   /** `isHastened`: what was in its way is gone, so it does not wait for its next try. */
   | { kind: 'starts'; isHastened?: boolean }
   /** The handshake is done; what it offers is not known yet. */
@@ -61,7 +61,7 @@ const STABLE_MS = 10_000;
 const FREE_RETURNS = 3;
 
 /** What means something in which state. Everything else comes too late and changes nothing. */
-const heard: Record<State, readonly Happening['kind'][]> = {
+const heard: Record<State, readonly LifecycleEvent['kind'][]> = {
   idle: ['starts', 'stops'],
   starting: ['connected', 'ready', 'impaired', 'connect failed', 'unusable', 'loops', 'lost', 'stops'],
   ready: ['impaired', 'loops', 'lost', 'rests', 'stops'],
@@ -88,7 +88,7 @@ export function initialCondition(now: number): Condition {
 /** The whole state machine: what a happening makes of a condition. `random` is in [0, 1). */
 export function next(
   before: Condition,
-  happening: Happening,
+  happening: LifecycleEvent,
   now: number,
   policy: RecoveryPolicy,
   random: number,

@@ -8,7 +8,7 @@ import type { Slots } from './slots.ts';
 import type { Upstream } from './upstream.ts';
 
 /** Something that a server says by itself. `call` is the call that it belongs to, where that is certain. */
-export interface ServerMessage {
+export interface UpstreamMessage {
   readonly upstream: Upstream;
   readonly message: Message;
   readonly call: PendingRequest | undefined;
@@ -20,8 +20,8 @@ export interface ConnectionListener<Connection> {
   connected(connection: Connection): void;
   /** What this upstream had asked and was asked is over. */
   disconnected(connection: Connection, upstream: Upstream): void;
-  notified(connection: Connection, said: ServerMessage): void;
-  asked(connection: Connection, said: ServerMessage): void;
+  notificationReceived(connection: Connection, said: UpstreamMessage): void;
+  requestReceived(connection: Connection, said: UpstreamMessage): void;
   log(line: string): void;
 }
 

@@ -136,7 +136,7 @@ export class Connection {
     const reason = this.failure(why);
     this.context.listener.log(reason.message);
     this.end(live.upstream);
-    this.lifecycle.happens({ kind: 'loops', reason });
+    this.lifecycle.apply({ kind: 'loops', reason });
   }
 
   /** Ends what is open; the next use opens it again. */
@@ -145,12 +145,12 @@ export class Connection {
     if (live === undefined) return;
     this.live = undefined;
     this.end(live.upstream);
-    this.lifecycle.happens({ kind: 'rests' });
+    this.lifecycle.apply({ kind: 'rests' });
   }
 
   /** Takes nothing new. What is under way goes on until close(); those who wait for its start need not any longer. */
   retire(): void {
-    this.lifecycle.happens({ kind: 'stops' });
+    this.lifecycle.apply({ kind: 'stops' });
     if (this.live !== undefined) return;
     this.stopped = true;
     if (this.connector.current !== undefined) this.end(this.connector.current);
@@ -159,7 +159,7 @@ export class Connection {
   /** Settles when everything that was ever opened here is gone. */
   async close(): Promise<void> {
     this.stopped = true;
-    this.lifecycle.happens({ kind: 'stops' });
+    this.lifecycle.apply({ kind: 'stops' });
     const { opening } = this;
     const open = [this.live?.upstream, ...this.leaving, this.connector.current];
     this.live = undefined;
@@ -203,7 +203,7 @@ export class Connection {
     const { lifecycle } = this;
     const startedAt = performance.now();
     const wasBroken = lifecycle.condition.failedConnects >= this.settings.recovery.breakerFailures;
-    lifecycle.happens({ kind: 'starts', isHastened });
+    lifecycle.apply({ kind: 'starts', isHastened });
     try {
       const live = await this.connector.connect();
       if (this.stopped) {
@@ -215,7 +215,7 @@ export class Connection {
       this.live = live;
       this.opens++;
       this.openedInMs = performance.now() - startedAt;
-      lifecycle.happens({ kind: 'connected' });
+      lifecycle.apply({ kind: 'connected' });
       void this.sendLogLevel();
       this.events.opened(live, wasBroken);
       this.context.listener.connected(this);
@@ -223,7 +223,7 @@ export class Connection {
     } catch (error) {
       const reason = this.failure(error);
       this.events.failed(reason, error);
-      lifecycle.happens({ kind: happeningOf[reason.code] ?? 'connect failed', reason });
+      lifecycle.apply({ kind: happeningOf[reason.code] ?? 'connect failed', reason });
       throw reason;
     }
   }
@@ -231,12 +231,14 @@ export class Connection {
   private newUpstream(openChannel: OpenChannel): Upstream {
     const upstream: Upstream = new Upstream(
       {
-        notified: (message, call) => {
+        notificationReceived: (message, call) => {
           const lists = listsOfNotification.get(message.method);
-          if (lists === undefined) this.context.listener.notified(this, { upstream, message, call });
+          if (lists === undefined)
+            this.context.listener.notificationReceived(this, { upstream, message, call });
           else this.context.listsChanged(lists);
         },
-        asked: (message, call) => this.context.listener.asked(this, { upstream, message, call }),
+        requestReceived: (message, call) =>
+          this.context.listener.requestReceived(this, { upstream, message, call }),
         log: (line) => this.context.listener.log(line),
         missed: () => this.events.missed?.(),
         stale: (...why) => this.upstreamStale(upstream, ...why),
@@ -285,7 +287,7 @@ export class Connection {
     // Who follows what is for the next one to be told anew.
     this.subscriptions.clear();
     this.context.listener.log(error.message);
-    this.lifecycle.happens({ kind: 'lost', reason: this.failure(error), isThere });
+    this.lifecycle.apply({ kind: 'lost', reason: this.failure(error), isThere });
   }
 
   private failure(error: unknown): SwitchboardError {

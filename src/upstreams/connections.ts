@@ -2,7 +2,7 @@ import type { SwitchboardError } from '../errors.ts';
 import { type Condition, overall } from './condition.ts';
 import type { Connection } from './connection.ts';
 import type { ReplicaContext } from './connection-context.ts';
-import type { Able, Client } from './request.ts';
+import type { Client, ClientDescription } from './request.ts';
 import type { SharedConnections } from './shared-connections.ts';
 import type { Slots } from './slots.ts';
 
@@ -49,7 +49,7 @@ export class Connections {
   }
 
   /** The connection that this client's requests take. */
-  for(client: Client, able: Able): Connection {
+  for(client: Client, able: ClientDescription): Connection {
     // The shared one of a stopped server says that it was stopped; a new one would start it.
     if (!this.isolates || this.shared.condition.state === 'stopped') return this.shared.for(client.era);
     let own = this.byOwner.get(client);
@@ -61,7 +61,7 @@ export class Connections {
   }
 
   /** The same when it is open. Which one it is may come out when the server is reached. */
-  async opened(client: Client, able: Able): Promise<Connection> {
+  async opened(client: Client, able: ClientDescription): Promise<Connection> {
     for (;;) {
       const connection = this.for(client, able);
       try {
@@ -100,12 +100,12 @@ export class Connections {
     return [...this.byOwner.values()];
   }
 
-  private connect(owner: Client, { capabilities }: Able): Connection {
+  private connect(owner: Client, { capabilities }: ClientDescription): Connection {
     const own = this.context.connect(
       { owner, capabilities, known: this.shared.knownFor(owner.era) },
       {
         opened: ({ facts }) => {
-          own.lifecycle.happens({ kind: 'ready' });
+          own.lifecycle.apply({ kind: 'ready' });
           this.shared.ownOpened(owner.era, facts.era);
         },
         failed: ({ message }) => this.context.listener.log(message),

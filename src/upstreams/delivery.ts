@@ -68,7 +68,7 @@ export class Delivery extends Deadline implements PendingRequest, SlotRequest {
       return;
     }
     this.replica = replica;
-    this.connection = replica.connections.for(this.client, this.request.able);
+    this.connection = replica.connections.for(this.client, this.request.description);
     this.lineUp(this.connection);
   }
 
@@ -85,18 +85,18 @@ export class Delivery extends Deadline implements PendingRequest, SlotRequest {
     this.proceed(this.connection!);
   }
 
-  displaced(): void {
+  evicted(): void {
     this.isQueued = false;
     this.foundNoPlace();
   }
 
-  answered(chunks: Chunks, at: AnswerId): void {
+  onResponse(chunks: Chunks, at: AnswerId): void {
     if (!this.finish()) return;
     this.replica!.callSucceeded();
-    this.handler.answered(chunks, at);
+    this.handler.onResponse(chunks, at);
   }
 
-  failed(error: SwitchboardError, sent: boolean): void {
+  onError(error: SwitchboardError, sent: boolean): void {
     if (this.isOver) return;
     this.upstream = undefined;
     this.releaseSlot();
@@ -104,14 +104,14 @@ export class Delivery extends Deadline implements PendingRequest, SlotRequest {
     else this.notExecuted(error);
   }
 
-  progressed(message: Message): void {
+  onProgress(message: Message): void {
     if (this.isOver) return;
     this.showsLife();
-    this.handler.progressed(message);
+    this.handler.onProgress(message);
   }
 
-  paused(retryMs: number): void {
-    if (!this.isOver) this.handler.paused(retryMs);
+  onPaused(retryMs: number): void {
+    if (!this.isOver) this.handler.onPaused(retryMs);
   }
 
   /** Takes a slot, or waits for one, whether the server is there already or has to be started. */
@@ -251,7 +251,7 @@ export class Delivery extends Deadline implements PendingRequest, SlotRequest {
   }
 
   private fail(error: SwitchboardError): void {
-    if (this.finish()) this.handler.failed(error);
+    if (this.finish()) this.handler.onError(error);
   }
 
   protected override limits(): TimeLimits {

@@ -90,7 +90,7 @@ export function requestGroup(
       });
     };
     const handler: ResponseHandler = {
-      answered(chunks: Chunks, at: AnswerId) {
+      onResponse(chunks: Chunks, at: AnswerId) {
         settled({ outcome: 'answered', isRpcError: at.isError, error: undefined }, chunks);
         try {
           resolve(answerIn(chunks, delivery.replica?.server ?? name));
@@ -98,12 +98,12 @@ export function requestGroup(
           reject(error);
         }
       },
-      failed(error) {
+      onError(error) {
         settled({ outcome: 'failed', isRpcError: false, error });
         reject(error);
       },
-      progressed(_message: Message) {},
-      paused() {},
+      onProgress(_message: Message) {},
+      onPaused() {},
       waitedUntil: () => 0,
     };
     const delivery = new Delivery(group, { ...requestOf(message, own, timeoutMs), ...asked }, handler);
@@ -126,7 +126,7 @@ function requestOf(message: Message, own: string, timeoutMs: number | undefined)
   return {
     ...{ client: nobody, kind: 'tools', own, message, edits: [], timeoutMs, sender: undefined },
     ...{ server: undefined, among: undefined, labels: undefined, only: undefined },
-    ...{ able: { capabilities: relayedCapabilities }, isRepeatable: false },
+    ...{ description: { capabilities: relayedCapabilities }, isRepeatable: false },
   };
 }
 

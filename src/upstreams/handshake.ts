@@ -11,8 +11,8 @@ import {
   newestVersion,
   protocolVersions,
 } from '../protocol/versions.ts';
-import { request } from './own-requests.ts';
-import { ServerAnsweredError } from './server-errors.ts';
+import { sendRequest } from './own-requests.ts';
+import { RpcResponseError } from './server-errors.ts';
 import { kept, type ServerFacts, ttlOf } from './server-facts.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -117,7 +117,7 @@ async function legacyFirst(
   try {
     return await greet();
   } catch (error) {
-    const isRefused = error instanceof ServerAnsweredError || isRefusal(error);
+    const isRefused = error instanceof RpcResponseError || isRefusal(error);
     const facts = isRefused ? await discovered(upstream, instance, known) : undefined;
     if (facts === undefined) throw error;
     return facts;
@@ -177,7 +177,7 @@ async function discover(
     if (!versions.includes(modernVersion)) return checkVersions(versions);
     return { facts: modernFacts(result, instance), until: Date.now() + ttlOf(result) };
   } catch (error) {
-    if (error instanceof ServerAnsweredError) return checkVersions(supportedIn(error));
+    if (error instanceof RpcResponseError) return checkVersions(supportedIn(error));
     if (upstream.isGone && upstream.isLocal) throw new EndedByQuestionError();
     if (isRefusal(error)) return undefined;
     throw error;
@@ -186,11 +186,11 @@ async function discover(
 
 /** A server that refuses our version and names it among its own is asked once more: a client chooses from those and retries. */
 async function describedBy(upstream: Upstream, timeoutMs: number | undefined): Promise<unknown> {
-  const send = () => request(upstream, 'server/discover', {}, timeoutMs, true);
+  const send = () => sendRequest(upstream, 'server/discover', {}, timeoutMs, true);
   try {
     return await send();
   } catch (error) {
-    const isSpoken = error instanceof ServerAnsweredError && supportedIn(error).includes(modernVersion);
+    const isSpoken = error instanceof RpcResponseError && supportedIn(error).includes(modernVersion);
     if (!isSpoken) throw error;
     return send();
   }
@@ -218,7 +218,7 @@ function checkVersions(versions: readonly unknown[]): undefined {
   if (!versions.includes(modernVersion)) throw unspoken(versions.join(', '));
 }
 
-function supportedIn({ rpc }: ServerAnsweredError): readonly unknown[] {
+function supportedIn({ rpc }: RpcResponseError): readonly unknown[] {
   const { supported } = asObject(rpc.data);
   return rpc.code === UNSUPPORTED_VERSION && Array.isArray(supported) ? supported : [];
 }
@@ -251,7 +251,7 @@ async function initialize(
 ): Promise<ServerFacts> {
   upstream.era = 'legacy';
   const params = { protocolVersion: newestVersion, capabilities, clientInfo: identity };
-  const result = asObject(await request(upstream, 'initialize', params));
+  const result = asObject(await sendRequest(upstream, 'initialize', params));
   const { protocolVersion, capabilities: offered, instructions, serverInfo } = result;
   if (!isProtocolVersion(protocolVersion)) {
     throw unspoken(inWords(protocolVersion));

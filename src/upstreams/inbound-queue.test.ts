@@ -5,7 +5,7 @@ import { SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
 import { LARGE_BYTES } from '../protocol/large-walk.ts';
 import { InboundQueue } from './inbound-queue.ts';
-import { requestRaw } from './own-requests.ts';
+import { sendRawRequest } from './own-requests.ts';
 import type { UpstreamEvents } from './request.ts';
 import { Upstream } from './upstream.ts';
 
@@ -13,7 +13,7 @@ const silent: Channel = {
   isStreamable: false,
   send() {},
   sendStanding() {},
-  answered() {},
+  settle() {},
   abandon() {},
   ready() {},
   close: async () => {},
@@ -28,8 +28,8 @@ function connect() {
     heardLast = resolve;
   });
   const events: UpstreamEvents = {
-    notified: ({ method }: Message) => heard.push(method),
-    asked: ({ method }: Message) => heard.push(method),
+    notificationReceived: ({ method }: Message) => heard.push(method),
+    requestReceived: ({ method }: Message) => heard.push(method),
     missed: () => heard.push('missed'),
     stale: () => heard.push('stale'),
     closed: () => {
@@ -41,7 +41,7 @@ function connect() {
   };
   const upstream = new Upstream(events, () => silent);
   const ask = () =>
-    requestRaw(upstream, 'tools/call').then(
+    sendRawRequest(upstream, 'tools/call').then(
       () => heard.push('answered'),
       () => heard.push('failed'),
     );
@@ -53,12 +53,12 @@ const values = `[${'1,'.repeat(LARGE_BYTES / 2)}1]`;
 
 it('a large message lets others have their turn, and nothing overtakes it', async () => {
   const { upstream, heard, last } = connect();
-  upstream.message([Buffer.from(`{"jsonrpc":"2.0","method":"large","params":{"x":${values}}}`)]);
-  upstream.message(small('second'));
-  upstream.message([Buffer.from(`{"jsonrpc":"2.0","id":9,"method":"third","params":{"x":${values}}}`)]);
-  upstream.missed();
-  upstream.message(small('fourth'));
-  upstream.closed(gone);
+  upstream.onMessage([Buffer.from(`{"jsonrpc":"2.0","method":"large","params":{"x":${values}}}`)]);
+  upstream.onMessage(small('second'));
+  upstream.onMessage([Buffer.from(`{"jsonrpc":"2.0","id":9,"method":"third","params":{"x":${values}}}`)]);
+  upstream.onMissed();
+  upstream.onMessage(small('fourth'));
+  upstream.onClosed(gone);
   expect(heard).toEqual([]);
   expect(upstream.isGone).toBe(true);
   expect(await turnsDuring(last)).toBeGreaterThanOrEqual(24);
@@ -68,9 +68,9 @@ it('a large message lets others have their turn, and nothing overtakes it', asyn
 it('a large answer whose id stands in its middle is read before it is said that none came', async () => {
   const { upstream, heard, last, ask } = connect();
   const asked = ask();
-  upstream.message([Buffer.from(`{"jsonrpc":"2.0","x":0,"result":{"x":${values}},"id":1,"y":0}`)], 1);
-  upstream.failed(1, gone, true);
-  upstream.closed(gone);
+  upstream.onMessage([Buffer.from(`{"jsonrpc":"2.0","x":0,"result":{"x":${values}},"id":1,"y":0}`)], 1);
+  upstream.onRequestError(1, gone, true);
+  upstream.onClosed(gone);
   await Promise.all([asked, last]);
   expect(heard).toEqual(['answered', 'closed']);
 });
@@ -78,19 +78,19 @@ it('a large answer whose id stands in its middle is read before it is said that 
 it('a large batch of a server is refused, and its request fails', async () => {
   const { upstream, heard, ask } = connect();
   const asked = ask();
-  upstream.message([Buffer.from(`[{"jsonrpc":"2.0","result":{"x":${values}},"id":1}]`)], 1);
+  upstream.onMessage([Buffer.from(`[{"jsonrpc":"2.0","result":{"x":${values}},"id":1}]`)], 1);
   await asked;
   expect(heard).toEqual([expect.stringContaining('A batch has'), 'failed']);
 });
 
 it('what is closed meanwhile hears no more', async () => {
   const { upstream, heard } = connect();
-  upstream.message([Buffer.from(`{"jsonrpc":"2.0","method":"large","params":{"x":${values}}}`)]);
-  upstream.message(small('second'));
+  upstream.onMessage([Buffer.from(`{"jsonrpc":"2.0","method":"large","params":{"x":${values}}}`)]);
+  upstream.onMessage(small('second'));
   await upstream.close();
   const other = connect();
-  other.upstream.message([Buffer.from(`{"jsonrpc":"2.0","method":"large","params":{"x":${values}}}`)]);
-  other.upstream.closed(gone);
+  other.upstream.onMessage([Buffer.from(`{"jsonrpc":"2.0","method":"large","params":{"x":${values}}}`)]);
+  other.upstream.onClosed(gone);
   await other.last;
   expect(heard).toEqual([]);
 });

@@ -22,9 +22,9 @@ function failing(policy: RecoveryPolicy) {
   const server = { isWell: false };
   const connect = () => {
     tries.push(Date.now());
-    lifecycle.happens({ kind: 'starts' });
-    if (!server.isWell) lifecycle.happens({ kind: 'connect failed', reason });
-    else for (const kind of ['connected', 'ready'] as const) lifecycle.happens({ kind });
+    lifecycle.apply({ kind: 'starts' });
+    if (!server.isWell) lifecycle.apply({ kind: 'connect failed', reason });
+    else for (const kind of ['connected', 'ready'] as const) lifecycle.apply({ kind });
   };
   const lifecycle = new Lifecycle(policy, {
     changed: () => states.push(lifecycle.condition.state),
@@ -98,16 +98,16 @@ describe('the clock of a connection', () => {
       changed() {},
       due: () => refusals.push(lifecycle.notYet('box')),
     });
-    lifecycle.happens({ kind: 'starts' });
-    lifecycle.happens({ kind: 'connect failed', reason });
+    lifecycle.apply({ kind: 'starts' });
+    lifecycle.apply({ kind: 'connect failed', reason });
     vi.advanceTimersByTime(SECOND / 2);
     expect(lifecycle.notYet('box')).toBeDefined();
     vi.setSystemTime(-MINUTE);
     vi.advanceTimersByTime(SECOND / 2);
     expect(refusals).toEqual([undefined]);
 
-    lifecycle.happens({ kind: 'starts' });
-    lifecycle.happens({ kind: 'connect failed', reason });
+    lifecycle.apply({ kind: 'starts' });
+    lifecycle.apply({ kind: 'connect failed', reason });
     expect(lifecycle.notYet('box')).toBeDefined();
   });
 
@@ -115,7 +115,7 @@ describe('the clock of a connection', () => {
     const lifecycle = new Lifecycle(usual, { changed() {}, due() {} });
     const isRefused = (...kinds: ('starts' | 'connected' | 'ready' | 'connect failed' | 'lost')[]) =>
       kinds.map((kind) => {
-        lifecycle.happens({ kind, reason, isThere: false });
+        lifecycle.apply({ kind, reason, isThere: false });
         return lifecycle.refusal('box') !== undefined;
       });
     expect(isRefused('starts', 'connected', 'ready')).toEqual([false, false, false]);
@@ -131,17 +131,17 @@ describe('the clock of a connection', () => {
   it('looks again at a server that is degraded, at the time that it was given', () => {
     const dues: number[] = [];
     const lifecycle = new Lifecycle(usual, { changed() {}, due: () => dues.push(Date.now()) });
-    for (const kind of ['starts', 'connected', 'ready'] as const) lifecycle.happens({ kind });
-    lifecycle.happens({ kind: 'impaired', reason, nextTry: 30 * SECOND });
+    for (const kind of ['starts', 'connected', 'ready'] as const) lifecycle.apply({ kind });
+    lifecycle.apply({ kind: 'impaired', reason, nextTry: 30 * SECOND });
     expect(lifecycle.refusal('box')).toBeUndefined();
-    lifecycle.happens({ kind: 'impaired', reason, nextTry: 45 * SECOND });
+    lifecycle.apply({ kind: 'impaired', reason, nextTry: 45 * SECOND });
     vi.advanceTimersByTime(MINUTE);
     expect(dues).toEqual([45 * SECOND]);
   });
 
   it('is still once the server is stopped', () => {
     const { lifecycle, tries, states } = failing(usual);
-    lifecycle.happens({ kind: 'stops' });
+    lifecycle.apply({ kind: 'stops' });
     vi.advanceTimersByTime(60 * MINUTE);
     expect(tries).toHaveLength(1);
     expect(states.at(-1)).toBe('stopped');
@@ -152,7 +152,7 @@ describe('the clock of a connection', () => {
   it('tells of a change once, and of nothing that comes too late', () => {
     const { lifecycle, states } = failing(usual);
     expect(states).toEqual(['starting', 'backing_off']);
-    for (const kind of ['connected', 'ready', 'rests'] as const) lifecycle.happens({ kind });
+    for (const kind of ['connected', 'ready', 'rests'] as const) lifecycle.apply({ kind });
     expect(states).toEqual(['starting', 'backing_off']);
   });
 });

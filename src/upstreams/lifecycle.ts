@@ -1,8 +1,8 @@
 import { SwitchboardError } from '../errors.ts';
 import {
   type Condition,
-  type Happening,
   initialCondition,
+  type LifecycleEvent,
   next,
   type RecoveryPolicy,
   startsPromptly,
@@ -28,7 +28,7 @@ export class Lifecycle {
     this.events = events;
   }
 
-  happens(happening: Happening): void {
+  apply(happening: LifecycleEvent): void {
     const before = this.condition;
     const after = next(before, happening, Date.now(), this.policy, Math.random());
     if (after === before) return;

@@ -160,9 +160,9 @@ class Subscription {
       };
       const call: PendingRequest = {
         client: undefined,
-        answered: (_chunks, { isError }) => over(isError ? refused : undefined),
-        failed: (error) => over(error),
-        acknowledged: (message) => {
+        onResponse: (_chunks, { isError }) => over(isError ? refused : undefined),
+        onError: (error) => over(error),
+        onAcknowledged: (message) => {
           clearTimeout(patience);
           const honoured = filterIn(message);
           this.takesPlace(id, honoured);

@@ -3,8 +3,8 @@ import { join, METHOD_NOT_FOUND, type RpcError } from '../protocol/jsonrpc.ts';
 import { LARGEST_MEMBER, type ListLimits, readList } from '../protocol/list-reader.ts';
 import { parameterHeaders } from '../protocol/parameter-headers.ts';
 import { MAX_ID_BYTES, MAX_OWN_URI_BYTES } from '../protocol/scalar-limits.ts';
-import { requestRaw } from './own-requests.ts';
-import { notJson, ServerAnsweredError } from './server-errors.ts';
+import { sendRawRequest } from './own-requests.ts';
+import { notJson, RpcResponseError } from './server-errors.ts';
 import { type ServerFacts, ttlOf } from './server-facts.ts';
 import type { ListSettings, ReplicaSettings } from './settings.ts';
 import type { Upstream } from './upstream.ts';
@@ -101,7 +101,7 @@ export async function fetchList(
   for (let pages = 1; ; pages++) {
     const left = Math.max(1, Math.ceil(deadline - performance.now()));
     const params = cursor === undefined ? asked : { ...asked, cursor };
-    const answer = join(await requestRaw(upstream, method, params, left));
+    const answer = join(await sendRawRequest(upstream, method, params, left));
     const page = await readList(answer, key, list.room).catch((error: unknown) =>
       Promise.reject(notJson(method, error)),
     );
@@ -110,7 +110,7 @@ export async function fetchList(
       // Servers that have resources and no templates often do not know of lists of those.
       if (kind !== 'tools' && (error as RpcError).code === METHOD_NOT_FOUND)
         return { items: list.items, ...UNCHANGING };
-      throw new ServerAnsweredError(method, error as RpcError);
+      throw new RpcResponseError(method, error as RpcError);
     }
     if (facts.instances.length > 0) facts.instances = instancesIn(result, instance);
     list.add(page);

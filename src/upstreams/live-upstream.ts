@@ -1,6 +1,6 @@
 import { SwitchboardError } from '../errors.ts';
 import type { Listening } from './listening.ts';
-import { request } from './own-requests.ts';
+import { sendRequest } from './own-requests.ts';
 import type { ServerFacts } from './server-facts.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -24,12 +24,12 @@ export function checkSubscribable({ facts }: LiveUpstream): void {
 /** Asks a server for the updates of a resource. */
 export function sendSubscribe({ upstream, listening }: LiveUpstream, uri: string): Promise<unknown> {
   if (listening !== undefined) return listening.subscribe(uri);
-  return request(upstream, 'resources/subscribe', { uri }, SUBSCRIBE_MS);
+  return sendRequest(upstream, 'resources/subscribe', { uri }, SUBSCRIBE_MS);
 }
 
 export function sendUnsubscribe({ upstream, listening }: LiveUpstream, uri: string): Promise<unknown> {
   if (listening !== undefined) return listening.unsubscribe();
-  return request(upstream, 'resources/unsubscribe', { uri }, SUBSCRIBE_MS);
+  return sendRequest(upstream, 'resources/unsubscribe', { uri }, SUBSCRIBE_MS);
 }
 
 /** In the modern era it stands in every request. */
@@ -39,5 +39,5 @@ export async function sendLogLevel(
   timeoutMs: number,
 ): Promise<void> {
   if (facts.capabilities.logging === undefined || facts.era === 'modern') return;
-  await request(upstream, 'logging/setLevel', { level }, timeoutMs);
+  await sendRequest(upstream, 'logging/setLevel', { level }, timeoutMs);
 }

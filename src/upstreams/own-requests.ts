@@ -2,25 +2,25 @@ import { SwitchboardError } from '../errors.ts';
 import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
 import { parseLossless } from '../protocol/lossless.ts';
 import type { PendingRequest } from './request.ts';
-import { notJson, ServerAnsweredError } from './server-errors.ts';
+import { notJson, RpcResponseError } from './server-errors.ts';
 import type { Upstream } from './upstream.ts';
 
 /**
  * The result of a request of our own. Where a time is given, it is given up after that. `isStanding`: it keeps no other from
  * being sent.
  */
-export async function request(
+export async function sendRequest(
   upstream: Upstream,
   method: string,
   params?: unknown,
   timeoutMs?: number,
   isStanding = false,
 ): Promise<unknown> {
-  return resultOf(method, await requestRaw(upstream, method, params, timeoutMs, isStanding));
+  return resultOf(method, await sendRawRequest(upstream, method, params, timeoutMs, isStanding));
 }
 
 /** The same for what may be large: the answer as it came. */
-export function requestRaw(
+export function sendRawRequest(
   upstream: Upstream,
   method: string,
   params?: unknown,
@@ -36,11 +36,11 @@ export function requestRaw(
     const patience = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs).unref();
     const call: PendingRequest = {
       client: undefined,
-      failed: (error) => {
+      onError: (error) => {
         clearTimeout(patience);
         reject(error);
       },
-      answered: (chunks) => {
+      onResponse: (chunks) => {
         clearTimeout(patience);
         resolve(chunks);
       },
@@ -64,6 +64,6 @@ function resultOf(method: string, chunks: Chunks): unknown {
   } catch (error) {
     throw notJson(method, error);
   }
-  if (answer.error !== undefined) throw new ServerAnsweredError(method, answer.error);
+  if (answer.error !== undefined) throw new RpcResponseError(method, answer.error);
   return answer.result;
 }

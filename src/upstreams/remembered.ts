@@ -4,7 +4,7 @@ import { listLimits, listMethods, type Offer, offerKinds } from './lists.ts';
 import type { ListSettings } from './settings.ts';
 
 /** What a server said of itself when it was last seen. */
-export interface Remembered {
+export interface ServerSnapshot {
   offer: Offer;
   instructions: string | undefined;
   extensions: unknown;
@@ -15,7 +15,7 @@ const MAX_CHARACTERS = 4 * 1024 * 1024;
 const SLICE = 200;
 
 /** Written as an answer to all list requests at once, so that it can be read like one; undefined where it is too long. */
-export async function writeRemembered(remembered: Remembered): Promise<string | undefined> {
+export async function serializeSnapshot(remembered: ServerSnapshot): Promise<string | undefined> {
   const { offer, instructions, extensions } = remembered;
   const parts: string[] = [];
   let length = 0;
@@ -34,7 +34,7 @@ export async function writeRemembered(remembered: Remembered): Promise<string | 
 }
 
 /** Fails where it is none. */
-export async function readRemembered(text: string, limits: ListSettings): Promise<Remembered> {
+export async function parseSnapshot(text: string, limits: ListSettings): Promise<ServerSnapshot> {
   const bytes = Buffer.from(text);
   const offer: Offer = { tools: [], resources: [], templates: [], prompts: [] };
   let said: unknown;

@@ -230,7 +230,7 @@ export class Replica implements Candidate {
   /** A call went out and did not come back as it should. `isItsFault`: it had all the time that it may have. */
   callFailed(error: SwitchboardError, isItsFault: boolean): void {
     const ejection = isItsFault ? this.health.failed(error) : this.health.note(error);
-    if (ejection !== undefined) this.shared.first.lifecycle.happens({ kind: 'impaired', ...ejection });
+    if (ejection !== undefined) this.shared.first.lifecycle.apply({ kind: 'impaired', ...ejection });
   }
 
   /** A call was not even sent. */
@@ -285,7 +285,7 @@ export class Replica implements Candidate {
   private assess(): void {
     if (this.isEjected) return;
     const missing = this.discovery.missing();
-    this.shared.first.lifecycle.happens(
+    this.shared.first.lifecycle.apply(
       missing === undefined ? { kind: 'ready' } : { kind: 'impaired', ...missing },
     );
   }

@@ -12,7 +12,7 @@ export interface Client {
 }
 
 /** Whoever can say what a client can do. Nobody asks for that unless a connection is opened for it. */
-export interface Able {
+export interface ClientDescription {
   readonly capabilities: object;
 }
 
@@ -35,19 +35,19 @@ export interface PendingRequest {
   /** Undefined where the request is our own. */
   readonly client: Client | undefined;
   /** The answer, with the place of its id. */
-  answered(chunks: Chunks, at: AnswerId): void;
-  failed(error: SwitchboardError, sent: boolean): void;
-  progressed?(message: Message): void;
+  onResponse(chunks: Chunks, at: AnswerId): void;
+  onError(error: SwitchboardError, sent: boolean): void;
+  onProgress?(message: Message): void;
   /** The server will go on with its answer later. */
-  paused?(retryMs: number): void;
+  onPaused?(retryMs: number): void;
   /** The server says what of a subscription it will tell of. */
-  acknowledged?(message: Message): void;
+  onAcknowledged?(message: Message): void;
 }
 
 /** What a server says by itself. `call` is the request that it belongs to, where that is certain. */
 export interface UpstreamEvents {
-  notified(message: Message, call: PendingRequest | undefined): void;
-  asked(message: Message, call: PendingRequest | undefined): void;
+  notificationReceived(message: Message, call: PendingRequest | undefined): void;
+  requestReceived(message: Message, call: PendingRequest | undefined): void;
   /** What the server has said by itself for a while may be lost. */
   missed(): void;
   /** Nothing new can be sent; what is under way may still be answered. */

@@ -4,7 +4,7 @@ import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
 import type { OfferKind } from './lists.ts';
 import type { Replica } from './replica.ts';
-import type { Able, Client, ClientRequest } from './request.ts';
+import type { Client, ClientDescription, ClientRequest } from './request.ts';
 import type { Upstream } from './upstream.ts';
 
 /** What a replica is wanted for. */
@@ -26,7 +26,7 @@ export interface RequestTarget {
 /** A request that some replica of a group is to answer. */
 export interface RoutedRequest extends RequestTarget, ClientRequest {
   /** What the client can do; a connection of its own is opened with it. */
-  able: Able;
+  description: ClientDescription;
   /** Whether it does no harm to do it twice. */
   isRepeatable: boolean;
   /** How long the client wants to wait. */
@@ -35,11 +35,11 @@ export interface RoutedRequest extends RequestTarget, ClientRequest {
 
 /** Whoever wants the answer. Exactly one of `answered` and `failed` comes, unless it is cancelled. */
 export interface ResponseHandler {
-  answered(chunks: Chunks, at: AnswerId): void;
-  failed(error: SwitchboardError): void;
-  progressed(message: Message): void;
+  onResponse(chunks: Chunks, at: AnswerId): void;
+  onError(error: SwitchboardError): void;
+  onProgress(message: Message): void;
   /** The server will go on with its answer later. */
-  paused(retryMs: number): void;
+  onPaused(retryMs: number): void;
   /** Until when that server waited for this client, `now` where it still does: that time was not the server's. */
   waitedUntil(upstream: Upstream, now: number): number;
 }

@@ -3,7 +3,7 @@ import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { RpcError } from '../protocol/jsonrpc.ts';
 
 /** Answer of a server to one of our own requests that says: error. */
-export class ServerAnsweredError extends Error {
+export class RpcResponseError extends Error {
   readonly rpc: RpcError;
 
   constructor(method: string, rpc: RpcError) {
@@ -14,7 +14,7 @@ export class ServerAnsweredError extends Error {
 
 /** The same failure, in words that say which server it is about. */
 export function aboutServer(error: unknown, name: string): SwitchboardError {
-  if (error instanceof ServerAnsweredError) {
+  if (error instanceof RpcResponseError) {
     return new SwitchboardError(
       'server_start_failed',
       `Server "${name}" refused the handshake: ${error.message}`,

@@ -3,11 +3,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { type ServerConfig, toolFilter } from '../config.ts';
 import { type Condition, overall, type State } from './condition.ts';
 import type { Connection } from './connection.ts';
-import type { ServerMessage } from './connection-context.ts';
+import type { UpstreamMessage } from './connection-context.ts';
 import type { Freshness, Offer, OfferKind } from './lists.ts';
 import { ServerLog } from './log.ts';
 import { union } from './offers.ts';
-import type { Remembered } from './remembered.ts';
+import type { ServerSnapshot } from './remembered.ts';
 import { Replica } from './replica.ts';
 import type { Client } from './request.ts';
 import type { ServerFacts } from './server-facts.ts';
@@ -21,7 +21,7 @@ export interface Origin {
   readonly connection: Connection;
 }
 
-export interface Word extends Origin, ServerMessage {}
+export interface ServerMessage extends Origin, UpstreamMessage {}
 
 /** What the rest of the program hears of its servers. */
 export interface ServerEvents {
@@ -33,8 +33,8 @@ export interface ServerEvents {
   connected(origin: Origin): void;
   /** What this upstream had asked and was asked is over. */
   disconnected(origin: Origin, upstream: Upstream): void;
-  notified(word: Word): void;
-  asked(word: Word): void;
+  notificationReceived(word: ServerMessage): void;
+  requestReceived(word: ServerMessage): void;
   /** A line for its log. */
   logged(server: Server, line: string): void;
   /** Calls failed because their server was not available: a line for whoever looks after the program. */
@@ -52,7 +52,7 @@ export class Server {
   readonly replicas: readonly Replica[];
   private readonly events: ServerEvents;
   private readonly redact: ReplicaSettings['redact'];
-  private readonly remembered: Remembered | undefined;
+  private readonly remembered: ServerSnapshot | undefined;
   private union: Offer | undefined;
   config: ServerConfig;
 
@@ -65,7 +65,7 @@ export class Server {
     settings: ReplicaSettings,
     events: ServerEvents,
     inherited: Offer | undefined,
-    remembered?: Remembered,
+    remembered?: ServerSnapshot,
   ) {
     this.name = config.name;
     this.project = settings.project;
@@ -240,8 +240,8 @@ export class Server {
       offerChanged: (kind, announced) => this.offerChanged(kind, announced),
       connected: (connection) => events.connected(at(connection)),
       disconnected: (connection, upstream) => events.disconnected(at(connection), upstream),
-      notified: (connection, said) => events.notified({ ...at(connection), ...said }),
-      asked: (connection, said) => events.asked({ ...at(connection), ...said }),
+      notificationReceived: (connection, said) => events.notificationReceived({ ...at(connection), ...said }),
+      requestReceived: (connection, said) => events.requestReceived({ ...at(connection), ...said }),
       log: (line) => {
         this.log.add(config.replicas === 1 ? line : `[${number}] ${line}`);
         events.logged(this, line);

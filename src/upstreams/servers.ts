@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ServerConfig } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import { Group } from './group.ts';
-import type { Remembered } from './remembered.ts';
+import type { ServerSnapshot } from './remembered.ts';
 import { Server, type ServerEvents } from './server.ts';
 import type { Project, ReplicaSettings } from './settings.ts';
 
@@ -18,7 +18,7 @@ export interface Changes {
 export class Servers {
   private readonly settings: ReplicaSettings;
   private readonly events: ServerEvents;
-  private readonly recall: (config: ServerConfig) => Remembered | undefined;
+  private readonly recall: (config: ServerConfig) => ServerSnapshot | undefined;
   private byName = new Map<string, Server>();
   private byGroup = new Map<string, Group>();
   /** Those that left, while their last calls are under way, and when they are gone. */
@@ -28,7 +28,7 @@ export class Servers {
   constructor(
     settings: ReplicaSettings,
     events: ServerEvents,
-    recall: (config: ServerConfig) => Remembered | undefined = () => undefined,
+    recall: (config: ServerConfig) => ServerSnapshot | undefined = () => undefined,
   ) {
     this.settings = settings;
     this.events = events;

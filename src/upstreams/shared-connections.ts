@@ -6,7 +6,7 @@ import type { Connection } from './connection.ts';
 import type { ReplicaContext } from './connection-context.ts';
 import { isRefusal, type KnownEra, relayedCapabilities } from './handshake.ts';
 import type { LiveUpstream } from './live-upstream.ts';
-import { ServerAnsweredError } from './server-errors.ts';
+import { RpcResponseError } from './server-errors.ts';
 
 /** What a replica does about its shared connections. */
 interface SharedEvents {
@@ -167,7 +167,7 @@ export class SharedConnections {
           if (era === 'legacy' && !upstream.canAsk)
             this.giveUp(second, era, 'it keeps no sessions in that era');
           else {
-            second.lifecycle.happens({ kind: 'ready' });
+            second.lifecycle.apply({ kind: 'ready' });
             this.events.joined();
           }
         },
@@ -208,5 +208,5 @@ export class SharedConnections {
 
 /** Whether a server has said that it does not speak an era, and not only failed to. */
 function isFinal(cause: unknown): boolean {
-  return cause instanceof ServerAnsweredError || isRefusal(cause);
+  return cause instanceof RpcResponseError || isRefusal(cause);
 }

@@ -38,7 +38,7 @@ class Counter {
       client,
       number: ++this.people,
       admitted: () => this.admitted(person, reaction),
-      displaced: () => this.displaced(person),
+      evicted: () => this.displaced(person),
     };
     const line = this.lineOf(client);
     if (this.slots.wait(person)) this.waiting.push(person);
@@ -149,7 +149,7 @@ function waits(slots: Slots, client: object, turns: string[], name: string): Slo
   const waiting = {
     client,
     admitted: () => void turns.push(name),
-    displaced: () => void turns.push(`not ${name}`),
+    evicted: () => void turns.push(`not ${name}`),
   };
   expect(slots.wait(waiting)).toBe(true);
   return waiting;
@@ -199,7 +199,7 @@ describe('slots', () => {
     expect(slots.take()).toBe(false);
     waits(slots, {}, turns, 'first');
     const second = waits(slots, {}, turns, 'second');
-    expect(slots.wait({ client: {}, admitted() {}, displaced() {} })).toBe(false);
+    expect(slots.wait({ client: {}, admitted() {}, evicted() {} })).toBe(false);
     slots.leave(second);
     waits(slots, {}, turns, 'third');
     slots.release();
@@ -215,7 +215,7 @@ describe('slots', () => {
     for (const name of ['busy 1', 'busy 2', 'busy 3']) waits(slots, busy, turns, name);
     waits(slots, {}, turns, 'modest');
     expect(turns).toEqual(['not busy 3']);
-    expect(slots.wait({ client: busy, admitted() {}, displaced() {} })).toBe(false);
+    expect(slots.wait({ client: busy, admitted() {}, evicted() {} })).toBe(false);
     for (let calls = 0; calls < 3; calls++) slots.release();
     expect(turns).toEqual(['not busy 3', 'busy 1', 'modest', 'busy 2']);
   });
@@ -239,7 +239,7 @@ describe('slots', () => {
   it('are not jumped at by those who come while others wait', () => {
     const slots = new Slots(1, 10);
     slots.take();
-    slots.wait({ client: {}, admitted: () => expect(slots.take()).toBe(false), displaced() {} });
+    slots.wait({ client: {}, admitted: () => expect(slots.take()).toBe(false), evicted() {} });
     slots.release();
     expect(slots.used).toBe(1);
   });
@@ -255,7 +255,7 @@ describe('slots', () => {
           admitted++;
           slots.release();
         },
-        displaced() {},
+        evicted() {},
       });
     }
     slots.release();

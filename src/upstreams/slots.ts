@@ -5,7 +5,7 @@ export interface SlotRequest {
   /** The slot is there, and taken. */
   admitted(): void;
   /** Somebody who waits less has taken its place. */
-  displaced(): void;
+  evicted(): void;
 }
 
 interface Place {
@@ -100,7 +100,7 @@ export class Slots {
     if (longest.length <= length + 1) return false;
     const { request } = longest.pop()!;
     this.queued--;
-    request.displaced();
+    request.evicted();
     return true;
   }
 

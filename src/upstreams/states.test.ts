@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SwitchboardError } from '../errors.ts';
-import { type Condition, type Happening, initialCondition, next, type State } from './condition.ts';
+import { type Condition, initialCondition, type LifecycleEvent, next, type State } from './condition.ts';
 
 const policy = { backoff: { firstMs: 1_000, maxMs: 30_000 }, breakerFailures: 3, breakerOpenMs: 60_000 };
 const reason = new SwitchboardError('server_unavailable', 'gone');
-const happenings: Record<Happening['kind'], Happening> = {
+const happenings: Record<LifecycleEvent['kind'], LifecycleEvent> = {
   starts: { kind: 'starts' },
   connected: { kind: 'connected' },
   ready: { kind: 'ready' },
@@ -18,7 +18,7 @@ const happenings: Record<Happening['kind'], Happening> = {
   rests: { kind: 'rests' },
   stops: { kind: 'stops' },
 };
-const kinds = Object.keys(happenings) as Happening['kind'][];
+const kinds = Object.keys(happenings) as LifecycleEvent['kind'][];
 
 const document = readFileSync(new URL('../../docs/states.md', import.meta.url), 'utf8');
 const drawn = new Set(

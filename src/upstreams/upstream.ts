@@ -57,7 +57,7 @@ export class Upstream implements Receiver {
   /** Relays a client's request under an id of ours, which also becomes its progress token. Gives that id. */
   relay(request: ClientRequest, call: PendingRequest, parameterLines: string): number {
     if (this.unreachable !== undefined) {
-      call.failed(this.unreachable, false);
+      call.onError(this.unreachable, false);
       return -1;
     }
     const id = this.nextId++;
@@ -87,7 +87,7 @@ export class Upstream implements Receiver {
   /** Sends a request of our own. Gives its id. `isStanding`: it keeps no other from being sent. */
   request(method: string, params: unknown, call: PendingRequest, isStanding: boolean): number {
     if (this.unreachable !== undefined) {
-      call.failed(this.unreachable, false);
+      call.onError(this.unreachable, false);
       return -1;
     }
     const id = this.nextId++;
@@ -144,37 +144,37 @@ export class Upstream implements Receiver {
     await this.channel.close();
   }
 
-  message(chunks: Chunks, request?: number): void {
+  onMessage(chunks: Chunks, request?: number): void {
     if (this.gone !== undefined) return;
     const at = this.inbound.isBusy ? undefined : findAnswerId(chunks);
     if (at !== undefined) this.answered(chunks, at);
     else this.inbound.handle(byteLength(chunks), () => this.arrived(chunks, request));
   }
 
-  failed(id: number, error: SwitchboardError, sent: boolean): void {
+  onRequestError(id: number, error: SwitchboardError, sent: boolean): void {
     this.inbound.handle(0, () => {
-      this.take(id)?.failed(this.events.redacted(error), sent);
+      this.take(id)?.onError(this.events.redacted(error), sent);
     });
   }
 
-  paused(id: number, retryMs: number): void {
+  onRequestPaused(id: number, retryMs: number): void {
     this.inbound.handle(0, () => {
-      this.calls.get(id)?.paused?.(retryMs);
+      this.calls.get(id)?.onPaused?.(retryMs);
     });
   }
 
-  missed(): void {
+  onMissed(): void {
     // What is done about it takes answers that come after it.
     this.inbound.handle(0, () => {
       this.events.missed();
     });
   }
 
-  stale(error: SwitchboardError, isThere: boolean): void {
+  onStale(error: SwitchboardError, isThere: boolean): void {
     this.events.stale(this.events.redacted(error), isThere);
   }
 
-  closed(error: SwitchboardError): void {
+  onClosed(error: SwitchboardError): void {
     const clean = this.events.redacted(error);
     this.lost = clean;
     this.inbound.handle(0, () => {
@@ -215,7 +215,7 @@ export class Upstream implements Receiver {
     this.events.log(`a message that is not MCP is skipped: ${message}`);
     if (request === undefined) return;
     const wrong = new SwitchboardError('server_protocol_error', `The server's answer is wrong: ${message}`);
-    this.take(request)?.failed(this.events.redacted(wrong), true);
+    this.take(request)?.onError(this.events.redacted(wrong), true);
   }
 
   private answered(chunks: Chunks, at: AnswerId): void {
@@ -225,8 +225,8 @@ export class Upstream implements Receiver {
       this.events.log(`an answer to no open request (id ${at.id}) is dropped`);
       return;
     }
-    this.channel.answered(at.id);
-    call.answered(chunks, at);
+    this.channel.settle(at.id);
+    call.onResponse(chunks, at);
   }
 
   private receive(message: Message, request: number | undefined): void {
@@ -240,26 +240,26 @@ export class Upstream implements Receiver {
       case 'notification':
         if (message.method === 'notifications/progress') this.progressed(message);
         else if (message.method === 'notifications/subscriptions/acknowledged') this.acknowledged(message);
-        else this.events.notified(message, this.callOf(request));
+        else this.events.notificationReceived(message, this.callOf(request));
         return;
       case 'request':
         if (message.method === 'ping') this.answer(idBytes(message), emptyResult);
         else if (this.era === 'modern') this.askedWrongly(message);
-        else this.events.asked(message, this.callOf(request));
+        else this.events.requestReceived(message, this.callOf(request));
     }
   }
 
   private progressed(message: Message): void {
     const token = message.progressToken && idValue(message.bytes, message.progressToken);
     const call = typeof token === 'number' ? this.calls.get(token) : undefined;
-    if (call === undefined) this.events.notified(message, undefined);
-    else call.progressed?.(message);
+    if (call === undefined) this.events.notificationReceived(message, undefined);
+    else call.onProgress?.(message);
   }
 
   private acknowledged(message: Message): void {
     const claim = message.claims?.subscriptionId;
     const id = claim && idValue(message.bytes, claim.value);
-    if (typeof id === 'number') this.calls.get(id)?.acknowledged?.(message);
+    if (typeof id === 'number') this.calls.get(id)?.onAcknowledged?.(message);
   }
 
   /** In the modern era servers ask by their answers. */
@@ -292,6 +292,6 @@ export class Upstream implements Receiver {
     this.gone = error;
     const calls = [...this.calls.values()];
     this.calls.clear();
-    for (const call of calls) call.failed(error, true);
+    for (const call of calls) call.onError(error, true);
   }
 }

@@ -6,7 +6,7 @@ import type { Parts } from './context.ts';
 
 const noEvents: ServerEvents = {
   ...{ stateChanged() {}, offerChanged() {}, connected() {}, disconnected() {} },
-  ...{ notified() {}, asked() {}, logged() {}, callsFailed() {} },
+  ...{ notificationReceived() {}, requestReceived() {}, logged() {}, callsFailed() {} },
 };
 
 /** Connects to a server apart from the one that runs, if it does, and asks what it offers. */

@@ -47,7 +47,7 @@ export class LegacySession implements Receiver {
     else this.send(message);
   }
 
-  message(chunks: Chunks, request?: number): void {
+  onMessage(chunks: Chunks, request?: number): void {
     const isInitialize = request !== undefined && request === this.initializing?.request;
     if (request !== undefined) this.settleIfAnswer(chunks, request, isInitialize);
     if (isInitialize && this.initializing?.isOurs) this.resumed();
@@ -56,7 +56,7 @@ export class LegacySession implements Receiver {
     this.noticeLastAnswer();
   }
 
-  failed(request: number, error: SwitchboardError, sent: boolean): void {
+  onRequestError(request: number, error: SwitchboardError, sent: boolean): void {
     if (request === this.initializing?.request && this.initializing.isOurs) this.giveUp(error);
     const message = this.unanswered.get(request);
     this.unanswered.delete(request);
@@ -72,18 +72,18 @@ export class LegacySession implements Receiver {
     this.held.push(message);
   }
 
-  closed(error: SwitchboardError): void {
-    for (const request of [...this.unanswered.keys()]) this.failed(request, error, true);
+  onClosed(error: SwitchboardError): void {
+    for (const request of [...this.unanswered.keys()]) this.onRequestError(request, error, true);
     if (this.isClosed) return;
     this.held ??= [];
     this.reopen().catch((failure: unknown) => this.giveUp(failure));
   }
 
-  paused(): void {}
+  onRequestPaused(): void {}
 
-  stale(): void {}
+  onStale(): void {}
 
-  missed(): void {}
+  onMissed(): void {}
 
   log(line: string): void {
     this.switchboard.log(line);
@@ -189,7 +189,7 @@ export class LegacySession implements Receiver {
       const { result } = JSON.parse(bytes.toString()) as { result?: { protocolVersion?: unknown } };
       if (isProtocolVersion(result?.protocolVersion)) this.channel.ready(result.protocolVersion);
     }
-    this.channel.answered(request);
+    this.channel.settle(request);
   }
 
   private async reopen(): Promise<void> {

@@ -55,7 +55,7 @@ export class ModernRequest {
 
   /** The answer to what was sent has come. */
   settle(): void {
-    if (this.number !== undefined) this.channel?.answered(this.number);
+    if (this.number !== undefined) this.channel?.settle(this.number);
     this.number = undefined;
   }
 

@@ -51,7 +51,7 @@ export class ModernRequests implements Receiver {
     }
   }
 
-  message(chunks: Chunks, number?: number): void {
+  onMessage(chunks: Chunks, number?: number): void {
     const request = number === undefined ? undefined : this.byNumber.get(number);
     if (request === undefined) return;
     const message = readMessage(join(chunks));
@@ -60,7 +60,7 @@ export class ModernRequests implements Receiver {
     this.noticeLastAnswer();
   }
 
-  failed(number: number, error: SwitchboardError, sent: boolean): void {
+  onRequestError(number: number, error: SwitchboardError, sent: boolean): void {
     const request = this.byNumber.get(number);
     this.byNumber.delete(number);
     if (request === undefined) return;
@@ -70,17 +70,17 @@ export class ModernRequests implements Receiver {
   }
 
   /** What is under way there may still be answered; all else goes over a new one. */
-  stale(): void {
+  onStale(): void {
     if (this.isClosed) return;
     this.isReopening = true;
     this.reopen().catch((failure: unknown) => this.giveUp(failure));
   }
 
-  closed(): void {}
+  onClosed(): void {}
 
-  paused(): void {}
+  onRequestPaused(): void {}
 
-  missed(): void {}
+  onMissed(): void {}
 
   log(line: string): void {
     this.switchboard.log(line);
