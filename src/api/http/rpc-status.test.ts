@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { httpStatusOf, OTHER_STATUS, rpcStatuses } from './rpc-status.ts';
 
-const docs = readFileSync(new URL('../../docs/hosting.md', import.meta.url), 'utf8');
+const docs = readFileSync(new URL('../../../docs/hosting.md', import.meta.url), 'utf8');
 
 describe("the statuses of servers' errors", () => {
   it.each([
