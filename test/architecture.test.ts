@@ -27,6 +27,7 @@ const rules: Rule[] = [
   ),
   only('protocol', ['errors'], 'what messages are does not depend on who sends them'),
   only('catalog', ['errors'], 'a snapshot is data, made from what it is given'),
+  only('http', ['protocol', 'errors'], 'reading requests and writing streams does not depend on the route'),
   only(
     'channels',
     ['protocol', 'errors', 'config (types)'],
@@ -39,7 +40,7 @@ const rules: Rule[] = [
   ),
   only(
     'gateway',
-    ['access', 'upstreams', 'catalog', 'channels', 'protocol', 'errors', 'config'],
+    ['access', 'upstreams', 'catalog', 'channels', 'http', 'protocol', 'errors', 'config'],
     'what clients see is built on servers and the catalog, never on how it is started or managed',
   ),
   only(
@@ -54,7 +55,7 @@ const rules: Rule[] = [
   ),
   only(
     'api',
-    ['errors', 'config', 'protocol'],
+    ['errors', 'config', 'http', 'protocol'],
     'the API owns the interfaces that it needs; app.ts hands it what fits them',
   ),
   only(

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { SwitchboardError } from '../errors.ts';
+import { sseKeepAlive } from '../protocol/sse.ts';
 import type { ChatRun } from './backend.ts';
-import { EventReader, eventBytes, KEEP_ALIVE_MS, keepAlive } from './http/event-reader.ts';
+import { EventReader, eventBytes, KEEP_ALIVE_MS } from './http/event-reader.ts';
 
 /** A model says far less than that before anybody reads it. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
@@ -10,7 +11,7 @@ const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 export function streamChat(run: ChatRun, response: ServerResponse, signal: AbortSignal): void {
   const reader = new EventReader(MAX_UNREAD_BYTES);
   if (!response.destroyed) reader.begin(response, eventBytes('run', { run_id: run.id }));
-  const timer = setInterval(() => reader.tell(keepAlive), KEEP_ALIVE_MS).unref();
+  const timer = setInterval(() => reader.tell(sseKeepAlive), KEEP_ALIVE_MS).unref();
   run
     .finish(({ type, data }) => void reader.tell(eventBytes(type, data)), signal)
     .then(

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
+import { sseKeepAlive } from '../protocol/sse.ts';
 import type { Backend } from './backend.ts';
-import { EventReader, eventBytes, KEEP_ALIVE_MS, keepAlive } from './http/event-reader.ts';
+import { EventReader, eventBytes, KEEP_ALIVE_MS } from './http/event-reader.ts';
 
 /** A reader that leaves this much unread is cut off: it can come back, and begins with the state of then. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
@@ -69,7 +70,7 @@ class ProjectFeed {
       hostedChanged: (event) => this.tell(eventBytes('hosted', event)),
       projectRemoved: () => this.endAll(),
     });
-    this.timer = setInterval(() => this.tell(keepAlive), KEEP_ALIVE_MS);
+    this.timer = setInterval(() => this.tell(sseKeepAlive), KEEP_ALIVE_MS);
     this.timer.unref();
   }
 

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
+import { sseKeepAlive } from '../protocol/sse.ts';
 import type { Hosted } from './backend.ts';
 import type { HostedLine } from './hosted-views.ts';
-import { EventReader, eventBytes, KEEP_ALIVE_MS, keepAlive } from './http/event-reader.ts';
+import { EventReader, eventBytes, KEEP_ALIVE_MS } from './http/event-reader.ts';
 
 /** More than all lines that are kept of a log. */
 const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
@@ -24,7 +25,7 @@ export class HostedLogs {
       line: (line) => tell(lineBytes(line)),
       removed: () => end(),
     });
-    const timer = setInterval(() => tell(keepAlive), KEEP_ALIVE_MS).unref();
+    const timer = setInterval(() => tell(sseKeepAlive), KEEP_ALIVE_MS).unref();
     const leave = () => {
       if (!this.streams.delete(end)) return;
       clearInterval(timer);
@@ -46,7 +47,7 @@ export class HostedLogs {
       }
       response.on('close', leave);
       // The comment lets the head be sent where there is no line yet.
-      reader.begin(response, Buffer.concat([keepAlive, ...lines.map(lineBytes)]));
+      reader.begin(response, Buffer.concat([sseKeepAlive, ...lines.map(lineBytes)]));
       if (response.req.method === 'HEAD') end();
     };
   }

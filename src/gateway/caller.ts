@@ -7,11 +7,11 @@ import type { Client } from '../upstreams/request.ts';
 import type { Tasks } from './legacy/tasks.ts';
 
 /** Where everything goes that belongs to one request of a client. */
-export interface Outlet {
+export interface Responder {
   /** A message that comes before the answer: progress, a log line, a question of the server. */
   event(message: Chunks): void;
   /** The answer; nothing comes after it. `errorCode` where it is an error: over HTTP the status may depend on it. */
-  answer(message: Chunks, errorCode?: number): void;
+  respond(message: Chunks, errorCode?: number): void;
   /** There will be no answer: the client has cancelled. */
   end(): void;
   /** The server lets go of its stream until later; the client may be asked to do the same. */
@@ -24,12 +24,23 @@ export interface Outlet {
   readonly takesEvents: boolean;
 }
 
+/** For messages that have no client to go to. */
+export const discardResponder: Responder = {
+  event() {},
+  respond() {},
+  end() {},
+  pause() {},
+  keepAlive() {},
+  isBatch: false,
+  takesEvents: true,
+};
+
 /** A request of the client that is not answered yet. */
 export interface InFlight {
   readonly id: RequestId;
   /** Whose answer it awaits; undefined where it is ours to answer. */
   readonly group: Group | undefined;
-  readonly outlet: Outlet;
+  readonly responder: Responder;
   /** Whether it goes on only when its client has answered what a server asked. */
   readonly awaitsClient: boolean;
   cancel(reason: string | undefined): void;
@@ -75,7 +86,7 @@ export interface Caller {
 export interface Incoming<Sender extends Caller = Caller> {
   caller: Sender;
   message: Message;
-  outlet: Outlet;
+  responder: Responder;
   /** The header in which a client names the labels that it prefers. */
   prefer: string | undefined;
   /** The projects that the address and the header of the request name; undefined where none is. */

@@ -21,7 +21,7 @@ import type { ResponseHandler, RoutedRequest } from '../upstreams/routed-request
 import type { Upstream } from '../upstreams/upstream.ts';
 import { type AnsweredCall, type MappedAnswer, mapAnswer } from './answer-mapping.ts';
 import type { CallContext, CallDesk } from './call-context.ts';
-import type { Caller, Incoming, InFlight, Outlet } from './caller.ts';
+import { type Caller, discardResponder, type Incoming, type InFlight, type Responder } from './caller.ts';
 import { ClientRound } from './crossing/client-round.ts';
 import type { Holdable } from './crossing/held-calls.ts';
 import { inputIn, inputMembers, inputRequired, mayAskInput, type WantedInput } from './crossing/input.ts';
@@ -31,7 +31,6 @@ import { Session } from './legacy/caller.ts';
 import { clientGone, decline, mayAsk } from './legacy/server-requests.ts';
 import { begunTask, progressOf, Tasks } from './legacy/tasks.ts';
 import { bindingOf, type RequestStates } from './modern/request-state.ts';
-import { nowhere } from './null-outlet.ts';
 import type { FinishedCall } from './records.ts';
 
 /** A server that never has enough of asking must not keep a call for ever. */
@@ -58,7 +57,7 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
   private readonly isPassing: boolean;
   /** These three change when the client comes back with what it was asked for. */
   caller: Caller;
-  outlet: Outlet;
+  responder: Responder;
   private message: Message;
   private delivery: Delivery | undefined;
   private over = false;
@@ -72,14 +71,14 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
   private pause: NodeJS.Timeout | undefined;
 
   constructor(
-    { caller, message, outlet }: Incoming,
+    { caller, message, responder }: Incoming,
     desk: CallDesk,
     context: CallContext,
     request: RoutedRequest,
   ) {
     this.caller = caller;
     this.message = message;
-    this.outlet = outlet;
+    this.responder = responder;
     this.desk = desk;
     this.group = context.group;
     this.context = context;
@@ -100,7 +99,7 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
     if (!this.finish()) return;
     this.giveUp(reason);
     this.record('cancelled', undefined, undefined, false);
-    this.outlet.end();
+    this.responder.end();
   }
 
   fail(error: SwitchboardError): void {
@@ -178,11 +177,11 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
   onProgress(message: Message): void {
     if (this.over || this.message.wantedProgress === undefined) return;
     const token = bytesAt(this.message.bytes, this.message.wantedProgress);
-    this.outlet.event([splice(message.bytes, [{ ...message.progressToken!, bytes: token }])]);
+    this.responder.event([splice(message.bytes, [{ ...message.progressToken!, bytes: token }])]);
   }
 
   onPaused(retryMs: number): void {
-    if (!this.over) this.outlet.pause(retryMs);
+    if (!this.over) this.responder.pause(retryMs);
   }
 
   waitedUntil(upstream: Upstream, now: number): number {
@@ -217,11 +216,11 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
     this.questions?.withdraw(upstream, serverId);
   }
 
-  resume({ caller, message, outlet }: Incoming): void {
+  resume({ caller, message, responder }: Incoming): void {
     this.isHeld = false;
     this.caller = caller;
     this.message = message;
-    this.outlet = outlet;
+    this.responder = responder;
     if (!caller.begin(this)) {
       this.abandon();
       return;
@@ -244,7 +243,7 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
   }
 
   private askBack(): void {
-    const { questions, desk, outlet } = this;
+    const { questions, desk, responder } = this;
     if (this.over || this.isHeld || questions === undefined || questions.isEmpty) return;
     if (desk.held.isClosed) {
       questions.declineAll(stopping());
@@ -259,8 +258,8 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
     const state = desk.states.issue({ kind: 'held', call: desk.held.hold(this) }, binding);
     this.caller.finish(this);
     this.isHeld = true;
-    this.outlet = nowhere;
-    outlet.answer(resultMessage(this.idBytes, inputRequired(questions.inputRequests(), state)));
+    this.responder = discardResponder;
+    responder.respond(resultMessage(this.idBytes, inputRequired(questions.inputRequests(), state)));
   }
 
   /** Whether the answer of a server of the modern era is a question, for a client of the legacy era. */
@@ -279,7 +278,7 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
     }
     this.orFail(() => {
       if (this.desk.held.isClosed) throw stopping();
-      this.round = new ClientRound(replica.server, caller, this.outlet, requests, this.desk.inputWaitMs, {
+      this.round = new ClientRound(replica.server, caller, this.responder, requests, this.desk.inputWaitMs, {
         done: goOn,
         failed: (error) => this.onError(error),
       });
@@ -324,7 +323,7 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
   }
 
   get isVerified(): boolean {
-    return this.outlet.isBatch || this.caller.awaitsOthersThan(this.group);
+    return this.responder.isBatch || this.caller.awaitsOthersThan(this.group);
   }
 
   get states(): RequestStates {
@@ -401,11 +400,11 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
 
   private tellError(error: SwitchboardError): void {
     const rpc = toRpcError(error, this.caller.era);
-    this.outlet.answer([errorMessage(this.idBytes, rpc)], rpc.code);
+    this.responder.respond([errorMessage(this.idBytes, rpc)], rpc.code);
   }
 
   private tell({ message, errorCode }: MappedAnswer, chunks: Chunks, { isError }: AnswerId): void {
-    this.outlet.answer(message, errorCode);
+    this.responder.respond(message, errorCode);
     this.record('answered', undefined, chunks, isError);
   }
 }

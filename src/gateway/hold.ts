@@ -1,6 +1,6 @@
 import type { SwitchboardError } from '../errors.ts';
 import type { RequestId } from '../protocol/jsonrpc.ts';
-import type { Incoming, InFlight, Outlet } from './caller.ts';
+import type { Incoming, InFlight, Responder } from './caller.ts';
 import { refuse, refuseSecondUse } from './refuse.ts';
 
 /**
@@ -29,17 +29,17 @@ class HeldRequest implements InFlight {
   readonly group = undefined;
   readonly awaitsClient = false;
   readonly id: RequestId;
-  readonly outlet: Outlet;
+  readonly responder: Responder;
   private readonly incoming: Incoming;
 
   constructor(incoming: Incoming) {
     this.incoming = incoming;
     this.id = incoming.message.id!;
-    this.outlet = incoming.outlet;
+    this.responder = incoming.responder;
   }
 
   cancel(): void {
-    if (this.incoming.caller.finish(this)) this.outlet.end();
+    if (this.incoming.caller.finish(this)) this.responder.end();
   }
 
   fail(error: SwitchboardError): void {

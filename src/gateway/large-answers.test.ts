@@ -9,7 +9,7 @@ import type { Era } from '../protocol/versions.ts';
 import { Group } from '../upstreams/group.ts';
 import type { RoutedRequest } from '../upstreams/routed-request.ts';
 import { type AnsweredCall, mapAnswer } from './answer-mapping.ts';
-import type { Caller, Outlet } from './caller.ts';
+import type { Caller, Responder } from './caller.ts';
 import { ClientCall } from './client-call.ts';
 import { HeldCalls } from './crossing/held-calls.ts';
 import { mapLargeAnswer } from './large-answers.ts';
@@ -113,9 +113,9 @@ describe('a call with a large answer', () => {
     const over = new Promise<void>((resolve) => {
       ended = resolve;
     });
-    const outlet: Outlet = {
+    const responder: Responder = {
       event: (message) => said.push(message),
-      answer: (message) => {
+      respond: (message) => {
         said.push(message);
         ended();
       },
@@ -134,7 +134,7 @@ describe('a call with a large answer', () => {
     };
     const call = new ClientCall(
       {
-        ...{ caller: callerOf(era, awaitsOthers), message, outlet },
+        ...{ caller: callerOf(era, awaitsOthers), message, responder },
         ...{ prefer: undefined, projects: undefined },
       },
       { recorder, held: new HeldCalls(1, 1_000), states, inputWaitMs: 1_000 },

@@ -43,7 +43,7 @@ function answerFrom(
   { cursor, asksInstances }: Wanted,
   instance: string,
 ): void {
-  const { caller, message, outlet } = incoming;
+  const { caller, message, responder } = incoming;
   const name = listOfMethod[message.method]!;
   if (name === 'tools' || name === 'prompts') {
     scope.show();
@@ -62,8 +62,8 @@ function answerFrom(
   const first: string[] = [];
   if (caller.era === 'modern') first.push(cacheable(scope, name, isChosen));
   if (asksInstances) first.push(`"_meta":${JSON.stringify(instancesMeta(scope, instance))}`);
-  if (first.length === 0) outlet.answer(resultMessage(id, page));
-  else outlet.answer(resultMessage(id, Buffer.from(`{${first.join(',')},`), page.subarray(1)));
+  if (first.length === 0) responder.respond(resultMessage(id, page));
+  else responder.respond(resultMessage(id, Buffer.from(`{${first.join(',')},`), page.subarray(1)));
 }
 
 /** How a page of a list begins in the modern era: with how long it holds, and for whom. */

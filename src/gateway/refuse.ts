@@ -5,10 +5,10 @@ import { RpcResponseError } from '../upstreams/server-errors.ts';
 import type { Incoming } from './caller.ts';
 
 /** Answers a request with an error: the server's own where it gave one, else ours. */
-export function refuse({ caller, message, outlet }: Incoming, thrown: unknown): void {
+export function refuse({ caller, message, responder }: Incoming, thrown: unknown): void {
   const error =
     thrown instanceof RpcResponseError ? thrown.rpc : toRpcError(asSwitchboardError(thrown), caller.era);
-  outlet.answer([errorMessage(idBytes(message), error)], error.code);
+  responder.respond([errorMessage(idBytes(message), error)], error.code);
 }
 
 /** A request that its client could not begin. */

@@ -70,7 +70,7 @@ export class ServerWords {
     const isLog = message.method === 'notifications/message';
     const call = meantCall(word);
     if (call !== undefined) {
-      if (!isLog || call.caller.wantsLog(message)) call.outlet.event([message.bytes]);
+      if (!isLog || call.caller.wantsLog(message)) call.responder.event([message.bytes]);
       return;
     }
     const addressee = this.addressee(word, undefined);

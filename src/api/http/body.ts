@@ -1,13 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { JsonSyntaxError, parseJson } from '../../config/json.ts';
 import { SwitchboardError } from '../../errors.ts';
+import { readBody } from '../../http/body.ts';
 import { hasMoreValues, MAX_VALUES } from '../../protocol/bounded-parse.ts';
-import { Gathered } from '../../protocol/gathered.ts';
 import { checkStorable } from './storable.ts';
 
 const MAX_BYTES = 4 * 1024 * 1024;
-/** Many clients read an answer only when they have sent everything: so much too much is read and thrown away. */
-const DISCARD_BYTES = 64 * 1024 * 1024;
 /** Each of them is checked, and all of that in one go. */
 const MAX_CHECKED_VALUES = 20_000;
 /** Finding the place of an error takes longer than finding the error. */
@@ -61,24 +59,7 @@ export function checkMediaType({ method, headers }: IncomingMessage): void {
 
 function readBytes(request: IncomingMessage): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
-    const body = new Gathered();
-    let length = 0;
-    const refuse = () => {
-      request.off('data', take);
-      reject(new SwitchboardError('too_large', `The body is over ${MAX_BYTES} bytes.`));
-    };
-    const take = (chunk: Buffer) => {
-      length += chunk.length;
-      if (length <= MAX_BYTES) body.add(chunk);
-      else body.clear();
-      if (length > MAX_BYTES + DISCARD_BYTES) refuse();
-    };
-    if (Number(request.headers['content-length'] ?? 0) > MAX_BYTES + DISCARD_BYTES) {
-      refuse();
-      return;
-    }
-    request.on('data', take);
-    request.on('end', () => (length > MAX_BYTES ? refuse() : resolve(body.join())));
+    readBody(request, MAX_BYTES, (error, body) => (error === undefined ? resolve(body) : reject(error)));
     request.on('error', () => resolve(undefined));
     request.on('close', () => resolve(undefined));
   });

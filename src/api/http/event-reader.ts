@@ -1,13 +1,7 @@
 import type { ServerResponse } from 'node:http';
+import { openEventStream, writeEvent } from '../../http/event-stream.ts';
 
 export const KEEP_ALIVE_MS = 15_000;
-export const keepAlive = Buffer.from(': keep-alive\n\n');
-
-const headers = {
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-cache, no-transform',
-  'x-accel-buffering': 'no',
-};
 
 /** Somebody who reads Server-Sent Events, or will in a moment: what happens until then is kept. */
 export class EventReader {
@@ -23,7 +17,8 @@ export class EventReader {
 
   begin(response: ServerResponse, first: Buffer): void {
     this.response = response;
-    response.writeHead(200, headers).write(first);
+    openEventStream(response);
+    response.write(first);
     for (const bytes of this.held) response.write(bytes);
     this.held = [];
     if (this.hasEnded) response.end();
@@ -35,13 +30,8 @@ export class EventReader {
       this.held.push(bytes);
       return true;
     }
-    // Looked at before and not after: how things stand may be more than that by itself, and be read in time.
-    if (this.response.writableLength <= this.maxUnreadBytes) {
-      this.response.write(bytes);
-      return true;
-    }
-    this.response.destroy();
-    return false;
+    // Checked before writing: the first event alone may be larger than the limit, and be read in time.
+    return writeEvent(this.response, [bytes], this.maxUnreadBytes);
   }
 
   end(): void {

@@ -5,7 +5,7 @@ import { bytesAt, type Message } from '../../protocol/envelope.ts';
 import { requestMessage } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
 import { asObject, inWords } from '../../protocol/objects.ts';
-import type { Outlet } from '../caller.ts';
+import type { Responder } from '../caller.ts';
 import { lackedCapability } from '../capabilities.ts';
 import type { Session } from '../legacy/caller.ts';
 import { clientGone, withdrawAsk } from '../legacy/server-requests.ts';
@@ -27,7 +27,7 @@ export class ClientRound {
   constructor(
     server: string,
     session: Session,
-    outlet: Outlet,
+    responder: Responder,
     requests: Record<string, unknown>,
     waitMs: number,
     events: RoundEvents,
@@ -49,14 +49,14 @@ export class ClientRound {
     }, waitMs).unref();
     for (const { key, method, params } of questions) {
       const id = session.ask({
-        place: outlet,
+        place: responder,
         source: undefined,
         call: undefined,
         answered: (message) => this.answered(id, message),
         declined: () => this.fail(clientGone()),
       });
       this.missing.set(id, key);
-      outlet.event([requestMessage(id, method, identified(method, params))]);
+      responder.event([requestMessage(id, method, identified(method, params))]);
     }
   }
 

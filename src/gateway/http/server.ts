@@ -4,10 +4,9 @@ import type { Access } from '../../access/access.ts';
 import { SwitchboardError, stopping } from '../../errors.ts';
 import type { Gateway } from '../gateway.ts';
 import { StreamableEndpoint, type StreamableSettings } from '../legacy/http.ts';
-import { writeJson } from '../legacy/outlet.ts';
 import { LegacySseEndpoint } from '../legacy/sse.ts';
 import { type ConnectionLimits, Connections, LEAST_BYTES_PER_SECOND } from './connections.ts';
-import { writeFailure } from './failure.ts';
+import { writeFailure, writeJson } from './exchange.ts';
 import { Guard } from './guard.ts';
 
 // An `import` of it would also load what it has only for the sake of browsers' APIs: 16 MB.
@@ -158,7 +157,7 @@ export class HttpFront {
         return;
       case '/healthz':
       case '/readyz':
-        if (takes(request, response, 'GET', 'HEAD')) writeJson(response, [alive], {});
+        if (takes(request, response, 'GET', 'HEAD')) writeJson(response, [alive]);
         return;
       default:
         if (path.startsWith('/api/')) this.api.handle(request, response);

@@ -6,7 +6,7 @@ import { type Edit, splice } from '../../protocol/splice.ts';
 import type { ProtocolVersion } from '../../protocol/versions.ts';
 import type { Group } from '../../upstreams/group.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
-import type { Caller, ClientFacts, InFlight, Outlet } from '../caller.ts';
+import type { Caller, ClientFacts, InFlight, Responder } from '../caller.ts';
 import type { Followed, Follower } from '../follower.ts';
 import { isWanted } from '../logging.ts';
 import { moment } from '../moment.ts';
@@ -25,7 +25,7 @@ export interface ClientStream {
 /** A question of a server to the client, not answered yet. */
 export interface Ask {
   /** Where the client was asked: on the stream of one of its requests, or on its standing one. */
-  readonly place: Pick<Outlet, 'event'>;
+  readonly place: Pick<Responder, 'event'>;
   /** The server that waits for the answer, its own id of the question, and its progress token; none of the modern era does. */
   readonly source: { upstream: Upstream; serverId: Buffer; progressToken: Buffer | undefined } | undefined;
   /** The request that it was asked for, where that is known and has a place of its own. */
@@ -229,7 +229,7 @@ export class Session implements Caller, Follower {
 
   keepAlive(): void {
     this.stream.keepAlive();
-    for (const { outlet } of this.inFlight.values()) outlet.keepAlive();
+    for (const { responder } of this.inFlight.values()) responder.keepAlive();
   }
 
   /** Ends everything of this client. Gives the questions that now nobody answers. */

@@ -139,7 +139,7 @@ export class LegacyGateway {
     if (session.logLevel !== undefined) this.events.levelChanged(session);
   }
 
-  /** One message of a client. Requests are answered through the outlet, in time. */
+  /** One message of a client. Requests are answered through the responder, in time. */
   receive(incoming: Incoming<Session>): void {
     const { caller: session, message } = incoming;
     switch (message.kind) {
@@ -195,7 +195,7 @@ export class LegacyGateway {
 
   private request(incoming: Incoming<Session>): void {
     if (this.isStopping) throw stopping();
-    const { caller: session, message, outlet, projects } = incoming;
+    const { caller: session, message, responder, projects } = incoming;
     const scope = chooseScope(this.scopes, session.scope, projects, message);
     switch (message.method) {
       case 'tools/call':
@@ -223,10 +223,10 @@ export class LegacyGateway {
         session.logLevel = readLevel(message);
         this.events.levelChanged(session);
         this.note(session);
-        outlet.answer(resultMessage(idBytes(message), emptyResult));
+        responder.respond(resultMessage(idBytes(message), emptyResult));
         return;
       case 'ping':
-        outlet.answer(resultMessage(idBytes(message), emptyResult));
+        responder.respond(resultMessage(idBytes(message), emptyResult));
         return;
       case 'initialize':
         throw new SwitchboardError('invalid_request', 'The session is initialized already.');

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asSwitchboardError, SwitchboardError, stopping } from '../../errors.ts';
+import { readBody } from '../../http/body.ts';
 import { idBytes, type Message, readMessage, splitBatch } from '../../protocol/envelope.ts';
 import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import { readLargeMessage } from '../../protocol/large-message.ts';
@@ -10,17 +11,22 @@ import {
   modernVersion,
   protocolVersions,
 } from '../../protocol/versions.ts';
-import type { Incoming } from '../caller.ts';
+import { discardResponder, type Incoming } from '../caller.ts';
 import type { Gateway } from '../gateway.ts';
-import { checkMediaType, readBody } from '../http/body.ts';
-import { writeFailure } from '../http/failure.ts';
-import { preferOf } from '../http/prefer.ts';
-import { projectsOf } from '../http/projects.ts';
+import {
+  checkMediaType,
+  type PostTerms,
+  preferOf,
+  projectsOf,
+  readAccept,
+  readTerms,
+  writeFailure,
+  writeJson,
+} from '../http/exchange.ts';
 import { forgetsClient, isModern, isModernByHeader, receiveModern } from '../modern/http.ts';
-import { nowhere } from '../null-outlet.ts';
 import type { Session } from './caller.ts';
-import { PostOutlet, type PostTerms, writeJson } from './outlet.ts';
 import { ReplayBudget } from './replay-budget.ts';
+import { LegacyResponder } from './responder.ts';
 import { SessionStreams } from './streams.ts';
 
 type Projects = Incoming['projects'];
@@ -140,10 +146,16 @@ export class StreamableEndpoint {
         refuseMessage(response, message, stopping());
         return;
       }
-      const outlet = new PostOutlet(response, streams, terms);
-      this.gateway.legacy.receive({ caller: session, message, outlet, prefer, projects });
+      const responder = new LegacyResponder(response, streams, terms);
+      this.gateway.legacy.receive({ caller: session, message, responder, prefer, projects });
     } else {
-      this.gateway.legacy.receive({ caller: session, message, outlet: nowhere, prefer, projects });
+      this.gateway.legacy.receive({
+        caller: session,
+        message,
+        responder: discardResponder,
+        prefer,
+        projects,
+      });
       response.writeHead(202).end();
     }
   }
@@ -177,10 +189,12 @@ export class StreamableEndpoint {
     if (batch.length === 0) throw new SwitchboardError('invalid_request', 'The batch is empty.');
     const messages = batch.map((bytes) => readMessage(bytes));
     const requests = messages.filter(({ kind }) => kind === 'request').length;
-    const outlet =
-      requests === 0 ? nowhere : new PostOutlet(response, streams, { ...terms, requests, isBatch: true });
+    const responder =
+      requests === 0
+        ? discardResponder
+        : new LegacyResponder(response, streams, { ...terms, requests, isBatch: true });
     for (const message of messages)
-      this.gateway.legacy.receive({ caller: session, message, outlet, prefer, projects });
+      this.gateway.legacy.receive({ caller: session, message, responder, prefer, projects });
     if (requests === 0) response.writeHead(202).end();
   }
 
@@ -233,37 +247,12 @@ export class StreamableEndpoint {
 
 /** Of a request that is not begun: the status says so too. */
 function refuseMessage(response: ServerResponse, message: Message, error: SwitchboardError): void {
-  writeJson(response, [errorMessage(idBytes(message), toRpcError(error))], {}, error.kind.http);
+  writeJson(response, [errorMessage(idBytes(message), toRpcError(error))], undefined, error.kind.http);
 }
 
 function refuseMethod(response: ServerResponse, allow: string): void {
   const error = new SwitchboardError('method_not_allowed', `The endpoint takes ${allow}.`);
   writeFailure(response, error, { allow });
-}
-
-const noHeaders = {};
-
-function readTerms({ headers }: IncomingMessage): PostTerms {
-  const { acceptsJson, acceptsEvents } = readAccept(headers.accept);
-  if (!acceptsJson && !acceptsEvents) {
-    throw new SwitchboardError('not_acceptable', 'Accept application/json and text/event-stream.');
-  }
-  // Both are fine with nearly every client; one that names events first, or nothing else, gets events.
-  const prefersEvents = acceptsEvents && (!acceptsJson || namesEventsFirst(headers.accept));
-  return { acceptsEvents, prefersEvents, headers: noHeaders, requests: 1, isBatch: false };
-}
-
-function namesEventsFirst(accept = ''): boolean {
-  const events = accept.indexOf('text/event-stream');
-  return events !== -1 && events < accept.indexOf('application/json');
-}
-
-function readAccept(accept = '*/*'): { acceptsJson: boolean; acceptsEvents: boolean } {
-  const any = accept.includes('*/*');
-  return {
-    acceptsJson: any || accept.includes('application/json') || accept.includes('application/*'),
-    acceptsEvents: any || accept.includes('text/event-stream') || accept.includes('text/*'),
-  };
 }
 
 function checkVersion({ headers }: IncomingMessage): void {

@@ -58,7 +58,7 @@ export function ask(message: Message, upstream: Upstream, { session, call }: Add
   }
   const wanted = message.wantedProgress;
   const progressToken = wanted && Buffer.from(bytesAt(message.bytes, wanted));
-  const place = call?.outlet ?? { event: (question) => session.stream.send(question) };
+  const place = call?.responder ?? { event: (question) => session.stream.send(question) };
   const id = Buffer.from(
     String(
       session.ask({

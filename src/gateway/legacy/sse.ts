@@ -1,16 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
+import { readBody } from '../../http/body.ts';
+import { openEventStream, writeEvent, writeKeepAlive } from '../../http/event-stream.ts';
 import { bytesAt, type Message, readMessage, splitBatch } from '../../protocol/envelope.ts';
 import { type Chunks, errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import { readLargeMessage } from '../../protocol/large-message.ts';
 import { LARGE_BYTES } from '../../protocol/large-walk.ts';
 import { sseMessage } from '../../protocol/sse.ts';
-import type { Incoming, Outlet } from '../caller.ts';
-import { checkMediaType, readBody } from '../http/body.ts';
-import { openEventStream, writeEvent, writeKeepAlive } from '../http/event-stream.ts';
-import { writeFailure } from '../http/failure.ts';
-import { preferOf } from '../http/prefer.ts';
-import { projectsOf } from '../http/projects.ts';
+import type { Incoming, Responder } from '../caller.ts';
+import { checkMediaType, preferOf, projectsOf, writeFailure } from '../http/exchange.ts';
 import type { ClientStream, Session } from './caller.ts';
 import type { LegacyGateway } from './dispatch.ts';
 
@@ -74,20 +72,20 @@ export class LegacySseEndpoint {
         this.gateway.receive({
           caller: session,
           message,
-          outlet: client,
+          responder: client,
           prefer: preferOf(request),
           projects,
         });
       } else if (message.method === 'initialize' && message.kind === 'request') {
         const opened = this.gateway.open(message, projects, () => client);
         client.session = opened.session;
-        client.answer(opened.answer);
+        client.respond(opened.answer);
       } else {
         throw new SwitchboardError('session_required', 'Send initialize first.');
       }
     } catch (thrown) {
       if (message.idSpan === undefined) return;
-      client.answer([
+      client.respond([
         errorMessage(bytesAt(message.bytes, message.idSpan), toRpcError(asSwitchboardError(thrown))),
       ]);
     }
@@ -95,7 +93,7 @@ export class LegacySseEndpoint {
 }
 
 /** One open stream: everything for its client goes there. */
-class SseClient implements ClientStream, Outlet {
+class SseClient implements ClientStream, Responder {
   private readonly response: ServerResponse;
   /** What was named when the stream was opened. */
   readonly projects: Incoming['projects'];
@@ -121,7 +119,7 @@ class SseClient implements ClientStream, Outlet {
     this.send(message);
   }
 
-  answer(message: Chunks): void {
+  respond(message: Chunks): void {
     this.send(message);
   }
 

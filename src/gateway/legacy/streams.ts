@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
+import { openEventStream, writeEvent, writeKeepAlive } from '../../http/event-stream.ts';
 import type { Chunks } from '../../protocol/jsonrpc.ts';
 import { sseMessage, ssePrimer } from '../../protocol/sse.ts';
 import { allowsPrimer, type ProtocolVersion } from '../../protocol/versions.ts';
-import { openEventStream, writeEvent, writeKeepAlive } from '../http/event-stream.ts';
 import type { ClientStream } from './caller.ts';
 import { eventId, parseEventId, Replay } from './replay.ts';
 import type { ReplayBudget } from './replay-budget.ts';
@@ -97,12 +97,12 @@ export class SessionStreams implements ClientStream {
   }
 
   /** Opens a stream for the answer to one request. */
-  openFor(response: ServerResponse, headers: Record<string, string>): number {
+  openFor(response: ServerResponse): number {
     const number = this.nextStream++;
     const stream: OpenStream = { response: undefined, sequence: 0 };
     this.ofRequests ??= new Map();
     this.ofRequests.set(number, stream);
-    this.carry(stream, response, headers);
+    this.carry(stream, response);
     this.prime(number, stream);
     return number;
   }
@@ -152,8 +152,8 @@ export class SessionStreams implements ClientStream {
     );
   }
 
-  private carry(stream: OpenStream, response: ServerResponse, headers: Record<string, string> = {}): void {
-    openEventStream(response, headers);
+  private carry(stream: OpenStream, response: ServerResponse): void {
+    openEventStream(response);
     stream.response = response;
     response.on('close', () => {
       if (stream.response === response) stream.response = undefined;

@@ -30,7 +30,7 @@ export function follow(scope: Scope, incoming: Incoming<Session>, changed: () =>
 }
 
 function followKnown(scope: Scope, incoming: Incoming<Session>, changed: () => void): void {
-  const { caller: session, message, outlet, prefer } = incoming;
+  const { caller: session, message, responder, prefer } = incoming;
   const uri = message.uri!.value;
   const key = followedKey(scope, session, uri);
   const begins = message.method === 'resources/subscribe';
@@ -47,7 +47,7 @@ function followKnown(scope: Scope, incoming: Incoming<Session>, changed: () => v
   };
   hold(incoming, change, () => {
     changed();
-    outlet.answer(resultMessage(idBytes(message), emptyResult));
+    responder.respond(resultMessage(idBytes(message), emptyResult));
   });
 }
 

@@ -86,7 +86,7 @@ export class ModernCaller implements Caller {
   }
 
   keepAlive(): void {
-    this.request?.outlet.keepAlive();
+    this.request?.responder.keepAlive();
   }
 
   /** The client has closed its connection: that is how it cancels. */

@@ -4,7 +4,7 @@ import type { Identity } from '../../upstreams/handshake.ts';
 import type { Client } from '../../upstreams/request.ts';
 import { call, callModernTask } from '../call.ts';
 import type { CallDesk } from '../call-context.ts';
-import type { Incoming, InFlight, Outlet } from '../caller.ts';
+import type { Incoming, InFlight, Responder } from '../caller.ts';
 import { chooseScope } from '../choose-scope.ts';
 import { hold } from '../hold.ts';
 import { list } from '../lists.ts';
@@ -65,12 +65,12 @@ export class ModernGateway {
   }
 
   /** A request of a client, of which nothing is known but what it says. Fails where it cannot be understood. */
-  receive(message: Message, outlet: Outlet, { session, ...how }: Circumstances): ModernCaller {
+  receive(message: Message, responder: Responder, { session, ...how }: Circumstances): ModernCaller {
     if (this.isStopping) throw stopping();
     const known: KnownClient | undefined =
       session === undefined ? undefined : this.known.get(clientKey(session, how.projects));
     const caller = new ModernCaller(message, this.names.of(message), known, this.callers, this.becameIdle);
-    this.dispatch({ caller, message, outlet, ...how });
+    this.dispatch({ caller, message, responder, ...how });
     return caller;
   }
 
@@ -152,7 +152,7 @@ export class ModernGateway {
   }
 
   private listen(scope: Scope, incoming: Incoming<ModernCaller>): void {
-    if (!incoming.outlet.takesEvents)
+    if (!incoming.responder.takesEvents)
       throw new SwitchboardError('not_acceptable', 'A subscription is a stream: accept text/event-stream.');
     this.checkRoom();
     const listener = new Listener(scope, incoming, this.settings.identity, (ended) => {

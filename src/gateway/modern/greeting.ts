@@ -31,7 +31,7 @@ export function discover(
         ...instancesMeta(scope, instance),
       },
     };
-    incoming.outlet.answer(resultMessage(idBytes(incoming.message), bytesOf(result)));
+    incoming.responder.respond(resultMessage(idBytes(incoming.message), bytesOf(result)));
   };
   const discovered = scope.listable();
   if (discovered === undefined) answer();

@@ -5,12 +5,11 @@ import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 import { isDescribed } from '../../protocol/self-description.ts';
 import { namesModernEra } from '../../protocol/versions.ts';
 import type { Incoming } from '../caller.ts';
-import { preferOf } from '../http/prefer.ts';
-import { type PostTerms, writeJson } from '../legacy/outlet.ts';
+import { type PostTerms, preferOf, writeJson } from '../http/exchange.ts';
 import { checkDescription, checkVersion } from './caller.ts';
 import type { ModernGateway } from './dispatch.ts';
 import { checkHeaders, mismatch } from './header-checks.ts';
-import { RequestOutlet } from './outlet.ts';
+import { ModernResponder } from './responder.ts';
 
 /** Whether a message is of the modern era: it says so itself, or its header does. */
 export function isModern(request: IncomingMessage, message: Message): boolean {
@@ -37,16 +36,16 @@ export function receiveModern(
   }
   try {
     const headers = checkedHeaders(request, message);
-    const outlet = new RequestOutlet(response, terms);
+    const responder = new ModernResponder(response, terms);
     const session = sessionOf(request);
     const how = { prefer: preferOf(request), projects, headers, session };
-    const caller = gateway.receive(message, outlet, how);
+    const caller = gateway.receive(message, responder, how);
     // Whoever closes the connection before the answer has cancelled.
     if (!response.writableEnded) response.on('close', () => caller.leave());
   } catch (thrown) {
     const error = asSwitchboardError(thrown);
     const rpc = toRpcError(error, 'modern');
-    writeJson(response, [errorMessage(idBytes(message), rpc)], {}, error.kind.http);
+    writeJson(response, [errorMessage(idBytes(message), rpc)], undefined, error.kind.http);
   }
 }
 

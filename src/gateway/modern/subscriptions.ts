@@ -7,7 +7,7 @@ import { type Edit, splice } from '../../protocol/splice.ts';
 import type { Group } from '../../upstreams/group.ts';
 import type { Identity } from '../../upstreams/handshake.ts';
 import type { Client } from '../../upstreams/request.ts';
-import type { Incoming, InFlight, Outlet } from '../caller.ts';
+import type { Incoming, InFlight, Responder } from '../caller.ts';
 import type { Followed, Follower } from '../follower.ts';
 import { followOne } from '../legacy/subscriptions.ts';
 import type { Scope } from '../scope.ts';
@@ -34,7 +34,7 @@ export class Listener implements Follower, InFlight {
   readonly awaitsClient = false;
   readonly scope: Scope;
   readonly identity: Client;
-  readonly outlet: Outlet;
+  readonly responder: Responder;
   readonly capabilities: object;
   readonly followed = new Map<string, Followed>();
   private readonly incoming: Incoming;
@@ -51,7 +51,7 @@ export class Listener implements Follower, InFlight {
     this.identity = caller.identity === caller ? this : caller.identity;
     this.incoming = incoming;
     this.id = incoming.message.id!;
-    this.outlet = incoming.outlet;
+    this.responder = incoming.responder;
     this.capabilities = incoming.caller.facts.capabilities;
     this.filter = readFilter(incoming.message);
     this.self = self;
@@ -68,14 +68,14 @@ export class Listener implements Follower, InFlight {
       ...(honoured.length === 0 ? {} : { resourceSubscriptions: honoured }),
     };
     const params = { notifications: this.honoured, _meta: { [SUBSCRIPTION_KEY]: idPlaceholder } };
-    this.outlet.event([this.withId({ jsonrpc: '2.0', method: ACKNOWLEDGED, params })]);
+    this.responder.event([this.withId({ jsonrpc: '2.0', method: ACKNOWLEDGED, params })]);
     if (Object.keys(this.honoured).length === 0) this.end();
   }
 
   announce(method: string): void {
     const key = listKeys[method];
     if (key === undefined || this.honoured?.[key] !== true) return;
-    this.outlet.event([
+    this.responder.event([
       this.withId({ jsonrpc: '2.0', method, params: { _meta: { [SUBSCRIPTION_KEY]: idPlaceholder } } }),
     ]);
   }
@@ -83,12 +83,12 @@ export class Listener implements Follower, InFlight {
   tell(message: Message, edits: Edit[]): void {
     if (this.honoured === undefined || this.isClosed) return;
     const all = [...edits, ...subscribedAs(message, idBytes(this.incoming.message))];
-    this.outlet.event([splice(message.bytes, all)]);
+    this.responder.event([splice(message.bytes, all)]);
   }
 
   /** The client has gone. */
   cancel(): void {
-    if (this.close()) this.outlet.end();
+    if (this.close()) this.responder.end();
   }
 
   fail(): void {
@@ -100,7 +100,7 @@ export class Listener implements Follower, InFlight {
     if (!this.close()) return;
     const meta = { [SUBSCRIPTION_KEY]: idPlaceholder, [SERVER_INFO_KEY]: this.self };
     const result = this.withId({ resultType: 'complete', _meta: meta });
-    this.outlet.answer(resultMessage(idBytes(this.incoming.message), result));
+    this.responder.respond(resultMessage(idBytes(this.incoming.message), result));
   }
 
   private close(): boolean {

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
+import { openEventStream, writeEvent, writeKeepAlive } from '../../http/event-stream.ts';
 import type { Chunks } from '../../protocol/jsonrpc.ts';
 import { sseMessage } from '../../protocol/sse.ts';
-import type { Outlet } from '../caller.ts';
-import { openEventStream, writeEvent, writeKeepAlive } from '../http/event-stream.ts';
-import { type PostTerms, writeJson } from '../legacy/outlet.ts';
+import type { Responder } from '../caller.ts';
+import { type PostTerms, writeJson } from '../http/exchange.ts';
 
 /** Errors that are told by the status of the answer too; all others are answers like any other. */
 const statusOfCode: Record<number, number> = {
@@ -16,7 +16,7 @@ const statusOfCode: Record<number, number> = {
 };
 
 /** The answer to one request of the modern era: JSON, or events where something has to be said before it or it takes long. */
-export class RequestOutlet implements Outlet {
+export class ModernResponder implements Responder {
   readonly isBatch = false;
   private readonly response: ServerResponse;
   private readonly terms: PostTerms;
@@ -38,12 +38,12 @@ export class RequestOutlet implements Outlet {
     writeEvent(this.response, sseMessage(message, undefined));
   }
 
-  answer(message: Chunks, errorCode?: number): void {
+  respond(message: Chunks, errorCode?: number): void {
     if (this.isOver) return;
     this.isOver = true;
     const status = errorCode === undefined ? 200 : (statusOfCode[errorCode] ?? 200);
     if (!this.isStream && !(this.terms.prefersEvents && status === 200)) {
-      writeJson(this.response, message, this.terms.headers, status);
+      writeJson(this.response, message, undefined, status);
       return;
     }
     this.isOver = false;
@@ -71,7 +71,7 @@ export class RequestOutlet implements Outlet {
     if (this.isStream) return true;
     if (!this.terms.acceptsEvents) return false;
     this.isStream = true;
-    openEventStream(this.response, this.terms.headers);
+    openEventStream(this.response);
     return true;
   }
 }

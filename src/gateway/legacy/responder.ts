@@ -1,28 +1,14 @@
 import type { ServerResponse } from 'node:http';
-import { byteLength, type Chunks } from '../../protocol/jsonrpc.ts';
-import type { Outlet } from '../caller.ts';
+import type { Chunks } from '../../protocol/jsonrpc.ts';
+import type { Responder } from '../caller.ts';
+import { type PostTerms, writeJson } from '../http/exchange.ts';
 import type { SessionStreams } from './streams.ts';
-
-/** Answers up to this size are sent in one piece. */
-const GATHER_BYTES = 64 * 1024;
-
-/** What a POST was accepted with. */
-export interface PostTerms {
-  acceptsEvents: boolean;
-  /** The answer is a stream from the start. */
-  prefersEvents: boolean;
-  /** Headers for whatever the answer becomes. */
-  headers: Record<string, string>;
-  /** How many requests the POST holds; more than one only in a batch. */
-  requests: number;
-  isBatch: boolean;
-}
 
 /**
  * The answer to one POST: a single JSON message, unless something has to be said before it, or it takes long, or
  * the client wants nothing but events; then it is a stream.
  */
-export class PostOutlet implements Outlet {
+export class LegacyResponder implements Responder {
   private readonly response: ServerResponse;
   private readonly streams: SessionStreams;
   private readonly terms: PostTerms;
@@ -51,13 +37,13 @@ export class PostOutlet implements Outlet {
     else this.streams.sendOn(this.stream!, message);
   }
 
-  answer(message: Chunks): void {
+  respond(message: Chunks): void {
     if (this.missing === 0) return;
     this.missing--;
     if (this.stream !== undefined) {
       this.streams.sendOn(this.stream, message);
     } else if (!this.terms.isBatch) {
-      writeJson(this.response, message, this.terms.headers);
+      writeJson(this.response, message);
       return;
     } else {
       this.answers ??= [];
@@ -87,7 +73,7 @@ export class PostOutlet implements Outlet {
   private becomeStream(): boolean {
     if (this.stream !== undefined) return true;
     if (!this.terms.acceptsEvents) return false;
-    this.stream = this.streams.openFor(this.response, this.terms.headers);
+    this.stream = this.streams.openFor(this.response);
     for (const message of this.answers ?? []) this.streams.sendOn(this.stream, message);
     this.answers = undefined;
     return true;
@@ -95,33 +81,9 @@ export class PostOutlet implements Outlet {
 
   private finish(): void {
     if (this.stream !== undefined) this.streams.finish(this.stream);
-    else if (this.answers === undefined) this.response.writeHead(202, this.terms.headers).end();
-    else writeJson(this.response, asArray(this.answers), this.terms.headers);
+    else if (this.answers === undefined) this.response.writeHead(202).end();
+    else writeJson(this.response, asArray(this.answers));
   }
-}
-
-/** One message as the whole answer. */
-export function writeJson(
-  response: ServerResponse,
-  message: Chunks,
-  headers: Record<string, string>,
-  status = 200,
-): void {
-  if (response.destroyed) return;
-  const length = byteLength(message);
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers });
-  if (length <= GATHER_BYTES) {
-    // As a string of bytes it leaves in one write together with the head.
-    response.end(
-      message.length === 1 ? message[0]!.toString('latin1') : Buffer.concat(message).toString('latin1'),
-      'latin1',
-    );
-    return;
-  }
-  response.cork();
-  for (const part of message) response.write(part);
-  response.end();
-  response.uncork();
 }
 
 function asArray(messages: readonly Chunks[]): Buffer[] {

@@ -1,0 +1,99 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { asSwitchboardError, leavesBody, SwitchboardError } from '../../errors.ts';
+import { byteLength, type Chunks, errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
+import type { Incoming } from '../caller.ts';
+
+/** Responses up to this size are sent in one piece. */
+const GATHER_BYTES = 64 * 1024;
+
+/** Any web page can make a browser post a form or plain text; for JSON, the browser asks us first. */
+export function checkMediaType({ headers: { 'content-type': type } }: IncomingMessage): void {
+  if (type !== undefined && /^application\/json\s*(;|$)/i.test(type)) return;
+  throw new SwitchboardError('unsupported_media_type', 'The Content-Type must be application/json.');
+}
+
+/** The labels that the client prefers, from the header X-Switchboard-Prefer. */
+export function preferOf({ headers }: IncomingMessage): string | undefined {
+  const header = headers['x-switchboard-prefer'];
+  return header === undefined ? undefined : String(header);
+}
+
+/** The projects that a request names: in its path, and in the header X-Project-Id. */
+export function projectsOf({ headers }: IncomingMessage, inPath: string | undefined): Incoming['projects'] {
+  const header = headers['x-project-id'];
+  if (header === undefined) return inPath === undefined ? undefined : [inPath];
+  return inPath === undefined ? [String(header)] : [inPath, String(header)];
+}
+
+/** How a POST may be answered. */
+export interface PostTerms {
+  acceptsEvents: boolean;
+  /** The response is a stream from the start. */
+  prefersEvents: boolean;
+  /** How many requests the POST holds; more than one only in a batch. */
+  requests: number;
+  isBatch: boolean;
+}
+
+export function readTerms({ headers: { accept } }: IncomingMessage): PostTerms {
+  const { acceptsJson, acceptsEvents } = readAccept(accept);
+  if (!acceptsJson && !acceptsEvents) {
+    throw new SwitchboardError('not_acceptable', 'Accept application/json and text/event-stream.');
+  }
+  // Nearly every client accepts both; one that names events first, or nothing else, gets events.
+  const prefersEvents = acceptsEvents && (!acceptsJson || namesEventsFirst(accept));
+  return { acceptsEvents, prefersEvents, requests: 1, isBatch: false };
+}
+
+function namesEventsFirst(accept = ''): boolean {
+  const events = accept.indexOf('text/event-stream');
+  return events !== -1 && events < accept.indexOf('application/json');
+}
+
+export function readAccept(accept = '*/*'): { acceptsJson: boolean; acceptsEvents: boolean } {
+  const any = accept.includes('*/*');
+  return {
+    acceptsJson: any || accept.includes('application/json') || accept.includes('application/*'),
+    acceptsEvents: any || accept.includes('text/event-stream') || accept.includes('text/*'),
+  };
+}
+
+/** Sends one message as the whole response. */
+export function writeJson(
+  response: ServerResponse,
+  message: Chunks,
+  headers?: Record<string, string>,
+  status = 200,
+): void {
+  if (response.destroyed) return;
+  const length = byteLength(message);
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers });
+  if (length <= GATHER_BYTES) {
+    // As a latin1 string it leaves in one write together with the head.
+    response.end(
+      message.length === 1 ? message[0]!.toString('latin1') : Buffer.concat(message).toString('latin1'),
+      'latin1',
+    );
+    return;
+  }
+  response.cork();
+  for (const part of message) response.write(part);
+  response.end();
+  response.uncork();
+}
+
+/** Rejects an HTTP request: the status of the error, and the error as JSON-RPC. */
+export function writeFailure(
+  response: ServerResponse,
+  thrown: unknown,
+  headers: Record<string, string> = {},
+): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const error = asSwitchboardError(thrown);
+  const closing = leavesBody(error.code) ? { connection: 'close' } : {};
+  const all = { ...headers, ...closing };
+  writeJson(response, [errorMessage(undefined, toRpcError(error))], all, error.kind.http);
+}
