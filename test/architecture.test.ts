@@ -168,7 +168,6 @@ const longFiles: Record<string, string> = {
   'src/gateway/client-call.ts': 'rounds and tasks are still to be taken out',
   'src/protocol/envelope.ts': 'one pass over a message, with all that it finds',
   'src/protocol/json-scanner.ts': 'one state machine over bytes',
-  'src/store/types.ts': 'the rows and views of all tables',
 };
 
 const imports = sourceFiles('src')

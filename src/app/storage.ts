@@ -6,7 +6,8 @@ import { Refresher } from '../projects/refresher.ts';
 import { StoredNames } from '../projects/stored-names.ts';
 import { StoredOffers } from '../projects/stored-offers.ts';
 import { Recorder } from '../records/recorder.ts';
-import type { SealedSecret, Store } from '../store/types.ts';
+import type { SealedSecret } from '../store/secrets.ts';
+import type { Store } from '../store/store.ts';
 import { limitsOf } from '../upstreams/settings.ts';
 import type { Stored } from './backend/context.ts';
 import type { AppEvents, AppOptions } from './options.ts';
@@ -57,26 +58,31 @@ export class Storage {
   }
 
   openSecret(sealed: SealedSecret): string {
-    return this.store.openSecret(sealed);
+    return this.store.secrets.open(sealed);
   }
 
   /** Keeps the projects up to what is stored, from now on. */
   serve(projects: Projects, { warned }: AppEvents, settings: Settings): Stored {
     const { store } = this;
     const redact = (id: string, text: string) => projects.lookUp(id)?.vault.redact(text) ?? text;
-    const refresher = new Refresher(store, projects);
+    const refresher = new Refresher(store.projects, projects);
     const recorder = new Recorder({
-      write: (records) => store.recordCalls(records),
-      writePlain: (calls) => store.recordPlainCalls(calls),
-      deleteOld: () => store.deleteOld(),
+      write: (records) => store.calls.record(records),
+      writePlain: (calls) => store.calls.recordPlain(calls),
+      deleteOld: () => store.deleteExpired(),
       keepsPayloads: (id) => projects.lookUp(id)?.row.record_payloads ?? false,
       redact,
       warned,
     });
-    const memory = new StoredOffers({ store, limits: limitsOf(settings).lists, redact, warned });
-    const sessions = new StoredSessions({ store, ...settings });
+    const memory = new StoredOffers({
+      table: store.offers,
+      limits: limitsOf(settings).lists,
+      redact,
+      warned,
+    });
+    const sessions = new StoredSessions({ table: store.sessions, ...settings });
     const names = new StoredNames({
-      store,
+      table: store.formerNames,
       scopes: projects,
       redact: ({ project }, text) =>
         (project === undefined ? projects.list() : [project]).reduce(
@@ -85,7 +91,7 @@ export class Storage {
         ),
       warned,
     });
-    this.unfollow = store.follow((id) => refresher.follow(id));
+    this.unfollow = store.subscribe((id) => refresher.follow(id));
     return { store, refresher, recorder, memory, sessions, names };
   }
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import type { KeptSession } from '../gateway/legacy/session-keeper.ts';
-import type { SessionRow } from '../store/types.ts';
+import type { SessionRow } from '../store/restart-state.ts';
 import { StoredSessions } from './stored-sessions.ts';
 
 afterEach(() => vi.useRealTimers());
@@ -16,18 +16,18 @@ function open(rows = new Map<string, SessionRow>()) {
   let whileWriting = () => {};
   let beforeForgetting: Promise<void> | undefined;
   const sessions = new StoredSessions({
-    store: {
-      sessionsSeenWithin: async () => [...rows.values()],
-      async keepSessions(kept) {
+    table: {
+      seenWithin: async () => [...rows.values()],
+      async save(kept) {
         if (isAway) throw new Error('away');
         done.push(`keep ${kept.length}`);
         for (const row of kept) rows.set(row.id_hash, row);
         whileWriting();
       },
-      async seeSessions(hashes) {
+      async touch(hashes) {
         seen.push(hashes.length);
       },
-      async forgetSessions(hashes) {
+      async delete(hashes) {
         await beforeForgetting;
         if (isAway) throw new Error('away');
         done.push(`forget ${hashes.length}`);

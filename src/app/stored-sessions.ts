@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { KeptSession, SessionKeeper } from '../gateway/legacy/session-keeper.ts';
 import { allWithin } from '../gateway/within.ts';
-import type { SessionRow, Store } from '../store/types.ts';
+import type { SessionRow, SessionTable } from '../store/restart-state.ts';
 
 interface KeptSessionsSettings {
-  store: Pick<Store, 'sessionsSeenWithin' | 'keepSessions' | 'seeSessions' | 'forgetSessions'>;
+  table: Pick<SessionTable, 'seenWithin' | 'save' | 'touch' | 'delete'>;
   maxSessions: number;
   sessionIdleMs: number;
 }
@@ -42,8 +42,8 @@ export class StoredSessions implements SessionKeeper {
   }
 
   async load(): Promise<void> {
-    const { store, sessionIdleMs, maxSessions } = this.settings;
-    const rows = await store.sessionsSeenWithin(sessionIdleMs, maxSessions);
+    const { table, sessionIdleMs, maxSessions } = this.settings;
+    const rows = await table.seenWithin(sessionIdleMs, maxSessions);
     this.dormant = new Map(rows.map((row) => [row.id_hash, row]));
   }
 
@@ -129,10 +129,10 @@ export class StoredSessions implements SessionKeeper {
   }
 
   private async writeAll(): Promise<void> {
-    const { store } = this.settings;
+    const { table } = this.settings;
     while (this.changed.size > 0) {
       const changed = [...this.changed].slice(0, BATCH);
-      await store.keepSessions(changed.map(([hash, describe]) => rowOf(hash, describe())));
+      await table.save(changed.map(([hash, describe]) => rowOf(hash, describe())));
       for (const [hash, describe] of changed) {
         // It may have ended, or changed, meanwhile.
         if (this.changed.has(hash)) this.written.add(hash);
@@ -145,13 +145,13 @@ export class StoredSessions implements SessionKeeper {
 
   private async writeEnded(): Promise<void> {
     const ended = [...this.ended];
-    if (ended.length > 0) await this.settings.store.forgetSessions(ended);
+    if (ended.length > 0) await this.settings.table.delete(ended);
     for (const hash of ended) this.ended.delete(hash);
   }
 
   private async see(): Promise<void> {
     // That they were seen is written again soon.
-    await this.settings.store.seeSessions([...this.written]).catch(() => {});
+    await this.settings.table.touch([...this.written]).catch(() => {});
   }
 }
 

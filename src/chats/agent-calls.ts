@@ -1,6 +1,6 @@
 import type { AgentRunCall } from '../api/run-input.ts';
 import { withoutFiles } from '../records/call-record.ts';
-import type { CallRecord } from '../store/types.ts';
+import type { CallRecord } from '../store/call-record.ts';
 import { keptValue } from './stored-messages.ts';
 
 /** A call that an agent made without us, as it is written down: like those that went through us. */

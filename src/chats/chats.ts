@@ -6,7 +6,7 @@ import type { ChatEvent, ChatView } from '../api/chat-views.ts';
 import type { ChatSettings } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { LiveProject } from '../projects/live-project.ts';
-import type { Store } from '../store/types.ts';
+import type { Store } from '../store/store.ts';
 import { agentMessages, chatEvent, chatViewOf, messageView, usageView } from './chat-views.ts';
 import { ProjectToolbox } from './project-toolbox.ts';
 import { RunRecord } from './run-record.ts';
@@ -41,7 +41,7 @@ export class Chats {
     this.store = store;
     this.warned = warned;
     // Where the database is away, that has been told already.
-    const giveUp = () => void store.giveUpLostRuns().catch(() => {});
+    const giveUp = () => void store.runs.failLost().catch(() => {});
     giveUp();
     this.givingUp = setInterval(giveUp, GIVE_UP_MS).unref();
   }
@@ -95,7 +95,7 @@ export class Chats {
     if (this.isClosed) chat.abort.abort(stopped());
     this.timer ??= setInterval(() => {
       // Where the database is away, that has been told already.
-      this.store.seeRuns([...this.active.keys()]).catch(() => {});
+      this.store.runs.touch([...this.active.keys()]).catch(() => {});
     }, SEEN_MS).unref();
     void chat.over.then(() => {
       this.active.delete(id);

@@ -4,11 +4,13 @@ import type { AgentMessage } from '../agent/model.ts';
 import { asSwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
 import { recordOf } from '../records/call-record.ts';
-import type { CallRecord, NewRun, RunEnd, Store } from '../store/types.ts';
+import type { CallRecord } from '../store/call-record.ts';
+import type { NewRun, RunEnd } from '../store/runs.ts';
+import type { Store } from '../store/store.ts';
 import { keptContent, keptValue } from './stored-messages.ts';
 
 export interface RunRecordSettings {
-  store: Pick<Store, 'createRun' | 'addRunMessages' | 'recordCalls' | 'finishRun'>;
+  store: Pick<Store, 'runs' | 'calls'>;
   projectId: string;
   redact(text: string): string;
   warned(message: string): void;
@@ -36,7 +38,7 @@ export class RunRecord {
     const { store, projectId, redact } = this.settings;
     const { id } = this;
     const system = run.system === null ? null : redact(run.system);
-    await store.createRun({
+    await store.runs.create({
       ...run,
       id,
       projectId,
@@ -52,7 +54,7 @@ export class RunRecord {
     const { role } = message;
     const row = { id: randomUUID(), position: this.position++, role, content: keptContent(message, redact) };
     if (role === 'assistant') this.turn = { messageId: row.id, step };
-    this.write(() => store.addRunMessages(this.id, [row]));
+    this.write(() => store.runs.addMessages(this.id, [row]));
   }
 
   call(call: FinishedCall): void {
@@ -76,7 +78,7 @@ export class RunRecord {
     const { store, redact } = this.settings;
     const said = typeof output === 'string' ? redact(output) : output;
     const why = error && { code: error.code, message: redact(error.message) };
-    this.write(() => store.finishRun(this.id, { ...end, output: said, error: why }));
+    this.write(() => store.runs.finish(this.id, { ...end, output: said, error: why }));
     await this.writing;
     // What was not taken before is tried once more.
     await this.writeAll();
@@ -84,7 +86,7 @@ export class RunRecord {
 
   private add(record: CallRecord): void {
     const inRun = { ...record, runId: this.id, ...this.turn };
-    this.write(() => this.settings.store.recordCalls([inRun]));
+    this.write(() => this.settings.store.calls.record([inRun]));
   }
 
   private write(write: () => Promise<void>): void {

@@ -1,4 +1,4 @@
-import type { WorkspaceRow } from '../store/types.ts';
+import type { WorkspaceRow } from '../store/workspaces.ts';
 import { encodingsOf } from './encodings.ts';
 import { Mask } from './mask.ts';
 

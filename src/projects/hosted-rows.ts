@@ -11,7 +11,7 @@ import {
 import { SwitchboardError } from '../errors.ts';
 import { type InstanceSpec, type Provider, providers } from '../hosting/driver.ts';
 import type { HostedServer, Memory } from '../hosting/supervisor.ts';
-import type { WorkspaceRow } from '../store/types.ts';
+import type { WorkspaceRow } from '../store/workspaces.ts';
 import type { Vault } from './vault.ts';
 
 /** A row with nothing missing. */

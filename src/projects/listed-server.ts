@@ -1,5 +1,5 @@
 import type { ServerConfig } from '../config.ts';
-import type { ServerRow } from '../store/types.ts';
+import type { ServerRow } from '../store/servers.ts';
 import type { HostedRow } from './hosted-rows.ts';
 
 /** A server as it is written down, whether it runs or not. */

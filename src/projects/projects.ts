@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Configuration, ServerConfig, Settings } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import { Scope, type ScopeSettings, type Scopes } from '../gateway/scope.ts';
-import type { ProjectState } from '../store/types.ts';
+import type { ProjectState } from '../store/projects.ts';
 import { type OfferKind, offerKinds } from '../upstreams/lists.ts';
 import type { Changes, Servers } from '../upstreams/servers.ts';
 import { LiveProject, type LiveProjectSettings } from './live-project.ts';

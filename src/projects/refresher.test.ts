@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ProjectState } from '../store/types.ts';
+import type { ProjectState } from '../store/projects.ts';
 import { unstoredProject } from './live-project.ts';
 import { Refresher } from './refresher.ts';
 
@@ -11,7 +11,7 @@ function state(id: string, description: string): ProjectState {
 class Source {
   readonly reads: { id: string | undefined; answer(...states: ProjectState[]): void; fail(): void }[] = [];
 
-  projects(): Promise<ProjectState[]> {
+  all(): Promise<ProjectState[]> {
     return new Promise((resolve, reject) => {
       this.reads.push({
         id: undefined,
@@ -21,7 +21,7 @@ class Source {
     });
   }
 
-  project(id: string): Promise<ProjectState | undefined> {
+  get(id: string): Promise<ProjectState | undefined> {
     return new Promise((resolve, reject) => {
       this.reads.push({ id, answer: (found) => resolve(found), fail: () => reject(new Error('away')) });
     });

@@ -1,10 +1,6 @@
-import type { ProjectState } from '../store/types.ts';
+import type { ProjectState, ProjectTable } from '../store/projects.ts';
 
-/** Where what is written down of projects is read. */
-interface Source {
-  projects(): Promise<ProjectState[]>;
-  project(id: string): Promise<ProjectState | undefined>;
-}
+type Source = Pick<ProjectTable, 'all' | 'get'>;
 
 /** What is to be brought up to date. */
 interface Target {
@@ -71,13 +67,13 @@ export class Refresher {
   }
 
   private async read(id: string): Promise<void> {
-    const state = await this.source.project(id);
+    const state = await this.source.get(id);
     if (state === undefined) this.target.remove(id);
     else this.target.apply(state);
   }
 
   private async readAll(): Promise<void> {
-    const states = await this.source.projects();
+    const states = await this.source.all();
     const ids = new Set(states.map(({ project }) => project.id));
     for (const { id } of this.target.list()) if (!ids.has(id)) this.target.remove(id);
     for (const state of states) this.target.apply(state);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { checkStored, type ServerConfig, type ServerDefaults } from '../config.ts';
-import type { ServerRow } from '../store/types.ts';
+import type { ServerRow } from '../store/servers.ts';
 
 /** Settings as the table has them, and as a configuration calls them. */
 const settingKeys: Record<string, string> = {

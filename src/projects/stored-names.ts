@@ -1,9 +1,9 @@
 import type { FormerName } from '../gateway/former-names.ts';
 import type { Scope } from '../gateway/scope.ts';
-import type { Store } from '../store/types.ts';
+import type { FormerNamesTable } from '../store/restart-state.ts';
 
 interface KeptNamesSettings {
-  store: Pick<Store, 'formerNames' | 'keepFormerNames'>;
+  table: Pick<FormerNamesTable, 'all' | 'save'>;
   /** All projects together, and each of them by its id. */
   scopes: { readonly all: Scope; of(project: string): Scope | undefined };
   /** The text without the secrets of the projects that a scope is of. */
@@ -26,8 +26,8 @@ export class StoredNames {
 
   /** Gives the scopes back what was written down. That it cannot be read is no reason not to start. */
   async load(): Promise<void> {
-    const { store, scopes, warned } = this.settings;
-    for (const { project_id, names } of await store.formerNames()) {
+    const { table, scopes, warned } = this.settings;
+    for (const { project_id, names } of await table.all()) {
       const scope = project_id === null ? scopes.all : scopes.of(project_id);
       try {
         scope?.formerNames.restore(JSON.parse(names) as FormerName[]);
@@ -65,12 +65,12 @@ export class StoredNames {
   }
 
   private async keep(scope: Scope): Promise<void> {
-    const { store, redact } = this.settings;
+    const { table, redact } = this.settings;
     // Nothing that is secret is written down as it is.
     const names = scope.formerNames.newest().filter((former) => {
       const text = JSON.stringify(former);
       return redact(scope, text) === text;
     });
-    await store.keepFormerNames({ project_id: scope.project?.id ?? null, names: JSON.stringify(names) });
+    await table.save([{ project_id: scope.project?.id ?? null, names: JSON.stringify(names) }]);
   }
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ServerConfig } from '../config.ts';
-import type { KnownOffer } from '../store/types.ts';
+import type { OfferRow } from '../store/restart-state.ts';
 import type { Server } from '../upstreams/server.ts';
 import { StoredOffers } from './stored-offers.ts';
 
@@ -20,17 +20,17 @@ function serverWith(tool: object, more: object = {}): Server {
   } as unknown as Server;
 }
 
-function open(rows = new Map<string, KnownOffer>()) {
+function open(rows = new Map<string, OfferRow>()) {
   const done: string[] = [];
   const warnings: string[] = [];
   const memory = new StoredOffers({
-    store: {
-      offers: async () => [...rows.values()],
-      async keepOffer(row) {
+    table: {
+      all: async () => [...rows.values()],
+      async save([row]) {
         done.push('keep');
-        rows.set(row.server_name, row);
+        rows.set(row!.server_name, row!);
       },
-      async seeOffer() {
+      async touch() {
         done.push('see');
       },
     },

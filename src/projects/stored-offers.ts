@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { ServerConfig } from '../config.ts';
-import type { KnownOffer, Store } from '../store/types.ts';
+import type { OfferRow, OfferTable } from '../store/restart-state.ts';
 import { parseSnapshot, type ServerSnapshot, serializeSnapshot } from '../upstreams/remembered.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { ListSettings } from '../upstreams/settings.ts';
 
 interface StoredOffersSettings {
-  store: Pick<Store, 'offers' | 'keepOffer' | 'seeOffer'>;
+  table: Pick<OfferTable, 'all' | 'save' | 'touch'>;
   limits: ListSettings;
   /** The text without the secrets of a project. */
   redact(projectId: string, text: string): string;
@@ -35,8 +35,8 @@ export class StoredOffers {
 
   /** Reads what was written down. That it cannot be read is no reason not to start. */
   async load(): Promise<void> {
-    const { store, limits, warned } = this.settings;
-    for (const known of await store.offers()) {
+    const { table, limits, warned } = this.settings;
+    for (const known of await table.all()) {
       const { fingerprint, offer } = known;
       try {
         this.recalled.set(keyOf(known), { fingerprint, remembered: await parseSnapshot(offer, limits) });
@@ -100,25 +100,25 @@ export class StoredOffers {
   }
 
   private async keep({ name, project, config }: Server, remembered: ServerSnapshot): Promise<void> {
-    const { store, redact } = this.settings;
+    const { table, redact } = this.settings;
     const offer = await serializeSnapshot(remembered);
     // Nothing that is secret is written down as it is.
     if (offer === undefined || redact(project.id, offer) !== offer) return;
     const known = { project_id: project.id, server_name: name, fingerprint: fingerprintOf(config), offer };
     const [key, hash] = [keyOf(known), hashOf(known)];
-    if (this.written.get(key) !== hash) await store.keepOffer(known);
-    else if (!this.seen.has(key)) await store.seeOffer(known);
+    if (this.written.get(key) !== hash) await table.save([known]);
+    else if (!this.seen.has(key)) await table.touch(known);
     this.written.set(key, hash);
     this.seen.add(key);
   }
 }
 
 /** No name has a line break in it. */
-function keyOf({ project_id, server_name }: Pick<KnownOffer, 'project_id' | 'server_name'>): string {
+function keyOf({ project_id, server_name }: Pick<OfferRow, 'project_id' | 'server_name'>): string {
   return `${project_id}\n${server_name}`;
 }
 
-function hashOf({ fingerprint, offer }: KnownOffer): string {
+function hashOf({ fingerprint, offer }: OfferRow): string {
   return createHash('sha256').update(fingerprint).update(offer).digest('base64');
 }
 

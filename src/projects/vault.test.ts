@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { SealedSecret } from '../store/types.ts';
+import type { SealedSecret } from '../store/secrets.ts';
 import { Vault } from './vault.ts';
 
 /** Secrets whose seals are transparent. */

@@ -1,4 +1,4 @@
-import type { SealedSecret } from '../store/types.ts';
+import type { SealedSecret } from '../store/secrets.ts';
 import { encodingsOf } from './encodings.ts';
 import { Mask } from './mask.ts';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FinishedCall } from '../gateway/records.ts';
-import { type CallKind, type CallRecord, type PlainCalls, plainStatuses } from '../store/types.ts';
+import { type CallKind, type CallRecord, type PlainCalls, plainStatuses } from '../store/call-record.ts';
 
 /** Not more than the ids of one block can tell apart. */
 export const BLOCK_CALLS = 2_000;

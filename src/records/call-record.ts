@@ -4,7 +4,7 @@ import { bytesAt, type Message } from '../protocol/envelope.ts';
 import type { Span } from '../protocol/json-scanner.ts';
 import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
 import { isObject } from '../protocol/objects.ts';
-import type { CallRecord } from '../store/types.ts';
+import type { CallRecord } from '../store/call-record.ts';
 
 /** What is larger is not kept: records are for looking into, not for storing results. */
 const MAX_PAYLOAD_BYTES = 256 * 1024;

@@ -1,6 +1,6 @@
 import { asSwitchboardError } from '../errors.ts';
 import type { CallRecorder, FinishedCall } from '../gateway/records.ts';
-import type { CallRecord, PlainCalls } from '../store/types.ts';
+import type { CallRecord, PlainCalls } from '../store/call-record.ts';
 import type { Project } from '../upstreams/settings.ts';
 import { CallBlock, recordsOf } from './call-block.ts';
 import { isPlain, recordOf } from './call-record.ts';

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
+import { type CallKind, type CallRecord, type PlainCalls, plainStatuses } from './call-record.ts';
 import type { Database } from './database.ts';
 import { float8Array } from './float8-array.ts';
 import { storableJson, storableName } from './text.ts';
-import { type CallKind, type CallRecord, type PlainCalls, plainStatuses } from './types.ts';
 
 /** A record that is written twice is kept once; those of projects that are gone are left out. */
 export async function writePlainCalls(database: Database, calls: PlainCalls): Promise<void> {

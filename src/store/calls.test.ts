@@ -2,7 +2,8 @@ import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { connectTo } from '../../test/helpers/database.ts';
 import { storeForTests } from '../../test/helpers/store.ts';
-import type { CallFilter, CallRecord } from './types.ts';
+import type { CallRecord } from './call-record.ts';
+import type { CallFilter } from './calls.ts';
 
 const { database, store, newProject } = await storeForTests();
 
@@ -36,8 +37,8 @@ describe('records of calls', () => {
       ...{ status: 'error', error: { code: 'call_timeout', message: 'Too late.' } },
       ...{ input: '{"zone":"UTC"}', output: '[1,2.5,"ü"]' },
     });
-    await store.recordCalls([record]);
-    const { calls, nextCursor } = await store.calls(id, { limit: 10 });
+    await store.calls.record([record]);
+    const { calls, nextCursor } = await store.calls.list(id, { limit: 10 });
     expect(nextCursor).toBe(undefined);
     expect(calls).toEqual([
       {
@@ -52,7 +53,7 @@ describe('records of calls', () => {
 
   it('are the same where many are written as columns', async () => {
     const [id, other, gone] = [await newProject(), await newProject(), await newProject()];
-    await store.deleteProject(gone, undefined);
+    await store.projects.delete(gone, undefined);
     const kind = { client: 'a\u0000 test', method: 'tools/call', server: 'time', replica: 1, tool: 'now' };
     const startedAt = Date.now() - 1_000;
     const calls = {
@@ -72,9 +73,9 @@ describe('records of calls', () => {
         startedAt: Float64Array.of(startedAt, startedAt + 1, startedAt, startedAt + 2),
       },
     };
-    await store.recordPlainCalls(calls);
-    await store.recordPlainCalls(calls);
-    const rows = async (project: string) => (await store.calls(project, { limit: 10 })).calls;
+    await store.calls.recordPlain(calls);
+    await store.calls.recordPlain(calls);
+    const rows = async (project: string) => (await store.calls.list(project, { limit: 10 })).calls;
     const nothing = { error_code: null, error: null, input: null, output: null, run_id: null };
     expect(await rows(id)).toMatchObject([
       {
@@ -103,25 +104,25 @@ describe('records of calls', () => {
   it('are kept once, also when they are written twice', async () => {
     const id = await newProject();
     const records = [call(id), call(id)];
-    await store.recordCalls(records);
-    await store.recordCalls([...records, call(id)]);
-    expect((await store.calls(id, { limit: 10 })).calls).toHaveLength(3);
-    await store.recordCalls([]);
+    await store.calls.record(records);
+    await store.calls.record([...records, call(id)]);
+    expect((await store.calls.list(id, { limit: 10 })).calls).toHaveLength(3);
+    await store.calls.record([]);
   });
 
   it('of a project that is gone, or with what cannot be kept, do not take the others along', async () => {
     const id = await newProject();
     const gone = await newProject();
-    await store.deleteProject(gone, undefined);
+    await store.projects.delete(gone, undefined);
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
-    await store.recordCalls([
+    await store.calls.record([
       call(gone),
       call(id, { input: '"\\u0000a\\ud800"', client: 'NUL \0', tool: 'half \ud800' }),
       call(id, { input: 'not JSON', output: '1e999999' }),
       call(id, { input: deep, error: { code: 'internal', message: '\0' } }),
       call(id, { runId: randomUUID(), messageId: randomUUID(), step: 2 }),
     ]);
-    const { calls } = await store.calls(id, { limit: 10 });
+    const { calls } = await store.calls.list(id, { limit: 10 });
     expect(calls).toHaveLength(4);
     expect(calls).toContainEqual(
       expect.objectContaining({ input: 'a\ufffd', client: 'NUL ', tool_name: 'half \ufffd' }),
@@ -137,8 +138,8 @@ describe('records of calls', () => {
     const id = await newProject();
     const [client, method, server, tool] = [make(9_000), make(9_000), make(9_000), make(9_000)];
     const long = { client, method, server, tool };
-    await store.recordCalls([call(id, long), call(id), call(id, { ...long, input: '{}' })]);
-    const { calls } = await store.calls(id, { limit: 10, server, tool });
+    await store.calls.record([call(id, long), call(id), call(id, { ...long, input: '{}' })]);
+    const { calls } = await store.calls.list(id, { limit: 10, server, tool });
     const row = {
       client: client.slice(0, kept),
       method: method.slice(0, kept),
@@ -146,14 +147,14 @@ describe('records of calls', () => {
       tool_name: tool.slice(0, kept),
     };
     expect(calls).toEqual([expect.objectContaining(row), expect.objectContaining(row)]);
-    expect((await store.calls(id, { limit: 10 })).calls).toHaveLength(3);
+    expect((await store.calls.list(id, { limit: 10 })).calls).toHaveLength(3);
   });
 
   it('that take too long to write are not a reason to think that the database is away', async () => {
     const id = await newProject();
     await using client = await connectTo(database.name);
     await client.query('BEGIN; LOCK TABLE kb.agent_run_tool_calls');
-    const recording = store.recordCalls([call(id)]);
+    const recording = store.calls.record([call(id)]);
     recording.catch(() => {});
     const cancel = `SELECT pg_cancel_backend(pid) AS done FROM pg_stat_activity
       WHERE datname = current_database() AND wait_event_type = 'Lock'`;
@@ -171,17 +172,17 @@ describe('records of calls', () => {
     const kept = await newProject();
     const ids = await Promise.all(Array.from({ length: 10 }, newProject));
     await Promise.all([
-      ...ids.map((id) => store.deleteProject(id, undefined)),
-      ...ids.map((id) => store.recordCalls([call(id), call(kept), call(id)])),
+      ...ids.map((id) => store.projects.delete(id, undefined)),
+      ...ids.map((id) => store.calls.record([call(id), call(kept), call(id)])),
     ]);
-    expect((await store.calls(kept, { limit: 100 })).calls).toHaveLength(10);
+    expect((await store.calls.list(kept, { limit: 100 })).calls).toHaveLength(10);
   });
 
   it('are written fast', async () => {
     const id = await newProject();
     const records = Array.from({ length: 1_000 }, () => call(id, { input: '{"a":1}' }));
     const before = performance.now();
-    await store.recordCalls(records);
+    await store.calls.record(records);
     expect(performance.now() - before).toBeLessThan(2_000);
   });
 
@@ -191,11 +192,11 @@ describe('records of calls', () => {
       (second) => new Date(1_700_000_000_123 + second * 1_000),
     );
     const records = times.map((startedAt) => call(id, { startedAt }));
-    await store.recordCalls(records);
+    await store.calls.record(records);
     const seen = [];
     let cursor: string | undefined;
     do {
-      const page = await store.calls(id, { limit: 3, cursor });
+      const page = await store.calls.list(id, { limit: 3, cursor });
       seen.push(...page.calls);
       cursor = page.nextCursor;
     } while (cursor !== undefined);
@@ -206,14 +207,14 @@ describe('records of calls', () => {
   it('are found by server, tool, status and time', async () => {
     const id = await newProject();
     const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 12, minute));
-    await store.recordCalls([
+    await store.calls.record([
       call(id, { server: 'a', tool: 'x', startedAt: at(1) }),
       call(id, { server: 'a', tool: 'y', status: 'timeout', startedAt: at(2) }),
       call(id, { server: 'b', tool: 'x', status: 'tool_error', startedAt: at(3) }),
       call(id, { server: null, tool: null, method: 'resources/read', startedAt: at(4) }),
     ]);
     const minutes = async (filter: Omit<CallFilter, 'limit'>) =>
-      (await store.calls(id, { limit: 10, ...filter })).calls.map(({ created_at }) =>
+      (await store.calls.list(id, { limit: 10, ...filter })).calls.map(({ created_at }) =>
         created_at.getUTCMinutes(),
       );
     expect(await minutes({})).toEqual([4, 3, 2, 1]);
@@ -228,7 +229,7 @@ describe('records of calls', () => {
   it.each(['', 'nonsense', Buffer.from('2026-99-01T00:00:00.000Z x').toString('base64url')])(
     'are not found with a cursor that is none: %j',
     async (cursor) => {
-      const list = async () => store.calls(await newProject(), { limit: 1, cursor });
+      const list = async () => store.calls.list(await newProject(), { limit: 1, cursor });
       await expect(list()).rejects.toMatchObject({
         code: 'invalid_input',
         data: { problems: [{ path: 'cursor' }] },
@@ -256,13 +257,13 @@ describe('records of calls', () => {
 
   it('are deleted when they are older than their project keeps them', async () => {
     const [month, forever] = await Promise.all([newProject(), newProject()]);
-    await store.changeProject(forever, { retention_days: null }, undefined);
+    await store.projects.change(forever, { retention_days: null }, undefined);
     const old = new Date(Date.now() - 31 * 24 * 3_600_000);
     const batch = (id: string) => Array.from({ length: 5_001 }, () => call(id, { startedAt: old }));
-    await store.recordCalls([...batch(month), call(month), call(forever, { startedAt: old })]);
-    await store.deleteOld();
-    expect((await store.calls(month, { limit: 10 })).calls).toHaveLength(1);
-    expect((await store.calls(forever, { limit: 10 })).calls).toHaveLength(1);
-    expect(await store.deleteOld()).toBe(0);
+    await store.calls.record([...batch(month), call(month), call(forever, { startedAt: old })]);
+    await store.deleteExpired();
+    expect((await store.calls.list(month, { limit: 10 })).calls).toHaveLength(1);
+    expect((await store.calls.list(forever, { limit: 10 })).calls).toHaveLength(1);
+    expect(await store.deleteExpired()).toBe(0);
   });
 });

@@ -1,19 +1,37 @@
 import { sql } from 'kysely';
+import type { CallRecord, CallRow, PlainCalls } from './call-record.ts';
 import { writeCalls, writePlainCalls } from './call-records.ts';
 import { behind, cursorOf } from './cursor.ts';
 import type { Database } from './database.ts';
 import { storableName } from './text.ts';
-import type { CallFilter, CallPage, CallRecord, PlainCalls } from './types.ts';
 
 const DELETE_BATCH = 5_000;
 
-export class Calls {
+export interface CallFilter {
+  server?: string | undefined;
+  tool?: string | undefined;
+  status?: CallRow['status'] | undefined;
+  since?: Date | undefined;
+  /** Exclusive. */
+  until?: Date | undefined;
+  limit: number;
+  cursor?: string | undefined;
+}
+
+export interface CallPage {
+  /** Newest first. */
+  calls: CallRow[];
+  nextCursor: string | undefined;
+}
+
+export class CallTable {
   private readonly database: Database;
 
   constructor(database: Database) {
     this.database = database;
   }
 
+  /** Calls of deleted projects are skipped. */
   record(calls: readonly CallRecord[]): Promise<void> {
     return writeCalls(this.database, calls);
   }
@@ -47,7 +65,7 @@ export class Calls {
     });
   }
 
-  async deleteOld(): Promise<number> {
+  async deleteExpired(): Promise<number> {
     const projects = await this.database.run((queries) =>
       queries
         .selectFrom('projects')

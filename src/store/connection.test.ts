@@ -8,11 +8,11 @@ import { addressOf } from './address.ts';
 import { CONNECT_TIMEOUT_MS } from './client.ts';
 import { Database } from './database.ts';
 import { Listener } from './listener.ts';
-import type { Store } from './types.ts';
+import type { Store } from './store.ts';
 
 function follow(store: Store): (string | undefined)[] {
   const heard: (string | undefined)[] = [];
-  store.follow((projectId) => heard.push(projectId));
+  store.subscribe((projectId) => heard.push(projectId));
   return heard;
 }
 
@@ -31,9 +31,9 @@ describe('followers', () => {
     await using store = await openTestStore({ url: database.url });
     await using other = await openTestStore({ url: database.socketUrl });
     const heard = follow(store);
-    const { id } = await other.createProject({ name: 'followed' });
+    const { id } = await other.projects.create({ name: 'followed' });
     await expect.poll(() => heard).toEqual([id]);
-    await other.putSecret(id, 'TOKEN', 'value');
+    await other.secrets.put(id, 'TOKEN', 'value');
     await expect.poll(() => heard.length).toBe(2);
     await using client = await connectTo(database.name);
     await client.query("INSERT INTO kb.switches (project_id, server_name) VALUES ($1, 'time')", [id]);
@@ -49,9 +49,9 @@ describe('followers', () => {
     const heard = follow(store);
     const server = { description: '', transport: 'stdio' as const, config: {}, settings: {}, enabled: true };
     const servers = ['a', 'b', 'c'].map((name) => ({ ...server, name }));
-    await store.createServers(id, servers, false);
-    await expect(store.createServers(id, [{ ...server, name: 'd' }, ...servers], false)).rejects.toThrow();
-    await store.setSwitch(id, 'a', 'tool', false);
+    await store.servers.create(id, servers, false);
+    await expect(store.servers.create(id, [{ ...server, name: 'd' }, ...servers], false)).rejects.toThrow();
+    await store.projects.setSwitch(id, 'a', 'tool', false);
     await expect.poll(() => heard).toEqual([id, id]);
   });
 
@@ -59,9 +59,9 @@ describe('followers', () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const [gone, stays]: [unknown[], unknown[]] = [[], []];
-    store.follow((id) => gone.push(id))();
-    store.follow((id) => stays.push(id));
-    await store.createProject({ name: 'followed' });
+    store.subscribe((id) => gone.push(id))();
+    store.subscribe((id) => stays.push(id));
+    await store.projects.create({ name: 'followed' });
     await expect.poll(() => stays).toHaveLength(1);
     expect(gone).toEqual([]);
   });
@@ -72,14 +72,14 @@ describe('when the database goes away', () => {
     await using database = await freshDatabase();
     await using proxy = await proxyDatabase(database.url);
     await using store = await openTestStore({ url: proxy.url });
-    await store.createProject({ name: 'before' });
+    await store.projects.create({ name: 'before' });
     const heard = follow(store);
     await expect.poll(() => store.isConnected).toBe(true);
     proxy.cut();
     await expect.poll(() => store.isConnected).toBe(false);
     await Promise.all(
       Array.from({ length: 20 }, async () => {
-        await expect(store.createProject({ name: 'during' })).rejects.toMatchObject({
+        await expect(store.projects.create({ name: 'during' })).rejects.toMatchObject({
           code: 'database_unavailable',
           message: expect.stringMatching(
             /^The database at 127.0.0.1:\d+\/\w+ cannot be reached: .* again by itself\.$/,
@@ -88,14 +88,14 @@ describe('when the database goes away', () => {
       }),
     );
     await using other = await openTestStore({ url: database.url });
-    await other.createProject({ name: 'missed' });
+    await other.projects.create({ name: 'missed' });
     proxy.restore();
     await expect.poll(() => store.isConnected).toBe(true);
     expect(heard.filter((id) => id === undefined)).toEqual([undefined]);
     expect(store.told).toEqual([expect.stringMatching(/^lost: /), 'connected']);
-    const names = (await store.projects()).map(({ project }) => project.name);
+    const names = (await store.projects.all()).map(({ project }) => project.name);
     expect(names).toEqual(['default', 'before', 'missed']);
-    await store.createProject({ name: 'after' });
+    await store.projects.create({ name: 'after' });
   });
 
   it('also where it goes without a word', async () => {
@@ -125,12 +125,12 @@ describe('when the database goes away', () => {
   it('and only the connections are ended, it is back at once', async () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
-    await store.projects();
+    await store.projects.all();
     await administer(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database.name}'`,
     );
     await expect.poll(() => store.told).toEqual([expect.stringContaining('lost: terminating'), 'connected']);
-    expect(await store.projects()).toHaveLength(1);
+    expect(await store.projects.all()).toHaveLength(1);
   });
 
   it('a change whose connection breaks in the middle is undone, and says that it failed', async () => {
@@ -140,7 +140,7 @@ describe('when the database goes away', () => {
     const id = await defaultProjectOf(store);
     await using client = await connectTo(database.name);
     await client.query('BEGIN; LOCK TABLE kb.switches');
-    const change = store.setSwitch(id, 'time', null, false);
+    const change = store.projects.setSwitch(id, 'time', null, false);
     change.catch(() => {});
     await expect.poll(() => isAwaited(client, 'kb.switches')).toBe(true);
     proxy.cut();
@@ -152,7 +152,7 @@ describe('when the database goes away', () => {
     await using database = await freshDatabase();
     await using proxy = await proxyDatabase(database.url);
     const store = await openTestStore({ url: proxy.url });
-    await store.projects();
+    await store.projects.all();
     proxy.freeze();
     await store[Symbol.asyncDispose]();
   });
@@ -211,7 +211,7 @@ describe('opening', () => {
       .toEqual([expect.stringContaining('waiting for the database at 127.0.0.1:')]);
     proxy.restore();
     await using store = await opening;
-    expect(await store.projects()).toHaveLength(1);
+    expect(await store.projects.all()).toHaveLength(1);
   });
 
   it('ends when it is told to', async () => {

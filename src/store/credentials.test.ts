@@ -18,11 +18,11 @@ it('a credential that is too long for a secret stays, is told of by name, and ke
       server('big', { BIG_TOKEN: long, BIG_KEY: 'hunter2' }),
       server('box', { KEY: 'hunter3' }),
     ];
-    await before.createServers(await defaultProjectOf(before), servers, false);
+    await before.servers.create(await defaultProjectOf(before), servers, false);
   }
   await using store = await openTestStore({ url: database.url, moveCredentials });
   const id = await defaultProjectOf(store);
-  const state = (await store.project(id))!;
+  const state = (await store.projects.get(id))!;
   expect(state.servers.map(({ config }) => config.env)).toEqual([
     { BIG_TOKEN: long, BIG_KEY: ref('BIG_KEY') },
     { KEY: ref('BOX_KEY') },
@@ -31,7 +31,7 @@ it('a credential that is too long for a secret stays, is told of by name, and ke
     'warned: Credentials that stood in the database as they are were moved into secrets of project "default": those of big, box.',
     'warned: The server "big" of project "default" has a credential that stays in the database as it is: it is longer than a secret may be (65536 bytes). Keep it in a file that only you can read, and change the server to read it there.',
   ]);
-  await expect(store.createServers(id, [server('new', { TOKEN: long })], false)).rejects.toMatchObject({
+  await expect(store.servers.create(id, [server('new', { TOKEN: long })], false)).rejects.toMatchObject({
     code: 'invalid_input',
     message: expect.stringContaining('The server "new" has a credential in its configuration that is longer'),
   });

@@ -2,20 +2,35 @@ import { isDeepStrictEqual } from 'node:util';
 import { SwitchboardError } from '../errors.ts';
 import type { Changes, Database } from './database.ts';
 import { reasonOf } from './failure.ts';
-import { requireProject } from './projects.ts';
-import { MAX_VALUE_BYTES, type Secrets } from './secrets.ts';
-import type { MoveCredentials, NewProduct } from './types.ts';
+import { requireProject } from './project-rows.ts';
+import { MAX_VALUE_BYTES, type SecretTable } from './secrets.ts';
+
+/**
+ * Gives a server's configuration with references in place of credentials. `keep` makes a secret of each, and gives its
+ * name: the wanted one, unless that has another value. Of a default it keeps only what no secret stands for yet. What it
+ * gives no name stays as it is.
+ */
+export type MoveCredentials = <Config extends object>(
+  server: string,
+  config: Config,
+  keep: (wanted: string, value: string, isDefault: boolean) => string | undefined,
+) => Config;
 
 interface Named {
   name: string;
 }
 
+interface Product {
+  manifest: Record<string, unknown>;
+  servers: readonly (Named & { config: Record<string, unknown> })[];
+}
+
 /** Keeps credentials out of the rows of servers: they become secrets, in the transaction that writes the row. */
 export class Credentials {
-  private readonly secrets: Secrets;
+  private readonly secrets: SecretTable;
   private readonly move: MoveCredentials;
 
-  constructor(secrets: Secrets, move: MoveCredentials | undefined) {
+  constructor(secrets: SecretTable, move: MoveCredentials | undefined) {
     this.secrets = secrets;
     this.move = move ?? ((_server, config) => config);
   }
@@ -50,7 +65,11 @@ export class Credentials {
   }
 
   /** The servers of a product, and its manifest, which has them too. */
-  async movedProduct(changes: Changes, projectId: string, product: NewProduct): Promise<NewProduct> {
+  async movedProduct<Given extends Product>(
+    changes: Changes,
+    projectId: string,
+    product: Given,
+  ): Promise<Given> {
     const entries = entriesOf(product.manifest);
     const own = product.servers.map(({ name, config }) => ({ name, config }));
     const configs = await this.moved(changes, projectId, [

@@ -14,7 +14,6 @@ import { PostgresLog } from './embedded/log.ts';
 import { findPostmaster, removeStalePidFiles, SOCKET } from './embedded/pid-file.ts';
 import { hasExited, sendSignal, spawnPostmaster, stopPostmaster } from './embedded/postmaster.ts';
 import { codeOf, reasonOf } from './failure.ts';
-import type { StoreOptions } from './types.ts';
 
 /** The longest path of a socket that every system takes. */
 const MAX_SOCKET_BYTES = 103;
@@ -30,10 +29,20 @@ const WRONG_PASSWORD = '28P01';
 /** Others who use the folder go away by themselves. */
 const passingTrouble = /lock file|shared memory block/;
 
-type Options = Pick<StoreOptions, 'home' | 'events' | 'signal' | 'killSignal'>;
+export interface EmbeddedOptions {
+  home: string;
+  /** Cancels the start. */
+  signal?: AbortSignal;
+  /** Kills PostgreSQL at once, for when there is no time to stop it. */
+  killSignal?: AbortSignal;
+  events: {
+    progress(message: string): void;
+    warned(message: string): void;
+  };
+}
 
 export async function startEmbedded(
-  { home, events, signal, killSignal }: Options,
+  { home, events, signal, killSignal }: EmbeddedOptions,
   chooseAccount = findAccount,
 ): Promise<EmbeddedPostgres> {
   mkdirSync(home, { recursive: true, mode: 0o700 });

@@ -6,11 +6,11 @@ import { Inbox } from '../../test/helpers/inbox.ts';
 import { openTestStore } from '../../test/helpers/store.ts';
 import { addressOf } from './address.ts';
 import { HostLock } from './host-lock.ts';
-import type { Store } from './types.ts';
+import type { Store } from './store.ts';
 
 function host(store: Store) {
   const told = new Inbox<boolean>();
-  const stop = store.host((isHost) => told.add(isHost));
+  const stop = store.contendForHost((isHost) => told.add(isHost));
   return { told, stop, becomes: (isHost: boolean) => told.next((each) => each === isHost) };
 }
 
@@ -101,9 +101,9 @@ describe('of the processes on one database', () => {
     await using store = await openTestStore();
     const one = host(store);
     await one.told.first(Boolean);
-    const { project } = (await store.projects())[0]!;
-    expect(await store.putSecret(project.id, 'TOKEN', 'sesame')).toEqual({ created: true });
-    expect(await store.rotateSecrets()).toMatchObject({ rotated: 1 });
+    const { project } = (await store.projects.all())[0]!;
+    expect(await store.secrets.put(project.id, 'TOKEN', 'sesame')).toEqual({ created: true });
+    expect(await store.secrets.rotate()).toMatchObject({ rotated: 1 });
     one.stop();
   });
 

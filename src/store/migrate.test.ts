@@ -58,7 +58,7 @@ describe('migrations', () => {
     await using database = await freshDatabase('empty');
     const stores = await Promise.all([1, 2, 3, 4].map(() => openTestStore({ url: database.url })));
     for (const store of stores) {
-      expect((await store.projects()).map(({ project }) => project.name)).toEqual(['default']);
+      expect((await store.projects.all()).map(({ project }) => project.name)).toEqual(['default']);
       await store[Symbol.asyncDispose]();
     }
   });
@@ -112,7 +112,7 @@ describe('migrations', () => {
       });
       await administer(`CREATE SCHEMA kb AUTHORIZATION ${role}`, database.name);
       await using store = await openTestStore({ url: url.href });
-      expect(await store.projects()).toHaveLength(1);
+      expect(await store.projects.all()).toHaveLength(1);
     } finally {
       await administer(`DROP OWNED BY ${role}`, database.name);
       await administer(`DROP ROLE ${role}`);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { connectTo } from '../../test/helpers/database.ts';
 import { storeForTests } from '../../test/helpers/store.ts';
-import type { NewServer } from './types.ts';
+import type { NewServer } from './servers.ts';
 
 const { database, store, newProject } = await storeForTests();
 
@@ -12,16 +12,16 @@ function server(name: string, group?: string): NewServer {
 
 async function projectWith(...servers: NewServer[]): Promise<string> {
   const id = await newProject();
-  await store.createServers(id, servers, false);
+  await store.servers.create(id, servers, false);
   return id;
 }
 
-const create = (id: string, ...servers: NewServer[]) => store.createServers(id, servers, false);
+const create = (id: string, ...servers: NewServer[]) => store.servers.create(id, servers, false);
 const change = (id: string, name: string, changes: Partial<NewServer>) =>
-  store.changeServer(id, name, changes, undefined);
+  store.servers.change(id, name, changes, undefined);
 const install = (id: string, version: string, ...servers: NewServer[]) =>
-  store.installProduct(id, { name: 'p', version, manifest: {}, servers }, []);
-const namesIn = async (id: string) => (await store.project(id))!.servers.map(({ name }) => name).sort();
+  store.products.install(id, { name: 'p', version, manifest: {}, servers }, []);
+const namesIn = async (id: string) => (await store.projects.get(id))!.servers.map(({ name }) => name).sort();
 
 function clash(name: string, group: string) {
   const message = `The group "${group}" of server "${name}" has the name of a server that is not in it: rename one of them, or put that server into the group too.`;
@@ -44,11 +44,11 @@ describe('a group', () => {
     await expect(create(id, server('x', 'y'), server('y'))).rejects.toMatchObject(clash('x', 'y'));
     await expect(change(id, 'a', { name: 'team' })).rejects.toMatchObject(clash('b', 'team'));
     await expect(change(id, 'b', { settings: { group: 'a' } })).rejects.toMatchObject(clash('b', 'a'));
-    await expect(store.createServers(id, [server('b', 'a')], true)).rejects.toMatchObject(clash('b', 'a'));
+    await expect(store.servers.create(id, [server('b', 'a')], true)).rejects.toMatchObject(clash('b', 'a'));
     await expect(install(id, '1', server('c', 'a'))).rejects.toMatchObject(clash('c', 'a'));
     await expect(install(id, '1', server('team'))).rejects.toMatchObject(clash('b', 'team'));
     expect(await namesIn(id)).toEqual(['a', 'b']);
-    expect(await store.products(id)).toEqual([]);
+    expect(await store.products.list(id)).toEqual([]);
   });
 
   it('may be called like a server that goes with the same upgrade', async () => {

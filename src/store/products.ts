@@ -1,12 +1,40 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Selectable } from 'kysely';
 import type { Credentials } from './credentials.ts';
 import type { Changes, Database } from './database.ts';
 import { checkPlaces, hostedAmong } from './places.ts';
-import { notFound, requireProject } from './projects.ts';
-import { findServers, insertServer, namesTaken, requireDistinct, updateServer } from './servers.ts';
-import type { InstalledProduct, NewProduct, NewServer, ProductRow, ServerRow } from './types.ts';
+import { notFound, requireProject } from './project-rows.ts';
+import type { DB } from './schema.ts';
+import {
+  findServers,
+  insertServer,
+  type NewServer,
+  namesTaken,
+  requireDistinct,
+  type ServerRow,
+  updateServer,
+} from './servers.ts';
 
-export class Products {
+export type ProductRow = Selectable<DB['products']>;
+
+export interface NewProduct {
+  name: string;
+  version: string;
+  manifest: Record<string, unknown>;
+  servers: readonly NewServer[];
+}
+
+/** What an installation did, by names of servers. */
+export interface InstalledProduct {
+  product: ProductRow;
+  isNew: boolean;
+  added: string[];
+  changed: string[];
+  removed: string[];
+  unchanged: string[];
+}
+
+export class ProductTable {
   private readonly database: Database;
   private readonly credentials: Credentials;
 
@@ -26,6 +54,7 @@ export class Products {
     );
   }
 
+  /** Installs or upgrades. `reserved`: names of servers that have no row, but would clash. */
   install(projectId: string, input: NewProduct, reserved: readonly string[]): Promise<InstalledProduct> {
     return this.database.write(async (changes) => {
       const project = await requireProject(changes, projectId);
@@ -49,6 +78,7 @@ export class Products {
     });
   }
 
+  /** Returns the names of the servers that were removed with it. */
   remove(projectId: string, name: string): Promise<string[]> {
     return this.database.write(async (changes) => {
       const project = await requireProject(changes, projectId);

@@ -1,25 +1,49 @@
+import type { Selectable } from 'kysely';
 import { SwitchboardError } from '../errors.ts';
 import type { Database, Queries } from './database.ts';
 import { violates } from './failure.ts';
+import type { ProductRow } from './products.ts';
+import { type ProjectRow, requireProject } from './project-rows.ts';
+import type { DB } from './schema.ts';
+import type { SealedSecret } from './secrets.ts';
+import type { ServerRow } from './servers.ts';
 import { isUuid } from './text.ts';
-import type { NewProject, ProjectRow, ProjectState, WorkspaceRow } from './types.ts';
+import type { WorkspaceRow } from './workspaces.ts';
 
 const DEFAULT_PROJECT = 'default';
 /** The constraint that keeps their names apart. */
 const NAMES = 'projects_name_key';
 
-export class Projects {
+/** Something that was switched off: a tool, or the whole server where `tool_name` is null. */
+type Switch = Pick<Selectable<DB['switches']>, 'server_name' | 'tool_name'>;
+
+/** Everything of a project that the program runs by, as it was at one moment. */
+export interface ProjectState {
+  project: ProjectRow;
+  /** By the time they were made, then by name. */
+  servers: ServerRow[];
+  /** In the same order. Their names are no others'. */
+  hosted: WorkspaceRow[];
+  products: Pick<ProductRow, 'id' | 'name' | 'version'>[];
+  switches: Switch[];
+  secrets: SealedSecret[];
+}
+
+export type NewProject = Pick<ProjectRow, 'name'> &
+  Partial<Pick<ProjectRow, 'description' | 'record_payloads' | 'retention_days' | 'names'>>;
+
+export class ProjectTable {
   private readonly database: Database;
 
   constructor(database: Database) {
     this.database = database;
   }
 
-  states(): Promise<ProjectState[]> {
+  all(): Promise<ProjectState[]> {
     return this.database.readTogether((queries) => readStates(queries, undefined));
   }
 
-  state(id: string): Promise<ProjectState | undefined> {
+  get(id: string): Promise<ProjectState | undefined> {
     if (!isUuid(id)) return Promise.resolve(undefined);
     return this.database.readTogether(async (queries) => (await readStates(queries, id))[0]);
   }
@@ -54,40 +78,27 @@ export class Projects {
       await changes.deleteFrom('projects').where('id', '=', id).execute();
     });
   }
-}
 
-/** Gives the project, which stays as it is until the transaction ends. */
-export async function requireProject(
-  queries: Queries,
-  id: string,
-  expectedVersion?: number,
-): Promise<ProjectRow> {
-  const project = isUuid(id)
-    ? await queries
-        .selectFrom('projects')
-        .selectAll()
-        .where('id', '=', id)
-        .forNoKeyUpdate()
-        .executeTakeFirst()
-    : undefined;
-  if (project === undefined) {
-    throw new SwitchboardError('unknown_project', `There is no project with the id "${id}".`);
+  /** Turns a tool on or off, or the whole server where `toolName` is null. */
+  setSwitch(projectId: string, serverName: string, toolName: string | null, enabled: boolean): Promise<void> {
+    return this.database.write(async (changes) => {
+      await requireProject(changes, projectId);
+      if (enabled) {
+        await changes
+          .deleteFrom('switches')
+          .where('project_id', '=', projectId)
+          .where('server_name', '=', serverName)
+          .where('tool_name', 'is not distinct from', toolName)
+          .execute();
+      } else {
+        await changes
+          .insertInto('switches')
+          .values({ project_id: projectId, server_name: serverName, tool_name: toolName })
+          .onConflict((conflict) => conflict.doNothing())
+          .execute();
+      }
+    });
   }
-  requireVersion(`project "${project.name}"`, project.version, expectedVersion);
-  return project;
-}
-
-export function requireVersion(what: string, version: number, expected: number | undefined): void {
-  if (expected === undefined || expected === version) return;
-  throw new SwitchboardError(
-    'version_conflict',
-    `The ${what} was changed meanwhile: it has version ${version}, not ${expected}.`,
-    { data: { version } },
-  );
-}
-
-export function notFound(kind: string, name: string, project: string): SwitchboardError {
-  return new SwitchboardError('not_found', `There is no ${kind} "${name}" in project "${project}".`);
 }
 
 async function readStates(queries: Queries, id: string | undefined): Promise<ProjectState[]> {

@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { connectTo } from '../../test/helpers/database.ts';
 import { storeForTests } from '../../test/helpers/store.ts';
-import type { CallRecord, NewRun, RunEnd } from './types.ts';
+import type { CallRecord } from './call-record.ts';
+import type { NewRun, RunEnd } from './runs.ts';
 
 const { database, store, newProject } = await storeForTests();
 
 async function newRun(projectId: string, more: Partial<NewRun> = {}): Promise<string> {
   const id = randomUUID();
-  await store.createRun({
+  await store.runs.create({
     ...{ id, projectId, model: 'a-model', agent: null, system: null, tools: null, input: 'What time is it?' },
     ...more,
   });
@@ -50,7 +51,7 @@ describe('runs', () => {
   it('are there when they begin, and have what they came to when they end', async () => {
     const projectId = await newProject();
     const id = await newRun(projectId, { system: 'Be brief.', tools: ['time__*'] });
-    const begun = await store.run(projectId, id);
+    const begun = await store.runs.get(projectId, id);
     expect(begun).toEqual({
       run: {
         ...{ id, project_id: projectId, status: 'running', model: 'a-model', system: 'Be brief.' },
@@ -62,10 +63,10 @@ describe('runs', () => {
       messages: [],
       calls: [],
     });
-    await store.finishRun(id, completed);
+    await store.runs.finish(id, completed);
     // What it came to is not changed any more.
-    await store.finishRun(id, { ...completed, status: 'cancelled', output: null });
-    expect((await store.run(projectId, id))?.run).toMatchObject({
+    await store.runs.finish(id, { ...completed, status: 'cancelled', output: null });
+    expect((await store.runs.get(projectId, id))?.run).toMatchObject({
       ...{ status: 'completed', output: 'It is noon.', usage: { input_tokens: 3 }, steps: 2 },
       ...{ stop_reason: 'end', error: null, finished_at: expect.any(Date) },
     });
@@ -76,9 +77,9 @@ describe('runs', () => {
     const id = await newRun(projectId);
     const error = { code: 'call_timeout', message: 'Too \0late.' };
     const nothing = { output: null, usage: null, stopReason: null };
-    await store.finishRun(id, { ...completed, ...nothing, status: 'failed', error });
+    await store.runs.finish(id, { ...completed, ...nothing, status: 'failed', error });
     const row = { status: 'failed', error_code: 'call_timeout', error: 'Too late.', output: null };
-    expect((await store.run(projectId, id))?.run).toMatchObject(row);
+    expect((await store.runs.get(projectId, id))?.run).toMatchObject(row);
   });
 
   it('have their messages in order, each once, and the tool calls that were made in them', async () => {
@@ -91,16 +92,16 @@ describe('runs', () => {
       content: [{ text: 'ü \0 \ud83d' }],
     };
     const said = { id: randomUUID(), position: 1, role: 'assistant' as const, content: [{ text: 'hm' }] };
-    await store.addRunMessages(id, [asked]);
-    await store.addRunMessages(id, [said, asked]);
+    await store.runs.addMessages(id, [asked]);
+    await store.runs.addMessages(id, [said, asked]);
     const inRun = { runId: id, messageId: said.id, step: 1 };
     const [second, first] = [new Date(), new Date(Date.now() - 1_000)];
-    await store.recordCalls([
+    await store.calls.record([
       call(projectId, { ...inRun, tool: 'second', startedAt: second }),
       call(projectId, { ...inRun, tool: 'first', startedAt: first }),
       call(projectId, { tool: 'of nobody' }),
     ]);
-    const details = (await store.run(projectId, id))!;
+    const details = (await store.runs.get(projectId, id))!;
     expect(details.messages).toMatchObject([
       { id: asked.id, run_id: id, position: 0, role: 'user', content: [{ text: 'ü  \ufffd' }] },
       { id: said.id, run_id: id, position: 1, role: 'assistant', content: [{ text: 'hm' }] },
@@ -125,14 +126,14 @@ describe('runs', () => {
     const seen = [];
     let cursor: string | undefined;
     do {
-      const page = await store.runs(projectId, { limit: 3, cursor });
+      const page = await store.runs.list(projectId, { limit: 3, cursor });
       seen.push(...page.runs);
       cursor = page.nextCursor;
     } while (cursor !== undefined);
     expect(seen.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
     const times = seen.map(({ started_at }) => started_at.getTime());
     expect(times).toEqual(times.toSorted((left, right) => right - left));
-    await expect(store.runs(projectId, { limit: 1, cursor: 'nonsense' })).rejects.toMatchObject({
+    await expect(store.runs.list(projectId, { limit: 1, cursor: 'nonsense' })).rejects.toMatchObject({
       code: 'invalid_input',
     });
   });
@@ -140,16 +141,19 @@ describe('runs', () => {
   it('whose process is gone are shown as failed; those that are seen go on', async () => {
     const projectId = await newProject();
     const [gone, here, done] = [await newRun(projectId), await newRun(projectId), await newRun(projectId)];
-    await store.finishRun(done, completed);
+    await store.runs.finish(done, completed);
     for (const id of [gone, here, done]) await unseen(id, 120);
-    await store.seeRuns([here]);
-    const statuses = (await store.runs(projectId, { limit: 10 })).runs.map(({ id, status }) => [id, status]);
+    await store.runs.touch([here]);
+    const statuses = (await store.runs.list(projectId, { limit: 10 })).runs.map(({ id, status }) => [
+      id,
+      status,
+    ]);
     expect(Object.fromEntries(statuses)).toEqual({
       [gone]: 'failed',
       [here]: 'running',
       [done]: 'completed',
     });
-    const { run } = (await store.run(projectId, gone))!;
+    const { run } = (await store.runs.get(projectId, gone))!;
     expect(run).toMatchObject({ status: 'failed', error: expect.stringContaining('in the middle') });
     expect(run.finished_at).toEqual(run.seen_at);
   });
@@ -159,7 +163,7 @@ describe('runs', () => {
     const [gone, back, late] = [await newRun(projectId), await newRun(projectId), await newRun(projectId)];
     for (const id of [gone, back, late]) await unseen(id, 120);
     const here = await newRun(projectId);
-    await store.giveUpLostRuns();
+    await store.runs.failLost();
     await using client = await connectTo(database.name);
     const written = async (...ids: string[]) => {
       const { rows } = await client.query('SELECT id, status FROM kb.agent_runs WHERE id = ANY($1)', [ids]);
@@ -167,41 +171,41 @@ describe('runs', () => {
       return ids.map((id) => statuses.get(id));
     };
     expect(await written(gone, back, late, here)).toEqual(['failed', 'failed', 'failed', 'running']);
-    await store.seeRuns([back]);
-    await store.finishRun(late, completed);
+    await store.runs.touch([back]);
+    await store.runs.finish(late, completed);
     expect(await written(gone, back, late)).toEqual(['failed', 'running', 'completed']);
-    expect((await store.run(projectId, back))!.run).toMatchObject({ error: null, finished_at: null });
+    expect((await store.runs.get(projectId, back))!.run).toMatchObject({ error: null, finished_at: null });
   });
 
   it('are found in their project only, and by an id only', async () => {
     const projectId = await newProject();
     const id = await newRun(projectId);
-    expect(await store.run(await newProject(), id)).toBe(undefined);
-    expect(await store.run(projectId, randomUUID())).toBe(undefined);
-    expect(await store.run(projectId, 'no id')).toBe(undefined);
+    expect(await store.runs.get(await newProject(), id)).toBe(undefined);
+    expect(await store.runs.get(projectId, randomUUID())).toBe(undefined);
+    expect(await store.runs.get(projectId, 'no id')).toBe(undefined);
   });
 
   it('that go with their project take no messages any more', async () => {
     const projectId = await newProject();
     const id = await newRun(projectId);
-    await store.deleteProject(projectId, undefined);
-    await store.addRunMessages(id, [{ id: randomUUID(), position: 0, role: 'user', content: [] }]);
-    await store.finishRun(id, completed);
-    expect(await store.run(projectId, id)).toBe(undefined);
+    await store.projects.delete(projectId, undefined);
+    await store.runs.addMessages(id, [{ id: randomUUID(), position: 0, role: 'user', content: [] }]);
+    await store.runs.finish(id, completed);
+    expect(await store.runs.get(projectId, id)).toBe(undefined);
   });
 
   it('are deleted with all that is in them when they are older than their project keeps records', async () => {
     const [month, forever] = await Promise.all([newProject(), newProject()]);
-    await store.changeProject(forever, { retention_days: null }, undefined);
+    await store.projects.change(forever, { retention_days: null }, undefined);
     const [old, kept, fresh] = [await newRun(month), await newRun(forever), await newRun(month)];
     await using client = await connectTo(database.name);
     await client.query(
       "UPDATE kb.agent_runs SET started_at = now() - interval '31 days' WHERE id = ANY($1)",
       [[old, kept]],
     );
-    await store.addRunMessages(old, [{ id: randomUUID(), position: 0, role: 'user', content: [] }]);
-    expect(await store.deleteOld()).toBe(1);
-    expect(await store.run(month, old)).toBe(undefined);
+    await store.runs.addMessages(old, [{ id: randomUUID(), position: 0, role: 'user', content: [] }]);
+    expect(await store.deleteExpired()).toBe(1);
+    expect(await store.runs.get(month, old)).toBe(undefined);
     expect((await client.query('SELECT FROM kb.agent_run_messages WHERE run_id = $1', [old])).rowCount).toBe(
       0,
     );
@@ -209,7 +213,7 @@ describe('runs', () => {
       [forever, kept],
       [month, fresh],
     ] as const) {
-      expect((await store.run(project, id))?.run.id).toBe(id);
+      expect((await store.runs.get(project, id))?.run.id).toBe(id);
     }
   });
 });

@@ -1,10 +1,10 @@
 import { type Selectable, sql } from 'kysely';
+import type { CallRow } from './call-record.ts';
 import { behind, cursorOf } from './cursor.ts';
 import type { Database } from './database.ts';
-import { requireProject } from './projects.ts';
+import { requireProject } from './project-rows.ts';
 import type { DB } from './schema.ts';
 import { isUuid, storableJson, storableText } from './text.ts';
-import type { NewRun, RunDetails, RunEnd, RunMessage, RunPage, RunRow } from './types.ts';
 
 const DELETE_BATCH = 1_000;
 
@@ -22,8 +22,61 @@ const goesOn = {
   seen_at: sql<Date>`now()`,
 };
 
+export type RunRow = Selectable<DB['agent_runs']>;
+export type RunMessageRow = Selectable<DB['agent_run_messages']>;
+
+/** A run of an agent that begins. */
+export interface NewRun {
+  /** A uuid. */
+  id: string;
+  projectId: string;
+  /** What an agent calls itself that runs elsewhere; null for our own. */
+  agent: string | null;
+  model: string;
+  system: string | null;
+  /** Names and patterns of the tools that it may use; null is all. */
+  tools: readonly string[] | null;
+  /** What was asked, as JSON. */
+  input: unknown;
+}
+
+export interface RunMessage {
+  /** A uuid. */
+  id: string;
+  /** From 0, in the order of the conversation. */
+  position: number;
+  role: RunMessageRow['role'];
+  /** As JSON. */
+  content: unknown;
+}
+
+/** What a run came to. */
+export interface RunEnd {
+  status: Exclude<RunRow['status'], 'running'>;
+  /** As JSON. */
+  output: unknown;
+  usage: object | null;
+  steps: number;
+  stopReason: string | null;
+  error: { code: string; message: string } | null;
+}
+
+export interface RunPage {
+  /** Newest first. */
+  runs: RunRow[];
+  nextCursor: string | undefined;
+}
+
+export interface RunDetails {
+  run: RunRow;
+  /** In the order of the conversation. */
+  messages: RunMessageRow[];
+  /** Oldest first. */
+  calls: CallRow[];
+}
+
 /** Runs of agents, with what was said and done in them. */
-export class Runs {
+export class RunTable {
   private readonly database: Database;
 
   constructor(database: Database) {
@@ -62,13 +115,15 @@ export class Runs {
     );
   }
 
-  async see(ids: readonly string[]): Promise<void> {
+  /** The runs are still in progress: runs that are not touched for long are shown as failed. */
+  async touch(ids: readonly string[]): Promise<void> {
     await this.database.run((queries) =>
       queries.updateTable('agent_runs').set(goesOn).where('id', 'in', ids).where(isOpen).execute(),
     );
   }
 
-  async seeOne(projectId: string, id: string): Promise<string | undefined> {
+  /** The same for a run of an agent in another process. Returns the agent's name; undefined: there is no such run in progress. */
+  async touchExternal(projectId: string, id: string): Promise<string | undefined> {
     if (!isUuid(id)) return undefined;
     const row = await this.database.run((queries) =>
       queries
@@ -84,8 +139,8 @@ export class Runs {
     return row?.agent ?? undefined;
   }
 
-  /** Writes down that those have failed whose process was not seen for long. */
-  async giveUpLost(): Promise<void> {
+  /** Marks runs as failed that were not touched for long. */
+  async failLost(): Promise<void> {
     await this.database.run((queries) =>
       queries
         .updateTable('agent_runs')
@@ -168,7 +223,7 @@ export class Runs {
   }
 
   /** Those that are older than their projects keep records, with all that is in them. */
-  async deleteOld(): Promise<number> {
+  async deleteExpired(): Promise<number> {
     for (let total = 0; ; ) {
       const { numAffectedRows } = await this.database.run((queries) =>
         sql`
@@ -186,7 +241,7 @@ export class Runs {
 }
 
 /** Until somebody writes it down. */
-function settled({ is_lost, ...run }: Selectable<DB['agent_runs']> & { is_lost: boolean }): RunRow {
+function settled({ is_lost, ...run }: RunRow & { is_lost: boolean }): RunRow {
   if (!is_lost) return run;
   return { ...run, status: 'failed', error_code: 'internal', error: LOST, finished_at: run.seen_at };
 }

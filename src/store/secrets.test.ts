@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { connectTo, freshDatabase } from '../../test/helpers/database.ts';
 import { defaultProjectOf, openTestStore } from '../../test/helpers/store.ts';
-import type { Store } from './types.ts';
+import type { Store } from './store.ts';
 
 async function sealedIn(store: Store, projectId: string) {
-  return (await store.project(projectId))!.secrets;
+  return (await store.projects.get(projectId))!.secrets;
 }
 
 describe('a secret', () => {
@@ -15,12 +15,12 @@ describe('a secret', () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const id = await defaultProjectOf(store);
-    expect(await store.putSecret(id, 'TOKEN', 'hunter2 ü')).toEqual({ created: true });
+    expect(await store.secrets.put(id, 'TOKEN', 'hunter2 ü')).toEqual({ created: true });
     const [first] = await sealedIn(store, id);
-    expect(store.openSecret(first!)).toBe('hunter2 ü');
-    expect(await store.putSecret(id, 'TOKEN', 'hunter3')).toEqual({ created: false });
+    expect(store.secrets.open(first!)).toBe('hunter2 ü');
+    expect(await store.secrets.put(id, 'TOKEN', 'hunter3')).toEqual({ created: false });
     const [second] = await sealedIn(store, id);
-    expect(store.openSecret(second!)).toBe('hunter3');
+    expect(store.secrets.open(second!)).toBe('hunter3');
     expect(second!.version).not.toBe(first!.version);
     await using client = await connectTo(database.name);
     const { rows } = await client.query('SELECT secrets::text AS row FROM kb.secrets');
@@ -32,9 +32,9 @@ describe('a secret', () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const id = await defaultProjectOf(store);
-    await store.putSecret(id, 'TOKEN', 'hunter2');
+    await store.secrets.put(id, 'TOKEN', 'hunter2');
     const before = await sealedIn(store, id);
-    expect(await store.putSecret(id, 'TOKEN', 'hunter2')).toEqual({ created: false });
+    expect(await store.secrets.put(id, 'TOKEN', 'hunter2')).toEqual({ created: false });
     expect(await sealedIn(store, id)).toEqual(before);
   });
 
@@ -42,23 +42,23 @@ describe('a secret', () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const id = await defaultProjectOf(store);
-    await store.putSecret(id, 'TOKEN', 'hunter2');
+    await store.secrets.put(id, 'TOKEN', 'hunter2');
     const [before] = await sealedIn(store, id);
     const secretKey = randomBytes(32).toString('base64');
     await using stranger = await openTestStore({ url: database.url, secretKey });
-    expect(await stranger.putSecret(id, 'TOKEN', 'hunter2')).toEqual({ created: false });
+    expect(await stranger.secrets.put(id, 'TOKEN', 'hunter2')).toEqual({ created: false });
     const [after] = await sealedIn(stranger, id);
     expect(after!.version).not.toBe(before!.version);
-    expect(stranger.openSecret(after!)).toBe('hunter2');
+    expect(stranger.secrets.open(after!)).toBe('hunter2');
   });
 
   it('cannot be moved to another project or name', async () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const id = await defaultProjectOf(store);
-    await store.putSecret(id, 'TOKEN', 'hunter2');
+    await store.secrets.put(id, 'TOKEN', 'hunter2');
     const [sealed] = await sealedIn(store, id);
-    expect(() => store.openSecret({ ...sealed!, name: 'OTHER' })).toThrow(
+    expect(() => store.secrets.open({ ...sealed!, name: 'OTHER' })).toThrow(
       'The secret "OTHER" cannot be opened',
     );
   });
@@ -74,19 +74,19 @@ describe('a secret', () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const id = await defaultProjectOf(store);
-    const put = async () => store.putSecret(id, name, value);
+    const put = async () => store.secrets.put(id, name, value);
     await expect(put()).rejects.toMatchObject({ code: 'invalid_input', data: { problems: [{ path }] } });
-    await store.putSecret(id, 'N'.repeat(128), 'v'.repeat(65_536));
+    await store.secrets.put(id, 'N'.repeat(128), 'v'.repeat(65_536));
   });
 
   it('that is deleted is gone', async () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const id = await defaultProjectOf(store);
-    await store.putSecret(id, 'TOKEN', 'hunter2');
-    await store.deleteSecret(id, 'TOKEN');
+    await store.secrets.put(id, 'TOKEN', 'hunter2');
+    await store.secrets.delete(id, 'TOKEN');
     expect(await sealedIn(store, id)).toEqual([]);
-    await expect(store.deleteSecret(id, 'TOKEN')).rejects.toMatchObject({
+    await expect(store.secrets.delete(id, 'TOKEN')).rejects.toMatchObject({
       message: 'There is no secret "TOKEN" in project "default".',
     });
   });
@@ -95,15 +95,15 @@ describe('a secret', () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const id = await defaultProjectOf(store);
-    await store.putSecret(id, 'TOKEN', 'hunter2');
+    await store.secrets.put(id, 'TOKEN', 'hunter2');
     const secretKey = randomBytes(32).toString('base64');
     await using stranger = await openTestStore({ url: database.url, secretKey });
     const [sealed] = await sealedIn(stranger, id);
-    expect(() => stranger.openSecret(sealed!)).toThrow(
+    expect(() => stranger.secrets.open(sealed!)).toThrow(
       'The secret "TOKEN" was sealed with a key that is not here. Add the key that sealed it to SWITCHBOARD_SECRET_KEY',
     );
-    await expect(stranger.rotateSecrets()).rejects.toMatchObject({ code: 'invalid_config' });
-    expect(store.openSecret((await sealedIn(store, id))[0]!)).toBe('hunter2');
+    await expect(stranger.secrets.rotate()).rejects.toMatchObject({ code: 'invalid_config' });
+    expect(store.secrets.open((await sealedIn(store, id))[0]!)).toBe('hunter2');
   });
 });
 
@@ -112,12 +112,12 @@ describe('a key file that is gone', () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const id = await defaultProjectOf(store);
-    await store.putSecret(id, 'ONE', 'first value');
+    await store.secrets.put(id, 'ONE', 'first value');
     rmSync(join(store.home, 'secret.key'));
-    await store.putSecret(id, 'TWO', 'second value');
+    await store.secrets.put(id, 'TWO', 'second value');
     expect(store.told).toEqual([expect.stringContaining('was gone, and was written again')]);
     await using again = await openTestStore({ url: database.url, home: store.home });
-    expect((await sealedIn(again, id)).map((sealed) => again.openSecret(sealed))).toEqual([
+    expect((await sealedIn(again, id)).map((sealed) => again.secrets.open(sealed))).toEqual([
       'first value',
       'second value',
     ]);
@@ -128,7 +128,7 @@ describe('a key file that is gone', () => {
     await using database = await freshDatabase();
     await using store = await openTestStore({ url: database.url });
     const id = await defaultProjectOf(store);
-    await store.putSecret(id, 'ONE', 'first value');
+    await store.secrets.put(id, 'ONE', 'first value');
     const [{ key_id } = { key_id: '' }] = await sealedIn(store, id);
     await using stranger = await openTestStore({ url: database.url });
     const file = join(stranger.home, 'secret.key');
@@ -136,15 +136,15 @@ describe('a key file that is gone', () => {
     const advice = `Restore ${file} as it was, set SWITCHBOARD_SECRET_KEY to the key of the other Switchboards on this database, or delete those secrets.`;
     expect(stranger.told).toEqual([`warned: ${found} ${advice}`]);
     for (const name of ['ONE', 'TWO']) {
-      await expect(stranger.putSecret(id, name, 'value')).rejects.toMatchObject({
+      await expect(stranger.secrets.put(id, name, 'value')).rejects.toMatchObject({
         code: 'conflict',
         message: `${found} So no new key is made, and nothing is sealed. ${advice}`,
         data: { key_ids: [key_id] },
       });
     }
     expect(existsSync(file)).toBe(false);
-    await stranger.deleteSecret(id, 'ONE');
-    expect(await stranger.putSecret(id, 'ONE', 'value')).toEqual({ created: true });
+    await stranger.secrets.delete(id, 'ONE');
+    expect(await stranger.secrets.put(id, 'ONE', 'value')).toEqual({ created: true });
     expect(existsSync(file)).toBe(true);
   });
 
@@ -153,8 +153,11 @@ describe('a key file that is gone', () => {
     await using one = await openTestStore({ url: database.url });
     await using other = await openTestStore({ url: database.url });
     const id = await defaultProjectOf(one);
-    const { id: second } = await one.createProject({ name: 'second' });
-    const puts = await Promise.allSettled([one.putSecret(id, 'A', 'a'), other.putSecret(second, 'B', 'b')]);
+    const { id: second } = await one.projects.create({ name: 'second' });
+    const puts = await Promise.allSettled([
+      one.secrets.put(id, 'A', 'a'),
+      other.secrets.put(second, 'B', 'b'),
+    ]);
     expect(puts.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
   });
 });
@@ -165,14 +168,14 @@ describe('a rotation', () => {
     await using store = await openTestStore({ url: database.url });
     await using other = await openTestStore({ url: database.url, home: store.home });
     const id = await defaultProjectOf(store);
-    const { id: second } = await store.createProject({ name: 'second' });
-    await store.putSecret(id, 'ONE', 'first value');
-    await store.putSecret(second, 'TWO', 'second value');
+    const { id: second } = await store.projects.create({ name: 'second' });
+    await store.secrets.put(id, 'ONE', 'first value');
+    await store.secrets.put(second, 'TWO', 'second value');
     const file = () => readFileSync(join(store.home, 'secret.key'), 'utf8').trim().split('\n');
     const [oldKey] = file();
     const [before] = await sealedIn(store, id);
 
-    const { rotated, keyId } = await store.rotateSecrets();
+    const { rotated, keyId } = await store.secrets.rotate();
     expect(rotated).toBe(2);
     const [after] = await sealedIn(store, id);
     expect(after).toEqual({
@@ -183,10 +186,10 @@ describe('a rotation', () => {
     expect(file()).toHaveLength(1);
     expect(file()).not.toContain(oldKey);
     for (const reader of [store, other]) {
-      expect(reader.openSecret((await sealedIn(reader, id))[0]!)).toBe('first value');
-      expect(reader.openSecret((await sealedIn(reader, second))[0]!)).toBe('second value');
+      expect(reader.secrets.open((await sealedIn(reader, id))[0]!)).toBe('first value');
+      expect(reader.secrets.open((await sealedIn(reader, second))[0]!)).toBe('second value');
     }
-    await other.putSecret(id, 'THREE', 'third value');
+    await other.secrets.put(id, 'THREE', 'third value');
     expect((await sealedIn(store, id)).every(({ key_id }) => key_id === keyId)).toBe(true);
   });
 
@@ -195,12 +198,12 @@ describe('a rotation', () => {
     const [oldKey, newKey] = [randomBytes(32), randomBytes(32)].map((key) => key.toString('base64'));
     await using before = await openTestStore({ url: database.url, secretKey: oldKey! });
     const id = await defaultProjectOf(before);
-    await before.putSecret(id, 'ONE', 'value');
+    await before.secrets.put(id, 'ONE', 'value');
     await using between = await openTestStore({ url: database.url, secretKey: `${newKey},${oldKey}` });
-    expect(between.openSecret((await sealedIn(between, id))[0]!)).toBe('value');
-    await between.rotateSecrets();
+    expect(between.secrets.open((await sealedIn(between, id))[0]!)).toBe('value');
+    await between.secrets.rotate();
     await using after = await openTestStore({ url: database.url, secretKey: newKey! });
-    expect(after.openSecret((await sealedIn(after, id))[0]!)).toBe('value');
+    expect(after.secrets.open((await sealedIn(after, id))[0]!)).toBe('value');
   });
 
   it('loses nothing that is set meanwhile', async () => {
@@ -210,14 +213,14 @@ describe('a rotation', () => {
     const id = await defaultProjectOf(store);
     const names = Array.from({ length: 40 }, (_, index) => `SECRET_${index}`);
     await Promise.all([
-      ...names.map((name, index) => (index % 2 ? store : other).putSecret(id, name, `value of ${name}`)),
-      store.rotateSecrets(),
-      other.rotateSecrets(),
-      store.rotateSecrets(),
+      ...names.map((name, index) => (index % 2 ? store : other).secrets.put(id, name, `value of ${name}`)),
+      store.secrets.rotate(),
+      other.secrets.rotate(),
+      store.secrets.rotate(),
     ]);
     for (const reader of [store, other]) {
       for (const sealed of await sealedIn(reader, id)) {
-        expect(reader.openSecret(sealed)).toBe(`value of ${sealed.name}`);
+        expect(reader.secrets.open(sealed)).toBe(`value of ${sealed.name}`);
       }
     }
     expect(await sealedIn(store, id)).toHaveLength(names.length);

@@ -1,11 +1,11 @@
-import { sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { SwitchboardError } from '../errors.ts';
 import type { Changes, Database, Queries } from './database.ts';
 import { reasonOf } from './failure.ts';
 import type { Keyring } from './keyring.ts';
 import { type Key, seal, unseal } from './keys.ts';
-import { notFound, requireProject } from './projects.ts';
-import type { SealedSecret } from './types.ts';
+import { notFound, requireProject } from './project-rows.ts';
+import type { DB } from './schema.ts';
 
 /** Whoever seals holds it together with others, whoever changes the keys holds it alone. */
 const KEYS_LOCK = 7_400_002;
@@ -14,6 +14,8 @@ export const MAX_VALUE_BYTES = 65_536;
 /** How many secrets a message names. */
 const MAX_NAMED = 10;
 
+/** A secret as it is kept. `version` is another one after each change of the value, not after one of the key. */
+export type SealedSecret = Selectable<DB['secrets']>;
 type Placed = Pick<SealedSecret, 'project_id' | 'name'>;
 
 /** Takes secrets in, and gives the name that each has; they are written at the end. */
@@ -22,7 +24,7 @@ interface Chest {
   write(): Promise<void>;
 }
 
-export class Secrets {
+export class SecretTable {
   private readonly database: Database;
   private readonly keyring: Keyring;
 
@@ -31,6 +33,7 @@ export class Secrets {
     this.keyring = keyring;
   }
 
+  /** Setting the present value changes nothing. */
   put(projectId: string, name: string, value: string): Promise<{ created: boolean }> {
     checkSecret(name, value);
     return this.database.write(async (changes) => {
@@ -124,6 +127,7 @@ export class Secrets {
     if (missing !== undefined) warn(`${missing.message} ${this.keyring.generalAdvice}`);
   }
 
+  /** Seals every secret with a new key, or with the first key of SWITCHBOARD_SECRET_KEY. */
   async rotate(): Promise<{ rotated: number; keyId: string }> {
     const done = await this.database.write(async (changes) => {
       await sql`SELECT pg_advisory_xact_lock(${KEYS_LOCK})`.execute(changes);

@@ -1,16 +1,23 @@
+import type { Selectable } from 'kysely';
 import { SwitchboardError } from '../errors.ts';
 import type { Credentials } from './credentials.ts';
 import type { Changes, Database } from './database.ts';
 import { violates } from './failure.ts';
 import { checkPlaces, hostedAmong } from './places.ts';
-import { notFound, requireProject, requireVersion } from './projects.ts';
-import type { NewServer, ProjectRow, ServerRow } from './types.ts';
+import { notFound, type ProjectRow, requireProject, requireVersion } from './project-rows.ts';
+import type { DB } from './schema.ts';
 
 /** The constraint that keeps their names apart. */
 const NAMES = 'project_mcp_servers_project_id_name_key';
 const columns = ['name', 'description', 'transport', 'config', 'settings', 'enabled'] as const;
 
-export class ServerRows {
+export type ServerRow = Selectable<DB['project_mcp_servers']>;
+export type NewServer = Pick<
+  ServerRow,
+  'name' | 'description' | 'transport' | 'config' | 'settings' | 'enabled'
+>;
+
+export class ServerTable {
   private readonly database: Database;
   private readonly credentials: Credentials;
 
@@ -19,6 +26,7 @@ export class ServerRows {
     this.credentials = credentials;
   }
 
+  /** All of them or none. `replace` updates servers that exist already, unless they belong to a product. */
   create(projectId: string, servers: readonly NewServer[], replace: boolean): Promise<ServerRow[]> {
     return this.database.write(async (changes) => {
       const project = await requireProject(changes, projectId);

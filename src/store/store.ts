@@ -1,34 +1,41 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../errors.ts';
 import { type Address, addressOf } from './address.ts';
-import { Calls } from './calls.ts';
+import { CallTable } from './calls.ts';
 import { endClient, newClient } from './client.ts';
-import { Credentials } from './credentials.ts';
+import { Credentials, type MoveCredentials } from './credentials.ts';
 import { Database } from './database.ts';
-import { type EmbeddedPostgres, startEmbedded } from './embedded.ts';
+import { type EmbeddedOptions, type EmbeddedPostgres, startEmbedded } from './embedded.ts';
 import { isUnavailable, reasonOf } from './failure.ts';
-import { FormerNamesTable } from './former-names.ts';
 import { HostLock } from './host-lock.ts';
-import { openKeyring } from './keyring.ts';
+import { type Keyring, openKeyring } from './keyring.ts';
 import { Listener } from './listener.ts';
 import { migrate } from './migrate.ts';
-import { Offers } from './offers.ts';
-import { Products } from './products.ts';
-import { Projects } from './projects.ts';
-import { Runs } from './runs.ts';
-import { Secrets } from './secrets.ts';
-import { ServerRows } from './servers.ts';
-import { Sessions } from './sessions.ts';
-import { setSwitch } from './switches.ts';
-import type { Store, StoreOptions } from './types.ts';
-import { Workspaces } from './workspaces.ts';
-
-export type * from './types.ts';
+import { ProductTable } from './products.ts';
+import { ProjectTable } from './projects.ts';
+import { FormerNamesTable, OfferTable, SessionTable } from './restart-state.ts';
+import { RunTable } from './runs.ts';
+import { SecretTable } from './secrets.ts';
+import { ServerTable } from './servers.ts';
+import { WorkspaceTable } from './workspaces.ts';
 
 const PATIENCE_MS = 30_000;
 const RETRY_MS = 500;
 
-/** Connects to the database, starts it before where it is our own, and brings its tables up to date. */
+export interface StoreOptions extends EmbeddedOptions {
+  /** postgres://…; undefined: a PostgreSQL that we run in `home`. */
+  url: string | undefined;
+  /** SWITCHBOARD_SECRET_KEY; undefined: the key file in `home`. */
+  secretKey: string | undefined;
+  /** Finds credentials in server configurations; undefined: they stay where they are. */
+  moveCredentials?: MoveCredentials;
+  events: EmbeddedOptions['events'] & {
+    /** `reason`: why the database is unavailable. */
+    connectionChanged(isConnected: boolean, reason: string | undefined): void;
+  };
+}
+
+/** Connects to the database, after starting it if it is our own, and migrates it. */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const { url, home, secretKey, events } = options;
   const keyring = openKeyring(home, secretKey, events.warned);
@@ -37,118 +44,123 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   try {
     const address = given ?? embedded!.address;
     await prepare(address, options);
-    return await connect(address, keyring, embedded, options);
+    const store = new Store(address, keyring, embedded, options);
+    await store.start();
+    return store;
   } catch (error) {
     await embedded?.stop();
     throw error;
   }
 }
 
-async function connect(
-  address: Address,
-  keyring: ReturnType<typeof openKeyring>,
-  embedded: EmbeddedPostgres | undefined,
-  { events, moveCredentials }: StoreOptions,
-): Promise<Store> {
-  const followers = new Set<(projectId: string | undefined) => void>();
-  const listener = new Listener(address, {
-    changed(projectId) {
-      for (const tell of followers) tell(projectId);
-    },
-    connectionChanged: events.connectionChanged,
-    silent: () => database.cut(),
-  });
-  const database = new Database(address, {
-    outage: () => listener.outage,
-    suspected: () => void listener.check(),
-  });
-  await listener.start();
-  const projects = new Projects(database);
-  const secrets = new Secrets(database, keyring);
-  const credentials = new Credentials(secrets, moveCredentials);
-  const servers = new ServerRows(database, credentials);
-  const workspaces = new Workspaces(database, credentials);
-  const locks = new Set<HostLock>();
-  const products = new Products(database, credentials);
-  const calls = new Calls(database);
-  const runs = new Runs(database);
-  const offers = new Offers(database);
-  const sessions = new Sessions(database);
-  const formerNames = new FormerNamesTable(database);
-  try {
-    await secrets.warnOfMissingKeys(events.warned);
-    await credentials.moveStored(database, events.warned);
-  } catch (error) {
-    await Promise.all([listener.close(), database.close()]);
-    throw error;
+/**
+ * The tables of the database. A change is committed when its promise resolves. It fails with `version_conflict` if
+ * `expectedVersion` is given and is not the version of the row.
+ */
+export class Store {
+  readonly projects: ProjectTable;
+  readonly servers: ServerTable;
+  readonly hosted: WorkspaceTable;
+  readonly products: ProductTable;
+  readonly secrets: SecretTable;
+  readonly calls: CallTable;
+  readonly runs: RunTable;
+  readonly offers: OfferTable;
+  readonly sessions: SessionTable;
+  readonly formerNames: FormerNamesTable;
+  private readonly address: Address;
+  private readonly embedded: EmbeddedPostgres | undefined;
+  private readonly warn: (message: string) => void;
+  private readonly listener: Listener;
+  private readonly database: Database;
+  private readonly credentials: Credentials;
+  private readonly subscribers = new Set<(projectId: string | undefined) => void>();
+  private readonly locks = new Set<HostLock>();
+
+  /** Use `openStore`. */
+  constructor(
+    address: Address,
+    keyring: Keyring,
+    embedded: EmbeddedPostgres | undefined,
+    { events, moveCredentials }: StoreOptions,
+  ) {
+    this.address = address;
+    this.embedded = embedded;
+    this.warn = events.warned;
+    this.listener = new Listener(address, {
+      changed: (projectId) => {
+        for (const notify of this.subscribers) notify(projectId);
+      },
+      connectionChanged: events.connectionChanged,
+      silent: () => this.database.cut(),
+    });
+    this.database = new Database(address, {
+      outage: () => this.listener.outage,
+      suspected: () => void this.listener.check(),
+    });
+    this.projects = new ProjectTable(this.database);
+    this.secrets = new SecretTable(this.database, keyring);
+    this.credentials = new Credentials(this.secrets, moveCredentials);
+    this.servers = new ServerTable(this.database, this.credentials);
+    this.hosted = new WorkspaceTable(this.database, this.credentials);
+    this.products = new ProductTable(this.database, this.credentials);
+    this.calls = new CallTable(this.database);
+    this.runs = new RunTable(this.database);
+    this.offers = new OfferTable(this.database);
+    this.sessions = new SessionTable(this.database);
+    this.formerNames = new FormerNamesTable(this.database);
   }
 
-  return {
-    projects: () => projects.states(),
-    project: (id) => projects.state(id),
-    follow(tell) {
-      followers.add(tell);
-      return () => followers.delete(tell);
-    },
-    get isConnected() {
-      return listener.outage === undefined;
-    },
-    createProject: (input) => projects.create(input),
-    changeProject: (...change) => projects.change(...change),
-    deleteProject: (...deletion) => projects.delete(...deletion),
-    createServers: (...creation) => servers.create(...creation),
-    changeServer: (...change) => servers.change(...change),
-    deleteServer: (...deletion) => servers.delete(...deletion),
-    createHosted: (...creation) => workspaces.create(...creation),
-    changeHosted: (...change) => workspaces.change(...change),
-    deleteHosted: (...deletion) => workspaces.delete(...deletion),
-    noteHosted: (...note) => workspaces.note(...note),
-    host(tell) {
-      const lock = new HostLock(address, tell);
-      locks.add(lock);
-      lock.start();
-      return () => void lock.release().then(() => locks.delete(lock));
-    },
-    installProduct: (...installation) => products.install(...installation),
-    products: (projectId) => products.list(projectId),
-    removeProduct: (...removal) => products.remove(...removal),
-    setSwitch: (...change) => setSwitch(database, ...change),
-    putSecret: (...secret) => secrets.put(...secret),
-    deleteSecret: (...deletion) => secrets.delete(...deletion),
-    openSecret: (sealed) => secrets.open(sealed),
-    rotateSecrets: () => secrets.rotate(),
-    recordCalls: (records) => calls.record(records),
-    recordPlainCalls: (plain) => calls.recordPlain(plain),
-    calls: (...question) => calls.list(...question),
-    async deleteOld() {
-      let deleted = 0;
-      for (const kept of [calls, runs, offers, sessions, formerNames]) deleted += await kept.deleteOld();
-      return deleted;
-    },
-    offers: () => offers.all(),
-    keepOffer: (offer) => offers.keep(offer),
-    seeOffer: (offer) => offers.see(offer),
-    sessionsSeenWithin: (...question) => sessions.seenWithin(...question),
-    keepSessions: (rows) => sessions.keep(rows),
-    seeSessions: (hashes) => sessions.see(hashes),
-    forgetSessions: (hashes) => sessions.forget(hashes),
-    formerNames: () => formerNames.all(),
-    keepFormerNames: (row) => formerNames.keep(row),
-    createRun: (run) => runs.create(run),
-    addRunMessages: (...added) => runs.addMessages(...added),
-    seeRuns: (ids) => runs.see(ids),
-    seeRun: (...run) => runs.seeOne(...run),
-    giveUpLostRuns: () => runs.giveUpLost(),
-    finishRun: (...end) => runs.finish(...end),
-    runs: (...question) => runs.list(...question),
-    run: (...question) => runs.get(...question),
-    async close() {
-      followers.clear();
-      const released = [...locks].map((lock) => lock.release());
-      await Promise.all([...released, listener.close(), database.close()]);
-      await embedded?.stop();
-    },
-  };
+  async start(): Promise<void> {
+    await this.listener.start();
+    try {
+      await this.secrets.warnOfMissingKeys(this.warn);
+      await this.credentials.moveStored(this.database, this.warn);
+    } catch (error) {
+      await Promise.all([this.listener.close(), this.database.close()]);
+      throw error;
+    }
+  }
+
+  get isConnected(): boolean {
+    return this.listener.outage === undefined;
+  }
+
+  /**
+   * Notifies of committed changes of projects, by any process. `undefined` means that notifications may have been
+   * missed: any project may have changed. Returns what ends the subscription.
+   */
+  subscribe(notify: (projectId: string | undefined) => void): () => void {
+    this.subscribers.add(notify);
+    return () => this.subscribers.delete(notify);
+  }
+
+  /**
+   * Of all processes on the database, one hosts. Notifies when this process becomes the host, and when it is not any
+   * longer because its connection was lost; it then tries again. Returns what gives the role up.
+   */
+  contendForHost(notify: (isHost: boolean) => void): () => void {
+    const lock = new HostLock(this.address, notify);
+    this.locks.add(lock);
+    lock.start();
+    return () => void lock.release().then(() => this.locks.delete(lock));
+  }
+
+  /** Returns how many rows it deleted: calls and runs past their project's retention, and restart state. */
+  async deleteExpired(): Promise<number> {
+    let deleted = 0;
+    for (const table of [this.calls, this.runs, this.offers, this.sessions, this.formerNames]) {
+      deleted += await table.deleteExpired();
+    }
+    return deleted;
+  }
+
+  async close(): Promise<void> {
+    this.subscribers.clear();
+    const released = [...this.locks].map((lock) => lock.release());
+    await Promise.all([...released, this.listener.close(), this.database.close()]);
+    await this.embedded?.stop();
+  }
 }
 
 /** A server that is being started together with us gets some time. */

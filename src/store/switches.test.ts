@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { connectTo, freshDatabase } from '../../test/helpers/database.ts';
 import { openTestStore, storeForTests } from '../../test/helpers/store.ts';
-import type { NewServer } from './types.ts';
+import type { NewServer } from './servers.ts';
 
 const { database, store, newProject } = await storeForTests();
 
@@ -12,20 +12,21 @@ function server(name: string, group?: string): NewServer {
 
 async function projectWith(...servers: NewServer[]): Promise<string> {
   const id = await newProject();
-  await store.createServers(id, servers, false);
+  await store.servers.create(id, servers, false);
   return id;
 }
 
 async function switchesOf(id: string): Promise<string[]> {
-  const { switches } = (await store.project(id))!;
+  const { switches } = (await store.projects.get(id))!;
   return switches.map(({ server_name, tool_name }) => `${server_name}/${tool_name}`).sort();
 }
 
-const switchOff = (id: string, owner: string, tool: string | null) => store.setSwitch(id, owner, tool, false);
+const switchOff = (id: string, owner: string, tool: string | null) =>
+  store.projects.setSwitch(id, owner, tool, false);
 const rename = (id: string, from: string, to: string) =>
-  store.changeServer(id, from, { name: to }, undefined);
+  store.servers.change(id, from, { name: to }, undefined);
 const regroup = (id: string, name: string, group?: string) =>
-  store.changeServer(id, name, { settings: server(name, group).settings }, undefined);
+  store.servers.change(id, name, { settings: server(name, group).settings }, undefined);
 
 describe('switches', () => {
   it('are there once, however often something is switched off', async () => {
@@ -34,18 +35,18 @@ describe('switches', () => {
     await switchOff(id, 'one', 'tool');
     await switchOff(id, 'file', null);
     expect(await switchesOf(id)).toEqual(['file/null', 'one/tool']);
-    await store.setSwitch(id, 'file', null, true);
+    await store.projects.setSwitch(id, 'file', null, true);
     expect(await switchesOf(id)).toEqual(['one/tool']);
   });
 
   it('stay when a server goes, however it goes', async () => {
     const id = await projectWith(server('one'));
     const product = { name: 'p', version: '1', manifest: {} };
-    await store.installProduct(id, { ...product, servers: [server('two'), server('three')] }, []);
+    await store.products.install(id, { ...product, servers: [server('two'), server('three')] }, []);
     for (const name of ['one', 'two', 'three']) await switchOff(id, name, 'tool');
-    await store.deleteServer(id, 'one', undefined);
-    await store.installProduct(id, { ...product, version: '2', servers: [server('three')] }, []);
-    await store.removeProduct(id, 'p');
+    await store.servers.delete(id, 'one', undefined);
+    await store.products.install(id, { ...product, version: '2', servers: [server('three')] }, []);
+    await store.products.remove(id, 'p');
     expect(await switchesOf(id)).toEqual(['one/tool', 'three/tool', 'two/tool']);
   });
 
@@ -62,7 +63,7 @@ describe('switches', () => {
     await switchOff(id, 'g', 'tool');
     await rename(id, 'g', 'other');
     expect(await switchesOf(id)).toEqual(['g/tool']);
-    await store.deleteServer(id, 'other', undefined);
+    await store.servers.delete(id, 'other', undefined);
     expect(await switchesOf(id)).toEqual(['g/tool']);
   });
 
@@ -90,7 +91,7 @@ describe('switches', () => {
     const id = await projectWith(server('a'));
     await switchOff(id, 'a', 'x');
     await switchOff(id, 'gone', 'x');
-    await store.changeServer(id, 'a', { description: 'new', enabled: false }, undefined);
+    await store.servers.change(id, 'a', { description: 'new', enabled: false }, undefined);
     expect(await switchesOf(id)).toEqual(['a/x', 'gone/x']);
   });
 
@@ -106,10 +107,10 @@ describe('switches', () => {
 it('a name is said to be taken only where it is', async () => {
   await using own = await freshDatabase();
   await using other = await openTestStore({ url: own.url });
-  const { id } = await other.createProject({ name: 'p' });
-  await other.createServers(id, [server('a'), server('b')], false);
+  const { id } = await other.projects.create({ name: 'p' });
+  await other.servers.create(id, [server('a'), server('b')], false);
   await using client = await connectTo(own.name);
   await client.query('CREATE UNIQUE INDEX strange ON kb.project_mcp_servers (left(name, 1))');
-  const change = other.changeServer(id, 'a', { name: 'bb' }, undefined);
+  const change = other.servers.change(id, 'a', { name: 'bb' }, undefined);
   await expect(change).rejects.toMatchObject({ code: '23505', constraint: 'strange' });
 });

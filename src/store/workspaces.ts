@@ -1,17 +1,61 @@
+import type { Selectable } from 'kysely';
 import { SwitchboardError } from '../errors.ts';
 import type { Credentials } from './credentials.ts';
 import type { Changes, Database } from './database.ts';
 import { checkPlaces, hostedAmong } from './places.ts';
-import { requireProject, requireVersion } from './projects.ts';
+import { requireProject, requireVersion } from './project-rows.ts';
+import type { DB } from './schema.ts';
 import { findServers, namesTaken } from './servers.ts';
 import { isUuid } from './text.ts';
-import type { NewWorkspace, WorkspaceChanges, WorkspaceNote, WorkspaceRow } from './types.ts';
 
 const settings = ['enabled', 'resource_limits', 'mcp_config'] as const;
-const findings = ['status', 'provider', 'provider_workspace_id', 'metadata'] as const;
+const statusColumns = ['status', 'provider', 'provider_workspace_id', 'metadata'] as const;
+
+type Workspace = Selectable<DB['agent_workspaces']>;
+/** A hosted server. `version` and `updated_at` are of what users set, not of how it fares. */
+export type WorkspaceRow = Omit<Workspace, 'resource_limits' | 'mcp_config'> & {
+  resource_limits: WorkspaceLimits;
+  mcp_config: WorkspaceConfig;
+};
+
+/** As users write them: `0.5` cores, `512M`. */
+interface WorkspaceLimits {
+  cpu: string;
+  memory: string;
+  disk: string;
+  pids: number;
+}
+
+/** `${NAME}` references are still in it. */
+interface WorkspaceConfig {
+  image: string | null;
+  command: string | null;
+  args: string[];
+  stdio_bridge: boolean;
+  restart_policy: 'always' | 'on-failure' | 'never';
+  environment: Record<string, string>;
+  port: number | null;
+  /** The port of this machine that it is published at; null: any. */
+  host_port: number | null;
+  path: string;
+  network: boolean;
+  volumes: string[];
+  writable_root: boolean;
+  /** What was asked for. */
+  provider: WorkspaceRow['provider'];
+}
+
+export type NewWorkspace = Pick<WorkspaceRow, 'name' | 'enabled' | 'resource_limits' | 'mcp_config'>;
+/** A name stays: the volumes are called by it. */
+export type WorkspaceChanges = Partial<Omit<NewWorkspace, 'name'>>;
+/** How it fares, as whoever runs it has found. */
+export type WorkspaceStatus = Pick<
+  WorkspaceRow,
+  'status' | 'provider' | 'provider_workspace_id' | 'metadata'
+>;
 
 /** The rows of hosted servers. */
-export class Workspaces {
+export class WorkspaceTable {
   private readonly database: Database;
   private readonly credentials: Credentials;
 
@@ -80,8 +124,9 @@ export class Workspaces {
     });
   }
 
-  note(id: string, note: Partial<WorkspaceNote>): Promise<void> {
-    const values = chosen(findings, note);
+  /** Leaves columns that are not given as they are. A server that was deleted meanwhile is ignored. */
+  setStatus(id: string, status: Partial<WorkspaceStatus>): Promise<void> {
+    const values = chosen(statusColumns, status);
     if (Object.keys(values).length === 0) return Promise.resolve();
     return this.database.run(async (queries) => {
       await queries.updateTable('agent_workspaces').set(values).where('id', '=', id).execute();

@@ -58,11 +58,11 @@ export async function storeForTests() {
     await database[Symbol.asyncDispose]();
   });
   let count = 0;
-  const newProject = async () => (await store.createProject({ name: `project-${++count}` })).id;
+  const newProject = async () => (await store.projects.create({ name: `project-${++count}` })).id;
   return { database, store, newProject };
 }
 
 /** The project that is always there. */
 export async function defaultProjectOf(store: Store): Promise<string> {
-  return (await store.projects()).find(({ project }) => project.name === 'default')!.project.id;
+  return (await store.projects.all()).find(({ project }) => project.name === 'default')!.project.id;
 }

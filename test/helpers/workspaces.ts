@@ -1,4 +1,4 @@
-import type { NewWorkspace } from '../../src/store/types.ts';
+import type { NewWorkspace } from '../../src/store/workspaces.ts';
 
 /** A hosted server as it is kept, but for what is said otherwise. */
 export function newWorkspace(name: string, otherwise: Partial<NewWorkspace> = {}): NewWorkspace {

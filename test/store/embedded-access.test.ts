@@ -61,16 +61,16 @@ describe('a PostgreSQL of our own lets in nobody but us', () => {
   it('also where an older Switchboard has made it, with all that is in it', async () => {
     await using home = await temporaryHome();
     const before = await openTestStore({ home: home.path });
-    await before.createProject({ name: 'kept' });
+    await before.projects.create({ name: 'kept' });
     await makeOld(home.path);
     await before.close();
     await using store = await openTestStore({ home: home.path });
     await expectClosed(home.path);
-    expect((await store.projects()).map(({ project }) => project.name)).toEqual(['default', 'kept']);
+    expect((await store.projects.all()).map(({ project }) => project.name)).toEqual(['default', 'kept']);
     // Triggers, notifications and writing work as before.
     const changed = Promise.withResolvers<string | undefined>();
-    store.follow((id) => changed.resolve(id));
-    const { id } = await store.createProject({ name: 'new' });
+    store.subscribe((id) => changed.resolve(id));
+    const { id } = await store.projects.create({ name: 'new' });
     expect(await changed.promise).toBe(id);
   });
 
@@ -105,12 +105,12 @@ describe('a PostgreSQL of our own lets in nobody but us', () => {
   it.each(['lost', 'emptied'])('also after its password was %s', async (how) => {
     await using home = await temporaryHome();
     const before = await openTestStore({ home: home.path });
-    await before.createProject({ name: 'kept' });
+    await before.projects.create({ name: 'kept' });
     await before.close();
     const password = join(home.path, 'postgres.password');
     await (how === 'lost' ? rm(password) : writeFile(password, ''));
     await using store = await openTestStore({ home: home.path });
     await expectClosed(home.path);
-    expect(await store.projects()).toHaveLength(2);
+    expect(await store.projects.all()).toHaveLength(2);
   });
 });

@@ -8,7 +8,7 @@ import { openTestStore, temporaryHome } from '../helpers/store.ts';
 import { startStoreOwner } from '../helpers/store-owner.ts';
 
 async function namesIn(store: Awaited<ReturnType<typeof openTestStore>>): Promise<string[]> {
-  return (await store.projects()).map(({ project }) => project.name);
+  return (await store.projects.all()).map(({ project }) => project.name);
 }
 
 describe('a PostgreSQL of our own', () => {
@@ -72,7 +72,7 @@ describe('a PostgreSQL of our own', () => {
   it('has all that was acknowledged after both were killed', async () => {
     await using home = await temporaryHome();
     const store = await openTestStore({ home: home.path });
-    await store.createProject({ name: 'acknowledged' });
+    await store.projects.create({ name: 'acknowledged' });
     await store.close();
     await using owner = await startStoreOwner(home.path);
     const pid = postgresIn(home.path)!;
@@ -97,7 +97,7 @@ describe('a PostgreSQL of our own', () => {
     await using home = await temporaryHome();
     const killing = new AbortController();
     const store = await openTestStore({ home: home.path, killSignal: killing.signal });
-    await store.createProject({ name: 'acknowledged' });
+    await store.projects.create({ name: 'acknowledged' });
     const pid = postgresIn(home.path)!;
     killing.abort();
     await expect.poll(() => isAlive(pid)).toBe(false);

@@ -6,7 +6,7 @@ import { openTestStore, temporaryHome } from '../helpers/store.ts';
 import { startStoreOwner } from '../helpers/store-owner.ts';
 
 async function namesIn(store: Awaited<ReturnType<typeof openTestStore>>): Promise<string[]> {
-  return (await store.projects()).map(({ project }) => project.name);
+  return (await store.projects.all()).map(({ project }) => project.name);
 }
 
 describe('a PostgreSQL of our own', () => {
@@ -14,7 +14,7 @@ describe('a PostgreSQL of our own', () => {
     await using home = await temporaryHome();
     const first = await openTestStore({ home: home.path });
     expect(first.told).toEqual([`progress: creating the database in ${home.path}/postgres`]);
-    await first.createProject({ name: 'kept' });
+    await first.projects.create({ name: 'kept' });
     const pid = postgresIn(home.path)!;
     expect(isAlive(pid)).toBe(true);
     await first.close();
@@ -34,7 +34,7 @@ describe('a PostgreSQL of our own', () => {
     expect(isAlive(pid)).toBe(true);
     const store = await openTestStore({ home: home.path });
     expect(postgresIn(home.path)).toBe(pid);
-    await store.createProject({ name: 'after' });
+    await store.projects.create({ name: 'after' });
     await store.close();
     expect(postgresIn(home.path)).toBe(undefined);
   });
@@ -47,6 +47,6 @@ describe('a PostgreSQL of our own', () => {
     expect(store.told).toContainEqual(expect.stringMatching(/^warned: .*started again/));
     expect(store.told).toContainEqual(expect.stringMatching(/^lost: /));
     expect(postgresIn(store.home)).not.toBe(pid);
-    await store.createProject({ name: 'after' });
+    await store.projects.create({ name: 'after' });
   });
 });

@@ -7,9 +7,9 @@ describe('the PostgreSQL of a distribution', () => {
   it.each(['url', 'socketUrl'] as const)('serves as a database, reached by its %s', async (way) => {
     await using database = await freshDatabase('empty');
     await using store = await openTestStore({ url: database[way] });
-    const { id } = await store.createProject({ name: 'kept' });
+    const { id } = await store.projects.create({ name: 'kept' });
     await using again = await openTestStore({ url: database[way] });
-    expect((await again.project(id))?.project.name).toBe('kept');
+    expect((await again.projects.get(id))?.project.name).toBe('kept');
   });
 
   it('is the one of the tests', (test) => {

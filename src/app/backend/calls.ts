@@ -1,6 +1,6 @@
 import type { Backend } from '../../api/backend.ts';
 import type { CallView } from '../../api/views.ts';
-import type { CallRow } from '../../store/types.ts';
+import type { CallRow } from '../../store/call-record.ts';
 import { needStored, type Parts } from './context.ts';
 
 export function callsBackend(parts: Parts): Backend['calls'] {
@@ -8,7 +8,7 @@ export function callsBackend(parts: Parts): Backend['calls'] {
     async list(project, filter) {
       const { id } = parts.projects.get(project);
       const { store, recorder } = needStored(parts);
-      const { calls, nextCursor } = await store.calls(id, filter);
+      const { calls, nextCursor } = await store.calls.list(id, filter);
       return { calls: calls.map(viewOf), next_cursor: nextCursor ?? null, dropped: recorder.dropped };
     },
   };

@@ -3,7 +3,7 @@ import type { Backend } from '../../api/backend.ts';
 import type { RunDetails, RunView } from '../../api/chat-views.ts';
 import { agentCallRecord } from '../../chats/agent-calls.ts';
 import { SwitchboardError } from '../../errors.ts';
-import type { RunMessageRow, RunRow } from '../../store/types.ts';
+import type { RunMessageRow, RunRow } from '../../store/runs.ts';
 import { viewOf as callViewOf } from './calls.ts';
 import { needStored, type Parts } from './context.ts';
 
@@ -17,14 +17,14 @@ export function chatsBackend(parts: Parts): Backend['chats'] {
     },
     async runs(project, filter) {
       const { id } = projects.get(project);
-      const { runs, nextCursor } = await needStored(parts).store.runs(id, filter);
+      const { runs, nextCursor } = await needStored(parts).store.runs.list(id, filter);
       return { runs: runs.map(runView), next_cursor: nextCursor ?? null };
     },
     async beginRun(project, { agent, model, system = null, tools = null, input }) {
       const { id: projectId, vault } = projects.get(project);
       const id = randomUUID();
       const redacted = { system: system && vault.redact(system), input: vault.redact(input) };
-      await needStored(parts).store.createRun({ id, projectId, agent, model, tools, ...redacted });
+      await needStored(parts).store.runs.create({ id, projectId, agent, model, tools, ...redacted });
       return { id };
     },
     async recordCalls(project, run, calls) {
@@ -33,7 +33,7 @@ export function chatsBackend(parts: Parts): Backend['chats'] {
       const records = calls.map((call) =>
         agentCallRecord(call, { projectId: live.id, runId: run, client }, live.row.record_payloads, redact),
       );
-      await needStored(parts).store.recordCalls(records);
+      await needStored(parts).store.calls.record(records);
     },
     async changeRun(
       project,
@@ -43,7 +43,7 @@ export function chatsBackend(parts: Parts): Backend['chats'] {
       const { live } = await underWay(parts, project, run);
       if (status === undefined) return;
       const redact = (text: string) => live.vault.redact(text);
-      await needStored(parts).store.finishRun(run, {
+      await needStored(parts).store.runs.finish(run, {
         ...{ status, steps, usage, stopReason: stop_reason },
         output: output && redact(output),
         error: error && { code: error.code, message: redact(error.message) },
@@ -51,7 +51,7 @@ export function chatsBackend(parts: Parts): Backend['chats'] {
     },
     async run(project, id) {
       const live = projects.get(project);
-      const found = await needStored(parts).store.run(live.id, id);
+      const found = await needStored(parts).store.runs.get(live.id, id);
       if (found !== undefined) {
         const { run, messages, calls } = found;
         return {
@@ -68,7 +68,7 @@ export function chatsBackend(parts: Parts): Backend['chats'] {
 /** A run of an agent elsewhere that is not over. It counts as seen. */
 async function underWay(parts: Parts, project: string, run: string) {
   const live = parts.projects.get(project);
-  const client = await needStored(parts).store.seeRun(live.id, run);
+  const client = await needStored(parts).store.runs.touchExternal(live.id, run);
   if (client === undefined) throw noRun(run, live, ' that an agent has begun and not ended');
   return { live, client };
 }

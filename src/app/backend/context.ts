@@ -6,7 +6,7 @@ import type { Refresher } from '../../projects/refresher.ts';
 import type { StoredNames } from '../../projects/stored-names.ts';
 import type { StoredOffers } from '../../projects/stored-offers.ts';
 import type { Recorder } from '../../records/recorder.ts';
-import type { Store } from '../../store/types.ts';
+import type { Store } from '../../store/store.ts';
 import type { Server } from '../../upstreams/server.ts';
 import type { ReplicaSettings } from '../../upstreams/settings.ts';
 import type { StoredSessions } from '../stored-sessions.ts';

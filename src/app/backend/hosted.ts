@@ -5,7 +5,7 @@ import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import type { Hosting } from '../../projects/hosting/hosting.ts';
 import type { RegisteredServer } from '../../projects/hosting/registered.ts';
 import type { LiveProject } from '../../projects/live-project.ts';
-import type { WorkspaceRow } from '../../store/types.ts';
+import type { WorkspaceRow } from '../../store/workspaces.ts';
 import { hostedViewOf } from '../hosted-views.ts';
 import { change, needStored, type Parts } from './context.ts';
 import { mergeHosted } from './merge-hosted.ts';
@@ -38,7 +38,7 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
       const live = projects.get(project);
       checkNames(live, [{ name, group: undefined }]);
       const row = await change(parts, live, (store) =>
-        store.createHosted(live.id, { name, ...stored(input) }),
+        store.hosted.create(live.id, { name, ...stored(input) }),
       );
       await hosting.settled();
       const place = find(hosting, row.id);
@@ -54,7 +54,7 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
         try {
           await change(parts, project, (store) =>
             // What was merged is right for that version only.
-            store.changeHosted(row.id, stored(merged), ifVersion ?? row.version),
+            store.hosted.change(row.id, stored(merged), ifVersion ?? row.version),
           );
           await hosting.settled();
           if (changes.enabled === true) hosting.startEnded(row.id);
@@ -74,7 +74,7 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
       const { row, project } = find(hosting, id);
       const obstacle = deleteVolumes ? await hosting.volumesUnavailable(row.id) : undefined;
       if (obstacle !== undefined && row.mcp_config.volumes.length > 0) throw unreachable(row, obstacle);
-      await change(parts, project, (store) => store.deleteHosted(row.id, ifVersion));
+      await change(parts, project, (store) => store.hosted.delete(row.id, ifVersion));
       if (deleteVolumes && obstacle === undefined)
         await hosting.removeVolumes(row.id).catch((error) => Promise.reject(kept(row, error)));
     },

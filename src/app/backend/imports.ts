@@ -31,7 +31,7 @@ export function importsBackend(parts: Parts): Backend['imports'] {
       const known = all.filter((server) => !servers.includes(server));
       if (servers.length > 0) {
         checkNames(live, servers.map(namesOf));
-        await change(parts, live, (store) => store.createServers(live.id, servers.map(stored), replace));
+        await change(parts, live, (store) => store.servers.create(live.id, servers.map(stored), replace));
       }
       return {
         imported: servers.map(({ name }) => name),

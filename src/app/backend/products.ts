@@ -1,7 +1,7 @@
 import type { Backend } from '../../api/backend.ts';
 import type { ProductView } from '../../api/views.ts';
 import type { LiveProject } from '../../projects/live-project.ts';
-import type { ProductRow } from '../../store/types.ts';
+import type { ProductRow } from '../../store/products.ts';
 import { change, needStored, type Parts } from './context.ts';
 import { movedSecrets } from './moved-secrets.ts';
 import { checkNames } from './name-clashes.ts';
@@ -12,7 +12,7 @@ export function productsBackend(parts: Parts): Backend['products'] {
   return {
     async list(project) {
       const live = projects.get(project);
-      const rows = await needStored(parts).store.products(live.id);
+      const rows = await needStored(parts).store.products.list(live.id);
       return rows.map((row) => viewOf(live, row));
     },
     async install(project, { servers, ...product }) {
@@ -20,7 +20,7 @@ export function productsBackend(parts: Parts): Backend['products'] {
       checkNames(live, servers.map(namesOf));
       const reserved = live.listed.filter(({ row }) => row === undefined).map(({ name }) => name);
       const installed = await change(parts, live, (store) =>
-        store.installProduct(live.id, { ...product, servers: servers.map(stored) }, reserved),
+        store.products.install(live.id, { ...product, servers: servers.map(stored) }, reserved),
       );
       const { product: row, isNew, added, changed, removed, unchanged } = installed;
       const written = live.listed.filter((listed) => listed.row?.product_id === row.id);
@@ -32,7 +32,7 @@ export function productsBackend(parts: Parts): Backend['products'] {
     },
     async remove(project, name) {
       const live = projects.get(project);
-      await change(parts, live, (store) => store.removeProduct(live.id, name));
+      await change(parts, live, (store) => store.products.remove(live.id, name));
     },
   };
 }

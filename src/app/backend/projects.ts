@@ -12,7 +12,7 @@ export function projectsBackend(parts: Parts): Backend['projects'] {
     get: async (project) => viewOf(projects.get(project)),
     async create({ description, ...input }) {
       const row = await change(parts, undefined, (store) =>
-        store.createProject({ ...defined(input), name: input.name, description: description ?? '' }),
+        store.projects.create({ ...defined(input), name: input.name, description: description ?? '' }),
       );
       return viewOf(projects.get(row.id));
     },
@@ -25,7 +25,7 @@ export function projectsBackend(parts: Parts): Backend['projects'] {
         ...defined(changes),
         ...(description === undefined ? {} : { description: description ?? '' }),
       };
-      await change(parts, live, (store) => store.changeProject(live.id, written, ifVersion));
+      await change(parts, live, (store) => store.projects.change(live.id, written, ifVersion));
       return viewOf(projects.get(live.id));
     },
     async remove(project, ifVersion) {
@@ -33,7 +33,7 @@ export function projectsBackend(parts: Parts): Backend['projects'] {
       if (live.isDefault) {
         throw new SwitchboardError('read_only', 'The project "default" is always there: remove its servers.');
       }
-      await change(parts, live, (store) => store.deleteProject(live.id, ifVersion));
+      await change(parts, live, (store) => store.projects.delete(live.id, ifVersion));
     },
   };
 }

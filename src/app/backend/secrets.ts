@@ -16,15 +16,15 @@ export function secretsBackend(parts: Parts): Backend['secrets'] {
     },
     async put(project, name, value) {
       const live = projects.get(project);
-      const { created } = await change(parts, live, (store) => store.putSecret(live.id, name, value));
+      const { created } = await change(parts, live, (store) => store.secrets.put(live.id, name, value));
       return { isNew: created, view: find(live, name) };
     },
     async remove(project, name) {
       const live = projects.get(project);
-      await change(parts, live, (store) => store.deleteSecret(live.id, name));
+      await change(parts, live, (store) => store.secrets.delete(live.id, name));
     },
     async rotate() {
-      const { rotated, keyId } = await change(parts, undefined, (store) => store.rotateSecrets());
+      const { rotated, keyId } = await change(parts, undefined, (store) => store.secrets.rotate());
       return { rotated, key_id: keyId };
     },
   };

@@ -6,7 +6,7 @@ import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import type { ListedServer } from '../../projects/listed-server.ts';
 import type { LiveProject } from '../../projects/live-project.ts';
 import type { NamedServer } from '../../server-names.ts';
-import type { ServerRow, NewServer as StoredServer } from '../../store/types.ts';
+import type { ServerRow, NewServer as StoredServer } from '../../store/servers.ts';
 import { viewOf, viewsOf } from '../server-views.ts';
 import { change, needStored, type Parts } from './context.ts';
 import { mergeServer } from './merge-server.ts';
@@ -25,7 +25,7 @@ export function serversBackend(parts: Parts): Backend['servers'] {
     async create(project, input) {
       const live = projects.get(project);
       checkNames(live, [namesOf(input)]);
-      await change(parts, live, (store) => store.createServers(live.id, [stored(input)], false));
+      await change(parts, live, (store) => store.servers.create(live.id, [stored(input)], false));
       return { ...shown(live, input.name), ...movedSecrets(input.config, rowOf(live, input.name)?.config) };
     },
     async change(project, name, changes, ifVersion) {
@@ -50,7 +50,7 @@ export function serversBackend(parts: Parts): Backend['servers'] {
       if (listed.hosted !== undefined) throw hostedHere(listed);
       if (listed.row === undefined) throw fromFile(listed, 'remove it there');
       if (listed.row.product_id !== null) throw brought(live, listed.row);
-      await change(parts, live, (store) => store.deleteServer(live.id, name, ifVersion));
+      await change(parts, live, (store) => store.servers.delete(live.id, name, ifVersion));
     },
     async test(project, name) {
       const live = projects.get(project);
@@ -86,7 +86,7 @@ async function changeStored(
   const written = isSwitch(changes) ? { enabled: merged.enabled } : stored(merged);
   // What was merged is right for that version only.
   const version = ifVersion ?? (isSwitch(changes) ? undefined : row.version);
-  await change(parts, live, (store) => store.changeServer(live.id, row.name, written, version));
+  await change(parts, live, (store) => store.servers.change(live.id, row.name, written, version));
   return { ...shown(live, merged.name), ...movedSecrets(merged.config, rowOf(live, merged.name)?.config) };
 }
 
@@ -109,7 +109,7 @@ async function switchFileServer(
   if (enabled === undefined) return shown(live, name);
   needStored(parts);
   if (enabled && !config.enabled) throw fromFile(listed, 'it is disabled there');
-  await change(parts, live, (store) => store.setSwitch(live.id, name, null, enabled));
+  await change(parts, live, (store) => store.projects.setSwitch(live.id, name, null, enabled));
   return shown(live, name);
 }
 

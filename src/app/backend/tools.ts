@@ -18,7 +18,7 @@ export function toolsBackend(parts: Parts): Backend['tools'] {
       await live.scope.discovered();
       const { group, server, tool: own } = find(live, tool);
       if (enabled) checkOffered(live, group ?? server, own);
-      await change(parts, live, (store) => store.setSwitch(live.id, group ?? server, own, enabled));
+      await change(parts, live, (store) => store.projects.setSwitch(live.id, group ?? server, own, enabled));
       return find(live, tool, { owner: group ?? server, own });
     },
   };

@@ -7,7 +7,8 @@ import { fixtureServer } from '../../../test/helpers/servers.ts';
 import { temporaryHome } from '../../../test/helpers/store.ts';
 import { newWorkspace } from '../../../test/helpers/workspaces.ts';
 import { ProcessRecord } from '../../channels/process-record.ts';
-import type { Store, WorkspaceNote, WorkspaceRow } from '../../store/types.ts';
+import type { Store } from '../../store/store.ts';
+import type { WorkspaceRow, WorkspaceStatus } from '../../store/workspaces.ts';
 import type { Server } from '../../upstreams/server.ts';
 import type { Projects } from '../projects.ts';
 import { Vault } from '../vault.ts';
@@ -34,15 +35,15 @@ async function hostOne(change: {
   };
   /** Nobody connects to it here: it is told at once that the handshake is done. */
   const shake = () => hosting.connected({ config: { transport: { type: 'hosted', id: row.id } } } as Server);
-  const notes = new Inbox<Partial<WorkspaceNote>>();
+  const notes = new Inbox<Partial<WorkspaceStatus>>();
   let tell = (_isHost: boolean) => {};
   const store = {
     isConnected: true,
-    host(told: (isHost: boolean) => void) {
+    contendForHost(told: (isHost: boolean) => void) {
       tell = told;
       return () => {};
     },
-    noteHosted: async (_id: string, note: Partial<WorkspaceNote>) => notes.add(note),
+    hosted: { setStatus: async (_id: string, status: Partial<WorkspaceStatus>) => notes.add(status) },
   };
   const hosting = new Hosting({
     settings: {

@@ -7,7 +7,7 @@ import { withoutLastWords } from '../../hosting/crash-description.ts';
 import type { Usage } from '../../hosting/driver.ts';
 import type { LogLine } from '../../hosting/log.ts';
 import type { Condition, Supervisor } from '../../hosting/supervisor.ts';
-import type { Store } from '../../store/types.ts';
+import type { Store } from '../../store/store.ts';
 import type { Server } from '../../upstreams/server.ts';
 import { hostedServerOf } from '../hosted-rows.ts';
 import type { Projects } from '../projects.ts';
@@ -53,7 +53,7 @@ export class Hosting implements Hosts {
 
   constructor(options: HostingOptions) {
     this.options = options;
-    this.notes = new StatusWriter(options.store, options.warned);
+    this.notes = new StatusWriter(options.store.hosted, options.warned);
     this.registered = new RegisteredServers(options.projects);
     this.calls = new HostedCalls({
       registered: this.registered,
@@ -73,7 +73,7 @@ export class Hosting implements Hosts {
 
   /** All projects are known: from now on what is written down of them runs. */
   start(): void {
-    this.leave = this.options.store.host((isHost) => this.chosen(isHost));
+    this.leave = this.options.store.contendForHost((isHost) => this.chosen(isHost));
   }
 
   /** What is written down may be another. */

@@ -1,20 +1,20 @@
 import type { Condition } from '../../hosting/supervisor.ts';
-import type { Store, WorkspaceNote } from '../../store/types.ts';
+import type { WorkspaceStatus, WorkspaceTable } from '../../store/workspaces.ts';
 
 const RETRY_MS = 1_000;
 
 /** Writes down how hosted servers fare: of each the newest, as soon as the database takes it. */
 export class StatusWriter {
-  private readonly store: Pick<Store, 'noteHosted'>;
+  private readonly table: Pick<WorkspaceTable, 'setStatus'>;
   private readonly warned: (message: string) => void;
-  private readonly waiting = new Map<string, Partial<WorkspaceNote>>();
+  private readonly waiting = new Map<string, Partial<WorkspaceStatus>>();
   private writing: Promise<void> | undefined;
   private retry: NodeJS.Timeout | undefined;
   private isFailing = false;
   private isHeld = false;
 
-  constructor(store: Pick<Store, 'noteHosted'>, warned: (message: string) => void) {
-    this.store = store;
+  constructor(table: Pick<WorkspaceTable, 'setStatus'>, warned: (message: string) => void) {
+    this.table = table;
     this.warned = warned;
   }
 
@@ -80,7 +80,7 @@ export class StatusWriter {
   private async writeAll(): Promise<void> {
     for (const [id, note] of this.waiting) {
       if (this.isHeld) return;
-      await this.store.noteHosted(id, note);
+      await this.table.setStatus(id, note);
       // Unless there is a newer one already.
       if (this.waiting.get(id) === note) this.waiting.delete(id);
     }
