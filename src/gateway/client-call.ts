@@ -19,19 +19,19 @@ import type { Replica } from '../upstreams/replica.ts';
 import type { PendingRequest } from '../upstreams/request.ts';
 import type { ResponseHandler, RoutedRequest } from '../upstreams/routed-request.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import { type AnsweredCall, type MappedAnswer, mapAnswer } from './answer-mapping.ts';
 import type { CallContext, CallDesk } from './call-context.ts';
 import { type Caller, discardResponder, type Incoming, type InFlight, type Responder } from './caller.ts';
-import { ClientRound } from './crossing/client-round.ts';
 import type { Holdable } from './crossing/held-calls.ts';
 import { inputIn, inputMembers, inputRequired, mayAskInput, type WantedInput } from './crossing/input.ts';
-import { Questions } from './crossing/questions.ts';
-import { isReadInSlices, mapLargeAnswer } from './large-answers.ts';
+import { Questions } from './crossing/input-requests.ts';
+import { ClientRound } from './crossing/input-rounds.ts';
+import { isReadInSlices, mapLargeAnswer } from './large-responses.ts';
 import { Session } from './legacy/caller.ts';
 import { clientGone, decline, mayAsk } from './legacy/server-requests.ts';
 import { begunTask, progressOf, Tasks } from './legacy/tasks.ts';
 import { bindingOf, type RequestStates } from './modern/request-state.ts';
 import type { FinishedCall } from './records.ts';
+import { type AnsweredCall, type MappedAnswer, mapAnswer } from './response-mapping.ts';
 
 /** A server that never has enough of asking must not keep a call for ever. */
 const MAX_ROUNDS = 32;

@@ -5,9 +5,9 @@ import { INPUT_REQUIRED, type ModernResult, stringAt } from '../../protocol/mode
 import type { Edit } from '../../protocol/splice.ts';
 import type { Group } from '../../upstreams/group.ts';
 import type { Replica } from '../../upstreams/replica.ts';
-import { type RequestStates, STATE_MARK } from '../modern/request-state.ts';
-import { knowsTasks, publicTaskId } from '../modern/tasks.ts';
-import { SMALL_BYTES } from './input.ts';
+import { SMALL_BYTES } from '../crossing/input.ts';
+import { type RequestStates, STATE_MARK } from './request-state.ts';
+import { knowsTasks, publicTaskId } from './tasks.ts';
 
 /** Whether a client has to be led back to the same replica by what an answer between two of the modern era says. */
 export function mayLeadBack(group: Group, replica: Replica, method: string, chunks: Chunks): boolean {

@@ -9,9 +9,9 @@ import { INPUT_REQUIRED, modernMembers, modernResultOf } from '../protocol/moder
 import { mayHoldUris, uriShapes } from '../protocol/result-uris.ts';
 import { type Edit, spliceMany } from '../protocol/splice.ts';
 import { skipSpace } from '../protocol/white-space.ts';
-import { type AnsweredCall, leadsBackTo, type MappedAnswer, publicUri } from './answer-mapping.ts';
-import { errorOf, typeMembers } from './crossing/answers.ts';
-import { type FoundResult, leadBack } from './crossing/modern-edits.ts';
+import { errorOf, typeMembers } from './crossing/responses.ts';
+import { type FoundResult, leadBack } from './modern/affinity.ts';
+import { type AnsweredCall, leadsBackTo, type MappedAnswer, publicUri } from './response-mapping.ts';
 
 /** Whether an answer is so large, and has to be looked into so closely, that others must have their turn meanwhile. */
 export function isReadInSlices(chunks: Chunks, at: AnswerId, call: AnsweredCall): boolean {

@@ -8,12 +8,12 @@ import { LARGE_BYTES } from '../protocol/large-walk.ts';
 import type { Era } from '../protocol/versions.ts';
 import { Group } from '../upstreams/group.ts';
 import type { RoutedRequest } from '../upstreams/routed-request.ts';
-import { type AnsweredCall, mapAnswer } from './answer-mapping.ts';
 import type { Caller, Responder } from './caller.ts';
 import { ClientCall } from './client-call.ts';
 import { HeldCalls } from './crossing/held-calls.ts';
-import { mapLargeAnswer } from './large-answers.ts';
+import { mapLargeAnswer } from './large-responses.ts';
 import { RequestStates } from './modern/request-state.ts';
+import { type AnsweredCall, mapAnswer } from './response-mapping.ts';
 
 const group = new Group('notes', { id: 'p', name: 'p' }, () => {});
 const states = new RequestStates(1_000);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { readMessage } from '../../protocol/envelope.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
-import { Questions } from './questions.ts';
+import { Questions } from './input-requests.ts';
 
 const upstream = {} as Upstream;
 const question = (id: number, text = '') => {

@@ -11,8 +11,8 @@ import type { Era } from '../protocol/versions.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { CallContext } from './call-context.ts';
 import type { Caller } from './caller.ts';
-import { type Answer, errorOf, toLegacy, toModern, withResultType } from './crossing/answers.ts';
-import { type LedCall, leadBack, mayLeadBack } from './crossing/modern-edits.ts';
+import { type Answer, errorOf, toLegacy, toModern, withResultType } from './crossing/responses.ts';
+import { type LedCall, leadBack, mayLeadBack } from './modern/affinity.ts';
 
 /** The call that an answer belongs to. */
 export interface AnsweredCall extends LedCall {
