@@ -1,8 +1,8 @@
 import type { SwitchboardError } from '../errors.ts';
-import { findAnswerId } from '../protocol/answer.ts';
 import { Gathered } from '../protocol/gathered.ts';
 import { type Chunks, requestMessage } from '../protocol/jsonrpc.ts';
 import { greetingLine } from '../protocol/request-lines.ts';
+import { findResponseId } from '../protocol/response.ts';
 import { namesModernEra } from '../protocol/versions.ts';
 import { backoffMs } from './backoff.ts';
 import { type Channel, MAX_UNREAD_MESSAGES, type Receiver } from './channel.ts';
@@ -152,7 +152,7 @@ export class HttpChannel implements Channel {
       if (this.doubts !== doubts) return;
       this.doubts = [];
       // Who has an answer to just this request knows us, even where it does not know what a ping is.
-      const isAnswered = body !== undefined && body.length > 0 && findAnswerId(body)?.id === PING_ID;
+      const isAnswered = body !== undefined && body.length > 0 && findResponseId(body)?.id === PING_ID;
       for (const tell of doubts) tell(isAnswered || (status !== 400 && status !== 404));
     };
     const ping = new Inquiry(settle);

@@ -1,9 +1,9 @@
 import type { Readable, Writable } from 'node:stream';
 import { SwitchboardError } from '../errors.ts';
-import { findAnswerId } from '../protocol/answer.ts';
 import { Gathered } from '../protocol/gathered.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { LineSplitter } from '../protocol/lines.ts';
+import { findResponseId } from '../protocol/response.ts';
 import { withoutLineBreaks } from '../protocol/sse.ts';
 import { type Receiver, tooLarge } from './channel.ts';
 import { LineReader } from './line-reader.ts';
@@ -34,7 +34,7 @@ export class LinePipe {
       line: (chunks) => this.receiveLine(chunks),
       tooLong: () => receiver.log(`stdout: a message over ${maxBytes} bytes is skipped`),
       skipped: (head, tail) => {
-        const answer = findAnswerId([head, tail]);
+        const answer = findResponseId([head, tail]);
         if (answer !== undefined) receiver.onRequestError(answer.id, tooLarge(maxBytes), true);
       },
     });

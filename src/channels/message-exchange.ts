@@ -1,7 +1,7 @@
 import { SwitchboardError } from '../errors.ts';
-import { findAnswerId } from '../protocol/answer.ts';
 import { Gathered } from '../protocol/gathered.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
+import { findResponseId } from '../protocol/response.ts';
 import { SseParser } from '../protocol/sse.ts';
 import { type Receiver, tooLarge } from './channel.ts';
 import { HttpExchange } from './http-client/exchange.ts';
@@ -198,7 +198,7 @@ export class MessageExchange extends HttpExchange {
       return;
     }
     // A server may say with the status too that its answer is an error.
-    if (this.request !== undefined && body.length > 0 && findAnswerId(body)?.id === this.request) {
+    if (this.request !== undefined && body.length > 0 && findResponseId(body)?.id === this.request) {
       this.channel.receiver.onMessage(body, this.request);
       if (this.settled) return;
     }

@@ -1,5 +1,4 @@
 import { asSwitchboardError, SwitchboardError, stopping } from '../errors.ts';
-import type { AnswerId } from '../protocol/answer.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
 import {
   byteLength,
@@ -11,6 +10,7 @@ import {
   toRpcError,
 } from '../protocol/jsonrpc.ts';
 import { withMembers } from '../protocol/members.ts';
+import type { ResponseId } from '../protocol/response.ts';
 import { splice } from '../protocol/splice.ts';
 import { saysToolError } from '../protocol/tool-error.ts';
 import { Delivery } from '../upstreams/delivery.ts';
@@ -115,7 +115,7 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
     return caller instanceof Session && caller.isAskedFor(this);
   }
 
-  onResponse(chunks: Chunks, at: AnswerId): void {
+  onResponse(chunks: Chunks, at: ResponseId): void {
     if (this.over) return;
     if (this.isHeld) {
       this.parked = () => this.onResponse(chunks, at);
@@ -136,7 +136,7 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
   }
 
   /** It stays one that can be cancelled until its answer goes out. */
-  private async answeredLarge(chunks: Chunks, at: AnswerId): Promise<void> {
+  private async answeredLarge(chunks: Chunks, at: ResponseId): Promise<void> {
     const { message } = this;
     const mapped = await mapLargeAnswer(chunks, at, this).catch((thrown: unknown) => ({ thrown }));
     if (this.over) return;
@@ -263,7 +263,7 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
   }
 
   /** Whether the answer of a server of the modern era is a question, for a client of the legacy era. */
-  private asksFirst(chunks: Chunks, at: AnswerId): boolean {
+  private asksFirst(chunks: Chunks, at: ResponseId): boolean {
     const { caller } = this;
     if (!(caller instanceof Session) || at.isError || this.serverEra === 'legacy') return false;
     const input = inputIn(chunks, at);
@@ -403,7 +403,7 @@ export class ClientCall implements ResponseHandler, InFlight, Holdable, Answered
     this.responder.respond([errorMessage(this.idBytes, rpc)], rpc.code);
   }
 
-  private tell({ message, errorCode }: MappedAnswer, chunks: Chunks, { isError }: AnswerId): void {
+  private tell({ message, errorCode }: MappedAnswer, chunks: Chunks, { isError }: ResponseId): void {
     this.responder.respond(message, errorCode);
     this.record('answered', undefined, chunks, isError);
   }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { turnsDuring } from '../../test/helpers/turns.ts';
 import { Catalog } from '../catalog/catalog.ts';
-import { findAnswerId } from '../protocol/answer.ts';
 import { readMessage } from '../protocol/envelope.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { LARGE_BYTES } from '../protocol/large-walk.ts';
+import { findResponseId } from '../protocol/response.ts';
 import type { Era } from '../protocol/versions.ts';
 import { Group } from '../upstreams/group.ts';
 import type { RoutedRequest } from '../upstreams/routed-request.ts';
@@ -85,9 +85,9 @@ describe('a large answer', () => {
             },
             binding: () => '',
           };
-          const at = findAnswerId(chunks)!;
+          const at = findResponseId(chunks)!;
           const { message, errorCode, check } = await mapLargeAnswer(chunks, at, call);
-          const small = mapAnswer([whole], findAnswerId([whole])!, call);
+          const small = mapAnswer([whole], findResponseId([whole])!, call);
           expect(JSON.parse(join(message).toString())).toEqual(JSON.parse(join(small.message).toString()));
           expect(errorCode).toBe(small.errorCode);
           if (name === 'a link to another' && method === 'tools/call')
@@ -141,7 +141,7 @@ describe('a call with a large answer', () => {
       { group, place: 'notes', catalog: undefined, project: undefined },
       { own: 'x' } as RoutedRequest,
     );
-    const answered = (bytes: Buffer) => call.onResponse([bytes], findAnswerId([bytes])!);
+    const answered = (bytes: Buffer) => call.onResponse([bytes], findResponseId([bytes])!);
     return { call, said, outcomes, over, answered };
   }
 

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { SwitchboardError } from '../errors.ts';
-import { type AnswerId, answerIdEdits, inOneChunk } from '../protocol/answer.ts';
 import { readMessage } from '../protocol/envelope.ts';
 import { byteLength, type Chunks, join } from '../protocol/jsonrpc.ts';
 import { LARGE_BYTES, type Shape, type Walked, walkLarge } from '../protocol/large-walk.ts';
 import { withMembers, withoutMembers } from '../protocol/members.ts';
 import { INPUT_REQUIRED, modernMembers, modernResultOf } from '../protocol/modern-result.ts';
+import { inOneChunk, type ResponseId, responseIdEdits } from '../protocol/response.ts';
 import { mayHoldUris, uriShapes } from '../protocol/result-uris.ts';
 import { type Edit, spliceMany } from '../protocol/splice.ts';
 import { skipSpace } from '../protocol/white-space.ts';
@@ -14,7 +14,7 @@ import { type FoundResult, leadBack } from './modern/affinity.ts';
 import { type AnsweredCall, leadsBackTo, type MappedAnswer, publicUri } from './response-mapping.ts';
 
 /** Whether an answer is so large, and has to be looked into so closely, that others must have their turn meanwhile. */
-export function isReadInSlices(chunks: Chunks, at: AnswerId, call: AnsweredCall): boolean {
+export function isReadInSlices(chunks: Chunks, at: ResponseId, call: AnsweredCall): boolean {
   if (byteLength(chunks) <= LARGE_BYTES) return false;
   if (call.isVerified) return true;
   if (at.isError) return false;
@@ -25,14 +25,14 @@ export function isReadInSlices(chunks: Chunks, at: AnswerId, call: AnsweredCall)
 /** The same as `mapAnswer` does, with turns for others in between. `check` is for the moment at which it goes to the client. */
 export async function mapLargeAnswer(
   chunks: Chunks,
-  at: AnswerId,
+  at: ResponseId,
   call: AnsweredCall,
 ): Promise<MappedAnswer & { check(): void }> {
   const leadsTo = at.isError ? undefined : leadsBackTo(chunks, call);
   const answer = join(chunks);
   const walked = await walkLarge(answer, at.isError ? undefined : shapeOf(call.method));
   const place = inOneChunk(chunks, at);
-  const edits = answerIdEdits(place, call.idBytes);
+  const edits = responseIdEdits(place, call.idBytes);
   let errorCode: number | undefined;
   if (at.isError) {
     if (call.caller.era === 'modern' || call.serverEra === 'modern') errorCode = errorOf([answer]).code;
@@ -86,7 +86,7 @@ function withPublicUris(
 }
 
 /** By then the client may await other servers, too. */
-function verify(answer: Buffer, { passed }: Walked, at: AnswerId): void {
+function verify(answer: Buffer, { passed }: Walked, at: ResponseId): void {
   if (!isUtf8(answer)) throw new SwitchboardError('parse_error', 'The message is not valid UTF-8.');
   if (readMessage(answer, passed).id !== at.id)
     throw new SwitchboardError('server_protocol_error', 'the answer has two ids');

@@ -1,10 +1,10 @@
 import { uriPrefix } from '../catalog/uris.ts';
 import { SwitchboardError } from '../errors.ts';
-import { type AnswerId, answerIdOf, withAnswerId } from '../protocol/answer.ts';
 import { readMessage } from '../protocol/envelope.ts';
 import type { Span } from '../protocol/json-scanner.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { readModernResult, resultStart, stringAt } from '../protocol/modern-result.ts';
+import { type ResponseId, responseIdOf, withResponseId } from '../protocol/response.ts';
 import { mayHoldUris, resultUriSpans } from '../protocol/result-uris.ts';
 import { type Edit, splice } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
@@ -34,7 +34,7 @@ export interface MappedAnswer {
 }
 
 /** A server's answer as its client gets it: in its era, under its id, with the server's URIs made public. */
-export function mapAnswer(chunks: Chunks, at: AnswerId, call: AnsweredCall): MappedAnswer {
+export function mapAnswer(chunks: Chunks, at: ResponseId, call: AnsweredCall): MappedAnswer {
   // Asked of what the server wrote: it is looked at least where it is in the usual order.
   const mayHold = !at.isError && mayHoldUris(call.method, chunks);
   const answer = inClientsEra(call.isVerified ? verified(chunks, at) : { chunks, at }, call);
@@ -54,9 +54,9 @@ function withPublicNames({ chunks, at }: Answer, call: AnsweredCall, mayHold: bo
   const { method, idBytes } = call;
   const leadsTo = at.isError ? undefined : leadsBackTo(chunks, call);
   if (at.isError || (leadsTo === undefined && !mayHold)) {
-    return withAnswerId(chunks, at, idBytes);
+    return withResponseId(chunks, at, idBytes);
   }
-  const answer = join(withAnswerId(chunks, at, idBytes));
+  const answer = join(withResponseId(chunks, at, idBytes));
   const edits = resultUriSpans(method, answer).map((span) => publicUri(answer, span, call));
   if (leadsTo !== undefined) {
     const start = resultStart(answer);
@@ -92,8 +92,8 @@ function linkPlace({ catalog, place }: CallContext, uri: string): string {
  * A client that awaits several servers could be made to take one server's answer for another's by an answer with
  * two ids, and a batch by two answers in one. Then, and only then, answers are read whole, and left one reading.
  */
-function verified(chunks: Chunks, at: AnswerId): Answer {
+function verified(chunks: Chunks, at: ResponseId): Answer {
   const message = readMessage(join(chunks));
   if (message.id !== at.id) throw new SwitchboardError('server_protocol_error', 'the answer has two ids');
-  return { chunks: [message.bytes], at: answerIdOf(message) };
+  return { chunks: [message.bytes], at: responseIdOf(message) };
 }

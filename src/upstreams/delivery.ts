@@ -1,8 +1,8 @@
 import { isRefusal } from '../channels/http-target.ts';
 import { asSwitchboardError, type SwitchboardError } from '../errors.ts';
-import type { AnswerId } from '../protocol/answer.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
+import type { ResponseId } from '../protocol/response.ts';
 import type { Era } from '../protocol/versions.ts';
 import type { Connection } from './connection.ts';
 import { Deadline, type TimeLimits } from './deadline.ts';
@@ -90,7 +90,7 @@ export class Delivery extends Deadline implements PendingRequest, SlotRequest {
     this.foundNoPlace();
   }
 
-  onResponse(chunks: Chunks, at: AnswerId): void {
+  onResponse(chunks: Chunks, at: ResponseId): void {
     if (!this.finish()) return;
     this.replica!.callSucceeded();
     this.handler.onResponse(chunks, at);

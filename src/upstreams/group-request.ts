@@ -1,9 +1,9 @@
 import { SwitchboardError } from '../errors.ts';
-import type { AnswerId } from '../protocol/answer.ts';
 import { type Message, readMessage } from '../protocol/envelope.ts';
 import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
 import { parseLossless } from '../protocol/lossless.ts';
 import { INPUT_REQUIRED } from '../protocol/modern-result.ts';
+import type { ResponseId } from '../protocol/response.ts';
 import { Delivery } from './delivery.ts';
 import type { Group } from './group.ts';
 import { relayedCapabilities } from './handshake.ts';
@@ -90,7 +90,7 @@ export function requestGroup(
       });
     };
     const handler: ResponseHandler = {
-      onResponse(chunks: Chunks, at: AnswerId) {
+      onResponse(chunks: Chunks, at: ResponseId) {
         settled({ outcome: 'answered', isRpcError: at.isError, error: undefined }, chunks);
         try {
           resolve(answerIn(chunks, delivery.replica?.server ?? name));

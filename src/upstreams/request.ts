@@ -1,7 +1,7 @@
 import type { SwitchboardError } from '../errors.ts';
-import type { AnswerId } from '../protocol/answer.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
+import type { ResponseId } from '../protocol/response.ts';
 import type { Edit } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
 
@@ -35,7 +35,7 @@ export interface PendingRequest {
   /** Undefined where the request is our own. */
   readonly client: Client | undefined;
   /** The answer, with the place of its id. */
-  onResponse(chunks: Chunks, at: AnswerId): void;
+  onResponse(chunks: Chunks, at: ResponseId): void;
   onError(error: SwitchboardError, sent: boolean): void;
   onProgress?(message: Message): void;
   /** The server will go on with its answer later. */

@@ -1,7 +1,7 @@
 import type { SwitchboardError } from '../errors.ts';
-import type { AnswerId } from '../protocol/answer.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
+import type { ResponseId } from '../protocol/response.ts';
 import type { OfferKind } from './lists.ts';
 import type { Replica } from './replica.ts';
 import type { Client, ClientDescription, ClientRequest } from './request.ts';
@@ -35,7 +35,7 @@ export interface RoutedRequest extends RequestTarget, ClientRequest {
 
 /** Whoever wants the answer. Exactly one of `answered` and `failed` comes, unless it is cancelled. */
 export interface ResponseHandler {
-  onResponse(chunks: Chunks, at: AnswerId): void;
+  onResponse(chunks: Chunks, at: ResponseId): void;
   onError(error: SwitchboardError): void;
   onProgress(message: Message): void;
   /** The server will go on with its answer later. */

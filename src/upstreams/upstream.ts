@@ -1,6 +1,5 @@
 import type { Channel, Receiver } from '../channels/channel.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { type AnswerId, answerIdOf, findAnswerId } from '../protocol/answer.ts';
 import { idBytes, idValue, type Message } from '../protocol/envelope.ts';
 import {
   byteLength,
@@ -16,6 +15,7 @@ import {
 import { readLargeMessage } from '../protocol/large-message.ts';
 import { LARGE_BYTES } from '../protocol/large-walk.ts';
 import { greetingLine, requestLines } from '../protocol/request-lines.ts';
+import { findResponseId, type ResponseId, responseIdOf } from '../protocol/response.ts';
 import type { Era } from '../protocol/versions.ts';
 import { type Audience, Callers } from './callers.ts';
 import { InboundQueue, partsOf, readPart } from './inbound-queue.ts';
@@ -146,7 +146,7 @@ export class Upstream implements Receiver {
 
   onMessage(chunks: Chunks, request?: number): void {
     if (this.gone !== undefined) return;
-    const at = this.inbound.isBusy ? undefined : findAnswerId(chunks);
+    const at = this.inbound.isBusy ? undefined : findResponseId(chunks);
     if (at !== undefined) this.answered(chunks, at);
     else this.inbound.handle(byteLength(chunks), () => this.arrived(chunks, request));
   }
@@ -191,7 +191,7 @@ export class Upstream implements Receiver {
 
   private arrived(chunks: Chunks, request: number | undefined): Promise<void> | void {
     if (this.gone !== undefined) return;
-    const at = findAnswerId(chunks);
+    const at = findResponseId(chunks);
     if (at !== undefined) return this.answered(chunks, at);
     if (byteLength(chunks) > LARGE_BYTES) return this.readLarge(chunks, request);
     try {
@@ -218,7 +218,7 @@ export class Upstream implements Receiver {
     this.take(request)?.onError(this.events.redacted(wrong), true);
   }
 
-  private answered(chunks: Chunks, at: AnswerId): void {
+  private answered(chunks: Chunks, at: ResponseId): void {
     const call = this.take(at.id);
     if (call === undefined) {
       if (this.callers.answeredLate(at.id)) return;
@@ -235,7 +235,7 @@ export class Upstream implements Receiver {
       case 'error':
         if (typeof message.id !== 'number' || message.idSpan === undefined)
           this.events.log('an answer without an id of ours is dropped');
-        else this.answered([message.bytes], answerIdOf(message));
+        else this.answered([message.bytes], responseIdOf(message));
         return;
       case 'notification':
         if (message.method === 'notifications/progress') this.progressed(message);

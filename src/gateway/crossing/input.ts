@@ -1,9 +1,9 @@
-import type { AnswerId } from '../../protocol/answer.ts';
 import { byteLength, bytesOf, type Chunks, join } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
 import { endsOf, mentions } from '../../protocol/mentions.ts';
 import { INPUT_REQUIRED, readModernResult } from '../../protocol/modern-result.ts';
 import { isObject } from '../../protocol/objects.ts';
+import type { ResponseId } from '../../protocol/response.ts';
 
 /** What a server of the modern era wants to know before it goes on. */
 export interface WantedInput {
@@ -21,7 +21,7 @@ export function mayAskInput(method: string): boolean {
 }
 
 /** What the answer of a server of the modern era asks for; undefined where it asks for nothing. */
-export function inputIn(chunks: Chunks, { payload }: AnswerId): WantedInput | undefined {
+export function inputIn(chunks: Chunks, { payload }: ResponseId): WantedInput | undefined {
   // Small ones are the most, and searching them is quicker than reading them.
   const isPlain =
     byteLength(chunks) <= SMALL_BYTES ? !mentions(chunks, INPUT_REQUIRED) : saysComplete(chunks);

@@ -1,10 +1,10 @@
-import { type AnswerId, answerIdOf, findAnswerId, withResultMembers } from '../../protocol/answer.ts';
 import { readMessage } from '../../protocol/envelope.ts';
 import { bytesOf, type Chunks, join, type RpcError, resultMessage } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
 import { withoutMembers } from '../../protocol/members.ts';
 import { endsOf, mentions } from '../../protocol/mentions.ts';
 import { readModernResult } from '../../protocol/modern-result.ts';
+import { findResponseId, type ResponseId, responseIdOf, withResultMembers } from '../../protocol/response.ts';
 import { splice } from '../../protocol/splice.ts';
 import type { Era } from '../../protocol/versions.ts';
 import type { ClientFacts } from '../caller.ts';
@@ -13,7 +13,7 @@ import { inputRequired, mayAskInput } from './input.ts';
 
 export interface Answer {
   chunks: Chunks;
-  at: AnswerId;
+  at: ResponseId;
 }
 
 /** In the legacy era a resource that does not exist has an error code of its own. */
@@ -106,5 +106,5 @@ function namesUri(data: unknown): boolean {
 
 /** Where in an answer that we have written the id stands. */
 function readAnswer(bytes: Buffer): Answer {
-  return { chunks: [bytes], at: findAnswerId([bytes]) ?? answerIdOf(readMessage(bytes)) };
+  return { chunks: [bytes], at: findResponseId([bytes]) ?? responseIdOf(readMessage(bytes)) };
 }

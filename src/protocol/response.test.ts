@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { anyCuts, cut } from '../../test/helpers/chunks.ts';
 import { jsonTexts, objectText } from '../../test/helpers/json-text.ts';
-import { findAnswerId, withAnswerId, withResultMembers } from './answer.ts';
+import { findResponseId, withResponseId, withResultMembers } from './response.ts';
 
 /** What is inside of an answer may look like its envelope, as a value or as a text. */
 const payloads = fc.oneof(
@@ -42,12 +42,12 @@ describe('the id of an answer', () => {
     fc.assert(
       fc.property(answers, rareCuts, fc.nat(999), ({ id, isError, text }, cuts, otherId) => {
         const chunks = pieces(text, cuts);
-        const at = findAnswerId(chunks);
+        const at = findResponseId(chunks);
         if (at === undefined) return;
         found++;
         expect(at).toMatchObject({ id, isError });
         expect(chunks[at.chunk]!.toString('latin1', at.start, at.end)).toBe(String(id));
-        const readdressed = Buffer.concat(withAnswerId(chunks, at, Buffer.from(`"${otherId}"`))).toString();
+        const readdressed = Buffer.concat(withResponseId(chunks, at, Buffer.from(`"${otherId}"`))).toString();
         expect(JSON.parse(readdressed)).toEqual({ ...(JSON.parse(text) as object), id: String(otherId) });
         expect(Buffer.concat(chunks).toString()).toBe(text);
       }),
@@ -65,7 +65,7 @@ describe('the id of an answer', () => {
     '{"result": {"id": 7}, "id": 12, "jsonrpc": "2.0"}\n',
     '{\n  "jsonrpc": "2.0",\n  "id": 12,\n  "error": {}\n}',
   ])('is found without reading the payload: %s', (text) => {
-    expect(findAnswerId([Buffer.from(text)])).toMatchObject({ id: 12, isError: text.includes('error') });
+    expect(findResponseId([Buffer.from(text)])).toMatchObject({ id: 12, isError: text.includes('error') });
   });
 
   it('is the one that is read of two, wherever the server put the other', () => {
@@ -79,9 +79,9 @@ describe('the id of an answer', () => {
     fc.assert(
       fc.property(texts, rareCuts, (text, cuts) => {
         const chunks = pieces(text, cuts);
-        const at = findAnswerId(chunks);
+        const at = findResponseId(chunks);
         if (at === undefined) return;
-        const readdressed = Buffer.concat(withAnswerId(chunks, at, Buffer.from('34'))).toString();
+        const readdressed = Buffer.concat(withResponseId(chunks, at, Buffer.from('34'))).toString();
         expect(JSON.parse(readdressed)).toEqual({ jsonrpc: '2.0', id: 34, result: {} });
       }),
     );
@@ -105,7 +105,7 @@ describe('the id of an answer', () => {
     ['no end', '{"jsonrpc":"2.0","id":1,"result":[]'],
     ['nothing', '{'],
   ])('is left to a full reading where there is %s', (_what, text) => {
-    expect(findAnswerId([Buffer.from(text)])).toBeUndefined();
+    expect(findResponseId([Buffer.from(text)])).toBeUndefined();
   });
 });
 
@@ -130,10 +130,12 @@ describe('the result of an answer', () => {
     fc.assert(
       fc.property(texts, rareCuts, (text, cuts) => {
         const chunks = pieces(text, cuts);
-        const at = findAnswerId(chunks);
+        const at = findResponseId(chunks);
         if (at === undefined) return;
         const more = withResultMembers(chunks, at, members);
-        const readdressed = Buffer.concat(withAnswerId(more.chunks, more.at, Buffer.from('"x"'))).toString();
+        const readdressed = Buffer.concat(
+          withResponseId(more.chunks, more.at, Buffer.from('"x"')),
+        ).toString();
         const { result } = JSON.parse(text) as { result: unknown };
         const isObject = typeof result === 'object' && result !== null && !Array.isArray(result);
         expect(JSON.parse(readdressed)).toEqual({
@@ -149,7 +151,7 @@ describe('the result of an answer', () => {
 
   it('is whole where its first chunk ends in a long row of blanks', () => {
     const chunks = [Buffer.from(`{"jsonrpc":"2.0","id":1,"result":{${' '.repeat(100)}`), Buffer.from('}}')];
-    const at = findAnswerId(chunks)!;
+    const at = findResponseId(chunks)!;
     const more = withResultMembers(chunks, at, members);
     expect(JSON.parse(Buffer.concat(more.chunks).toString())).toEqual({
       jsonrpc: '2.0',

@@ -5,7 +5,7 @@ import { type Edit, splice } from './splice.ts';
 import { isSpace, skipSpace, skipSpaceBack } from './white-space.ts';
 
 /** Where the id of an answer stands: which chunk, and which bytes of it. */
-export interface AnswerId {
+export interface ResponseId {
   id: number;
   isError: boolean;
   chunk: number;
@@ -18,7 +18,7 @@ export interface AnswerId {
 }
 
 /** The same for an answer that was read as a whole. */
-export function answerIdOf({ id, idSpan, kind, result }: Message): AnswerId {
+export function responseIdOf({ id, idSpan, kind, result }: Message): ResponseId {
   const { start, end } = idSpan!;
   return { id: Number(id), isError: kind === 'error', chunk: 0, start, end, payload: result?.start ?? 0 };
 }
@@ -29,7 +29,7 @@ const idKey = Buffer.from(',"id":');
  * Finds the id of an answer to a request of ours (so the id is a small integer) by looking only at the message's
  * first bytes and its last ones: that is where every known server writes it. Undefined means: read the whole.
  */
-export function findAnswerId(chunks: Chunks): AnswerId | undefined {
+export function findResponseId(chunks: Chunks): ResponseId | undefined {
   const head = new HeadReader(chunks[0]!);
   if (!head.read()) return undefined;
   const last = chunks.length - 1;
@@ -54,7 +54,7 @@ export function findAnswerId(chunks: Chunks): AnswerId | undefined {
  * The same answer under another id. An early id moves to the end: of two equal keys parsers take the last one, so
  * that a server cannot answer another request by putting a second id where nobody looks.
  */
-export function withAnswerId(chunks: Chunks, at: AnswerId, id: Buffer): Buffer[] {
+export function withResponseId(chunks: Chunks, at: ResponseId, id: Buffer): Buffer[] {
   const chunk = chunks[at.chunk]!;
   if (at.early !== undefined) {
     const { start, end, closing } = at.early;
@@ -72,7 +72,7 @@ export function withAnswerId(chunks: Chunks, at: AnswerId, id: Buffer): Buffer[]
 }
 
 /** The edits of an answer in one piece that do the same. */
-export function answerIdEdits({ start, end, early }: AnswerId, id: Buffer): Edit[] {
+export function responseIdEdits({ start, end, early }: ResponseId, id: Buffer): Edit[] {
   if (early === undefined) return [{ start, end, bytes: id }];
   const { closing } = early;
   return [
@@ -84,9 +84,9 @@ export function answerIdEdits({ start, end, early }: AnswerId, id: Buffer): Edit
 /** The same answer with members put into its result, where that is an object. */
 export function withResultMembers(
   answer: Chunks,
-  at: AnswerId,
+  at: ResponseId,
   members: Buffer,
-): { chunks: Chunks; at: AnswerId } {
+): { chunks: Chunks; at: ResponseId } {
   const first = answer[0]!;
   const open = skipSpace(first, at.payload);
   // Where the first chunk ends before the result's first member, it does not tell whether there is one.
@@ -109,7 +109,7 @@ export function withResultMembers(
 }
 
 /** The same place when the chunks are joined. */
-export function inOneChunk(chunks: Chunks, at: AnswerId): AnswerId {
+export function inOneChunk(chunks: Chunks, at: ResponseId): ResponseId {
   let before = 0;
   for (const chunk of chunks.slice(0, at.chunk)) before += chunk.length;
   let beforeLast = 0;
