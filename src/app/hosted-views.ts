@@ -2,8 +2,8 @@ import type { HostedView } from '../api/hosted-views.ts';
 import { maskCredentials } from '../config/credentials.ts';
 import { parseLimits } from '../config/limits.ts';
 import type { Usage } from '../hosting/driver.ts';
-import type { Condition } from '../hosting/supervisor.ts';
-import { memoryOf } from '../projects/hosted-rows.ts';
+import type { StatusReport } from '../hosting/server-state.ts';
+import { historyOf } from '../projects/hosted-rows.ts';
 import type { Hosting } from '../projects/hosting/hosting.ts';
 import type { RegisteredServer } from '../projects/hosting/registered.ts';
 
@@ -25,11 +25,11 @@ export function hostedViewOf(
 ): HostedView {
   const { mcp_config, resource_limits } = row;
   const { environment, provider: requested_provider, ...config } = mcp_config;
-  const now = conditionOf(row, hosting.condition(row.id));
-  const { status, memory } = now;
+  const now = statusOf(row, hosting.supervisor?.status(row.id));
+  const { status, history } = now;
   // One that is ready has an error where it could not be made what it is to be.
   const isBehind = status === 'ready' && now.reason !== null;
-  const isWorrying = worrying.has(status) || memory.step > 0 || isBehind;
+  const isWorrying = worrying.has(status) || history.step > 0 || isBehind;
   return {
     ...{
       id: row.id,
@@ -50,8 +50,8 @@ export function hostedViewOf(
     error: now.reason,
     next_try: now.nextTry,
     uptime_seconds: running.has(status) ? secondsSince(now.startedAt) : null,
-    restart_count: memory.restarts,
-    last_crash: memory.lastCrash,
+    restart_count: history.restarts,
+    last_crash: history.lastCrash,
     health: isWorrying ? 'warning' : 'ok',
     url: now.url,
     usage: usage === undefined ? null : usageView(usage, resource_limits),
@@ -64,13 +64,13 @@ export function hostedViewOf(
   };
 }
 
-/** What whoever runs it knows; elsewhere what that one has written down. */
-function conditionOf(row: RegisteredServer['row'], known: Condition | undefined) {
+/** From the supervisor in the process that hosts, from the row elsewhere. */
+function statusOf(row: RegisteredServer['row'], known: StatusReport | undefined) {
   if (known !== undefined) {
-    const { status, reason = null, provider = null, instanceId = null, url = null, memory } = known;
+    const { status, reason = null, provider = null, instanceId = null, url = null, history } = known;
     const nextTry = known.nextTry?.toISOString() ?? null;
     const startedAt = known.startedAt?.toISOString() ?? null;
-    return { status, reason, provider, instanceId, url, memory, nextTry, startedAt };
+    return { status, reason, provider, instanceId, url, history, nextTry, startedAt };
   }
   const { reason, next_try, started_at, url } = (row.metadata ?? {}) as Record<string, unknown>;
   const text = (value: unknown) => (typeof value === 'string' ? value : null);
@@ -80,7 +80,7 @@ function conditionOf(row: RegisteredServer['row'], known: Condition | undefined)
     provider: row.provider as HostedView['provider'],
     instanceId: row.provider_workspace_id,
     url: text(url),
-    memory: memoryOf(row.metadata),
+    history: historyOf(row.metadata),
     nextTry: text(next_try),
     startedAt: text(started_at),
   };

@@ -12,7 +12,7 @@ import { Gateway } from '../gateway/gateway.ts';
 import { HttpFront } from '../gateway/http/server.ts';
 import { keepsNothing } from '../gateway/legacy/session-keeper.ts';
 import { recordsNothing } from '../gateway/records.ts';
-import { STOP_GRACE_MS } from '../hosting/settings.ts';
+import { STOP_GRACE_MS } from '../hosting/driver.ts';
 import { identity } from '../identity.ts';
 import { Hosting } from '../projects/hosting/hosting.ts';
 import { type LiveProject, unstoredProject } from '../projects/live-project.ts';
@@ -136,17 +136,15 @@ export class Switchboard implements App {
     this.api.close();
     const trialsOver = [...this.trials].map((server) => server.stop());
     const chatsOver = this.chats?.close();
-    const cut = await drain(
-      hosting === undefined ? [gateway] : [gateway, hosting.calls.underWay],
-      graceMs,
-      events.waiting,
-    );
+    const drained = hosting === undefined ? [gateway] : [gateway, hosting.calls];
+    const cut = await drain(drained, graceMs, events.waiting);
     if (cut.calls > 0 && graceMs > 0) events.warned(cutOff(cut));
     const left = stored && storage?.leave(stored);
     gateway.close();
-    hosting?.calls.underWay.cut();
+    hosting?.calls.abortAll();
     const frontOver = front.close(graceMs === 0 ? 0 : FLUSH_MS);
-    const told = watchEnding(() => hosting?.ending ?? [], SLOW_END_MS, STOP_GRACE_MS, events.waiting);
+    const ending = () => hosting?.supervisor?.ending ?? [];
+    const told = watchEnding(ending, SLOW_END_MS, STOP_GRACE_MS, events.waiting);
     await Promise.all([chatsOver, frontOver, projects.stop(), hosting?.close(), left, ...trialsOver]);
     told();
     if (stored !== undefined) await storage?.close(stored);
@@ -202,7 +200,7 @@ export class Switchboard implements App {
       disconnected: (origin, upstream) => this.gateway.disconnected(origin, upstream),
       notificationReceived: (word) => this.gateway.notified(word),
       requestReceived: (word) => this.gateway.asked(word),
-      logged: (server, line) => this.hosting?.say(server, line),
+      logged: (server, line) => this.hosting?.log(server, line),
       callsFailed: ({ name }, line) => events.warned(`Project "${name}": ${line}`),
     };
   }

@@ -1,5 +1,5 @@
 /** What a hosted server may use. */
-interface Limits {
+export interface Limits {
   /** Cores: 0.5 is half of one. */
   cpus: number;
   memoryBytes: number;

@@ -1,16 +1,15 @@
 import type { Readable, Writable } from 'node:stream';
+import type { Limits } from '../config/limits.ts';
+import { SwitchboardError } from '../errors.ts';
+
+export type { Limits };
 
 /** From the most to the least isolated. */
 export const providers = ['gvisor', 'firecracker', 'e2b', 'docker', 'process'] as const;
 export type Provider = (typeof providers)[number];
 
-export interface Limits {
-  /** Cores: 0.5 is half a core. */
-  cpus: number;
-  memoryBytes: number;
-  diskBytes: number;
-  pids: number;
-}
+/** Between SIGTERM and SIGKILL when Switchboard stops. */
+export const STOP_GRACE_MS = 30_000;
 
 /** What to run. It contains resolved secrets, so it must never be shown. */
 export interface InstanceSpec {
@@ -108,4 +107,22 @@ export interface Volumes {
   list(server: Pick<InstanceSpec, 'name' | 'project'>): Promise<string[]>;
   /** Returns the names of the removed volumes. */
   remove(server: Pick<InstanceSpec, 'name' | 'project'>): Promise<string[]>;
+}
+
+/** Retryable, because the port may become free. */
+export function portInUse(server: string, port: number): SwitchboardError {
+  return new SwitchboardError(
+    'server_start_failed',
+    `Port ${port} of this machine is in use, so the server "${server}" cannot be published there: stop what listens on it, or choose another port (\`port.host\`; switchboard hosted set ${server} --port …).`,
+  );
+}
+
+/** For messages: 512 MB, 1.5 GB. */
+export function formatBytes(bytes: number): string {
+  const megabytes = bytes / 1024 ** 2;
+  return megabytes < 1024 ? `${rounded(megabytes)} MB` : `${rounded(megabytes / 1024)} GB`;
+}
+
+function rounded(amount: number): number {
+  return Math.round(amount * 10) / 10;
 }

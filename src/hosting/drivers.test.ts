@@ -4,16 +4,16 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProcessRecord } from '../channels/process-record.ts';
+import type { HostingSettings } from '../config.ts';
 import { asSwitchboardError, type SwitchboardError } from '../errors.ts';
 import { type Provider, providers } from './driver.ts';
 import { chooseDriver, createDrivers, type DriversOptions } from './drivers.ts';
-import type { LesserProvider } from './settings.ts';
 
 /** What is chosen where these can be used and no others. */
 async function chosen(
   asked: Provider | undefined,
   usable: readonly Provider[],
-  allow: readonly LesserProvider[] = [],
+  allow: HostingSettings['allow'] = [],
 ): Promise<Provider> {
   const candidates = providers.map((provider) => ({
     provider,
@@ -77,7 +77,7 @@ it('what is chosen can be used, and isolates as was asked for or allowed', async
     fc.asyncProperty(
       fc.option(fc.constantFrom(...providers), { nil: undefined }),
       someOf(providers),
-      someOf<LesserProvider>(['docker', 'process']),
+      someOf<'docker' | 'process'>(['docker', 'process']),
       async (asked, usable, allow) => {
         const permitted: Provider[] =
           asked === undefined ? ['gvisor', 'firecracker', 'e2b', ...allow] : [asked];

@@ -1,8 +1,8 @@
 import type { ChildRecord } from '../channels/stdio.ts';
+import type { HostingSettings } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
-import type { Former } from './condition.ts';
 import type { Driver, Provider } from './driver.ts';
-import type { HostingSettings, LesserProvider } from './settings.ts';
+import type { Former } from './server-state.ts';
 
 export interface Drivers {
   get(provider: Provider): Promise<Driver>;
@@ -11,6 +11,8 @@ export interface Drivers {
 }
 
 export interface DriversOptions extends HostingSettings {
+  /** The path of a socket, unix://… or tcp://127.0.0.1:2375 */
+  engine: string;
   home: string;
   /** Identifies this installation, so that it never touches instances of another one. */
   owner: string;
@@ -22,7 +24,7 @@ type Candidate = Pick<Driver, 'provider' | 'unavailable'>;
 
 /** The lightest first, because servers run all the time. */
 const isolating: readonly Provider[] = ['gvisor', 'firecracker', 'e2b'];
-const lesser: readonly LesserProvider[] = ['docker', 'process'];
+const lesser = ['docker', 'process'] as const;
 
 export function createDrivers(options: DriversOptions): Drivers {
   const made = new Map<Provider, Promise<Driver>>();
@@ -37,7 +39,7 @@ export function createDrivers(options: DriversOptions): Drivers {
 /** Never returns less isolation than requested or allowed. `former` is set if `asked` only ran the server before. */
 export async function chooseDriver<Found extends Candidate>(
   asked: Provider | undefined,
-  allow: readonly LesserProvider[],
+  allow: HostingSettings['allow'],
   get: (provider: Provider) => Promise<Found>,
   former?: Former,
 ): Promise<Found> {

@@ -23,7 +23,7 @@ describe('while what runs a server is away', () => {
     const server = probe();
     watched.supervisor.apply([server]);
     const speech = await watched.speak(server.id);
-    const { instanceId } = watched.supervisor.condition(server.id)!;
+    const { instanceId } = watched.supervisor.status(server.id)!;
     made.driver.goAway('The engine does not answer.');
     expect((await speech.ended).message).toContain('The engine does not answer.');
     const away = await watched.untilStatus(server.id, 'waiting');
@@ -36,7 +36,7 @@ describe('while what runs a server is away', () => {
     await watched.untilStatus(server.id, 'waiting');
     made.driver.away = undefined;
     const back = await watched.untilStatus(server.id, 'ready');
-    expect(back).toMatchObject({ instanceId, memory: { restarts: 0, lastCrash: null, crashes: [] } });
+    expect(back).toMatchObject({ instanceId, history: { restarts: 0, lastCrash: null, crashes: [] } });
     expect(made.driver.starts).toBe(1);
     expect(watched.runs.items).toHaveLength(2);
     expect(await (await watched.speak(server.id)).ask('echo same')).toBe('same');
@@ -53,8 +53,8 @@ describe('while what runs a server is away', () => {
     speech.say('exit 0');
     await made.driver.kept.get(server.id)?.instance.exited;
     made.driver.away = undefined;
-    const { memory } = await watched.untilStatus(server.id, 'ready');
-    expect(memory).toMatchObject({ lastCrash: null, crashes: [] });
+    const { history } = await watched.untilStatus(server.id, 'ready');
+    expect(history).toMatchObject({ lastCrash: null, crashes: [] });
     expect(made.driver.starts).toBe(2);
   });
 
@@ -151,7 +151,7 @@ describe('what survived', () => {
     const [same, other, changed] = [probe(), probe(), probe()];
     first.supervisor.apply([same, other, changed]);
     for (const { id } of [same, other, changed]) await first.untilStatus(id, 'ready');
-    const { instanceId } = first.supervisor.condition(same.id)!;
+    const { instanceId } = first.supervisor.status(same.id)!;
     first.supervisor.release();
     const { length } = first.changes.items;
     expect(made.ground.running).toHaveLength(3);
@@ -174,7 +174,7 @@ describe('what survived', () => {
     first.supervisor.apply([server]);
     const speech = await first.speak(server.id);
     first.supervisor.release();
-    expect((await speech.ended).message).toBe('The server is run by another Switchboard now.');
+    expect((await speech.ended).message).toBe('Another Switchboard runs the server now.');
     expect(made.ground.running).toHaveLength(1);
   });
 
@@ -218,7 +218,7 @@ describe('a start that takes long', () => {
     watched.supervisor.apply([]);
     await expect(attachment).rejects.toThrow('It was removed.');
     await watched.untilStatus(server.id, 'stopped');
-    await expect.poll(() => watched.supervisor.condition(server.id)).toBe(undefined);
+    await expect.poll(() => watched.supervisor.status(server.id)).toBe(undefined);
     expect(made.driver.aborted).toBe(1);
     expect(made.ground.running).toEqual([]);
   });
@@ -312,7 +312,7 @@ describe('whatever happens', () => {
         expect(made.ground.running).toHaveLength(1);
         expect(made.driver.doubled).toBe(0);
         watched.supervisor.apply([]);
-        await expect.poll(() => watched.supervisor.condition(server.id)).toBe(undefined);
+        await expect.poll(() => watched.supervisor.status(server.id)).toBe(undefined);
         expect(made.ground.running).toEqual([]);
         expect(made.driver.kept.size).toBe(0);
       }),

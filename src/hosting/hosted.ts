@@ -1,13 +1,18 @@
 import type { Attachment } from '../channels/hosted.ts';
 import { SwitchboardError } from '../errors.ts';
-import type { Condition, HostedServer } from './condition.ts';
-import { withLastWords } from './crash-description.ts';
-import { CHANGED, DesiredState, DISABLED } from './desired-state.ts';
 import type { Driver, Usage } from './driver.ts';
 import type { HostedLog } from './log.ts';
 import { type HostedOptions, Reconciler, STOP_MARGIN_MS } from './reconciler.ts';
-import type { Timing } from './settings.ts';
-import type { StatusReporter } from './status-reporter.ts';
+import type { Timing } from './restart-policy.ts';
+import { withLastLines } from './run.ts';
+import {
+  CHANGED,
+  DesiredState,
+  DISABLED,
+  type HostedServer,
+  type StatusReport,
+  type StatusReporter,
+} from './server-state.ts';
 import { withTimeout } from './timeouts.ts';
 
 const NO_HEARTBEAT =
@@ -28,8 +33,8 @@ export class Hosted {
     this.reporter = this.reconciler.reporter;
   }
 
-  get condition(): Condition {
-    return this.reporter.condition;
+  get report(): StatusReport {
+    return this.reporter.latest;
   }
 
   get log(): HostedLog {
@@ -68,7 +73,7 @@ export class Hosted {
     if (server.provider !== before.provider) reconciler.provisioner.forgetDriver();
     if (!server.enabled) {
       if (desired.stopReason !== DISABLED) {
-        this.log.add('stopped by hand');
+        this.log.add('disabled');
         this.halt(DISABLED);
       }
       return true;
@@ -89,7 +94,7 @@ export class Hosted {
   async untilStopped(): Promise<void> {
     const { reconciler, reporter } = this;
     while (!reconciler.isOver && (reconciler.run !== undefined || reporter.status !== 'stopped'))
-      await reporter.changes.next();
+      await reporter.next();
   }
 
   /** Stops it for good. Never rejects. */
@@ -117,29 +122,29 @@ export class Hosted {
     }
     restart.request();
     this.reconciler.history.reset();
-    this.log.add('restarted by hand');
-    this.startNow('It is restarted by hand.');
+    this.log.add('restart requested');
+    this.startNow('A restart was requested.');
     return restart.outcome;
   }
 
-  /** The handshake with the running instance is done. */
-  speaks(): void {
+  /** The MCP handshake with the running instance is done. */
+  initialized(): void {
     const { run } = this.reconciler;
-    if (!run?.isAlive || run.isSpeaking) return;
-    run.isSpeaking = true;
+    if (!run?.isAlive || run.isInitialized) return;
+    run.isInitialized = true;
     if (run.isAnnounced) this.reconciler.reportRunning(run);
   }
 
   /** The result of the heartbeat. `why` says what delays the handshake. */
-  responds(isResponsive: boolean, why = NO_HANDSHAKE): void {
+  heartbeat(isResponsive: boolean, why = NO_HANDSHAKE): void {
     const { run } = this.reconciler;
-    const { status } = this.condition;
+    const { status } = this.report;
     if (!run?.isAlive || !run.isAnnounced) return;
-    if (isResponsive && status === 'unresponsive' && run.isSpeaking) {
+    if (isResponsive && status === 'unresponsive' && run.isInitialized) {
       this.log.add('responds again');
       this.reconciler.reportRunning(run);
     } else if (!isResponsive && (status === 'ready' || status === 'starting')) {
-      const reason = run.isSpeaking ? NO_HEARTBEAT : withLastWords(why, run.lastLines.text);
+      const reason = run.isInitialized ? NO_HEARTBEAT : withLastLines(why, run.lastLines.text);
       this.reporter.warn(`does not respond. ${reason}`);
       this.reporter.report('unresponsive', reason);
       this.desired.restart.settle(this.unavailable(reason));
@@ -161,26 +166,24 @@ export class Hosted {
       if (found !== undefined) return found;
       const leftMs = deadline - performance.now();
       if (leftMs <= 0) throw this.unavailable(`It is still being started (${this.reporter.status}).`);
-      await this.reporter.changes.next(leftMs);
+      await this.reporter.next(leftMs);
     }
   }
 
   /** Undefined if it should run soon. */
   private attachment(): Attachment | SwitchboardError | undefined {
-    const { run, upgrade } = this.reconciler;
-    const { status, reason } = this.condition;
+    const { run, provisioner } = this.reconciler;
+    const { status, reason } = this.report;
     const { shouldRun, stopReason = DISABLED } = this.desired;
     if (!shouldRun) return this.unavailable(stopReason);
-    if (run?.isAlive && (this.reconciler.isUpToDate(run) || upgrade.isPreparing))
+    if (run?.isAlive && (this.reconciler.isUpToDate(run) || provisioner.isPreparing))
       return run.attachment ?? this.unavailable('It has neither stdio nor a port.');
     if (run !== undefined || status === 'starting' || status === 'restarting') return undefined;
     return this.unavailable(reason ?? `Its status is ${status}.`);
   }
 
   private startNow(why: string | undefined): void {
-    const { scheduler, upgrade } = this.reconciler;
-    scheduler.reset();
-    upgrade.reset();
+    this.reconciler.scheduler.reset();
     this.desired.stopReason = undefined;
     this.reporter.report(why === undefined ? 'starting' : 'restarting', why);
     this.reconciler.interrupt();
@@ -191,7 +194,7 @@ export class Hosted {
     this.reconciler.scheduler.unblock();
     this.desired.restart.settle(this.unavailable(why));
     this.reconciler.interrupt();
-    this.reporter.changes.notify();
+    this.reporter.wake();
   }
 
   private unavailable(why: string): SwitchboardError {

@@ -35,8 +35,8 @@ describe('the log of a hosted server', () => {
     const seen: string[] = [];
     const listener = ({ line }: LogLine) => seen.push(line);
     log.add('before');
-    const stopFirst = log.follow(listener);
-    const stopSecond = log.follow(listener);
+    const stopFirst = log.subscribe(listener);
+    const stopSecond = log.subscribe(listener);
     log.add('both');
     stopFirst();
     stopFirst();

@@ -1,3 +1,7 @@
+import { MAX_LOG_LINE } from '../channels/line-pipe.ts';
+import { join } from '../protocol/jsonrpc.ts';
+import { LineSplitter } from '../protocol/lines.ts';
+
 export interface LogLine {
   at: Date;
   line: string;
@@ -36,14 +40,76 @@ export class HostedLog {
     return [...this.ring.slice(this.oldest), ...this.ring.slice(0, this.oldest)];
   }
 
-  /** Returns the function that ends it. */
-  follow(listener: (line: LogLine) => void): () => void {
-    // A function of its own, so that the same listener can follow twice.
+  /** Returns the function that ends the subscription. */
+  subscribe(listener: (line: LogLine) => void): () => void {
+    // A new function, so that the same listener can subscribe twice.
     const own = (line: LogLine) => listener(line);
     this.listeners.add(own);
     return () => {
       this.listeners.delete(own);
     };
+  }
+}
+
+export interface LogSubscriber {
+  line(line: LogLine): void;
+  /** The server was removed. */
+  removed(): void;
+}
+
+interface Subscription {
+  id: string;
+  subscriber: LogSubscriber;
+  /** Undefined while another process runs the server. */
+  log: HostedLog | undefined;
+  unsubscribe(): void;
+}
+
+/** Subscriptions to the logs of servers. They continue with the new log if a server moves to this process. */
+export class LogSubscriptions {
+  private readonly subscriptions = new Set<Subscription>();
+  private readonly logOf: (id: string) => HostedLog | undefined;
+
+  constructor(logOf: (id: string) => HostedLog | undefined) {
+    this.logOf = logOf;
+  }
+
+  /** Returns the lines so far. The subscriber gets those that follow. */
+  add(id: string, subscriber: LogSubscriber): { lines: readonly LogLine[]; stop(): void } {
+    const subscription: Subscription = { id, subscriber, log: undefined, unsubscribe() {} };
+    this.attach(subscription, false);
+    this.subscriptions.add(subscription);
+    return {
+      lines: subscription.log?.lines ?? [],
+      stop: () => {
+        subscription.unsubscribe();
+        this.subscriptions.delete(subscription);
+      },
+    };
+  }
+
+  /** Ends the subscriptions to all other servers. */
+  retain(ids: ReadonlySet<string>): void {
+    for (const subscription of this.subscriptions) {
+      if (ids.has(subscription.id)) continue;
+      this.subscriptions.delete(subscription);
+      subscription.subscriber.removed();
+    }
+  }
+
+  /** Looks for new logs. */
+  refresh(): void {
+    for (const subscription of this.subscriptions) this.attach(subscription, true);
+  }
+
+  private attach(subscription: Subscription, sendsOldLines: boolean): void {
+    const { subscriber } = subscription;
+    const log = this.logOf(subscription.id);
+    if (log === undefined || log === subscription.log) return;
+    subscription.unsubscribe();
+    subscription.log = log;
+    if (sendsOldLines) for (const line of log.lines) subscriber.line(line);
+    subscription.unsubscribe = log.subscribe((line) => subscriber.line(line));
   }
 }
 
@@ -70,4 +136,12 @@ export class LastLines {
     if (from === this.lines.length) return (this.lines.at(-1) ?? '').slice(-SHOWN_CHARACTERS);
     return this.lines.slice(from).join('\n');
   }
+}
+
+/** Splits the output of an instance into log lines. */
+export function logLines(log: (line: string) => void): LineSplitter {
+  return new LineSplitter(MAX_LOG_LINE, {
+    line: (chunks) => log(join(chunks).toString()),
+    tooLong: () => log(`skipped a line longer than ${MAX_LOG_LINE} bytes`),
+  });
 }

@@ -1,7 +1,7 @@
 import { type BackoffRule, backoffMs } from '../channels/backoff.ts';
-import { asSwitchboardError } from '../errors.ts';
-import type { Former, HostedServer } from './condition.ts';
+import { asSwitchboardError, type SwitchboardError } from '../errors.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec, Provider } from './driver.ts';
+import type { DesiredState, Former, HostedServer, StatusReporter } from './server-state.ts';
 import { sleep, unlessAborted } from './timeouts.ts';
 
 /** The drivers that all servers share. */
@@ -15,6 +15,8 @@ export interface DriverPool {
 
 /** Provides the instances of one server: picks its driver, adopts or starts, and removes leftovers. */
 export class Provisioner {
+  /** Whether an upgrade is being prepared: callers may still use the old instance. */
+  isPreparing = false;
   private readonly pool: DriverPool;
   private readonly checks: BackoffRule;
   private chosen: Driver | undefined;
@@ -106,6 +108,30 @@ export class Provisioner {
     } catch (error) {
       this.markLeftover(driver);
       throw error;
+    }
+  }
+
+  /** Gets what an upgrade needs while the old instance still runs. Returns the problem that prevents it, if any. */
+  async prepare(
+    current: Driver,
+    desired: DesiredState,
+    reporter: StatusReporter,
+    signal: AbortSignal,
+  ): Promise<SwitchboardError | undefined> {
+    const driver = await this.findDriver(desired.server, signal);
+    const spec = driver === current && driver.prepare !== undefined ? desired.findSpec() : undefined;
+    if (spec === undefined) return undefined;
+    this.isPreparing = true;
+    try {
+      await unlessAborted(
+        current.prepare!(spec, { log: (line) => void reporter.log.add(line) }, signal),
+        signal,
+      );
+      return undefined;
+    } catch (error) {
+      return reporter.redacted(asSwitchboardError(error));
+    } finally {
+      this.isPreparing = false;
     }
   }
 

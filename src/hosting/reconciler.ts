@@ -1,7 +1,7 @@
 /*
  * What happens when a hosted server crashes. Two state machines take part: one for the process, one for the connection.
  *
- * Process (`HostedStatus` in condition.ts): `Run` sees the exit and interrupts the loop below, which calls
+ * Process (`HostedStatus` in server-state.ts): `Run` sees the exit and interrupts the loop below, which calls
  * `RestartScheduler.crashed`. That asks `afterExit` in restart-policy.ts and reports `restarting`, in a crash loop
  * `backing_off`, or `stopped` or `failed` if the policy allows no restart. When the delay is over, `start` gets a new
  * instance from the `Provisioner`, reports `starting` and emits `running`.
@@ -9,22 +9,25 @@
  * Connection (`State` in ../upstreams/condition.ts): the same exit settles `Attachment.ended`, which closes the channel.
  * The connection is lost, goes to `backing_off` and retries by its own backoff. Each retry calls `Hosted.attach`, which
  * waits while the process is `starting` or `restarting` and fails at once otherwise. `running` makes the connection retry
- * immediately, and its handshake calls `Hosted.speaks`, which makes the process `ready`. The connection never restarts
+ * immediately, and its handshake calls `Hosted.initialized`, which makes the process `ready`. The connection never restarts
  * the process: a process that does not answer is only reported as `unresponsive`.
  */
 
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { CHANGED, type DesiredState } from './desired-state.ts';
 import type { Driver, Exit, InstanceEvents, InstanceSpec } from './driver.ts';
 import { LastLines } from './log.ts';
 import { type DriverPool, Provisioner } from './provisioner.ts';
-import { CrashHistory } from './restart-policy.ts';
+import { CrashHistory, type Timing } from './restart-policy.ts';
 import { notStarted, RestartScheduler } from './restart-scheduler.ts';
 import { Run } from './run.ts';
-import type { Timing } from './settings.ts';
-import { type ConditionDetails, type HostedEvents, StatusReporter } from './status-reporter.ts';
+import {
+  CHANGED,
+  type DesiredState,
+  type HostedEvents,
+  type RunDetails,
+  StatusReporter,
+} from './server-state.ts';
 import { sleep, unlessAborted, withTimeout } from './timeouts.ts';
-import { Upgrade } from './upgrade.ts';
 
 export interface HostedOptions {
   timing: Timing;
@@ -46,7 +49,6 @@ export class Reconciler {
   readonly reporter: StatusReporter;
   readonly scheduler: RestartScheduler;
   readonly provisioner: Provisioner;
-  readonly upgrade: Upgrade;
   readonly history: CrashHistory;
   private readonly desired: DesiredState;
   private readonly timing: Timing;
@@ -59,16 +61,15 @@ export class Reconciler {
   private hasEnded = false;
 
   constructor(desired: DesiredState, { timing, drivers, events, redact }: HostedOptions) {
-    const { memory } = desired.server;
+    const { history } = desired.server;
     this.desired = desired;
     this.timing = timing;
     this.events = events;
-    this.hostPort = memory.hostPort;
-    this.history = new CrashHistory(memory, timing.restarts);
+    this.hostPort = history.hostPort;
+    this.history = new CrashHistory(history, timing.restarts);
     this.provisioner = new Provisioner(drivers, timing.away);
     this.reporter = new StatusReporter(desired, events, redact, () => this.details());
     this.scheduler = new RestartScheduler(desired, this.reporter, this.history, timing.restarts);
-    this.upgrade = new Upgrade(desired, this.reporter, this.provisioner, timing.restarts);
   }
 
   get run(): Run | undefined {
@@ -92,15 +93,15 @@ export class Reconciler {
 
   isUpToDate(run: Run): boolean {
     const { server, shouldRun, restart } = this.desired;
-    const isWanted = run.revision === server.revision || this.upgrade.pending?.revision === server.revision;
+    const isWanted = run.revision === server.revision || this.scheduler.upgrade?.revision === server.revision;
     return shouldRun && isWanted && !restart.isPending;
   }
 
   reportRunning(run: Run): void {
-    const { pending } = this.upgrade;
-    this.reporter.report(run.isSpeaking ? 'ready' : 'starting', pending?.reason, pending?.nextTry);
+    const { upgrade } = this.scheduler;
+    this.reporter.report(run.isInitialized ? 'ready' : 'starting', upgrade?.reason, upgrade?.nextTry);
     const { restart } = this.desired;
-    if (run.isSpeaking && !restart.isPending) restart.settle(undefined);
+    if (run.isInitialized && !restart.isPending) restart.settle(undefined);
   }
 
   /** Leaves the instance running for another Switchboard, if that can adopt it. */
@@ -114,7 +115,7 @@ export class Reconciler {
   private async reconcile(): Promise<void> {
     this.scheduler.resume();
     while (await this.nextStep());
-    this.reporter.changes.notify();
+    this.reporter.wake();
   }
 
   /** Returns false when nothing is left to do. */
@@ -134,7 +135,7 @@ export class Reconciler {
 
   private async handleExit(run: Run, exit: Exit): Promise<void> {
     this.current = undefined;
-    this.upgrade.reset();
+    this.scheduler.clearUpgrade();
     if (exit.isLost) {
       this.provisioner.markLost(run.driver);
       this.waitForDriver(exit.reason ?? `Its provider (${run.driver.provider}) does not answer.`);
@@ -181,14 +182,13 @@ export class Reconciler {
     // The desired state has changed: the next step decides what to do with it.
     if (signal.aborted) return;
     this.scheduler.started(isAdopted);
-    this.upgrade.reset();
     this.desired.restart.started();
     this.announce(run);
   }
 
   private announce(run: Run): void {
     run.isAnnounced = true;
-    this.reporter.log.add(`runs (${run.driver.provider}, ${run.instance.id})`);
+    this.reporter.log.add(`running (${run.driver.provider}, ${run.instance.id})`);
     this.reportRunning(run);
     this.events.running(this.desired.server.id);
   }
@@ -222,20 +222,24 @@ export class Reconciler {
   /** Until something happens to a running instance. */
   private async watch(run: Run, signal: AbortSignal): Promise<void> {
     const { status } = this.reporter;
-    // The desired state changed during the start, and changed back.
+    // The desired state changed, and changed back.
     if (!run.isAnnounced) this.announce(run);
-    else if (run.isSpeaking && status !== 'ready' && status !== 'unresponsive') this.reportRunning(run);
+    else if (status !== 'unresponsive' && status !== (run.isInitialized ? 'ready' : 'starting'))
+      this.reportRunning(run);
     if (this.provisioner.hasLeftover) await this.provisioner.removeLeftover(signal);
-    else if (this.upgrade.pending !== undefined) await this.upgrade.untilDue(signal);
+    else if (this.scheduler.upgrade !== undefined) await this.scheduler.untilUpgradeDue(signal);
     else await this.scheduler.untilStable(run, signal);
   }
 
   /** The old instance runs until the new one is prepared. */
   private async replace(run: Run, signal: AbortSignal): Promise<void> {
-    const { desired, upgrade } = this;
-    const problem = desired.shouldRun && run.isAlive ? await upgrade.prepare(run, signal) : undefined;
+    const { desired, provisioner, reporter, scheduler } = this;
+    const problem =
+      desired.shouldRun && run.isAlive
+        ? await provisioner.prepare(run.driver, desired, reporter, signal)
+        : undefined;
     if (problem !== undefined && !signal.aborted) {
-      const reason = upgrade.postpone(run, problem);
+      const reason = scheduler.upgradeFailed(run, problem);
       this.reportRunning(run);
       desired.restart.settle(notStarted(reason));
     } else if (!signal.aborted || !run.isAlive || !desired.shouldRun) {
@@ -246,7 +250,7 @@ export class Reconciler {
   private async stop(run: Run): Promise<void> {
     const { desired, reporter, timing } = this;
     run.isStopping = true;
-    this.upgrade.reset();
+    this.scheduler.clearUpgrade();
     // A pending upgrade had left it ready.
     if (desired.shouldRun && reporter.status === 'ready') reporter.report('restarting', CHANGED);
     if (desired.goal === 'release' && run.canBeReleased) {
@@ -276,7 +280,7 @@ export class Reconciler {
     return true;
   }
 
-  private details(): ConditionDetails {
+  private details(): RunDetails {
     const { hostPort } = this;
     const instance = this.current?.instance;
     return {
@@ -284,7 +288,7 @@ export class Reconciler {
       instanceId: instance?.id,
       startedAt: instance?.startedAt,
       url: instance?.url,
-      memory: { ...this.history.memory, ...(hostPort === undefined ? {} : { hostPort }) },
+      history: { ...this.history.persisted, ...(hostPort === undefined ? {} : { hostPort }) },
     };
   }
 }

@@ -1,5 +1,27 @@
-import type { LastCrash, Memory, RestartPolicy } from './condition.ts';
+import type { BackoffRule } from '../channels/backoff.ts';
 import type { Exit } from './driver.ts';
+
+export type RestartPolicy = 'always' | 'on-failure' | 'never';
+
+/** Persisted for the next start of Switchboard. */
+export interface RunHistory {
+  /** Restarts after a crash, since the last manual restart. */
+  restarts: number;
+  lastCrash: LastCrash | null;
+  /** Times of the crashes that may still count. */
+  crashes: string[];
+  /** Of the backoff; 0 for none. */
+  step: number;
+  /** Where its port was last published on this machine. */
+  hostPort?: number | undefined;
+}
+
+interface LastCrash {
+  at: string;
+  exit_code: number | null;
+  signal: string | null;
+  reason: string;
+}
 
 /** The input to the next decision. */
 export interface RestartState {
@@ -25,15 +47,19 @@ export const restartRules: RestartRules = {
   ladderMs: [5_000, 15_000, 45_000, 120_000, 300_000],
 };
 
-export const noCrashes: RestartState = { crashes: [], step: 0 };
-
-/** An exit that nobody requested. */
-export interface UnexpectedExit {
-  /** Undefined after a signal, or if unknown. */
-  code: number | undefined;
-  /** The driver became unavailable. */
-  isLost: boolean;
+export interface Timing {
+  restarts: RestartRules;
+  /** Between SIGTERM and SIGKILL when Switchboard stops. */
+  stopGraceMs: number;
+  /** The same when only this server stops or restarts. */
+  restartGraceMs: number;
+  /** How long `attach` waits for a start. */
+  attachMs: number;
+  /** Between checks of an unavailable driver. */
+  away: BackoffRule;
 }
+
+export const noCrashes: RestartState = { crashes: [], step: 0 };
 
 export type Decision =
   | { action: 'restart'; delayMs: number; isLoop: boolean; state: RestartState }
@@ -42,10 +68,10 @@ export type Decision =
   /** Until the driver is available again. That is not a crash. */
   | { action: 'wait'; state: RestartState };
 
-/** What to do after an unexpected exit. */
+/** What to do after an exit that was not requested. */
 export function afterExit(
   state: RestartState,
-  exit: UnexpectedExit,
+  exit: Pick<Exit, 'code' | 'isLost'>,
   policy: RestartPolicy,
   uptimeMs: number,
   now: number,
@@ -95,15 +121,15 @@ export class CrashHistory {
   private restarts: number;
   private lastCrash: LastCrash | null;
 
-  constructor(memory: Memory, rules: RestartRules) {
+  constructor(history: RunHistory, rules: RestartRules) {
     this.rules = rules;
-    const crashes = memory.crashes.map((at) => Date.parse(at)).filter((at) => !Number.isNaN(at));
-    this.state = { crashes, step: memory.step };
-    this.restarts = memory.restarts;
-    this.lastCrash = memory.lastCrash;
+    const crashes = history.crashes.map((at) => Date.parse(at)).filter((at) => !Number.isNaN(at));
+    this.state = { crashes, step: history.step };
+    this.restarts = history.restarts;
+    this.lastCrash = history.lastCrash;
   }
 
-  get memory(): Memory {
+  get persisted(): RunHistory {
     const { restarts, lastCrash, state } = this;
     const crashes = state.crashes.map((at) => new Date(at).toISOString());
     return { restarts, lastCrash, crashes, step: state.step };

@@ -1,21 +1,30 @@
 import { SwitchboardError } from '../errors.ts';
-import type { HostedServer } from './condition.ts';
-import { describeCrash, withLastWords, withoutPeriod } from './crash-description.ts';
-import type { DesiredState } from './desired-state.ts';
 import type { Exit } from './driver.ts';
 import { type CrashHistory, type RestartRules, RetryBackoff } from './restart-policy.ts';
-import type { Run } from './run.ts';
-import type { StatusReporter } from './status-reporter.ts';
+import { type Run, withLastLines, withoutPeriod } from './run.ts';
+import type { DesiredState, HostedServer, StatusReporter } from './server-state.ts';
 import { sleep } from './timeouts.ts';
 
-/** Decides when a server that does not run starts next, and reports why it does not run. */
+/** The old instance runs until the new one can be prepared. */
+interface PendingUpgrade {
+  revision: string;
+  reason: string;
+  nextTry: Date;
+  /** The same by the monotonic clock. */
+  dueAt: number;
+}
+
+/** Decides when a server starts next, and reports why it does not run. */
 export class RestartScheduler {
+  /** Set while the instance that runs could not be replaced. */
+  upgrade: Readonly<PendingUpgrade> | undefined;
   private readonly desired: DesiredState;
   private readonly reporter: StatusReporter;
   private readonly history: CrashHistory;
   private readonly rules: RestartRules;
   /** A failed start is not a crash, because nothing ran. */
   private readonly failedStarts: RetryBackoff;
+  private readonly failedUpgrades: RetryBackoff;
   /** By the monotonic clock. */
   private dueAt = 0;
   /** No start until something changes. */
@@ -29,6 +38,7 @@ export class RestartScheduler {
     this.history = history;
     this.rules = rules;
     this.failedStarts = new RetryBackoff(rules);
+    this.failedUpgrades = new RetryBackoff(rules);
   }
 
   get isDue(): boolean {
@@ -57,6 +67,7 @@ export class RestartScheduler {
     this.blocked = undefined;
     this.isRestart = false;
     this.dueAt = 0;
+    this.clearUpgrade();
   }
 
   unblock(): void {
@@ -74,6 +85,35 @@ export class RestartScheduler {
     if (this.isRestart && !isAdopted) this.history.restarted();
     this.isRestart = false;
     this.failedStarts.reset();
+    this.clearUpgrade();
+  }
+
+  /** Keeps the running instance. If the server has changed, the upgrade is retried later. Returns why it is not replaced. */
+  upgradeFailed(run: Run, { message }: SwitchboardError): string {
+    const { revision } = this.desired.server;
+    const isChange = run.revision !== revision;
+    const what = isChange
+      ? 'The new image is not available, so the old instance keeps running'
+      : 'The image is not available, so the current instance keeps running';
+    const reason = `${what}. ${message}`;
+    if (isChange) {
+      const delayMs = this.failedUpgrades.failedSlowly();
+      const nextTry = new Date(Date.now() + delayMs);
+      this.upgrade = { revision, reason, nextTry, dueAt: performance.now() + delayMs };
+    }
+    if (this.reporter.latest.reason !== reason) this.reporter.warn(`was not restarted. ${reason}`);
+    return reason;
+  }
+
+  /** Waits until the pending upgrade is due, which ends it. */
+  async untilUpgradeDue(signal: AbortSignal): Promise<void> {
+    await sleep(signal, Math.max(0, (this.upgrade?.dueAt ?? 0) - performance.now()));
+    if (!signal.aborted) this.upgrade = undefined;
+  }
+
+  clearUpgrade(): void {
+    this.upgrade = undefined;
+    this.failedUpgrades.reset();
   }
 
   /** Waits until the run has lasted long enough to end a crash loop. */
@@ -83,26 +123,26 @@ export class RestartScheduler {
     await sleep(signal, Math.max(0, windowMs - run.uptimeMs));
     if (signal.aborted) return;
     this.history.forgive();
-    this.reporter.log.add(`has run for ${windowMs / 1_000} s and is no longer in a crash loop`);
-    this.reporter.report(this.reporter.status, this.reporter.condition.reason);
+    this.reporter.log.add(`has run for ${windowMs / 1_000} s: the crash loop is over`);
+    this.reporter.report(this.reporter.status, this.reporter.latest.reason);
   }
 
   crashed(run: Run, exit: Exit): void {
     const lastLines = run.lastLines.text;
-    const { how, reason } = describeCrash(exit, lastLines, run.limits);
-    const quote = lastLines === '' ? '' : ` Its last words: ${lastLines}`;
+    const { how, reason } = run.describeCrash(exit);
+    const quote = lastLines === '' ? '' : ` Last output: ${lastLines}`;
     const decision = this.history.exited(exit, reason, run.uptimeMs, this.desired.server.restartPolicy);
     if (decision.action === 'restart') {
       const { delayMs, isLoop } = decision;
       const loop = isLoop ? 'It is in a crash loop. ' : '';
       this.isRestart = true;
       const nextTry = this.setDue(delayMs);
-      this.reporter.warn(`${how}. ${loop}It is started again ${delayText(delayMs)}.`, quote);
+      this.reporter.warn(`${how}. ${loop}It restarts ${delayText(delayMs)}.`, quote);
       this.reporter.report(isLoop ? 'backing_off' : 'restarting', `${loop}It ${how}.${quote}`, nextTry);
     } else {
       this.stay(decision.action === 'stay' ? decision.status : 'stopped', how, quote);
     }
-    this.desired.restart.settle(this.unavailable(withLastWords(`It ${how}`, lastLines)));
+    this.desired.restart.settle(this.unavailable(withLastLines(`It ${how}`, lastLines)));
   }
 
   /** `isSpecMissing`: a secret is missing, so it is not known what to start. */
@@ -119,9 +159,9 @@ export class RestartScheduler {
   }
 
   driverUnavailable(why: string, retryMs: number): void {
-    const { status, reason } = this.reporter.condition;
+    const { status, reason } = this.reporter.latest;
     this.setDue(retryMs);
-    if (status !== 'waiting') this.reporter.warn(`has to wait: ${why}`);
+    if (status !== 'waiting') this.reporter.warn(`is waiting: ${why}`);
     if (status !== 'waiting' || reason !== why) this.reporter.report('waiting', why);
     this.desired.restart.settle(this.unavailable(why));
   }
@@ -152,7 +192,7 @@ export class RestartScheduler {
   private stay(status: 'stopped' | 'failed', how: string, quote: string): void {
     this.blocked = { isSpecMissing: false };
     const isFailure = status === 'failed';
-    const text = `${how}. It is not started again (restart policy ${this.desired.server.restartPolicy}).`;
+    const text = `${how}. It is not restarted (restart policy ${this.desired.server.restartPolicy}).`;
     if (isFailure) this.reporter.warn(text, quote);
     else this.reporter.log.add(text);
     this.reporter.report(status, `It ${how}.${isFailure ? quote : ''}`);
@@ -164,11 +204,11 @@ export class RestartScheduler {
   }
 }
 
-/** The requester of a restart made no mistake, whatever is wrong with the server. */
+/** Always this code, because the caller who requested the restart made no mistake. */
 export function notStarted(why: string): SwitchboardError {
   return new SwitchboardError('server_start_failed', why);
 }
 
 function delayText(ms: number): string {
-  return ms === 0 ? 'at once' : `in ${ms / 1_000} s`;
+  return ms === 0 ? 'now' : `in ${ms / 1_000} s`;
 }

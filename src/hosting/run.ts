@@ -1,7 +1,6 @@
 import type { Attachment } from '../channels/hosted.ts';
 import { SwitchboardError } from '../errors.ts';
-import { describeExit, withLastWords } from './crash-description.ts';
-import type { Driver, Exit, Instance, Limits } from './driver.ts';
+import { type Driver, type Exit, formatBytes, type Instance, type Limits } from './driver.ts';
 import type { LastLines } from './log.ts';
 
 /** One run of a hosted server, from the start of its instance to its exit. */
@@ -20,8 +19,8 @@ export class Run {
   isStopping = false;
   /** Whether `running` was emitted. */
   isAnnounced = false;
-  /** Whether the handshake is done. */
-  isSpeaking = false;
+  /** Whether the MCP handshake is done. */
+  isInitialized = false;
   private readonly released = Promise.withResolvers<SwitchboardError>();
 
   constructor(driver: Driver, instance: Instance, revision: string, limits: Limits, lastLines: LastLines) {
@@ -55,7 +54,7 @@ export class Run {
     this.isStopping = true;
     this.instance.release?.();
     this.released.resolve(
-      new SwitchboardError('server_unavailable', 'The server is run by another Switchboard now.'),
+      new SwitchboardError('server_unavailable', 'Another Switchboard runs the server now.'),
     );
   }
 
@@ -69,15 +68,72 @@ export class Run {
     return url === undefined ? undefined : { kind: 'url', url, ended: this.ended };
   }
 
+  /** `reason` has the last lines of the log, unless the driver knows the reason. */
+  describeCrash(exit: Exit): { how: string; reason: string } {
+    const lastLines = this.lastLines.text;
+    const limit = exit.reason === undefined ? reachedLimit(lastLines, this.limits) : undefined;
+    const how = describeExit(limit === undefined ? exit : { ...exit, reason: `perhaps it reached ${limit}` });
+    return { how, reason: exit.reason ?? withLastLines(how, lastLines) };
+  }
+
   private describeEnd(exit: Exit): SwitchboardError {
     if (this.isStopping) return new SwitchboardError('server_unavailable', 'The server was stopped.');
     if (exit.isLost) {
       const why = exit.reason ?? `its provider (${this.driver.provider}) does not answer`;
-      return new SwitchboardError('server_unavailable', `The server is out of reach: ${why}.`);
+      return new SwitchboardError('server_unavailable', `The server cannot be reached: ${why}.`);
     }
-    const message = withLastWords(`The server ${describeExit(exit)}.`, this.lastLines.text);
+    const message = withLastLines(`The server ${describeExit(exit)}.`, this.lastLines.text);
     return new SwitchboardError('server_unavailable', message, {
       data: { exitCode: exit.code ?? null, signal: exit.signal ?? null },
     });
   }
+}
+
+function describeExit({ code, signal, reason }: Exit): string {
+  const how =
+    signal !== undefined
+      ? `was killed by ${signal}`
+      : code === undefined
+        ? 'exited'
+        : `exited with code ${code}`;
+  return reason === undefined ? how : `${how}: ${reason}`;
+}
+
+/** Expects lines with secrets already redacted. */
+export function withLastLines(text: string, lastLines: string): string {
+  return lastLines === '' ? text : `${withoutPeriod(text)}; last output: ${lastLines}`;
+}
+
+/** For a log that already has these lines. */
+export function withoutLastLines(text: string): string {
+  const at = text.search(/[;.] last output: /i);
+  return at === -1 ? text : `${text.slice(0, at)}.`;
+}
+
+export function withoutPeriod(text: string): string {
+  return text.replace(/\.$/, '');
+}
+
+const processLimit = ({ pids }: Limits) => `its limit of ${pids} processes and threads`;
+
+/** Messages of programs that reached a limit. All patterns must match the same line. */
+const limitMessages: readonly [RegExp[], (limits: Limits) => string][] = [
+  [[/(spawn|fork|clone|pthread_create)\b/i, /EAGAIN|temporarily unavailable|retry/i], processLimit],
+  [[/(start|create) (a )?(new )?(native |OS )?thread/i], processLimit],
+  [
+    [/\bENOSPC\b|No space left on device/i],
+    ({ diskBytes }) => `its limit of ${formatBytes(diskBytes)} of disk, or the end of its /tmp`,
+  ],
+  [
+    [/\bENOMEM\b|Cannot allocate memory/i],
+    ({ memoryBytes }) => `its limit of ${formatBytes(memoryBytes)} of memory`,
+  ],
+];
+
+function reachedLimit(lastLines: string, limits: Limits): string | undefined {
+  const lines = lastLines.split('\n');
+  const found = limitMessages.find(([patterns]) =>
+    lines.some((line) => patterns.every((pattern) => pattern.test(line))),
+  );
+  return found?.[1](limits);
 }

@@ -36,12 +36,12 @@ describe('a hosted server', () => {
     expect(await speech.ask('echo hello')).toBe('hello');
     expect(watched.statuses(server.id)).toEqual(['starting', 'ready']);
     expect(watched.runs.items).toEqual([server.id]);
-    expect(watched.supervisor.condition(server.id)).toMatchObject({
+    expect(watched.supervisor.status(server.id)).toMatchObject({
       ...isReady,
       provider: 'process',
       instanceId: String(ground.groups[0]),
       startedAt: expect.any(Date),
-      memory: { restarts: 0, lastCrash: null, crashes: [], step: 0 },
+      history: { restarts: 0, lastCrash: null, crashes: [], step: 0 },
     });
     expect((await watched.supervisor.usage(server.id))?.memoryBytes).toBeGreaterThan(0);
   });
@@ -66,7 +66,7 @@ describe('a hosted server', () => {
       url: 'http://127.0.0.1:49200',
     });
     await watched.untilStatus(server.id, 'ready');
-    expect(watched.supervisor.condition(server.id)?.url).toBe('http://127.0.0.1:49200');
+    expect(watched.supervisor.status(server.id)?.url).toBe('http://127.0.0.1:49200');
   });
 
   it('is published where it was before Switchboard was started again', async () => {
@@ -81,10 +81,10 @@ describe('a hosted server', () => {
       },
     };
     const watched = ground.supervise({}, [driver]);
-    const memory = { restarts: 0, lastCrash: null, crashes: [], step: 0, hostPort: 49_201 };
-    const server = probe({ memory, does: () => ['stay'], more: { hasStdio: false, port: 49_202 } });
+    const history = { restarts: 0, lastCrash: null, crashes: [], step: 0, hostPort: 49_201 };
+    const server = probe({ history, does: () => ['stay'], more: { hasStdio: false, port: 49_202 } });
     watched.supervisor.apply([server]);
-    expect((await watched.untilStatus(server.id, 'ready')).memory.hostPort).toBe(49_202);
+    expect((await watched.untilStatus(server.id, 'ready')).history.hostPort).toBe(49_202);
     await watched.supervisor.restart(server.id);
     expect(specs.map(({ formerHostPort }) => formerHostPort)).toEqual([49_201, 49_202]);
   });
@@ -103,16 +103,16 @@ describe('a hosted server', () => {
     await using ground = await Ground.make();
     const { supervisor } = ground.supervise();
     supervisor.apply([]);
-    await expect(supervisor.attach('nobody')).rejects.toThrow('no hosted server of the id "nobody"');
+    await expect(supervisor.attach('nobody')).rejects.toThrow('no hosted server with the id "nobody"');
     await expect(supervisor.restart('nobody')).rejects.toMatchObject({ code: 'not_found' });
-    expect(supervisor.condition('nobody')).toBe(undefined);
+    expect(supervisor.status('nobody')).toBe(undefined);
     expect(supervisor.log('nobody')).toBe(undefined);
     expect(await supervisor.usage('nobody')).toBe(undefined);
   });
 });
 
 describe('a crash', () => {
-  it('is followed by a new instance, and told with its code and last words', async () => {
+  it('is followed by a new instance, and reported with its code and last output', async () => {
     await using ground = await Ground.make();
     const redact = (_: string, text: string) => text.replaceAll('hunter2', '***');
     const watched = ground.supervise({ redact });
@@ -121,28 +121,28 @@ describe('a crash', () => {
     const speech = await watched.speak(server.id);
     const again = watched.until(
       server.id,
-      ({ memory, status }) => memory.restarts === 1 && status === 'ready',
+      ({ history, status }) => history.restarts === 1 && status === 'ready',
     );
     speech.say('stderr the password is hunter2');
     speech.say('exit 3');
     const error = await speech.ended;
     expect(error).toMatchObject({ code: 'server_unavailable', data: { exitCode: 3, signal: null } });
-    expect(error.message).toBe('The server exited with code 3; its last words: the password is ***');
-    const condition = await again;
-    expect(condition).toMatchObject({
+    expect(error.message).toBe('The server exited with code 3; last output: the password is ***');
+    const report = await again;
+    expect(report).toMatchObject({
       ...isReady,
-      memory: {
+      history: {
         restarts: 1,
         lastCrash: {
           ...{ exit_code: 3, signal: null },
-          reason: 'exited with code 3; its last words: the password is ***',
+          reason: 'exited with code 3; last output: the password is ***',
         },
         crashes: [expect.any(String)],
         step: 0,
       },
     });
     expect(watched.warnings.items).toEqual([
-      `Hosted server "${server.name}" exited with code 3. It is started again at once. Its last words: the password is ***`,
+      `Hosted server "${server.name}" exited with code 3. It restarts now. Last output: the password is ***`,
     ]);
     expect(watched.statuses(server.id)).toEqual(['starting', 'ready', 'restarting', 'starting', 'ready']);
     expect(watched.runs.items).toHaveLength(2);
@@ -160,9 +160,9 @@ describe('a crash', () => {
     watched.supervisor.apply([server]);
     const speech = await watched.speak(server.id);
     speech.say('kill SIGKILL');
-    expect((await speech.ended).message).toBe('The server was ended by SIGKILL.');
-    const { memory } = await watched.until(server.id, ({ memory }) => memory.restarts === 1);
-    expect(memory.lastCrash).toMatchObject({ exit_code: null, signal: 'SIGKILL' });
+    expect((await speech.ended).message).toBe('The server was killed by SIGKILL.');
+    const { history } = await watched.until(server.id, ({ history }) => history.restarts === 1);
+    expect(history.lastCrash).toMatchObject({ exit_code: null, signal: 'SIGKILL' });
   });
 
   it('leaves nothing of the last instance beside the new one', async () => {
@@ -174,7 +174,7 @@ describe('a crash', () => {
     // What it forks ends by no signal but SIGKILL.
     expect(await speech.ask('fork')).toBe('forked');
     speech.say('exit 1');
-    await watched.until(server.id, ({ memory }) => memory.restarts === 1);
+    await watched.until(server.id, ({ history }) => history.restarts === 1);
     expect(ground.running).toEqual([ground.groups[1]]);
   });
 
@@ -183,15 +183,15 @@ describe('a crash', () => {
     const watched = ground.supervise();
     const server = probe({ does: () => ['exit 7'] });
     watched.supervisor.apply([server]);
-    const last = await watched.until(server.id, ({ memory }) => memory.step === 3);
+    const last = await watched.until(server.id, ({ history }) => history.step === 3);
     expect(last.status).toBe('backing_off');
     expect(last.nextTry!.getTime()).toBeGreaterThan(Date.now() + 500_000);
-    const backedOff = watched.changes.items.filter(({ condition }) => condition.status === 'backing_off');
-    expect(backedOff.map(({ condition }) => condition.memory.step)).toEqual([1, 2, 3]);
+    const backedOff = watched.changes.items.filter(({ report }) => report.status === 'backing_off');
+    expect(backedOff.map(({ report }) => report.history.step)).toEqual([1, 2, 3]);
     expect(watched.statuses(server.id).filter((status) => status === 'restarting')).toHaveLength(3);
     // Six runs, each of which crashed.
     expect(ground.groups).toHaveLength(6);
-    expect(last.memory.restarts).toBe(5);
+    expect(last.history.restarts).toBe(5);
     expect(watched.warnings.items.filter((text) => text.includes('exited with code 7'))).toHaveLength(6);
     expect(watched.warnings.items.filter((text) => text.includes('in a crash loop'))).toHaveLength(3);
   });
@@ -201,7 +201,7 @@ describe('a crash', () => {
     const watched = ground.supervise();
     const server = probe({ does: () => ['exit 7'] });
     watched.supervisor.apply([server]);
-    const { nextTry } = await watched.until(server.id, ({ memory }) => memory.step === 3);
+    const { nextTry } = await watched.until(server.id, ({ history }) => history.step === 3);
     const error = await watched.supervisor.attach(server.id).catch((thrown: SwitchboardError) => thrown);
     expect(error).toMatchObject({ code: 'server_unavailable', data: { status: 'backing_off' } });
     if (!(error instanceof SwitchboardError)) throw new Error('It must not run.');
@@ -217,9 +217,9 @@ describe('a crash', () => {
     const plans = [['exit 1'], []];
     const server = probe({ does: () => plans.shift() ?? [] });
     watched.supervisor.apply([server]);
-    await watched.until(server.id, ({ status, memory }) => status === 'ready' && memory.step === 1);
-    const condition = await watched.until(server.id, ({ memory }) => memory.step === 0);
-    expect(condition).toMatchObject({ ...isReady, memory: { restarts: 1, crashes: [], step: 0 } });
+    await watched.until(server.id, ({ status, history }) => status === 'ready' && history.step === 1);
+    const report = await watched.until(server.id, ({ history }) => history.step === 0);
+    expect(report).toMatchObject({ ...isReady, history: { restarts: 1, crashes: [], step: 0 } });
     expect(ground.groups).toHaveLength(2);
   });
 
@@ -231,11 +231,11 @@ describe('a crash', () => {
     watched.supervisor.apply([done, broken]);
     expect(await watched.untilStatus(done.id, 'stopped')).toMatchObject({
       reason: 'It exited with code 0.',
-      memory: { lastCrash: null },
+      history: { lastCrash: null },
     });
     expect(await watched.untilStatus(broken.id, 'failed')).toMatchObject({
       reason: 'It exited with code 2.',
-      memory: { lastCrash: { exit_code: 2 } },
+      history: { lastCrash: { exit_code: 2 } },
     });
     await expect(watched.supervisor.attach(broken.id)).rejects.toThrow('exited with code 2');
     // The same again changes nothing.
@@ -261,9 +261,9 @@ describe('a crash', () => {
     using timers = countTimers();
     isSteady = false;
     first.say('exit 1');
-    await watched.until(server.id, ({ memory }) => memory.restarts === 49);
+    await watched.until(server.id, ({ history }) => history.restarts === 49);
     isSteady = true;
-    await watched.until(server.id, ({ memory, status }) => memory.restarts >= 50 && status === 'ready');
+    await watched.until(server.id, ({ history, status }) => history.restarts >= 50 && status === 'ready');
     expect(await (await watched.speak(server.id)).ask('echo still here')).toBe('still here');
     // The one that runs has what the first one had.
     await expect.poll(handles).toEqual(before);
@@ -285,11 +285,11 @@ describe('a start that fails', () => {
     expect(last.status).toBe('backing_off');
     expect(last.reason).toContain('It could not be started: ');
     expect(last.reason).toContain('"/nowhere/at-all" was not found');
-    expect(last.memory).toEqual({ restarts: 0, lastCrash: null, crashes: [], step: 0 });
+    expect(last.history).toEqual({ restarts: 0, lastCrash: null, crashes: [], step: 0 });
     expect(watched.warnings.items.join()).not.toContain('crash');
     const once = probe({ restartPolicy: 'never', more: { command: '/nowhere/at-all', args: [] } });
     watched.supervisor.apply([server, once]);
-    expect(await watched.untilStatus(once.id, 'failed')).toMatchObject({ memory: { lastCrash: null } });
+    expect(await watched.untilStatus(once.id, 'failed')).toMatchObject({ history: { lastCrash: null } });
   });
 
   it('is not tried again where only a change can mend it', async () => {
@@ -338,28 +338,28 @@ describe('what is remembered', () => {
   it('keeps what is left of a delay when Switchboard is started again', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
-    const server = probe({ memory: crashed(3, 100_000) });
+    const server = probe({ history: crashed(3, 100_000) });
     watched.supervisor.apply([server]);
-    const { status, nextTry, memory } = watched.supervisor.condition(server.id)!;
+    const { status, nextTry, history } = watched.supervisor.status(server.id)!;
     expect(status).toBe('backing_off');
-    const leftMs = nextTry!.getTime() - Date.parse(server.memory!.lastCrash!.at) - 100_000;
+    const leftMs = nextTry!.getTime() - Date.parse(server.history.lastCrash!.at) - 100_000;
     expect(leftMs).toBeGreaterThan(490_000);
     expect(leftMs).toBeLessThan(510_000);
-    expect(memory).toEqual(server.memory);
+    expect(history).toEqual(server.history);
     await watched.supervisor.restart(server.id);
-    expect(watched.supervisor.condition(server.id)).toMatchObject({
+    expect(watched.supervisor.status(server.id)).toMatchObject({
       ...isReady,
-      memory: { restarts: 0, crashes: [], step: 0, lastCrash: { exit_code: 1 } },
+      history: { restarts: 0, crashes: [], step: 0, lastCrash: { exit_code: 1 } },
     });
   });
 
   it('delays nothing where the crash is longer ago, but is still a loop', async () => {
     await using ground = await Ground.make();
     const watched = ground.supervise();
-    const server = probe({ memory: crashed(2, 10_000), does: () => ['exit 1'] });
+    const server = probe({ history: crashed(2, 10_000), does: () => ['exit 1'] });
     watched.supervisor.apply([server]);
-    const condition = await watched.untilStatus(server.id, 'backing_off');
-    expect(condition.memory.step).toBe(3);
+    const report = await watched.untilStatus(server.id, 'backing_off');
+    expect(report.history.step).toBe(3);
     expect(ground.groups).toHaveLength(1);
   });
 });
@@ -375,9 +375,9 @@ describe('a restart by hand', () => {
     await watched.supervisor.restart(server.id);
     expect((await speech.ended).message).toBe('The server was stopped.');
     expect(ground.running).toEqual([ground.groups[1]]);
-    expect(watched.supervisor.condition(server.id)).toMatchObject({
+    expect(watched.supervisor.status(server.id)).toMatchObject({
       ...isReady,
-      memory: { restarts: 0, lastCrash: null, crashes: [], step: 0 },
+      history: { restarts: 0, lastCrash: null, crashes: [], step: 0 },
     });
     expect(watched.supervisor.log(server.id)!.lines.map(({ line }) => line)).toContain('ends on SIGTERM');
     expect(watched.warnings.items).toEqual([]);
@@ -399,12 +399,12 @@ describe('a restart by hand', () => {
     let isMended = false;
     const server = probe({ does: () => (isMended ? [] : ['exit 1']) });
     watched.supervisor.apply([server]);
-    await watched.until(server.id, ({ memory }) => memory.step === 3);
+    await watched.until(server.id, ({ history }) => history.step === 3);
     isMended = true;
     await watched.supervisor.restart(server.id);
-    expect(watched.supervisor.condition(server.id)).toMatchObject({
+    expect(watched.supervisor.status(server.id)).toMatchObject({
       ...isReady,
-      memory: { restarts: 0, crashes: [], step: 0, lastCrash: { exit_code: 1 } },
+      history: { restarts: 0, crashes: [], step: 0, lastCrash: { exit_code: 1 } },
     });
   });
 
@@ -455,14 +455,14 @@ describe('a change', () => {
     const kept = await watched.until(id, ({ reason }) => reason?.includes(lacks!) ?? false);
     expect(kept).toMatchObject({
       status: 'ready',
-      reason: 'The new image cannot be had: the server goes on with the old one. There is no image "blue".',
+      reason: 'The new image is not available, so the old instance keeps running. There is no image "blue".',
       instanceId: String(ground.groups[0]),
       nextTry: expect.any(Date),
-      memory: { lastCrash: null, crashes: [], step: 0 },
+      history: { lastCrash: null, crashes: [], step: 0 },
     });
     expect(await speech.ask('env COLOUR')).toBe('"red"');
     expect(await (await watched.speak(id)).ask('env COLOUR')).toBe('"red"');
-    await expect(watched.supervisor.restart(id)).rejects.toThrow('the server goes on with the old one');
+    await expect(watched.supervisor.restart(id)).rejects.toThrow('so the old instance keeps running');
     expect(await speech.ask('env COLOUR')).toBe('"red"');
     // Back to what runs: nothing is started anew.
     watched.supervisor.apply([server]);
@@ -473,7 +473,7 @@ describe('a change', () => {
     lacks = undefined;
     await watched.until(id, ({ status, instanceId }) => status === 'ready' && instanceId !== kept.instanceId);
     expect(await (await watched.speak(id)).ask('env COLOUR')).toBe('"blue"');
-    expect(watched.supervisor.condition(id)).toMatchObject({ reason: undefined, nextTry: undefined });
+    expect(watched.supervisor.status(id)).toMatchObject({ reason: undefined, nextTry: undefined });
     expect(ground.running).toEqual([ground.groups[1]]);
   });
 
@@ -507,14 +507,14 @@ describe('a change', () => {
     const server = probe();
     watched.supervisor.apply([{ ...server, enabled: false }]);
     expect(watched.status(server.id)).toBe('stopped');
-    await expect(watched.supervisor.attach(server.id)).rejects.toThrow('switched off');
-    await expect(watched.supervisor.restart(server.id)).rejects.toThrow('switched off');
+    await expect(watched.supervisor.attach(server.id)).rejects.toThrow('is disabled');
+    await expect(watched.supervisor.restart(server.id)).rejects.toThrow('is disabled');
     watched.supervisor.apply([server]);
     await watched.untilStatus(server.id, 'ready');
     watched.supervisor.apply([{ ...server, enabled: false }]);
-    await expect(watched.supervisor.attach(server.id)).rejects.toThrow('switched off');
+    await expect(watched.supervisor.attach(server.id)).rejects.toThrow('is disabled');
     expect(await watched.untilStatus(server.id, 'stopped')).toMatchObject({
-      reason: 'It is switched off.',
+      reason: 'It is disabled.',
       instanceId: undefined,
     });
     expect(ground.running).toEqual([]);
@@ -532,7 +532,7 @@ describe('a change', () => {
     await speech.ended;
     await gone;
     expect(ground.running).toEqual([]);
-    await expect.poll(() => watched.supervisor.condition(server.id)).toBe(undefined);
+    await expect.poll(() => watched.supervisor.status(server.id)).toBe(undefined);
     watched.supervisor.apply([server]);
     await watched.untilStatus(server.id, 'ready');
   });
@@ -571,17 +571,17 @@ describe('a server that does not respond', () => {
     const watched = ground.supervise();
     const server = probe();
     watched.supervisor.apply([server]);
-    watched.supervisor.responds(server.id, false);
+    watched.supervisor.heartbeat(server.id, false);
     expect(watched.status(server.id)).toBe('starting');
     const speech = await watched.speak(server.id);
-    watched.supervisor.responds(server.id, false);
-    watched.supervisor.responds(server.id, false);
+    watched.supervisor.heartbeat(server.id, false);
+    watched.supervisor.heartbeat(server.id, false);
     expect(watched.status(server.id)).toBe('unresponsive');
     expect(watched.warnings.items).toHaveLength(1);
     expect(watched.warnings.items[0]).toContain('does not respond');
     expect(await (await watched.speak(server.id)).ask('echo here')).toBe('here');
-    watched.supervisor.responds(server.id, true);
-    watched.supervisor.responds(server.id, true);
+    watched.supervisor.heartbeat(server.id, true);
+    watched.supervisor.heartbeat(server.id, true);
     expect(await speech.ask('echo here')).toBe('here');
     expect(watched.statuses(server.id)).toEqual(['starting', 'ready', 'unresponsive', 'ready']);
     expect(ground.groups).toHaveLength(1);
@@ -600,12 +600,12 @@ describe('a server that runs and has not completed the handshake', () => {
     await expect
       .poll(() => watched.supervisor.log(server.id)!.lines.map(({ line }) => line))
       .toContain('waiting for a database');
-    watched.supervisor.responds(server.id, false, 'It is mute.');
-    expect(watched.supervisor.condition(server.id)).toMatchObject({
+    watched.supervisor.heartbeat(server.id, false, 'It is mute.');
+    expect(watched.supervisor.status(server.id)).toMatchObject({
       status: 'unresponsive',
-      reason: 'It is mute; its last words: waiting for a database',
+      reason: 'It is mute; last output: waiting for a database',
     });
-    watched.supervisor.speaks(server.id);
+    watched.supervisor.initialized(server.id);
     expect(watched.status(server.id)).toBe('ready');
     expect(watched.statuses(server.id)).toEqual(['starting', 'unresponsive', 'ready']);
     expect(ground.groups).toHaveLength(1);
@@ -622,16 +622,16 @@ describe('a server that runs and has not completed the handshake', () => {
     let running = next();
     const mute = watched.supervisor.restart(server.id);
     await running;
-    watched.supervisor.responds(server.id, false, 'It is mute.');
+    watched.supervisor.heartbeat(server.id, false, 'It is mute.');
     await expect(mute).rejects.toThrow('is not available: It is mute.');
     running = next();
     const good = watched.supervisor.restart(server.id);
     await running;
-    watched.supervisor.speaks(server.id);
+    watched.supervisor.initialized(server.id);
     await good;
     does = ['stderr no luck', 'exit 3'];
     await expect(watched.supervisor.restart(server.id)).rejects.toThrow(
-      'It exited with code 3; its last words: no luck',
+      'It exited with code 3; last output: no luck',
     );
   });
 });
@@ -649,7 +649,7 @@ describe('stopping', () => {
     watched.supervisor.apply([polite, stubborn, looping]);
     expect(await (await watched.speak(stubborn.id)).ask('ignore-term')).toBe('ignoring');
     await watched.untilStatus(polite.id, 'ready');
-    await watched.until(looping.id, ({ memory }) => memory.step === 3);
+    await watched.until(looping.id, ({ history }) => history.step === 3);
     const all = [polite, stubborn, looping, starting];
     watched.supervisor.apply(all);
     await watched.supervisor.stop();

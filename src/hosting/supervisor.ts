@@ -1,17 +1,12 @@
 import type { Attachment } from '../channels/hosted.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import type { Condition, HostedServer } from './condition.ts';
-import { type Driver, type Provider, providers, type Usage } from './driver.ts';
+import { type Driver, type Provider, providers, STOP_GRACE_MS, type Usage } from './driver.ts';
 import type { Drivers } from './drivers.ts';
 import { Hosted } from './hosted.ts';
 import type { HostedLog } from './log.ts';
 import type { HostedOptions } from './reconciler.ts';
-import { restartRules } from './restart-policy.ts';
-import { STOP_GRACE_MS, type Timing } from './settings.ts';
-import type { HostedEvents } from './status-reporter.ts';
-
-export type { Attachment } from '../channels/hosted.ts';
-export type { Condition, HostedServer, HostedStatus, Memory } from './condition.ts';
+import { restartRules, type Timing } from './restart-policy.ts';
+import type { HostedEvents, HostedServer, StatusReport } from './server-state.ts';
 
 export interface SupervisorSettings {
   redact(project: string, text: string): string;
@@ -65,7 +60,7 @@ export class Supervisor {
 
   /**
    * Makes these the servers that run: starts or adopts new ones in parallel, stops those that are missing, and restarts
-   * those with a new revision. Returns at once; events tell the results.
+   * those with a new revision. Returns at once; events report the results.
    */
   apply(servers: readonly HostedServer[]): void {
     if (this.isOver) return;
@@ -80,8 +75,8 @@ export class Supervisor {
     for (const provider of providers) void this.reapAtStart(provider);
   }
 
-  condition(id: string): Condition | undefined {
-    return this.hosted.get(id)?.condition;
+  status(id: string): StatusReport | undefined {
+    return this.hosted.get(id)?.report;
   }
 
   async usage(id: string): Promise<Usage | undefined> {
@@ -107,13 +102,13 @@ export class Supervisor {
   }
 
   /** The MCP handshake with it is done. */
-  speaks(id: string): void {
-    this.hosted.get(id)?.speaks();
+  initialized(id: string): void {
+    this.hosted.get(id)?.initialized();
   }
 
   /** The result of the heartbeat. `why` says what delays the handshake, if known. */
-  responds(id: string, isResponsive: boolean, why?: string): void {
-    this.hosted.get(id)?.responds(isResponsive, why);
+  heartbeat(id: string, isResponsive: boolean, why?: string): void {
+    this.hosted.get(id)?.heartbeat(isResponsive, why);
   }
 
   /** Why its volumes cannot be removed now. */
@@ -147,7 +142,7 @@ export class Supervisor {
   }
 
   /** Removes the volumes of a server that no longer exists, from all drivers. */
-  async removeKept(server: Removed['server']): Promise<string[]> {
+  async removeOrphanedVolumes(server: Removed['server']): Promise<string[]> {
     const removed: string[] = [];
     for (const provider of providers) {
       const driver = await this.drivers.get(provider);
@@ -243,5 +238,5 @@ function removedOf({ server, lastDriver }: Hosted): Removed {
 }
 
 function unknown(id: string): SwitchboardError {
-  return new SwitchboardError('not_found', `There is no hosted server of the id "${id}".`);
+  return new SwitchboardError('not_found', `There is no hosted server with the id "${id}".`);
 }

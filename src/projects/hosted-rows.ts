@@ -10,7 +10,8 @@ import {
 } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import { type InstanceSpec, type Provider, providers } from '../hosting/driver.ts';
-import type { HostedServer, Memory } from '../hosting/supervisor.ts';
+import type { RunHistory } from '../hosting/restart-policy.ts';
+import type { HostedServer } from '../hosting/server-state.ts';
 import type { WorkspaceRow } from '../store/workspaces.ts';
 import type { Vault } from './vault.ts';
 
@@ -80,7 +81,7 @@ export function hostedServerOf(
     former: provider === null ? { hasVolumes: made.volumes.length > 0 } : undefined,
     restartPolicy: restart_policy,
     revision: JSON.stringify([made, resource_limits, provider, secrets]),
-    memory: memoryOf(metadata),
+    history: historyOf(metadata),
     spec: () => specOf(row, project),
   };
 }
@@ -91,11 +92,10 @@ function formerProvider({ provider }: WorkspaceRow, allow: HostingSettings['allo
   return providers.find((known) => known === provider);
 }
 
-const nothing: Memory = { restarts: 0, lastCrash: null, crashes: [], step: 0 };
+const noHistory: RunHistory = { restarts: 0, lastCrash: null, crashes: [], step: 0 };
 
-/** What is remembered is what was noted, as far as anybody can read it. */
-export function memoryOf({ memory }: WorkspaceRow['metadata']): Memory {
-  const { crashes, ...kept } = { ...nothing, ...(memory as Partial<Memory> | undefined) };
+export function historyOf({ memory }: WorkspaceRow['metadata']): RunHistory {
+  const { crashes, ...kept } = { ...noHistory, ...(memory as Partial<RunHistory> | undefined) };
   return { ...kept, crashes: Array.isArray(crashes) ? crashes : [] };
 }
 

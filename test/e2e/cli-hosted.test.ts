@@ -114,14 +114,14 @@ it('a hosted server that runs but does not become ready is a failure, with the r
   expect(JSON.parse(mute.stdout)).toMatchObject({
     status: 'unresponsive',
     error: expect.stringMatching(
-      /has not completed the MCP handshake within 0.6 s; its last words: waits for a database$/,
+      /has not completed the MCP handshake within 0.6 s; last output: waits for a database$/,
     ),
   });
   expect(crashing.code).toBe(1);
   expect(JSON.parse(crashing.stdout)).toMatchObject({
     status: 'backing_off',
-    error: expect.stringMatching(/exited with code 3\. Its last words: FATAL: no configuration$/),
-    last_crash: { reason: 'exited with code 3; its last words: FATAL: no configuration' },
+    error: expect.stringMatching(/exited with code 3\. Last output: FATAL: no configuration$/),
+    last_crash: { reason: 'exited with code 3; last output: FATAL: no configuration' },
   });
 });
 
@@ -178,9 +178,7 @@ it('the log of a hosted server has times, what was done by hand, and the last wo
     host('mine', command, ...args),
   ]);
   await cli(['stop', 'mine']);
-  expect((await cli(['logs', 'mine'])).stdout).toMatch(
-    /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}stopped by hand$/m,
-  );
+  expect((await cli(['logs', 'mine'])).stdout).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {2}disabled$/m);
   const { stdout } = await cli(['logs', 'crashing']);
   expect(stdout.match(/FATAL: no configuration/g), stdout).toHaveLength(1);
   expect(stdout).toContain('exited with code 3');

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Attachment } from '../../src/channels/hosted.ts';
 import { ProcessRecord } from '../../src/channels/process-record.ts';
 import { groupRuns } from '../../src/channels/process-table.ts';
 import { SwitchboardError } from '../../src/errors.ts';
@@ -14,14 +15,8 @@ import type {
   Provider,
 } from '../../src/hosting/driver.ts';
 import { ProcessDriver } from '../../src/hosting/drivers/process/driver.ts';
-import {
-  type Attachment,
-  type Condition,
-  type HostedServer,
-  type HostedStatus,
-  Supervisor,
-  type SupervisorSettings,
-} from '../../src/hosting/supervisor.ts';
+import type { HostedServer, HostedStatus, StatusReport } from '../../src/hosting/server-state.ts';
+import { Supervisor, type SupervisorSettings } from '../../src/hosting/supervisor.ts';
 import { specOf } from '../hosting/contract.ts';
 import { Inbox } from './inbox.ts';
 import { fixtureServer } from './servers.ts';
@@ -36,7 +31,7 @@ export const quick = {
 
 export interface Change {
   id: string;
-  condition: Condition;
+  report: StatusReport;
 }
 
 async function chooseFrom(drivers: readonly Driver[]): Promise<Driver> {
@@ -68,38 +63,38 @@ export class Watched {
       { get, choose },
       { redact: (_project, text) => text, timing: quick, ...settings },
       {
-        changed: (id, condition) => this.changes.add({ id, condition }),
+        changed: (id, report) => this.changes.add({ id, report }),
         warned: (message) => this.warnings.add(message),
         running: (id) => {
           this.runs.add(id);
           // The probe speaks no MCP: whoever runs is taken to have shaken hands, unless a test says otherwise.
-          if (!mute) this.supervisor.speaks(id);
+          if (!mute) this.supervisor.initialized(id);
         },
       },
     );
   }
 
   status(id: string): HostedStatus | undefined {
-    return this.supervisor.condition(id)?.status;
+    return this.supervisor.status(id)?.status;
   }
 
   /** All that were told of it so far; one that was told again, with more known of it, counts once. */
   statuses(id: string): HostedStatus[] {
     return this.changes.items
       .filter((change) => change.id === id)
-      .map(({ condition }) => condition.status)
+      .map(({ report }) => report.status)
       .filter((status, index, all) => status !== all[index - 1]);
   }
 
-  /** Settles when its condition is one that fits. */
-  async until(id: string, fits: (condition: Condition) => boolean): Promise<Condition> {
-    const now = this.supervisor.condition(id);
+  /** Settles when its report is one that fits. */
+  async until(id: string, fits: (report: StatusReport) => boolean): Promise<StatusReport> {
+    const now = this.supervisor.status(id);
     if (now !== undefined && fits(now)) return now;
-    return (await this.changes.next((change) => change.id === id && fits(change.condition))).condition;
+    return (await this.changes.next((change) => change.id === id && fits(change.report))).report;
   }
 
-  async untilStatus(id: string, status: HostedStatus): Promise<Condition> {
-    return this.until(id, (condition) => condition.status === status);
+  async untilStatus(id: string, status: HostedStatus): Promise<StatusReport> {
+    return this.until(id, (report) => report.status === status);
   }
 
   /** Speaks with it as soon as it can be spoken with. */
@@ -209,7 +204,7 @@ export function probe({ does = () => [], more = {}, ...rest }: Making = {}): Hos
     restartPolicy: 'always',
     enabled: true,
     revision: '1',
-    memory: { restarts: 0, lastCrash: null, crashes: [], step: 0 },
+    history: { restarts: 0, lastCrash: null, crashes: [], step: 0 },
     spec: () => specOf({ id, name: server.name, command, args: [...args, ...does()], ...more }),
     ...rest,
   };

@@ -96,7 +96,7 @@ describe.concurrent('a server that ends by itself', () => {
 
     const log = await site.log(id);
     expect(log).toContain('FATAL: out of luck');
-    expect(log).toMatch(/exited with code 70. It is started again at once/);
+    expect(log).toMatch(/exited with code 70. It restarts now/);
     expect(await site.site.warning(/"crashes" exited with code 70/)).toContain('FATAL: out of luck');
     // The bridge is there again too.
     expect(await site.tool(id, 'notes')).toBe('began\nbegan\n');
@@ -130,7 +130,7 @@ describe.concurrent('a server that ends by itself', () => {
     expect(row.metadata.memory).toMatchObject({ restarts: 3, step: 1 });
     expect(row.metadata.memory.crashes).toHaveLength(4);
     const warning = await site.site.warning(/"loops" exited with code 3. It is in a crash loop/);
-    expect(warning).toMatch(/It is started again in 5 s. Its last words: FATAL: no luck/);
+    expect(warning).toMatch(/It restarts in 5 s. Last output: FATAL: no luck/);
     expect(
       site.site.switchboard.events.filter(({ message }) => /"loops" exited/.test(String(message))),
     ).toHaveLength(4);

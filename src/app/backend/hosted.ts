@@ -30,7 +30,10 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
       const hosting = needHosting(parts);
       const place = find(hosting, id);
       const { id: row } = place.row;
-      const [usage, volumes] = await Promise.all([hosting.usage(row), hosting.volumeNames(row)]);
+      const [usage, volumes] = await Promise.all([
+        hosting.supervisor?.usage(row),
+        hosting.supervisor?.volumeNames(row),
+      ]);
       return hostedViewOf(place, hosting, { usage, volumes });
     },
     async create({ name, project, ...input }) {
@@ -57,7 +60,7 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
             store.hosted.change(row.id, stored(merged), ifVersion ?? row.version),
           );
           await hosting.settled();
-          if (changes.enabled === true) hosting.startEnded(row.id);
+          if (changes.enabled === true) hosting.startExited(row.id);
           const place = find(hosting, row.id);
           return { ...hostedViewOf(place, hosting), ...movedSecrets(merged.config, place.row.mcp_config) };
         } catch (error) {
@@ -72,11 +75,12 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
       const hosting = needHosting(parts);
       if (deleteVolumes && isGone(hosting, id)) return removeKept(hosting, projects.get(of), id);
       const { row, project } = find(hosting, id);
-      const obstacle = deleteVolumes ? await hosting.volumesUnavailable(row.id) : undefined;
+      const supervisor = deleteVolumes ? await hosting.requireSupervisor(row.id) : undefined;
+      const obstacle = await supervisor?.volumesUnavailable(row.id);
       if (obstacle !== undefined && row.mcp_config.volumes.length > 0) throw unreachable(row, obstacle);
       await change(parts, project, (store) => store.hosted.delete(row.id, ifVersion));
-      if (deleteVolumes && obstacle === undefined)
-        await hosting.removeVolumes(row.id).catch((error) => Promise.reject(kept(row, error)));
+      if (obstacle === undefined)
+        await supervisor?.removeVolumes(row.id).catch((error) => Promise.reject(kept(row, error)));
     },
     async call(id, { method, paramsText, timeoutMs }, signal): Promise<HostedAnswer> {
       const hosting = needHosting(parts);
@@ -90,19 +94,19 @@ export function hostedBackend(parts: Parts): Backend['hosted'] {
     async restart(id) {
       const hosting = needHosting(parts);
       const { row } = find(hosting, id);
-      await hosting.restart(row.id);
+      await (await hosting.requireSupervisor(row.id)).restart(row.id);
       return hostedViewOf(find(hosting, row.id), hosting);
     },
     async log(id) {
       const hosting = needHosting(parts);
       const { row } = find(hosting, id);
-      await hosting.needHere(row.id);
-      return hosting.lines(row.id).map(lineView);
+      const log = (await hosting.requireSupervisor(row.id)).log(row.id);
+      return log?.lines.map(lineView) ?? [];
     },
     followLog(id, listener) {
       const hosting = needHosting(parts);
       const { row } = find(hosting, id);
-      const { lines, stop } = hosting.follow(row.id, {
+      const { lines, stop } = hosting.logs.add(row.id, {
         line: (line) => listener.line(lineView(line)),
         removed: () => listener.removed(),
       });
@@ -137,7 +141,7 @@ function isGone(hosting: Hosting, id: string): boolean {
 
 /** Volumes outlive their server, and belong to its name. */
 async function removeKept(hosting: Hosting, { id, name }: LiveProject, server: string): Promise<void> {
-  const removed = await hosting.removeKept({ name: server, project: id });
+  const removed = await hosting.removeOrphanedVolumes({ name: server, project: id });
   if (removed.length > 0) return;
   throw new SwitchboardError(
     'not_found',

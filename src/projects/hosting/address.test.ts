@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createPort, type Server } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../../test/helpers/free-port.ts';
-import { isServing } from './serving.ts';
+import { answersHttp } from './address.ts';
 
 async function addressOf(server: Server): Promise<string> {
   server.listen(0, '127.0.0.1');
@@ -14,11 +14,11 @@ async function addressOf(server: Server): Promise<string> {
 
 it('is whoever answers, whatever it says', async () => {
   const url = await addressOf(createServer((_, response) => response.writeHead(405).end()));
-  expect(await isServing(url)).toBe(true);
+  expect(await answersHttp(url)).toBe(true);
 });
 
 it('is nobody who takes connections and lets go of them, and nobody who is not there', async () => {
   const url = await addressOf(createPort((socket) => socket.destroy()));
-  expect(await isServing(url)).toBe(false);
-  expect(await isServing(`http://127.0.0.1:${await freePort()}/mcp`)).toBe(false);
+  expect(await answersHttp(url)).toBe(false);
+  expect(await answersHttp(`http://127.0.0.1:${await freePort()}/mcp`)).toBe(false);
 });

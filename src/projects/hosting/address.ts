@@ -1,27 +1,46 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Attachment } from '../../channels/hosted.ts';
 
-/** A server over HTTP has so long to listen, and is looked for so often. */
-const SERVE_MS = 30_000;
-const SERVE_EVERY_MS = 100;
+/** How long a server over HTTP may take to listen, and how often it is probed. */
+const LISTEN_MS = 30_000;
+const PROBE_EVERY_MS = 100;
+const PROBE_TIMEOUT_MS = 2_000;
 
 /**
- * What to speak with a server through, once somebody answers there. One that has only just started does not listen yet. It
- * may also end meanwhile, and serve elsewhere, so `attach` is asked every time.
+ * Resolves when the server answers HTTP requests, because one that has just started does not listen yet. Calls `attach` for
+ * each probe: the server may restart meanwhile and get another port.
  */
-export async function servedAttachment(
+export async function attachWhenListening(
   attach: () => Promise<Attachment>,
-  pathOf: () => string,
+  path: () => string,
 ): Promise<Attachment> {
-  for (const until = performance.now() + SERVE_MS; ; await delay(SERVE_EVERY_MS, undefined, { ref: false })) {
+  const deadline = performance.now() + LISTEN_MS;
+  for (;;) {
     const attachment = await attach();
     if (attachment.kind === 'stdio') return attachment;
     const address = new URL(attachment.url);
-    // Only the path: as an address relative to this one, "//host" and "/\host" would name another host.
-    address.pathname = pathOf();
+    // Set as the path only: resolved as a relative URL, "//host" and "/\host" would name another host.
+    address.pathname = path();
     const url = address.href;
-    // Loaded here, because few need it, and node:http takes much memory.
-    const { isServing } = await import('./serving.ts');
-    if (performance.now() > until || (await isServing(url))) return { ...attachment, url };
+    if (performance.now() > deadline || (await answersHttp(url))) return { ...attachment, url };
+    await delay(PROBE_EVERY_MS, undefined, { ref: false });
   }
+}
+
+/** An open port proves nothing: a container engine accepts connections for a server that does not listen yet. */
+export async function answersHttp(url: string): Promise<boolean> {
+  // Loaded on first use, because most processes never need it and it takes much memory.
+  const { request } = await import('node:http');
+  return new Promise((resolve) => {
+    // OPTIONS has no side effects.
+    const probe = request(url, { method: 'OPTIONS', agent: false, timeout: PROBE_TIMEOUT_MS });
+    probe.on('response', (response) => {
+      response.destroy();
+      resolve(true);
+    });
+    probe.on('timeout', () => probe.destroy());
+    probe.on('error', () => resolve(false));
+    probe.on('close', () => resolve(false));
+    probe.end();
+  });
 }

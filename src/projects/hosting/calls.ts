@@ -1,4 +1,4 @@
-import { SwitchboardError } from '../../errors.ts';
+import { SwitchboardError, stopping } from '../../errors.ts';
 import type { FinishedCall } from '../../gateway/records.ts';
 import {
   type RequestInput,
@@ -7,41 +7,54 @@ import {
   requestServer,
 } from '../../upstreams/group-request.ts';
 import type { Project } from '../../upstreams/settings.ts';
-import { CallsUnderWay } from './calls-under-way.ts';
 import type { RegisteredServers } from './registered.ts';
 
 interface HostedCallsOptions {
   registered: RegisteredServers;
   timeoutMs: number;
-  /** A call has taken too long. */
   timedOut(id: string, message: string): void;
   recorded(call: FinishedCall): void;
 }
 
-/** Calls of hosted servers that come from the API, and not from clients of MCP. */
+interface CallInFlight {
+  server: string;
+  abort: AbortController;
+}
+
+/** Calls of hosted servers that come from the API, not from MCP clients. */
 export class HostedCalls {
-  readonly underWay = new CallsUnderWay();
   private readonly options: HostedCallsOptions;
+  private readonly inFlight = new Set<CallInFlight>();
+  private whenIdle = () => {};
+  private isStopping = false;
 
   constructor(options: HostedCallsOptions) {
     this.options = options;
   }
 
   async call(id: string, input: RequestInput, signal: AbortSignal | undefined): Promise<RpcResponse> {
+    if (this.isStopping) throw stopping();
     const { registered, recorded, timedOut } = this.options;
-    // The time counts from now on, also where the server is still to be started.
+    // The timeout includes a start of the server.
     const { timeoutMs = this.options.timeoutMs } = input;
+    const call = { server: registered.nameOf(id), abort: new AbortController() };
+    const aborted = call.abort.signal;
+    const either = signal === undefined ? aborted : AbortSignal.any([signal, aborted]);
+    this.inFlight.add(call);
     try {
-      return await this.underWay.run(registered.nameOf(id), signal, (called) =>
-        this.request(id, { ...input, timeoutMs }, called, recorded),
-      );
+      return await this.request(id, { ...input, timeoutMs }, either, recorded);
     } catch (error) {
+      if (aborted.aborted) throw stopping();
       if (error instanceof SwitchboardError && error.code === 'call_timeout') timedOut(id, error.message);
       throw error;
+    } finally {
+      this.inFlight.delete(call);
+      // Its response is still to be sent.
+      if (this.inFlight.size === 0) setImmediate(this.whenIdle);
     }
   }
 
-  /** The same without a record, for requests of our own. */
+  /** The same without a record, for heartbeats. */
   async request(
     id: string,
     input: RequestInput,
@@ -59,13 +72,32 @@ export class HostedCalls {
     }
     return requestServer(server, group, input, signal, (call) => recorded(finished(call, group.project)));
   }
+
+  /** The servers of the calls in flight, one name for each call. */
+  underWay(): string[] {
+    return [...this.inFlight].map(({ server }) => server);
+  }
+
+  /** Accepts no more calls. Resolves when none is in flight. */
+  drain(): Promise<void> {
+    this.isStopping = true;
+    return new Promise((resolve) => {
+      this.whenIdle = resolve;
+      if (this.inFlight.size === 0) resolve();
+    });
+  }
+
+  /** Aborts the calls that are left, newest first, so that a queued one does not start. */
+  abortAll(): void {
+    for (const { abort } of [...this.inFlight].toReversed()) abort.abort();
+  }
 }
 
 function finished({ answer, ...call }: RequestOutcome, project: Project): FinishedCall {
   return {
     ...call,
     ...{ project, client: 'the API', isToolError: false, request: undefined },
-    // What a server says of its error is not known otherwise.
+    // Needed only for the server's error message.
     answer: call.isRpcError ? answer : undefined,
   };
 }

@@ -79,18 +79,18 @@ describe('the process that hosts', () => {
 
   it('is waited for by whoever restarts a server at once', async () => {
     const { hosting, id, becomesHost } = await hostOne({});
-    const restart = hosting.restart(id);
+    const restart = hosting.requireSupervisor(id).then((supervisor) => supervisor.restart(id));
     becomesHost(true);
     await restart;
-    expect(hosting.condition(id)).toMatchObject({ status: 'ready' });
+    expect(hosting.supervisor?.status(id)).toMatchObject({ status: 'ready' });
   });
 
   it('is heard by those who followed a log before it was that', async () => {
     const { hosting, id, becomesHost } = await hostOne({});
     const heard = new Inbox<string>();
-    hosting.follow(id, { line: ({ line }) => heard.add(line), removed() {} });
+    hosting.logs.add(id, { line: ({ line }) => heard.add(line), removed() {} });
     becomesHost(true);
-    expect(await heard.first((line) => line.startsWith('runs'))).toContain('runs (process');
+    expect(await heard.first((line) => line.startsWith('running'))).toContain('running (process');
   });
 
   it('notes nothing while it may be another one, and what it has missed when it is not', async () => {
@@ -99,9 +99,9 @@ describe('the process that hosts', () => {
     await notes.first(({ status }) => status === 'ready');
     becomesHost(false);
     const { length } = notes.items;
-    await hosting.restart(id);
+    await hosting.supervisor!.restart(id);
     expect(notes.items).toHaveLength(length);
-    const { instanceId } = hosting.condition(id)!;
+    const { instanceId } = hosting.supervisor!.status(id)!;
     becomesHost(true);
     await notes.first(({ provider_workspace_id }) => provider_workspace_id === instanceId);
     expect(notes.items.length).toBe(length + 1);
@@ -118,7 +118,7 @@ describe('the process that hosts', () => {
       provider: noted === undefined ? 'gvisor' : noted,
     }));
     hosting.refresh();
-    await expect(hosting.restart(id)).rejects.toThrow(
+    await expect(hosting.supervisor!.restart(id)).rejects.toThrow(
       'The provider "gvisor", which ran the server before, cannot be used',
     );
   });
@@ -155,7 +155,7 @@ describe('the process that hosts', () => {
     });
     project.hosted = project.hosted.map(changed);
     const said = Promise.withResolvers<string>();
-    hosting.follow(id, { line: ({ line }) => line.startsWith('said') && said.resolve(line), removed() {} });
+    hosting.logs.add(id, { line: ({ line }) => line.startsWith('said') && said.resolve(line), removed() {} });
     attachment.input.write('stderr said first-value and second-value\n');
     expect(await said.promise).toBe('said *** and ***');
   });

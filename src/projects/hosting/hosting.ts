@@ -3,18 +3,16 @@ import type { ChildRecord } from '../../channels/stdio.ts';
 import type { HostingSettings } from '../../config.ts';
 import { SwitchboardError } from '../../errors.ts';
 import type { FinishedCall } from '../../gateway/records.ts';
-import { withoutLastWords } from '../../hosting/crash-description.ts';
-import type { Usage } from '../../hosting/driver.ts';
-import type { LogLine } from '../../hosting/log.ts';
-import type { Condition, Supervisor } from '../../hosting/supervisor.ts';
+import { LogSubscriptions } from '../../hosting/log.ts';
+import { withoutLastLines } from '../../hosting/run.ts';
+import type { Supervisor } from '../../hosting/supervisor.ts';
 import type { Store } from '../../store/store.ts';
 import type { Server } from '../../upstreams/server.ts';
 import { hostedServerOf } from '../hosted-rows.ts';
 import type { Projects } from '../projects.ts';
-import { servedAttachment } from './address.ts';
+import { attachWhenListening } from './address.ts';
 import { HostedCalls } from './calls.ts';
 import { Heartbeats } from './heartbeats.ts';
-import { LogFollowers, type LogListener } from './log-followers.ts';
 import { type RegisteredServer, RegisteredServers } from './registered.ts';
 import { StatusWriter } from './status-writer.ts';
 
@@ -25,41 +23,41 @@ interface HostingOptions {
   home: string;
   children: ChildRecord;
   warned(message: string): void;
-  /** It fares otherwise than before. */
+  /** The status of a server has changed. */
   changed(server: RegisteredServer): void;
   recorded(call: FinishedCall): void;
 }
 
-/** Another process is given this long to be the same one, come back, before what runs here is left to it. */
+/** How long to wait for the database before the servers are left to another process. */
 const YIELD_MS = 5_000;
 const DEFAULT_ENGINE = '/var/run/docker.sock';
 
-/** The servers that we run ourselves. Of all processes on a database one does; the others only show how they fare. */
+/** Runs the hosted servers of all projects. One process on a database does; the others show the persisted status. */
 export class Hosting implements Hosts {
-  private readonly options: HostingOptions;
-  private readonly notes: StatusWriter;
-  private readonly heartbeats: Heartbeats;
   readonly registered: RegisteredServers;
   readonly calls: HostedCalls;
-  private readonly followers = new LogFollowers((id) => this.supervisor?.log(id));
-  private supervisor: Supervisor | undefined;
+  readonly logs = new LogSubscriptions((id) => this.running?.log(id));
+  private readonly options: HostingOptions;
+  private readonly statusWriter: StatusWriter;
+  private readonly heartbeats: Heartbeats;
+  private running: Supervisor | undefined;
   private loading: Promise<void> | undefined;
   private leave = () => {};
   private yielding: NodeJS.Timeout | undefined;
   private isHost = false;
-  /** Settles when it is known whether this process hosts. */
+  /** Resolves when it is known whether this process hosts. */
   private readonly decided = Promise.withResolvers<void>();
   private isClosed = false;
 
   constructor(options: HostingOptions) {
     this.options = options;
-    this.notes = new StatusWriter(options.store.hosted, options.warned);
+    this.statusWriter = new StatusWriter(options.store.hosted, options.warned);
     this.registered = new RegisteredServers(options.projects);
     this.calls = new HostedCalls({
       registered: this.registered,
       timeoutMs: options.settings.callTimeoutMs,
       timedOut: (id, message) => {
-        this.supervisor?.log(id)?.add(message);
+        this.running?.log(id)?.add(message);
         options.warned(message);
       },
       recorded: options.recorded,
@@ -67,143 +65,110 @@ export class Hosting implements Hosts {
     this.heartbeats = new Heartbeats(options.settings, {
       server: (id) => this.registered.server(id),
       ping: async (id, timeoutMs) => void (await this.calls.request(id, { method: 'ping', timeoutMs })),
-      changed: (...told) => this.supervisor?.responds(...told),
+      changed: (...result) => this.running?.heartbeat(...result),
     });
   }
 
-  /** All projects are known: from now on what is written down of them runs. */
+  /** Call when all projects are known. */
   start(): void {
     this.leave = this.options.store.contendForHost((isHost) => this.chosen(isHost));
   }
 
-  /** What is written down may be another. */
+  /** Call when rows may have changed. */
   refresh(): void {
-    const places = this.registered.all();
-    const ids = new Set(places.map(({ row }) => row.id));
-    this.followers.keep(ids);
+    const servers = this.registered.all();
+    const ids = new Set(servers.map(({ row }) => row.id));
+    this.logs.retain(ids);
     if (!this.isHost || this.isClosed) return;
-    if (this.supervisor === undefined) {
-      if (places.length > 0) this.loading ??= this.load().catch((error: Error) => this.loadFailed(error));
+    if (this.running === undefined) {
+      if (servers.length > 0) void this.ensureLoaded();
       return;
     }
     const { allow } = this.options.settings;
-    this.supervisor.apply(places.map(({ row, project }) => hostedServerOf(row, project, allow)));
-    this.heartbeats.keep(ids);
-    this.followers.refresh();
+    this.running.apply(servers.map(({ row, project }) => hostedServerOf(row, project, allow)));
+    this.heartbeats.retain(ids);
+    this.logs.refresh();
   }
 
-  /** Settles when what is written down is known to whoever runs it. */
+  /** Resolves when the supervisor knows the rows. */
   async settled(): Promise<void> {
     await this.loading;
   }
 
-  /** Whether it is this process that runs them. */
+  /** Whether this process hosts. */
   get runsHere(): boolean {
     return this.isHost;
   }
 
-  condition(id: string): Condition | undefined {
-    return this.supervisor?.condition(id);
+  /** Undefined if another process hosts, or nothing is hosted yet. */
+  get supervisor(): Supervisor | undefined {
+    return this.running;
   }
 
-  /** The last lines of its log. */
-  lines(id: string): readonly LogLine[] {
-    return this.supervisor?.log(id)?.lines ?? [];
-  }
-
-  /** The same, and every line after them. */
-  follow(id: string, listener: LogListener): { lines: readonly LogLine[]; stop(): void } {
-    return this.followers.add(id, listener);
-  }
-
-  async usage(id: string): Promise<Usage | undefined> {
-    return this.supervisor?.usage(id);
+  /** Rejects if another process hosts the server. */
+  async requireSupervisor(id: string): Promise<Supervisor> {
+    const supervisor = await this.findSupervisor(id);
+    if (supervisor !== undefined) return supervisor;
+    const name = this.registered.nameOf(id);
+    throw new SwitchboardError(
+      'server_unavailable',
+      this.isHost
+        ? `The hosted server "${name}" is not running yet: try again.`
+        : `The hosted server "${name}" runs in another Switchboard on the same database: send the request to that one.`,
+    );
   }
 
   async attach(id: string): Promise<Attachment> {
-    const supervisor = await this.supervisorOf(id);
+    const supervisor = await this.findSupervisor(id);
     if (supervisor === undefined) {
       throw new SwitchboardError(
         'server_unavailable',
         this.isHost
-          ? 'it is not run yet'
-          : 'it is run by another Switchboard on the same database, and can be reached through that one only',
+          ? 'it is not running yet'
+          : 'it runs in another Switchboard on the same database, and can only be reached through that one',
       );
     }
-    return servedAttachment(
+    return attachWhenListening(
       () => supervisor.attach(id),
       () => this.registered.find(id)?.row.mcp_config.path ?? '/mcp',
     );
   }
 
-  async restart(id: string): Promise<void> {
-    await (await this.needSupervisor(id)).restart(id);
+  /** Starts an enabled server that has exited and that its policy does not restart. */
+  startExited(id: string): void {
+    const status = this.running?.status(id)?.status;
+    // A failure shows in its status.
+    if (status === 'stopped' || status === 'failed') this.running?.restart(id).catch(() => {});
   }
 
-  /** Starts one that is to run, but has ended, and would not be started again by itself. */
-  startEnded(id: string): void {
-    const status = this.condition(id)?.status;
-    // What becomes of it is seen in its condition.
-    if (status === 'stopped' || status === 'failed') this.supervisor?.restart(id).catch(() => {});
-  }
-
-  /** Fails where another process runs it. */
-  async needHere(id: string): Promise<void> {
-    await this.needSupervisor(id);
-  }
-
-  /** Why its volumes could not be removed now. Fails where another process runs it. */
-  async volumesUnavailable(id: string): Promise<string | undefined> {
-    return (await this.needSupervisor(id)).volumesUnavailable(id);
-  }
-
-  /** Of one that is no longer written down. */
-  async removeVolumes(id: string): Promise<string[]> {
-    return (await this.needSupervisor(id)).removeVolumes(id);
-  }
-
-  /** What a server that is not written down any more has kept. Fails where another process hosts. */
-  async removeKept(server: { name: string; project: string }): Promise<string[]> {
+  /** Removes the volumes of a server that is no longer registered. Rejects if another process hosts. */
+  async removeOrphanedVolumes(server: { name: string; project: string }): Promise<string[]> {
     await this.decided.promise;
-    if (this.isHost && this.supervisor === undefined) {
-      // Nothing was written down so far.
-      this.loading ??= this.load().catch((error: Error) => this.loadFailed(error));
-      await this.loading;
-    }
-    return (await this.needSupervisor(server.name)).removeKept(server);
+    // It is not loaded if nothing is registered.
+    if (this.isHost) await this.ensureLoaded();
+    return (await this.requireSupervisor(server.name)).removeOrphanedVolumes(server);
   }
 
-  /** What its provider calls its volumes. */
-  async volumeNames(id: string): Promise<string[] | undefined> {
-    return this.supervisor?.volumeNames(id);
-  }
-
-  /** Something that the gateway has to say of one of them. */
-  say(server: Server, line: string): void {
-    const { transport } = server.config;
-    // What it wrote last is in its log already.
-    if (transport.type === 'hosted') this.supervisor?.log(transport.id)?.add(withoutLastWords(line));
+  /** Adds a message of the gateway to the server's log. */
+  log({ config: { transport } }: Server, line: string): void {
+    // The log already has the server's last output.
+    if (transport.type === 'hosted') this.running?.log(transport.id)?.add(withoutLastLines(line));
   }
 
   /** The gateway has completed the MCP handshake with a server. */
   connected({ config: { transport } }: Server): void {
-    if (transport.type === 'hosted') this.supervisor?.speaks(transport.id);
+    if (transport.type === 'hosted') this.running?.initialized(transport.id);
   }
 
-  /** The names of those that were asked to end, and have not yet. */
-  get ending(): string[] {
-    return this.supervisor?.ending ?? [];
-  }
-
-  /** Stops all of them: each is asked to end, and ended after its time. */
+  /** Stops all servers. */
   async close(): Promise<void> {
     this.isClosed = true;
     this.decided.resolve();
     clearInterval(this.yielding);
-    this.heartbeats.keep(new Set());
+    this.heartbeats.retain(new Set());
     await this.loading;
-    await this.supervisor?.stop();
-    await this.notes.close();
+    await this.running?.stop();
+    await this.statusWriter.close();
     this.leave();
   }
 
@@ -212,22 +177,31 @@ export class Hosting implements Hosts {
     this.decided.resolve();
     clearInterval(this.yielding);
     if (isHost) {
-      this.notes.resume();
+      this.statusWriter.resume();
       this.refresh();
       return;
     }
-    this.notes.hold();
-    // The database may only be away, and what runs goes on; but where another process has taken over, it is for that one.
-    this.yielding = setInterval(() => this.yieldIfOther(), YIELD_MS).unref();
+    this.statusWriter.pause();
+    // If only the database is unavailable, the servers keep running. Another process that took over gets them.
+    this.yielding = setInterval(() => this.yieldIfReplaced(), YIELD_MS).unref();
   }
 
-  private yieldIfOther(): void {
+  private yieldIfReplaced(): void {
     if (!this.options.store.isConnected || this.isHost) return;
     clearInterval(this.yielding);
-    this.heartbeats.keep(new Set());
-    this.supervisor?.release();
-    this.supervisor = undefined;
-    this.notes.forget();
+    this.heartbeats.retain(new Set());
+    this.running?.release();
+    this.running = undefined;
+    this.statusWriter.discard();
+  }
+
+  private async ensureLoaded(): Promise<void> {
+    if (this.running !== undefined) return;
+    this.loading ??= this.load().catch((error: Error) => {
+      this.loading = undefined;
+      this.options.warned(`Hosted servers cannot run: ${error.message}`);
+    });
+    await this.loading;
   }
 
   private async load(): Promise<void> {
@@ -240,56 +214,36 @@ export class Hosting implements Hosts {
     const drivers = createDrivers({
       ...settings,
       engine: settings.engine ?? (DOCKER_HOST || DEFAULT_ENGINE),
-      runtimes: { gvisor: settings.runtimes.gvisor, firecracker: settings.runtimes.firecracker },
       ...{ home, children, owner: this.registered.owner, e2b: { apiKey, domain } },
     });
-    // Whoever becomes the host from now on, perhaps again, begins anew.
+    // If this process becomes the host again later, it loads again.
     this.loading = undefined;
     if (this.isClosed || !this.isHost) return;
-    this.supervisor = new Supervisor(
+    this.running = new Supervisor(
       drivers,
       { redact: (project, text) => this.registered.redact(project, text) },
       {
         warned,
-        changed: (id, condition) => {
-          this.notes.note(id, condition);
-          const place = this.registered.find(id);
-          if (place !== undefined) this.options.changed(place);
+        changed: (id, report) => {
+          this.statusWriter.add(id, report);
+          const server = this.registered.find(id);
+          if (server !== undefined) this.options.changed(server);
         },
-        running: (id) => this.running(id),
+        running: (id) => {
+          this.registered.server(id)?.retry();
+          this.heartbeats.begin(id);
+        },
       },
     );
     this.refresh();
   }
 
-  private loadFailed(error: Error): void {
-    this.loading = undefined;
-    this.options.warned(`Hosted servers cannot be run: ${error.message}`);
-  }
-
-  private running(id: string): void {
-    this.registered.server(id)?.retry();
-    this.heartbeats.begin(id);
-  }
-
-  /** Undefined where another process runs it. */
-  private async supervisorOf(id: string): Promise<Supervisor | undefined> {
+  /** Undefined if another process hosts. */
+  private async findSupervisor(id: string): Promise<Supervisor | undefined> {
     await this.decided.promise;
-    // It may have been written down a moment ago.
-    if (this.supervisor?.condition(id) === undefined) this.refresh();
+    // It may have just been registered.
+    if (this.running?.status(id) === undefined) this.refresh();
     await this.loading;
-    return this.supervisor;
-  }
-
-  private async needSupervisor(id: string): Promise<Supervisor> {
-    const supervisor = await this.supervisorOf(id);
-    if (supervisor !== undefined) return supervisor;
-    const name = this.registered.nameOf(id);
-    throw new SwitchboardError(
-      'server_unavailable',
-      this.isHost
-        ? `The hosted server "${name}" is not run yet: try again.`
-        : `The hosted server "${name}" is run by another Switchboard on the same database: ask that one.`,
-    );
+    return this.running;
   }
 }

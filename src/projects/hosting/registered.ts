@@ -4,7 +4,7 @@ import type { HostedRow } from '../hosted-rows.ts';
 import type { LiveProject } from '../live-project.ts';
 import type { Projects } from '../projects.ts';
 
-/** A hosted server as it is registered in its project, whether it runs or not. */
+/** A row and its project, whether it runs or not. */
 export interface RegisteredServer {
   row: HostedRow;
   project: LiveProject;
@@ -31,13 +31,13 @@ export class RegisteredServers {
     return this.find(id)?.row.name ?? id;
   }
 
-  /** The server that clients reach it as; undefined while it is stopped. */
+  /** The gateway's view of it; undefined while it is disabled. */
   server(id: string): Server | undefined {
     const { project, row } = this.find(id) ?? {};
     return row && project?.servers.get(row.name);
   }
 
-  /** The text without the secrets of a project, and without the values that its servers are started with. */
+  /** Masks the secrets of a project, and the environment of its hosted servers. */
   redact(projectId: string, text: string): string {
     const project = this.projects.lookUp(projectId);
     if (project === undefined) return text;
@@ -49,7 +49,7 @@ export class RegisteredServers {
     return mask.apply(project.vault.redact(text), project.hosted);
   }
 
-  /** The default project is created with the database, and has an id that no other database has. */
+  /** Identifies the database: the default project is created with it, and its id is unique. */
   get owner(): string {
     return this.projects.list().find(({ isDefault }) => isDefault)?.id ?? 'unknown';
   }

@@ -1,35 +1,35 @@
-import type { Condition } from '../../hosting/supervisor.ts';
+import type { StatusReport } from '../../hosting/server-state.ts';
 import type { WorkspaceStatus, WorkspaceTable } from '../../store/workspaces.ts';
 
 const RETRY_MS = 1_000;
 
-/** Writes down how hosted servers fare: of each the newest, as soon as the database takes it. */
+/** Persists the status of hosted servers: the latest of each, as soon as the database accepts it. */
 export class StatusWriter {
   private readonly table: Pick<WorkspaceTable, 'setStatus'>;
   private readonly warned: (message: string) => void;
-  private readonly waiting = new Map<string, Partial<WorkspaceStatus>>();
+  private readonly pending = new Map<string, Partial<WorkspaceStatus>>();
   private writing: Promise<void> | undefined;
   private retry: NodeJS.Timeout | undefined;
   private isFailing = false;
-  private isHeld = false;
+  private isPaused = false;
 
   constructor(table: Pick<WorkspaceTable, 'setStatus'>, warned: (message: string) => void) {
     this.table = table;
     this.warned = warned;
   }
 
-  note(
+  add(
     id: string,
-    { status, provider, instanceId, reason, nextTry, startedAt, url, memory }: Condition,
+    { status, provider, instanceId, reason, nextTry, startedAt, url, history }: StatusReport,
   ): void {
-    this.waiting.set(id, {
-      ...this.waiting.get(id),
+    this.pending.set(id, {
+      ...this.pending.get(id),
       status,
-      // Before one is chosen it is not forgotten which one it was: that one has its volumes.
+      // Keeps the former provider until a new one is chosen, because it has the volumes.
       ...(provider === undefined ? {} : { provider }),
       provider_workspace_id: instanceId ?? null,
       metadata: {
-        memory: { ...memory },
+        memory: { ...history },
         reason: reason ?? null,
         next_try: nextTry?.toISOString() ?? null,
         started_at: startedAt?.toISOString() ?? null,
@@ -39,23 +39,22 @@ export class StatusWriter {
     this.begin();
   }
 
-  /** Keeps them to itself: another process may write its own. */
-  hold(): void {
-    this.isHeld = true;
+  /** Writes nothing, because another process may write its own. */
+  pause(): void {
+    this.isPaused = true;
   }
 
-  /** Writes what was kept. */
   resume(): void {
-    this.isHeld = false;
-    if (this.waiting.size > 0) this.begin();
+    this.isPaused = false;
+    if (this.pending.size > 0) this.begin();
   }
 
-  /** What was kept is for another process to say. */
-  forget(): void {
-    this.waiting.clear();
+  /** Another process writes them from now on. */
+  discard(): void {
+    this.pending.clear();
   }
 
-  /** Writes what is left, once. */
+  /** Writes the rest, without a retry. */
   async close(): Promise<void> {
     clearTimeout(this.retry);
     await this.writing;
@@ -63,7 +62,7 @@ export class StatusWriter {
   }
 
   private begin(): void {
-    if (this.isHeld || this.writing !== undefined || this.retry !== undefined) return;
+    if (this.isPaused || this.writing !== undefined || this.retry !== undefined) return;
     this.writing = this.writeAll()
       .then(
         () => {
@@ -73,22 +72,24 @@ export class StatusWriter {
       )
       .finally(() => {
         this.writing = undefined;
-        if (this.waiting.size > 0) this.begin();
+        if (this.pending.size > 0) this.begin();
       });
   }
 
   private async writeAll(): Promise<void> {
-    for (const [id, note] of this.waiting) {
-      if (this.isHeld) return;
-      await this.table.setStatus(id, note);
-      // Unless there is a newer one already.
-      if (this.waiting.get(id) === note) this.waiting.delete(id);
+    for (const [id, status] of this.pending) {
+      if (this.isPaused) return;
+      await this.table.setStatus(id, status);
+      // Unless a newer one was added.
+      if (this.pending.get(id) === status) this.pending.delete(id);
     }
   }
 
   private failed(error: Error): void {
     if (!this.isFailing)
-      this.warned(`How hosted servers fare cannot be written down just now: ${error.message}`);
+      this.warned(
+        `The status of hosted servers cannot be saved: ${error.message}. It is retried every second.`,
+      );
     this.isFailing = true;
     this.retry = setTimeout(() => {
       this.retry = undefined;

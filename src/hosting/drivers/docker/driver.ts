@@ -1,7 +1,6 @@
 import { SwitchboardError } from '../../../errors.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../../driver.ts';
-import { sizeText } from '../../size-text.ts';
-import { portInUse } from '../port-in-use.ts';
+import { formatBytes, portInUse } from '../../driver.ts';
 import { inspectContainer, listContainers, removeContainer } from './containers.ts';
 import { DiskMeter } from './disk.ts';
 import { Engine, EngineRefusal } from './engine.ts';
@@ -186,7 +185,7 @@ export class DockerDriver implements Driver {
     if (volumes.length === 0) return;
     const used = await this.diskMeter.measureNow(volumes).catch(() => 0);
     if (used <= limits.diskBytes) return;
-    const message = `The volumes of the server "${name}" hold ${sizeText(used)}, and it may use ${sizeText(limits.diskBytes)} of disk. Raise its limit, or remove what it does not need from the volumes ${volumes.join(', ')}.`;
+    const message = `The volumes of the server "${name}" hold ${formatBytes(used)}, and it may use ${formatBytes(limits.diskBytes)} of disk. Raise its limit, or remove what it does not need from the volumes ${volumes.join(', ')}.`;
     throw new SwitchboardError('invalid_config', message);
   }
 

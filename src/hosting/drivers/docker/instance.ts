@@ -3,7 +3,7 @@ import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../../../errors.ts';
 import type { Exit, Instance, InstanceSpec, Limits, Usage } from '../../driver.ts';
-import { sizeText } from '../../size-text.ts';
+import { formatBytes } from '../../driver.ts';
 import { type Inspected, inspectContainer, isGone, removeContainer } from './containers.ts';
 import { type DiskMeter, DiskWatch } from './disk.ts';
 import { type Engine, EngineAway } from './engine.ts';
@@ -148,7 +148,7 @@ export class DockerInstance implements Instance {
 
   private measured(bytes: number): void {
     if (bytes <= this.limits.diskBytes || this.isOver || this.reason !== undefined) return;
-    this.reason = `used more than its ${sizeText(this.limits.diskBytes)} of disk`;
+    this.reason = `used more than its ${formatBytes(this.limits.diskBytes)} of disk`;
     // Without grace, because it would continue to write. A failure means that the engine is unavailable.
     this.end(0).catch(() => {});
   }
@@ -165,7 +165,7 @@ export class DockerInstance implements Instance {
   private async findReason(code: number): Promise<string | undefined> {
     const { State, Config } = await inspectContainer(this.engine, this.id, { timeoutMs: ANSWER_MS });
     const isGvisor = Config.Labels[containerLabels.provider] === 'gvisor';
-    const tooMuch = `used more than its ${sizeText(this.limits.memoryBytes)} of memory`;
+    const tooMuch = `used more than its ${formatBytes(this.limits.memoryBytes)} of memory`;
     // Docker sets it even if the container survived the killed process. gVisor never survives, but may exit with another
     // code if a different part of it was killed.
     if (State.OOMKilled && (code === KILLED || isGvisor)) return tooMuch;

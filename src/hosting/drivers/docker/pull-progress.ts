@@ -1,4 +1,4 @@
-import { sizeText } from '../../size-text.ts';
+import { formatBytes } from '../../driver.ts';
 
 export interface PullStep {
   /** The layer. */
@@ -43,6 +43,6 @@ export class PullProgress {
     const layers = [...this.layers.values()];
     const done = layers.filter((layer) => layer.isDone).length;
     const current = layers.reduce((sum, layer) => sum + layer.current, 0);
-    return `${done} of ${layers.length} layers, ${sizeText(current)} so far`;
+    return `${done} of ${layers.length} layers, ${formatBytes(current)} so far`;
   }
 }

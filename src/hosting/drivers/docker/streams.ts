@@ -1,6 +1,6 @@
 import { type Duplex, Readable, Writable } from 'node:stream';
 import { LINES_PER_TURN } from '../../../channels/line-reader.ts';
-import { logLines } from '../log-lines.ts';
+import { logLines } from '../../log.ts';
 import type { Engine, Hijacked } from './engine.ts';
 import { type FrameHandlers, FrameSplitter } from './frames.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { SwitchboardError } from '../../../errors.ts';
 import type { InstanceEvents, InstanceSpec, Volumes } from '../../driver.ts';
-import { sizeText } from '../../size-text.ts';
+import { formatBytes } from '../../driver.ts';
 import { type Engine, EngineRefusal } from './engine.ts';
 import { isMounted } from './mounts.ts';
 import { VolumeImages } from './volume-images.ts';
@@ -161,7 +161,7 @@ export class DockerVolumes implements Volumes {
       if (!(await this.images.exists(Mountpoint))) return await this.images.make(Mountpoint, bytes);
       if (await this.images.isTooSmall(Mountpoint, bytes)) {
         await this.images.grow(Mountpoint, bytes).catch((error: Error) => {
-          log(`The volume ${Name} cannot grow to ${sizeText(bytes)}: ${error.message}.`);
+          log(`The volume ${Name} cannot grow to ${formatBytes(bytes)}: ${error.message}.`);
         });
       }
       await this.images.mount(Mountpoint);
@@ -200,5 +200,5 @@ function hasImage({ Labels }: Listed): boolean {
 /** Engines cannot change the quota of a volume. */
 function noteQuota({ Name, Options }: Listed, bytes: number, log: Log): void {
   const size = Number(Options?.size);
-  if (size < bytes) log(`The volume ${Name} keeps the quota that it was made with, ${sizeText(size)}.`);
+  if (size < bytes) log(`The volume ${Name} keeps the quota that it was made with, ${formatBytes(size)}.`);
 }

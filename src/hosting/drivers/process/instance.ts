@@ -7,7 +7,7 @@ import { LineReader } from '../../../channels/line-reader.ts';
 import { DEADLINES, endGroup } from '../../../channels/process-group.ts';
 import type { ChildRecord } from '../../../channels/stdio.ts';
 import type { Exit, Instance, Usage } from '../../driver.ts';
-import { logLines } from '../log-lines.ts';
+import { logLines } from '../../log.ts';
 import { UsageMeter } from './usage-meter.ts';
 
 /** For the rest of the output after an exit. Another process may keep the pipes open. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { SwitchboardError } from '../errors.ts';
-import { Heartbeat } from './heartbeat.ts';
+import { SwitchboardError } from '../../errors.ts';
+import { Heartbeat } from './heartbeats.ts';
 
 const EVERY = 30_000;
 const TIMEOUT = 10_000;
