@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { sourceFiles } from '../helpers/source.ts';
 
 const root = join(import.meta.dirname, '../..');
 const pages = [
@@ -13,13 +14,13 @@ const pages = [
 ];
 
 describe('links in the documentation', () => {
-  it.each(pages)('of %s lead to what is there', (page) => {
+  it.each(pages)('on %s resolve', (page) => {
     const links = [...withoutCode(read(page)).matchAll(/\]\((?!https?:)([^()\s#]*)(?:#([^()\s]+))?\)/g)];
-    const broken = links.filter(([, path = '', anchor]) => !leadsSomewhere(page, path, anchor));
+    const broken = links.filter(([, path = '', anchor]) => !resolves(page, path, anchor));
     expect(broken.map(([link]) => link)).toEqual([]);
   });
 
-  it('reach every page from the index', () => {
+  it('reach every page from docs/README.md', () => {
     const index = read('docs/README.md');
     const missing = pages.filter(
       (page) =>
@@ -28,6 +29,33 @@ describe('links in the documentation', () => {
         !index.includes(`](${relative('docs', page)}`),
     );
     expect(missing).toEqual([]);
+  });
+});
+
+describe('the documentation', () => {
+  // The changelog describes the past.
+  const current = pages.filter((page) => page !== 'CHANGELOG.md');
+
+  it('names only files and folders that exist', () => {
+    const missing = current.flatMap((page) =>
+      [...read(page).matchAll(/(?<![\w/.-])(?:src|test|bench|scripts|examples)\/[\w./-]*\w/g)]
+        .filter(([path]) => !existsSync(join(root, path)))
+        .map(([path]) => `${page}: ${path}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it('names only commands that exist', () => {
+    const definitions = sourceFiles('src/cli').flatMap(({ text }) => [
+      ...text.matchAll(/\.command\('(\w+)'/g),
+    ]);
+    const commands = new Set(definitions.map(([, command]) => command));
+    const unknown = current.flatMap((page) =>
+      [...read(page).matchAll(/(?:`|\$ (?:npx )?)switchboard ([a-z]+)/g)]
+        .filter(([, command]) => !commands.has(command))
+        .map(([usage]) => `${page}: ${usage}`),
+    );
+    expect(unknown).toEqual([]);
   });
 });
 
@@ -41,7 +69,7 @@ describe('the comparison in the README', () => {
     expect([...figures.difference(figuresIn(measured))]).toEqual([]);
   });
 
-  it('has its versions, and how many goals are missed', () => {
+  it('has its versions and its number of missed goals', () => {
     for (const [, name, version] of section.matchAll(/\| ([a-z-]+) (\d+\.\d+\.\d+)/g)) {
       expect(measured).toContain(`${name} ${version}`);
     }
@@ -59,13 +87,13 @@ function figuresIn(text: string): Set<string> {
   );
 }
 
-function leadsSomewhere(page: string, path: string, anchor: string | undefined): boolean {
+function resolves(page: string, path: string, anchor: string | undefined): boolean {
   const target = path === '' ? page : join(dirname(page), path);
   if (!existsSync(join(root, target))) return false;
   return anchor === undefined || !target.endsWith('.md') || anchorsOf(read(target)).has(anchor);
 }
 
-/** As GitHub makes them of headings. */
+/** The anchors that GitHub generates for headings. */
 function anchorsOf(text: string): Set<string> {
   const headings = [...withoutCode(text).matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading!);
   return new Set(
