@@ -15,16 +15,11 @@ interface Rule {
 const rules: Rule[] = [
   only('errors', [], 'everybody uses it, so it knows nobody'),
   only('identity', [], 'a name and a version'),
-  only('server-names', [], 'files and databases have the same rules on names'),
   only('home', ['errors'], 'where files are does not depend on which'),
   only('regular-files', [], 'whoever reads a file of the user uses it'),
   only('private-files', ['errors', 'regular-files'], 'whoever has something to keep to itself uses it'),
   only('access', ['errors', 'private-files'], 'who is let in does not depend on what for'),
-  only(
-    'config',
-    ['errors', 'regular-files', 'server-names'],
-    'a configuration is data; what is done with it is for others',
-  ),
+  only('config', ['errors', 'regular-files'], 'a configuration is data; what is done with it is for others'),
   only('protocol', ['errors'], 'what messages are does not depend on who sends them'),
   only('catalog', ['errors'], 'a snapshot is data, made from what it is given'),
   only('http', ['protocol', 'errors'], 'reading requests and writing streams does not depend on the route'),
@@ -50,7 +45,7 @@ const rules: Rule[] = [
   ),
   only(
     'store',
-    ['errors', 'private-files', 'server-names'],
+    ['errors', 'private-files', 'config'],
     'what is kept does not know who keeps it, nor what it is for',
   ),
   only(
@@ -76,7 +71,6 @@ const rules: Rule[] = [
       'catalog',
       'config',
       'errors',
-      'server-names',
       'api',
       'hosting',
       'channels (types)',

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { ServerEntry } from '../config/entry.ts';
-import { nameProblemsOf } from '../config/names.ts';
 import { describeProblem, invalidConfiguration } from '../config/problems.ts';
 import { checkServer, checkStored } from '../config/server.ts';
+import { nameProblemsOf } from '../config/server-names.ts';
 import { readSettings } from '../config/settings.ts';
 import type { ServerConfig, Settings } from '../config.ts';
 

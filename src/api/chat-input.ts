@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { fields, flag, integer, listOf, secretName, text } from '../config/fields.ts';
 import { type ChatMessage, chatMessage } from './chat-messages.ts';
-import { fields, flag, integer, listOf, secretName, text } from './fields.ts';
 import { readToolBody } from './http/tool-body.ts';
 
 const DEFAULT_SECRET = 'ANTHROPIC_API_KEY';

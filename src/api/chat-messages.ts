@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fields, flag, text } from './fields.ts';
+import { fields, flag, text } from '../config/fields.ts';
 
 /** Conversations as requests bring them and answers show them: the same in both directions, so that one can be gone on with. */
 

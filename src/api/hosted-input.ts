@@ -1,22 +1,43 @@
 import { z } from 'zod';
-import { defaultLimits, describeLimits, type LimitsInput, parseLimits } from '../config/limits.ts';
+import { fields, flag, hostedName, oneOf, text, timeout } from '../config/fields.ts';
+import {
+  environment,
+  environmentChanges,
+  type HostedConfig,
+  type HostedLimits,
+  hostedDefaults,
+  hostedFields,
+  hostedProblems,
+  limitFields,
+  limitsOf,
+  portNumber,
+} from '../config/hosted.ts';
+import type { LimitsInput } from '../config/limits.ts';
 import { defined } from './defined.ts';
-import { fields, flag, hostedName, oneOf, text, timeout } from './fields.ts';
-import { environment, environmentChanges, limits, portsOf, requestShape } from './hosted-fields.ts';
-import type { HostedView } from './hosted-views.ts';
-import type { Problem } from './http/problems.ts';
 
-/** Hosted servers as requests describe them, and as the rest of the program is told of them. */
+/** Hosted servers in requests. */
 
 const DEFAULT_PROJECT = 'default';
 
+const { host_port: _stored, ...storedFields } = hostedFields;
+const requestFields = {
+  ...storedFields,
+  port: z
+    .union([portNumber, fields({ container: portNumber, host: portNumber })], {
+      error: 'must be a port, or {"container", "host"} with a port each',
+    })
+    .nullable()
+    .optional()
+    .describe('The port inside that it serves on; `host` is where it is published on 127.0.0.1'),
+};
+
 const newBody = fields({
   name: hostedName,
-  project_id: text(128, 1).optional().describe('An id or a name; "default" where nothing is said'),
+  project_id: text(128, 1).optional().describe('An id or a name; "default" by default'),
   enabled: flag.optional(),
-  ...requestShape,
+  ...requestFields,
   environment: environment.optional(),
-  resource_limits: limits.optional(),
+  resource_limits: limitFields.optional(),
 });
 
 export const newHosted = newBody.superRefine((body, context) => {
@@ -25,52 +46,43 @@ export const newHosted = newBody.superRefine((body, context) => {
   }
 });
 
-/** Told apart from what nobody knows. */
+/** A known field that cannot be changed. */
 const fixed = (why: string) => z.never({ error: `cannot be changed: ${why}` }).optional();
 
 export const hostedChanges = fields({
-  name: fixed('volumes are called by it. Register a server of the new name'),
+  name: fixed('volumes are named after it. Register a server with the new name'),
   project_id: fixed('volumes belong to the project. Register the server there'),
   enabled: flag.optional(),
-  ...requestShape,
+  ...requestFields,
   environment: environmentChanges.optional(),
-  resource_limits: limits.optional().describe('What is not named stays as it is; null is as usual'),
-}).describe('What is not sent stays as it is. So does the name: volumes are called by it');
+  resource_limits: limitFields
+    .optional()
+    .describe('Limits that are not named do not change; null is the default'),
+}).describe('Fields that are not sent do not change. The name is fixed: volumes are named after it');
 
 /** Of a query, where everything is text. */
 export const hostedQuery = fields({ project: text(128, 1).optional().describe('An id or a name') });
 
 export const removalQuery = fields({
-  volumes: oneOf(['keep', 'delete']).default('keep').describe('What becomes of what it has kept'),
+  volumes: oneOf(['keep', 'delete']).default('keep').describe('Whether its volumes are deleted too'),
   project: text(128, 1)
     .default(DEFAULT_PROJECT)
-    .describe('An id or a name: whose volumes are deleted of a server that is gone already'),
+    .describe('An id or a name: the project of the volumes, if the server is already removed'),
 });
 
 export const logQuery = fields({
   follow: z
     .stringbool({ truthy: ['1', 'true'], falsy: ['0', 'false'], case: 'sensitive', error: 'must be 1 or 0' })
     .default(false)
-    .describe('As Server-Sent Events, which go on with what comes: an event `line` for each'),
+    .describe('As Server-Sent Events that continue with new lines: an event `line` for each'),
 });
 
-/** What is in `params` is for the server to judge. */
+/** `params` is for the server to check. */
 export const hostedCall = fields({
   method: text(1_024, 1).describe('Of MCP, such as tools/call'),
   params: z.looseObject({}, { error: 'must be an object' }).optional(),
   timeout_ms: timeout.optional(),
 });
-
-export type HostedLimits = HostedView['resource_limits'];
-
-/** How it is run. `${NAME}` references are still in it. */
-export interface HostedConfig
-  extends Pick<HostedView, 'image' | 'command' | 'args' | 'stdio_bridge' | 'restart_policy'>,
-    Pick<HostedView, 'port' | 'host_port' | 'path' | 'network' | 'volumes' | 'writable_root'> {
-  environment: Record<string, string>;
-  /** What is asked for. */
-  provider: HostedView['requested_provider'];
-}
 
 /** All that can be changed of a hosted server. */
 export interface HostedSettings {
@@ -85,10 +97,10 @@ export interface NewHosted extends HostedSettings {
   project: string;
 }
 
-/** What is not there stays as it is. */
+/** Fields that are missing do not change. */
 export interface HostedChanges {
   enabled?: boolean;
-  /** null is as usual. */
+  /** null is the default. */
   resource_limits?: LimitsInput;
   config: Partial<Omit<HostedConfig, 'environment'>> & {
     /** null removes a variable. */
@@ -100,33 +112,16 @@ export interface HostedCall {
   method: string;
   /** As it was sent. */
   paramsText: string | undefined;
-  /** Undefined: as long as calls of hosted servers may take. */
+  /** Undefined is the default of hosted servers. */
   timeoutMs: number | undefined;
 }
 
-export const usual: HostedConfig = {
-  image: null,
-  command: null,
-  args: [],
-  stdio_bridge: true,
-  restart_policy: 'always',
-  environment: {},
-  port: null,
-  host_port: null,
-  path: '/mcp',
-  network: false,
-  volumes: [],
-  writable_root: false,
-  provider: null,
-};
-
-/** Sorts what stands side by side in a request, and fills in what was not said. */
 export function newHostedOf(body: z.infer<typeof newBody>): NewHosted {
-  const { name, project_id: project = DEFAULT_PROJECT, enabled = true, resource_limits, ...more } = body;
-  const { port = null, ...config } = more;
+  const { name, project_id: project = DEFAULT_PROJECT, enabled = true, resource_limits, ...rest } = body;
+  const { port = null, ...config } = rest;
   return {
     ...{ name, project, enabled, resource_limits: limitsOf(resource_limits ?? {}) },
-    config: { ...usual, ...defined(config), ...portsOf(port) },
+    config: { ...hostedDefaults, ...defined(config), ...portsOf(port) },
   };
 }
 
@@ -138,37 +133,10 @@ export function hostedChangesOf(body: z.infer<typeof hostedChanges>): HostedChan
   };
 }
 
-/** As they are stored and shown, with the usual ones for those that are missing or null. */
-export function limitsOf(given: LimitsInput): HostedLimits {
-  const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null));
-  const parsed = parseLimits(said);
-  // Problems of what was sent have been told of by then.
-  return describeLimits('problems' in parsed ? defaultLimits : parsed.limits);
-}
-
-/** Where the parts of a hosted server do not fit each other. */
-export function hostedProblems({ stdio_bridge, port, host_port, ...config }: HostedConfig): Problem[] {
-  const unreachable = !stdio_bridge && port === null;
-  const message = 'is missing: without a stdio_bridge the server is reached over it';
-  const isMapped = config.provider === 'process' && host_port !== null && host_port !== port;
-  const unmapped = 'has another host port: a process listens on its port itself';
-  return [
-    ...whatToRun(config),
-    ...(unreachable ? [{ path: ['port'], message }] : []),
-    ...(isMapped ? [{ path: ['port'], message: unmapped }] : []),
-  ];
-}
-
-function whatToRun({
-  image,
-  command,
-  provider,
-}: Pick<HostedConfig, 'image' | 'command' | 'provider'>): Problem[] {
-  if (provider === 'process') {
-    if (command !== null) return [];
-    return [{ path: ['command'], message: 'is missing: the provider "process" runs no images' }];
-  }
-  // Without a provider it may still become a process, where that is allowed.
-  if (image !== null || (command !== null && provider === null)) return [];
-  return [{ path: ['image'], message: 'is missing: only the provider "process" does without one' }];
+/** One value in requests, two fields in the database. */
+function portsOf(
+  port: NonNullable<z.infer<typeof hostedChanges>['port']> | null,
+): Pick<HostedConfig, 'port' | 'host_port'> {
+  if (port === null || typeof port === 'number') return { port, host_port: null };
+  return { port: port.container, host_port: port.host };
 }

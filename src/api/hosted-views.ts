@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { providers, restartPolicies } from '../config/choices.ts';
 import { movedSecrets } from './views.ts';
 
 /** Hosted servers as the API shows them. Values of their environment are shown to nobody. */
@@ -6,9 +7,7 @@ import { movedSecrets } from './views.ts';
 const time = z.iso.datetime();
 const count = z.int().min(0);
 
-export const providerChoices = ['gvisor', 'firecracker', 'e2b', 'docker', 'process'] as const;
-export const restartPolicies = ['always', 'on-failure', 'never'] as const;
-const provider = z.enum(providerChoices);
+const provider = z.enum(providers);
 
 const hostedStatus = z.enum([
   'starting',

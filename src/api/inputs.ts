@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import {
-  description,
   fields,
   flag,
   integer,
@@ -11,8 +10,9 @@ import {
   projectName,
   serverName,
   text,
-} from './fields.ts';
+} from '../config/fields.ts';
 import {
+  description,
   flatProductServer,
   keyedProductServer,
   type NewServer,

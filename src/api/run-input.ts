@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { fields, integer, listOf, oneOf, text } from './fields.ts';
+import { fields, integer, listOf, oneOf, text } from '../config/fields.ts';
 
 /** Runs of agents elsewhere, as they tell of them. */
 

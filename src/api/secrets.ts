@@ -1,5 +1,5 @@
+import { fields, secretName } from '../config/fields.ts';
 import type { Backend } from './backend.ts';
-import { fields, secretName } from './fields.ts';
 import { check } from './http/check.ts';
 import { created, noContent, ok } from './http/reply.ts';
 import { type Route, route } from './http/route.ts';

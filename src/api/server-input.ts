@@ -1,78 +1,21 @@
 import { z } from 'zod';
-import { isHttpUrl } from '../config/variables.ts';
-import { contradictions, misfits } from './contradictions.ts';
+import { fields, flag, oneOf, serverName, text } from '../config/fields.ts';
+import { reachFields, settingFields } from '../config/server-fields.ts';
+import { serverProblems } from '../config/server-rules.ts';
 import { defined } from './defined.ts';
-import {
-  description,
-  fields,
-  flag,
-  idleStop,
-  integer,
-  listOf,
-  mapOf,
-  oneOf,
-  serverName,
-  text,
-  timeout,
-} from './fields.ts';
 
-/** Servers as requests describe them, and as the rest of the program is told of them. */
-
-const longText = text(128 * 1024);
+/** Servers in requests. */
 
 const transport = oneOf(['stdio', 'sse', 'http']);
-
-/** How a server is reached. Which of these go together is for a check of the whole: that knows the transport. */
-const reach = {
-  command: text(4_096, 1)
-    .refine((value) => value.trim() !== '', 'must not be empty')
-    .optional(),
-  args: listOf('strings', longText).optional(),
-  env: mapOf(/^[^=]+$/, 'is not a name that a variable can have', longText).optional(),
-  cwd: text(4_096, 1).optional(),
-  url: text(16 * 1024, 1)
-    .refine(
-      (value) => value.includes('${') || isHttpUrl(value),
-      'must be a URL that starts with http:// or https://',
-    )
-    .optional(),
-  headers: mapOf(
-    /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/,
-    'is not a name that a header can have',
-    longText
-      .refine((value) => !/[\r\n]/.test(value), 'must not have a line break in it')
-      .meta({ pattern: '^[^\\u0000\\r\\n]*$' }),
-  ).optional(),
-};
+const reach = reachFields(true);
 const config = fields(reach).meta({ oneOf: [{ required: ['command'] }, { required: ['url'] }] });
 
-/** What is not said is as for every server. */
+const { timeoutMs, maxTimeoutMs, idleStopMs, ...sameKeys } = settingFields(true);
 const settingShape = {
-  group: serverName,
-  replicas: integer(1, 64),
-  labels: mapOf(
-    /^[A-Za-z0-9][A-Za-z0-9_./-]*$/,
-    'is not a name that a label can have: take letters and digits, and . _ / - behind the first one',
-    text(1_024)
-      .regex(/^[^\s,]([^,]*[^\s,])?$/, 'must not be empty, nor have commas in it or spaces around it')
-      .meta({ pattern: '^[^\\s,\\u0000]([^,\\u0000]*[^\\s,\\u0000])?$' }),
-  ),
-  concurrency: integer(1, 100_000),
-  isolation: oneOf(['shared', 'session']),
-  era: oneOf(['auto', 'legacy', 'modern']),
-  timeout_ms: timeout,
-  max_timeout_ms: timeout,
-  idle_stop_ms: idleStop,
-  startup: oneOf(['lazy', 'sequential', 'parallel']),
-  prefix: text(64, 1)
-    .regex(/^[A-Za-z0-9_-]*$/, 'must be letters, digits, underscores and hyphens')
-    .meta({ pattern: '^[A-Za-z0-9_-]+$' }),
-  tools: fields({
-    allow: listOf('patterns', text(1_024, 1)).optional(),
-    deny: listOf('patterns', text(1_024, 1)).optional(),
-  }).describe(
-    "Which of its tools are offered, by the server's own names, with * for anything: those in `allow` (all where it is missing) that are not in `deny`",
-  ),
+  ...sameKeys,
+  timeout_ms: timeoutMs,
+  max_timeout_ms: maxTimeoutMs,
+  idle_stop_ms: idleStopMs,
 };
 const settings = z.object(settingShape).partial();
 const settingChanges = z
@@ -83,12 +26,14 @@ const settingChanges = z
   )
   .partial();
 
+export const description = text(2_000).nullable().describe('null is none');
 const about = { description: description.optional(), enabled: flag.optional() };
 
 export const newServer = fields({ name: serverName, ...about, transport, config, ...settings.shape })
   .superRefine((server, context) => {
-    const wrong = [...misfits(server.transport, server.config, ['config']), ...contradictions(server)];
-    for (const { path, message } of wrong) context.addIssue({ code: 'custom', path: [...path], message });
+    for (const { path, message } of serverProblems(server, server.config, ['config'])) {
+      context.addIssue({ code: 'custom', path: [...path], message });
+    }
   })
   .meta(eitherKind((key) => ({ config: { required: [key] } })));
 
@@ -96,7 +41,7 @@ export const serverChanges = fields({
   name: serverName.optional(),
   ...about,
   transport: transport.optional(),
-  config: config.optional().describe('Takes the place of the whole one that was there'),
+  config: config.optional().describe('Replaces the whole of the present one'),
   ...settingChanges.shape,
 }).describe('null removes a setting');
 
@@ -118,12 +63,11 @@ interface ProductServerInput extends Record<string, unknown> {
 }
 
 function checkProductServer(server: ProductServerInput, context: z.core.$RefinementCtx): void {
-  const { config, transport } = server;
+  const { config } = server;
   const twice = config === undefined ? [] : Object.keys(reach).filter((key) => key in server);
   const wrong = [
-    ...twice.map((key) => ({ path: [key], message: 'stands beside "config": put it in there' })),
-    ...(config === undefined ? misfits(transport, server, []) : misfits(transport, config, ['config'])),
-    ...contradictions(server),
+    ...twice.map((key) => ({ path: [key], message: 'belongs inside "config": move it there' })),
+    ...serverProblems(server, config ?? server, config === undefined ? [] : ['config']),
   ];
   for (const { path, message } of wrong) context.addIssue({ code: 'custom', path: [...path], message });
 }

@@ -1,6 +1,7 @@
+import type { eras, isolations, startups } from './choices.ts';
 import type { ToolChoice } from './tool-patterns.ts';
 
-/** A server as it stands in `mcpServers`, whichever program's file it is in. Written out, because users of the library see it. */
+/** A server in `mcpServers`, whichever program's file it is. Written out, because users of the library see it. */
 export type ServerEntry = {
   type?: 'stdio' | 'http' | 'streamable-http' | 'streamableHttp' | 'sse' | undefined;
   command?: string | undefined;
@@ -12,9 +13,9 @@ export type ServerEntry = {
   prefix?: string | undefined;
   enabled?: boolean | undefined;
   disabled?: boolean | undefined;
-  startup?: 'lazy' | 'sequential' | 'parallel' | undefined;
-  isolation?: 'shared' | 'session' | undefined;
-  era?: 'auto' | 'legacy' | 'modern' | undefined;
+  startup?: (typeof startups)[number] | undefined;
+  isolation?: (typeof isolations)[number] | undefined;
+  era?: (typeof eras)[number] | undefined;
   group?: string | undefined;
   replicas?: number | undefined;
   labels?: Record<string, string> | undefined;

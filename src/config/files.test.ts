@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { importFile, loadConfiguration, watchConfiguration } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
-import type { Configuration } from './types.ts';
+import type { Configuration } from './read.ts';
 
 let folder: string;
 let file: string;
@@ -30,7 +30,7 @@ describe('loadConfiguration', () => {
     const warnings: string[] = [];
     expect(namesOf(await loadConfiguration(file, (warning) => warnings.push(warning)))).toEqual(['a']);
     expect(warnings).toEqual([
-      `${file}: mcpServers.a.comand: is not a key that we know, so it has no effect; did you mean "command"?`,
+      `${file}: mcpServers.a.comand: is not a known key, so it has no effect; did you mean "command"?`,
     ]);
   });
 

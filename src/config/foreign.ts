@@ -1,4 +1,4 @@
-import { isObject } from './schema.ts';
+import { isObject } from './fields.ts';
 import type { ToolChoice } from './tool-patterns.ts';
 
 type Json = Record<string, unknown>;

@@ -1,11 +1,12 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
+import type { ServerEntry } from './entry.ts';
+import { isObject } from './fields.ts';
 import { foreignServers, isToml, type Program, timeoutOf, toolChoiceOf, toolKeys } from './foreign.ts';
 import { synonymOf } from './keys.ts';
 import { readTextOrPipe } from './load.ts';
 import { describeProblem, invalidConfiguration } from './problems.ts';
 import { findServers, readDocument } from './read.ts';
 import { findRegistryServer, readRegistryServer } from './registry.ts';
-import { isObject, type ServerEntry } from './schema.ts';
 import { isSelf } from './self.ts';
 import { absolutePath, checkServer, isEnabled } from './server.ts';
 import { referencesIn, replaceReferences, variableForInput } from './variables.ts';

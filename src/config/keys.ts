@@ -1,39 +1,15 @@
+import type { ServerEntry } from './entry.ts';
 import { MAX_PROBLEMS } from './problems.ts';
-import { type ServerEntry, serverSchema, settingsSchema } from './schema.ts';
-import { similarTo } from './similar.ts';
 
-const serverKeys = Object.keys(serverSchema.shape);
-const settingKeys = Object.keys(settingsSchema.shape);
+/** Keys of other programs that have no effect here. */
+const foreignKeys = new Set(
+  [
+    'alwaysAllow auth autoApprove description dev disabledTools displayName excludeTools gallery icon iconUrl id',
+    'includeTools metadata name note notes oauth sandbox sandboxEnabled source tags timeout transportType trust version',
+  ].flatMap((line) => line.split(' ')),
+);
 
-/** Keys that other programs keep beside a server and that mean nothing to us. */
-const foreignKeys = new Set([
-  ...[
-    'alwaysAllow',
-    'auth',
-    'autoApprove',
-    'description',
-    'dev',
-    'disabledTools',
-    'displayName',
-    'excludeTools',
-  ],
-  ...[
-    'gallery',
-    'icon',
-    'iconUrl',
-    'id',
-    'includeTools',
-    'metadata',
-    'name',
-    'note',
-    'notes',
-    'oauth',
-    'sandbox',
-  ],
-  ...['sandboxEnabled', 'source', 'tags', 'timeout', 'transportType', 'trust', 'version'],
-]);
-
-/** What other programs, and people, call our keys. */
+/** Names for our keys in other programs. */
 const synonyms: Record<string, keyof ServerEntry> = {
   cmd: 'command',
   arguments: 'args',
@@ -48,32 +24,22 @@ const synonyms: Record<string, keyof ServerEntry> = {
   instances: 'replicas',
 };
 
-interface UnknownKey {
+export interface UnknownKey {
   key: string;
-  /** The known key that was probably meant. */
   meant?: string;
 }
 
-/** Our key for what another program calls so. */
 export function synonymOf(key: string): keyof ServerEntry | undefined {
   return Object.hasOwn(synonyms, key) ? synonyms[key] : undefined;
 }
 
-/** The keys of a server that nobody is known to use. */
-export function unknownServerKeys(entry: object): UnknownKey[] {
-  const keys = Object.keys(entry).filter((key) => !foreignKeys.has(key) && !/^(\$|_|\/\/)/.test(key));
-  return unknownAmong(keys, serverKeys);
+/** Whether a key of a server is another program's, or a comment. */
+export function isForeignKey(key: string): boolean {
+  return foreignKeys.has(key) || /^(\$|_|\/\/)/.test(key);
 }
 
-export function isSetting(key: string): boolean {
-  return settingKeys.includes(key);
-}
-
-export function unknownSettings(settings: object): UnknownKey[] {
-  return unknownAmong(Object.keys(settings), settingKeys);
-}
-
-function unknownAmong(keys: string[], known: string[]): UnknownKey[] {
+/** The keys that are not known, each with the known key that was probably meant. */
+export function unknownKeys(keys: string[], known: string[]): UnknownKey[] {
   const candidates = [
     ...known,
     ...Object.keys(synonyms).filter((key) => known.includes(synonyms[key] ?? '')),
@@ -85,4 +51,33 @@ function unknownAmong(keys: string[], known: string[]): UnknownKey[] {
       const match = similarTo(key, candidates);
       return match === undefined ? { key } : { key, meant: synonymOf(match) ?? match };
     });
+}
+
+/** The candidate closest to a word, if one is close enough to be a misspelling. */
+export function similarTo(word: string, candidates: readonly string[]): string | undefined {
+  const plain = simplified(word);
+  const ranked = candidates
+    .map((candidate) => ({ candidate, distance: editDistance(plain, simplified(candidate)) }))
+    .filter(({ candidate, distance }) => distance <= Math.max(1, Math.floor(candidate.length / 3)))
+    .toSorted((left, right) => left.distance - right.distance);
+  return ranked[0]?.candidate;
+}
+
+/** timeoutMs, TIMEOUT-MS and timeout_ms are the same word. */
+function simplified(word: string): string {
+  return word.slice(0, 64).toLowerCase().replace(/[_-]/g, '');
+}
+
+/** Levenshtein distance. */
+function editDistance(left: string, right: string): number {
+  let row = Array.from({ length: right.length + 1 }, (_, index) => index);
+  for (const [index, character] of [...left].entries()) {
+    const next = [index + 1];
+    for (let column = 1; column <= right.length; column += 1) {
+      const replaced = row[column - 1]! + (right[column - 1] === character ? 0 : 1);
+      next.push(Math.min(replaced, row[column]! + 1, next[column - 1]! + 1));
+    }
+    row = next;
+  }
+  return row.at(-1)!;
 }

@@ -3,9 +3,8 @@ import { resolve } from 'node:path';
 import { SwitchboardError } from '../errors.ts';
 import { NotAFileError, withRegularFile } from '../regular-files.ts';
 import { describeProblem } from './problems.ts';
-import { readConfiguration } from './read.ts';
+import { type Configuration, readConfiguration } from './read.ts';
 import { reachWarnings } from './self.ts';
-import type { Configuration } from './types.ts';
 
 /** Told about what a file has in it that has no effect. */
 export type WarningListener = (warning: string) => void;

@@ -300,33 +300,30 @@ describe('a wrong configuration', () => {
     [{ url: 'localhost:80' }, 'mcpServers.s.url: must be a URL that starts with http://'],
     [
       { url: 'http://x', headers: { 'a b': 'c' } },
-      'mcpServers.s.headers["a b"]: is not a name that a header can have',
+      'mcpServers.s.headers["a b"]: cannot be the name of a header',
     ],
-    [{ url: 'http://x', headers: { a: 'b\nc' } }, 'mcpServers.s.headers.a: must not have a line break'],
-    [
-      { command: 'x', env: { 'A=B': 'c' } },
-      'mcpServers.s.env["A=B"]: is not a name that a variable can have',
-    ],
+    [{ url: 'http://x', headers: { a: 'b\nc' } }, 'mcpServers.s.headers.a: must not contain a line break'],
+    [{ command: 'x', env: { 'A=B': 'c' } }, 'mcpServers.s.env["A=B"]: cannot be the name of a variable'],
     [{ command: 'x', env: [] }, 'mcpServers.s.env: must be an object of names and values, not a list'],
     [{ command: 'x', args: '--all' }, 'mcpServers.s.args: must be a list of strings, not a string'],
     [{ command: 'x', enabled: 'no' }, 'mcpServers.s.enabled: must be true or false, not a string'],
     [{ command: 'x', enabled: true, disabled: true }, 'mcpServers.s.disabled: contradicts "enabled"'],
-    [{ command: 'x', prefix: '' }, 'mcpServers.s.prefix: must be 1 to 64 letters'],
-    [{ command: 'x\0' }, 'mcpServers.s.command: must not have a NUL character'],
+    [{ command: 'x', prefix: '' }, 'mcpServers.s.prefix: must not be empty'],
+    [{ command: 'x\0' }, 'mcpServers.s.command: must not contain a NUL character'],
     [
       { command: 'x', startup: 'eager' },
       'mcpServers.s.startup: must be one of "lazy", "sequential", "parallel"',
     ],
-    [{ command: 'x', group: 'a/b' }, "mcpServers.s.group: the group's name has a slash in it"],
+    [{ command: 'x', group: 'a/b' }, "mcpServers.s.group: the group's name must not contain a slash"],
     [{ command: 'x', group: 7 }, 'mcpServers.s.group: must be a string, not a number: put it in quotes'],
     [{ command: 'x', replicas: 65 }, 'mcpServers.s.replicas: must be a whole number from 1 to 64'],
     [
       { url: 'http://x', replicas: 2 },
-      'mcpServers.s.replicas: needs a "command": list each address as a server of its own',
+      'mcpServers.s.replicas: needs a "command": add each address as its own server',
     ],
     [
       { command: 'x', replicas: 2, isolation: 'session' },
-      'mcpServers.s.replicas: contradicts "isolation": "session"',
+      'mcpServers.s.replicas: contradicts the isolation "session"',
     ],
     [
       { command: 'x', labels: ['eu'] },
@@ -334,13 +331,10 @@ describe('a wrong configuration', () => {
     ],
     ...['', ' eu', 'eu,us'].map((region): [object, string] => [
       { command: 'x', labels: { region } },
-      'mcpServers.s.labels.region: must not be empty, nor have commas in it or spaces around it',
+      'mcpServers.s.labels.region: must not be empty, contain commas, or start or end with a space',
     ]),
     [{ command: 'x', labels: { region: null } }, 'mcpServers.s.labels.region: must be a string, not null'],
-    [
-      { command: 'x', labels: { 'a=b': 'c' } },
-      'mcpServers.s.labels["a=b"]: is not a name that a label can have',
-    ],
+    [{ command: 'x', labels: { 'a=b': 'c' } }, 'mcpServers.s.labels["a=b"]: cannot be the name of a label'],
     [{ command: 'x', concurrency: 0 }, 'mcpServers.s.concurrency: must be a whole number from 1 to 100000'],
     [{ command: 'x', timeoutMs: '5s' }, 'mcpServers.s.timeoutMs: must be a whole number from 1 to'],
     [{ command: 'x', idleStopMs: -1 }, 'mcpServers.s.idleStopMs: must be a whole number from 0 to'],
@@ -386,16 +380,16 @@ describe('a wrong configuration', () => {
   it('refuses a prefix that is the name of another server', () => {
     const mcpServers = { a: { command: 'x' }, b: { command: 'x', prefix: 'a' } };
     expect(failureOf({ mcpServers }).message).toBe(
-      '/home/ada/mcp.json: mcpServers.b.prefix: "a" is the name of server "a", ' +
-        'so nobody could tell whose tools begin with it: choose another prefix',
+      '/home/ada/mcp.json: mcpServers.b.prefix: "a" is also the name of server "a", ' +
+        'so tool names would be ambiguous: choose another prefix',
     );
   });
 
   it('refuses a group with the name of a server that is not in it', () => {
     const mcpServers = { a: { command: 'x' }, b: { command: 'x', group: 'a' } };
     expect(failureOf({ mcpServers }).message).toBe(
-      '/home/ada/mcp.json: mcpServers.b.group: a server that is not in this group has its name: ' +
-        'rename one of them, or set "group": "a" for that server too',
+      '/home/ada/mcp.json: mcpServers.b.group: "a" is also the name of a server outside of the group: ' +
+        'rename one of them, or add that server to the group',
     );
   });
 
@@ -428,19 +422,19 @@ describe('the warnings about a configuration', () => {
     expect(
       warningsOf({ command: 'x', arg: [], enviroment: {}, serverUrl: 'y', zzz: 1, queueLimit: 1 }),
     ).toEqual([
-      'mcpServers.s.arg: is not a key that we know, so it has no effect; did you mean "args"?',
-      'mcpServers.s.enviroment: is not a key that we know, so it has no effect; did you mean "env"?',
-      'mcpServers.s.serverUrl: is not a key that we know, so it has no effect; did you mean "url"?',
-      'mcpServers.s.zzz: is not a key that we know, so it has no effect',
-      'mcpServers.s.queueLimit: is a setting for all servers, so it has no effect here: put it into the top-level object "switchboard"',
+      'mcpServers.s.arg: is not a known key, so it has no effect; did you mean "args"?',
+      'mcpServers.s.enviroment: is not a known key, so it has no effect; did you mean "env"?',
+      'mcpServers.s.serverUrl: is not a known key, so it has no effect; did you mean "url"?',
+      'mcpServers.s.zzz: is not a known key, so it has no effect',
+      'mcpServers.s.queueLimit: is a setting for all servers, so it has no effect here: move it to the top-level object "switchboard"',
     ]);
   });
 
   it('name what limits are called elsewhere', () => {
     expect(warningsOf({ command: 'x', maxConcurrency: 1, timeout_ms: 1, instances: 1 })).toEqual([
-      'mcpServers.s.maxConcurrency: is not a key that we know, so it has no effect; did you mean "concurrency"?',
-      'mcpServers.s.timeout_ms: is not a key that we know, so it has no effect; did you mean "timeoutMs"?',
-      'mcpServers.s.instances: is not a key that we know, so it has no effect; did you mean "replicas"?',
+      'mcpServers.s.maxConcurrency: is not a known key, so it has no effect; did you mean "concurrency"?',
+      'mcpServers.s.timeout_ms: is not a known key, so it has no effect; did you mean "timeoutMs"?',
+      'mcpServers.s.instances: is not a known key, so it has no effect; did you mean "replicas"?',
     ]);
   });
 

@@ -1,15 +1,23 @@
 import { SwitchboardError } from '../errors.ts';
+import type { ServerEntry } from './entry.ts';
+import { isObject, mustBe } from './fields.ts';
 import { ownerOf } from './foreign.ts';
 import { JsonSyntaxError, parseJson } from './json.ts';
-import { nameProblemsOf } from './names.ts';
 import { invalidConfiguration, type Path, type Problem } from './problems.ts';
-import { isObject, kindOf, type ServerEntry } from './schema.ts';
 import { checkServer, serverOf, timeoutProblems } from './server.ts';
-import { readSettings } from './settings.ts';
-import type { Configuration } from './types.ts';
+import { nameProblemsOf } from './server-names.ts';
+import { readSettings, type ServerDefaults, type Settings } from './settings.ts';
+import type { ServerConfig } from './types.ts';
 
 /** Where programs keep their servers: Claude Desktop, Claude Code and Cursor; VS Code; VS Code's user settings. */
 const serverPlaces: Path[] = [['mcpServers'], ['servers'], ['mcp', 'servers']];
+
+export interface Configuration {
+  servers: ServerConfig[];
+  settings: Settings;
+  /** For all servers that set no value themselves, also those of the database. */
+  defaults: ServerDefaults;
+}
 
 interface ReadConfiguration {
   configuration: Configuration;
@@ -45,12 +53,12 @@ function parsedOrNot(text: string): unknown {
 function readOurs(text: string, file: string): ReadConfiguration {
   const { document, warnings } = readDocument(text, file);
   const { place, entries } = findServers(document, file);
-  const { settings, defaults, usualTimeoutMs, problems } = readSettings(document.switchboard);
+  const { settings, defaults, timeoutMs, problems } = readSettings(document.switchboard);
 
   const right = new Map<string, ServerEntry>();
   for (const [name, value] of Object.entries(entries)) {
     const checked = checkServer(name, value, [...place, name]);
-    problems.push(...checked.problems, ...timeoutProblems(value, usualTimeoutMs, [...place, name]));
+    problems.push(...checked.problems, ...timeoutProblems(value, timeoutMs, [...place, name]));
     warnings.push(...checked.warnings);
     if (checked.entry !== undefined) right.set(name, checked.entry);
   }
@@ -69,7 +77,7 @@ export function readDocument(
 ): { document: Record<string, unknown>; warnings: Problem[] } {
   const { value, repeated } = parseOrExplain(text, file);
   if (!isObject(value)) {
-    const message = `must be an object such as {"mcpServers": {…}}, not ${kindOf(value)}`;
+    const message = mustBe('an object such as {"mcpServers": {…}}', value);
     throw invalidConfiguration(file, [{ path: [], message }]);
   }
   const warnings = repeated.map(({ path, position }) => ({
@@ -97,7 +105,7 @@ export function findServers(
     throw invalidConfiguration(file, [{ path: second.place, message }]);
   }
   if (!isObject(first.entries)) {
-    const message = `must be an object of names and servers, not ${kindOf(first.entries)}`;
+    const message = mustBe('an object of names and servers', first.entries);
     throw invalidConfiguration(file, [{ path: first.place, message }]);
   }
   return { place: first.place, entries: first.entries };

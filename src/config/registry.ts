@@ -1,8 +1,9 @@
+import type { ServerEntry } from './entry.ts';
+import { isObject } from './fields.ts';
 import { invalidConfiguration, type Problem, problemsOf } from './problems.ts';
 import { RegistryInputs } from './registry-inputs.ts';
 import { packageOf, type RunnablePackage, runnableKinds, runtimeOf } from './registry-packages.ts';
 import { type RegistryPackage, type RegistryRemote, registrySchema } from './registry-schema.ts';
-import { isObject, type ServerEntry } from './schema.ts';
 
 /** What a `server.json`, by which the MCP registry describes one server, becomes here. */
 interface RegistryServer {

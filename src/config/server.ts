@@ -1,51 +1,65 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
-import { isSetting, unknownServerKeys } from './keys.ts';
+import type { ServerEntry } from './entry.ts';
+import { isObject, nameProblem } from './fields.ts';
+import { isForeignKey, type UnknownKey, unknownKeys } from './keys.ts';
 import { invalidConfiguration, limitProblems, type Path, type Problem, problemsOf } from './problems.ts';
-import { type ServerEntry, serverSchema } from './schema.ts';
-import type { ServerConfig, ServerDefaults, ServerTransport } from './types.ts';
+import { serverSchema } from './server-fields.ts';
+import { replicaProblems } from './server-rules.ts';
+import { isSetting, type ServerDefaults } from './settings.ts';
+import type { ServerConfig, ServerTransport } from './types.ts';
+
+const serverKeys = Object.keys(serverSchema.shape);
 
 interface CheckedServer {
-  /** Only there when there are no problems. */
+  /** Undefined if there are problems. */
   entry?: ServerEntry;
   problems: Problem[];
   warnings: Problem[];
 }
 
-/** Checks one server of a file by itself. */
+/** Checks one server of a file, without looking at others. */
 export function checkServer(name: string, value: unknown, path: Path): CheckedServer {
   const named = nameProblems('server', name, path);
   const parsed = serverSchema.safeParse(value);
-  const warnings = typeof value === 'object' && value !== null ? unknownKeyWarnings(value, path) : [];
+  const unknown = isObject(value)
+    ? unknownKeys(
+        Object.keys(value).filter((key) => !isForeignKey(key)),
+        serverKeys,
+      )
+    : [];
+  const warnings = unknown.map((each) => unknownKeyWarning(each, path));
   if (!parsed.success) return { problems: [...named, ...problemsOf(parsed.error, path)], warnings };
-  const problems = [...named, ...contradictions(parsed.data, path, meantKey(value))];
+  // Where "command" or "url" is only misspelt, the problem says so.
+  const misspelt = unknown.find(({ meant }) => meant === 'command' || meant === 'url');
+  const problems = [...named, ...contradictions(parsed.data, path, misspelt)];
   return problems.length > 0 ? { problems, warnings } : { entry: parsed.data, problems, warnings };
 }
 
-/** A call may not take longer than its maximum, where the file says both. */
-export function timeoutProblems(value: unknown, usualTimeoutMs: number | undefined, path: Path): Problem[] {
-  return limitProblems(path, value, ['timeoutMs', usualTimeoutMs], 'maxTimeoutMs');
+/** The timeout of a call must not be above its maximum; `timeoutMs` is the one that the file sets for all servers. */
+export function timeoutProblems(value: unknown, timeoutMs: number | undefined, path: Path): Problem[] {
+  return limitProblems(path, value, ['timeoutMs', timeoutMs], 'maxTimeoutMs');
 }
 
-/** A server that is not in a file; `place` stands for the file that paths are relative to. */
+/** A server that is not in a file; its paths are relative to the folder of `file`. */
 export function checkStored(
   name: string,
   value: unknown,
   defaults: ServerDefaults,
-  place: string,
+  file: string,
 ): ServerConfig {
   const { entry, problems } = checkServer(name, value, []);
   if (entry === undefined) throw invalidConfiguration(`the server "${name}"`, problems);
-  return serverOf(name, entry, defaults, place);
+  return serverOf(name, entry, defaults, file);
 }
 
-/** A checked server, with what it does not say filled in. */
+/** A checked server, with its defaults filled in. */
 export function serverOf(
   name: string,
   entry: ServerEntry,
   defaults: ServerDefaults,
   file: string,
 ): ServerConfig {
-  // What holds for others gives way to the maximum of a server.
+  // The default gives way to the server's own maximum.
   const { prefix, group, timeoutMs = Math.min(defaults.timeoutMs, entry.maxTimeoutMs ?? Infinity) } = entry;
   return {
     name,
@@ -95,28 +109,12 @@ export function absolutePath(path: string, base: string): string {
 function nameProblems(what: 'server' | 'group', name: string, path: Path): Problem[] {
   const problem = nameProblem(name);
   if (problem === undefined) return [];
-  const message = `the ${what}'s name ${problem}: names stand in tool names and in URIs; rename the ${what}`;
+  const message = `the ${what}'s name ${problem}, because it is part of tool names and URIs: rename the ${what}`;
   return [{ path, message }];
 }
 
-function nameProblem(name: string): string | undefined {
-  if (name === '') return 'is empty';
-  if (name.length > 128) return 'is longer than 128 characters';
-  if (name.includes('/')) return 'has a slash in it';
-  if (/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(name)) return 'has a control character in it';
-  if (!name.isWellFormed()) return 'has half of a surrogate pair in it';
-  return name === '__proto__' ? 'cannot be this one' : undefined;
-}
-
-/** What stands there in place of "command" or "url", where it is only misspelt. */
-function meantKey(value: unknown): string | undefined {
-  const unknown = typeof value === 'object' && value !== null ? unknownServerKeys(value) : [];
-  const found = unknown.find(({ meant }) => meant === 'command' || meant === 'url');
-  return found && `"${found.key}" is not known: did you mean "${found.meant}"?`;
-}
-
-function contradictions(entry: ServerEntry, path: Path, misspelt: string | undefined): Problem[] {
-  const { type, command, url, enabled, disabled, group, replicas = 1, isolation } = entry;
+function contradictions(entry: ServerEntry, path: Path, misspelt: UnknownKey | undefined): Problem[] {
+  const { type, command, url, enabled, disabled, group, replicas, isolation } = entry;
   const problems: Problem[] = [];
   const report = (key: string, message: string) => problems.push({ path: [...path, key], message });
   if (command !== undefined && url !== undefined) {
@@ -125,7 +123,10 @@ function contradictions(entry: ServerEntry, path: Path, misspelt: string | undef
       'there is a "command" too: a server is either started or reached at a URL; remove one of them',
     );
   } else if (command === undefined && url === undefined) {
-    const advice = misspelt ?? 'add one of them';
+    const advice =
+      misspelt === undefined
+        ? 'add one of them'
+        : `"${misspelt.key}" is not known: did you mean "${misspelt.meant}"?`;
     const message = `has neither "command" (to start it) nor "url" (to reach it): ${advice}`;
     problems.push({ path, message });
   } else if (type === 'stdio' && command === undefined) {
@@ -140,22 +141,16 @@ function contradictions(entry: ServerEntry, path: Path, misspelt: string | undef
     report('disabled', 'contradicts "enabled": remove one of them');
   }
   if (group !== undefined) problems.push(...nameProblems('group', group, [...path, 'group']));
-  if (replicas > 1 && command === undefined && url !== undefined) {
-    report(
-      'replicas',
-      'needs a "command": list each address as a server of its own, and give them all the same "group"',
-    );
-  } else if (replicas > 1 && isolation === 'session') {
-    report('replicas', 'contradicts "isolation": "session", where every client has its own process anyway');
-  }
-  return problems;
+  return [
+    ...problems,
+    ...replicaProblems(url === undefined || command !== undefined, replicas, isolation, path),
+  ];
 }
 
-function unknownKeyWarnings(value: object, path: Path): Problem[] {
-  return unknownServerKeys(value).map(({ key, meant }) => ({
-    path: [...path, key],
-    message: isSetting(key)
-      ? 'is a setting for all servers, so it has no effect here: put it into the top-level object "switchboard"'
-      : `is not a key that we know, so it has no effect${meant === undefined ? '' : `; did you mean "${meant}"?`}`,
-  }));
+function unknownKeyWarning({ key, meant }: UnknownKey, path: Path): Problem {
+  const advice = meant === undefined ? '' : `; did you mean "${meant}"?`;
+  const message = isSetting(key)
+    ? 'is a setting for all servers, so it has no effect here: move it to the top-level object "switchboard"'
+    : `is not a known key, so it has no effect${advice}`;
+  return { path: [...path, key], message };
 }

@@ -1,60 +1,213 @@
-import { unknownSettings } from './keys.ts';
+import { z } from 'zod';
+import { startups, toolNamings } from './choices.ts';
+import {
+  fields,
+  flag,
+  integer,
+  isObject,
+  listOf,
+  MAX_TIMER_MS,
+  mustBe,
+  oneOf,
+  text,
+  timeout,
+} from './fields.ts';
+import { unknownKeys } from './keys.ts';
 import { isLimit, limitProblems, type Problem, problemsOf } from './problems.ts';
-import { isObject, settingsSchema } from './schema.ts';
-import type { ServerDefaults, Settings } from './types.ts';
+import type { ServerConfig } from './types.ts';
+
+const positiveMs = integer(1, MAX_TIMER_MS);
+const anyMs = integer(0, MAX_TIMER_MS);
+const count = integer(1, 1_000_000);
+const countOrNone = integer(0, 1_000_000);
+
+const hostingSchema = fields(
+  {
+    /** Where the Docker engine listens. */
+    engine: text()
+      .regex(/^(\/|unix:\/\/\/|tcp:\/\/)/, 'must be the path of a socket, or start with unix:// or tcp://')
+      .optional(),
+    /** The engine's names of the runtimes that isolate more than its own. */
+    runtimes: fields({ gvisor: text().default('runsc'), firecracker: text().optional() }).prefault({}),
+    /** Providers that may be used without being requested by name, where no better one is available. */
+    allow: listOf('"docker" and "process"', oneOf(['docker', 'process']), false).default([]),
+    /** Whether volumes of containers may be mounted images, which limits their size. */
+    volumeImages: flag.default(true),
+    callTimeoutMs: timeout.default(30_000),
+    heartbeatMs: integer(100, MAX_TIMER_MS).default(30_000),
+    heartbeatTimeoutMs: positiveMs.default(10_000),
+  },
+  'an object of settings',
+);
+
+/** Not for those who chat to choose: the API key of a project is sent to `baseUrl`. */
+const chatSchema = fields(
+  {
+    /** Another address than Anthropic's. */
+    baseUrl: text()
+      .regex(/^https?:\/\/[^/]/, 'must start with http:// or https://')
+      .optional(),
+    /** For chats that name no model. */
+    model: text(undefined, 1).default('claude-sonnet-5-5'),
+  },
+  'an object of settings',
+);
+
+/** The top-level `switchboard` object. */
+const settingsSchema = z.object(
+  {
+    naming: oneOf(['on-conflict', 'always', 'last-wins']).default('on-conflict'),
+    /** Whether names of tools and prompts are made to fit the APIs of all models, in the project `default`. */
+    names: oneOf(toolNamings).default('model-safe'),
+    separator: text()
+      .regex(/^[A-Za-z0-9_-]{1,8}$/, 'must be 1 to 8 letters, digits, underscores or hyphens')
+      .default('__'),
+    /** How long the first list waits for servers that were never connected. */
+    discoveryWaitMs: anyMs.default(3_000),
+    /** Items per page of a list; 0 puts all into one page. */
+    pageSize: countOrNone.default(0),
+    /** How long a server may take to start and to complete its handshake. */
+    connectTimeoutMs: positiveMs.default(60_000),
+    maxMessageBytes: integer(1_024, 2 ** 30).default(64 * 2 ** 20),
+    /** How much is kept of events for clients that lost their connection, and how long after a stream has ended. */
+    maxReplayBytes: integer(0, 2 ** 40).default(64 * 2 ** 20),
+    replayMs: anyMs.default(60_000),
+    /** Who on this machine may use MCP without a token. */
+    localAccess: oneOf(['user', 'everyone']).default('user'),
+    /** Whether servers that run as processes inherit proxies and certificate authorities. */
+    inheritNetwork: z.boolean().default(true),
+    /** Other origins than our own whose pages may call us. */
+    allowedOrigins: listOf(
+      'origins',
+      text().refine(isOrigin, 'must be an origin as browsers write it, such as http://localhost:6274'),
+      false,
+    ).default([]),
+    /** Limits of one list of a server: tools, resources, templates or prompts. */
+    maxListItems: count.default(20_000),
+    maxListBytes: integer(1_024, 2 ** 30).default(16 * 2 ** 20),
+    /** Limits of the lists of all servers together. */
+    maxCatalogItems: count.default(25_000),
+    maxInstructionsBytes: integer(0, 1024 * 1024).default(8 * 1024),
+    maxConnections: count.default(10_000),
+    /** How long a client may send or receive next to nothing while more is pending. */
+    slowClientMs: integer(10, MAX_TIMER_MS).default(30_000),
+    maxSessions: count.default(10_000),
+    sessionIdleMs: positiveMs.default(30 * 60_000),
+    /** How many calls may wait for input from their clients, and for how long. */
+    maxHeldCalls: countOrNone.default(1_000),
+    inputWaitMs: positiveMs.default(5 * 60_000),
+    /** How often a silent stream is written to; a response that takes longer than this becomes a stream. */
+    keepAliveMs: integer(10, MAX_TIMER_MS).default(5_000),
+    /** How long calls in flight may take when Switchboard stops; 0 cancels them at once. */
+    shutdownGraceMs: anyMs.default(10_000),
+    startup: oneOf(startups).default('lazy'),
+    /** Whether Switchboard stops when a server fails that starts with it. */
+    onStartFailure: oneOf(['continue', 'abort']).default('continue'),
+    concurrency: integer(1, 100_000).default(32),
+    /** How many calls may be queued for one replica. */
+    queueLimit: count.default(1_000),
+    timeoutMs: timeout.optional(),
+    maxTimeoutMs: timeout.optional(),
+    idleStopMs: anyMs.default(0),
+    /** The first and the longest wait before a lost server is retried. */
+    backoffFirstMs: positiveMs.default(1_000),
+    backoffMaxMs: positiveMs.optional(),
+    /** How many failures in a row open the breaker, and for how long. */
+    breakerFailures: integer(1, 1_000).default(3),
+    breakerOpenMs: positiveMs.default(60_000),
+    /** How many failed calls in a row eject a replica from its group, and for how long; 0 is never. */
+    ejectAfter: countOrNone.default(5),
+    ejectMs: positiveMs.default(30_000),
+    hosting: hostingSchema.prefault({}),
+    chat: chatSchema.prefault({}),
+  },
+  { error: (issue) => mustBe('an object of settings', issue.input) },
+);
+
+/** Defaults of servers that set no value themselves. */
+export type ServerDefaults = Pick<
+  ServerConfig,
+  'startup' | 'concurrency' | 'timeoutMs' | 'maxTimeoutMs' | 'idleStopMs'
+>;
+export type Settings = Omit<z.infer<typeof settingsSchema>, keyof ServerDefaults | 'backoffMaxMs'> & {
+  backoffMaxMs: number;
+};
+export type ChatSettings = Settings['chat'];
+export type HostingSettings = Settings['hosting'];
 
 interface ReadSettings {
-  /** Both only there when there are no problems. */
+  /** Both are undefined if there are problems. */
   settings?: Settings;
   defaults?: ServerDefaults;
-  /** How long calls may take of servers that do not say, where the file does, and is right. */
-  usualTimeoutMs: number | undefined;
+  /** The timeout that the file sets for all servers, if it is valid. */
+  timeoutMs: number | undefined;
   problems: Problem[];
 }
 
 const path = ['switchboard'];
-const defaultTimeoutMs = 300_000;
-const usualMaxTimeoutMs = 3_600_000;
-const usualBackoffMaxMs = 30_000;
+const settingKeys = Object.keys(settingsSchema.shape);
+const DEFAULT_TIMEOUT_MS = 300_000;
+const DEFAULT_MAX_TIMEOUT_MS = 3_600_000;
+const DEFAULT_BACKOFF_MAX_MS = 30_000;
 
-/** Reads the `switchboard` object: what holds for all, and what holds for servers that do not say. */
+export function isSetting(key: string): boolean {
+  return settingKeys.includes(key);
+}
+
+/** Reads the `switchboard` object: the settings of all, and the defaults of servers. */
 export function readSettings(value: unknown): ReadSettings {
-  const unknown = unknownProblems(value);
   const parsed = settingsSchema.safeParse(value ?? {});
-  const usual = settingsSchema.parse({});
+  const { backoffFirstMs } = settingsSchema.parse({});
   const problems = [
-    ...unknown,
+    ...unknownProblems(value),
     ...(parsed.success ? [] : problemsOf(parsed.error, path)),
     ...limitProblems(path, value, ['timeoutMs', undefined], 'maxTimeoutMs'),
-    ...limitProblems(path, value, ['backoffFirstMs', usual.backoffFirstMs], 'backoffMaxMs'),
+    ...limitProblems(path, value, ['backoffFirstMs', backoffFirstMs], 'backoffMaxMs'),
   ];
   if (!parsed.success || problems.length > 0) {
-    const written = isObject(value) ? value.timeoutMs : undefined;
-    return { usualTimeoutMs: isLimit(written) ? written : undefined, problems };
+    const given = isObject(value) ? value.timeoutMs : undefined;
+    return { timeoutMs: isLimit(given) ? given : undefined, problems };
   }
-  const { startup, concurrency, maxTimeoutMs, idleStopMs, backoffMaxMs, ...others } = parsed.data;
-  const { timeoutMs: writtenTimeoutMs, ...rest } = others;
-  // Where only one of two limits is written down, the other one gives way to it.
-  const timeoutMs = writtenTimeoutMs ?? Math.min(defaultTimeoutMs, maxTimeoutMs ?? defaultTimeoutMs);
+  const {
+    startup,
+    concurrency,
+    timeoutMs: given,
+    maxTimeoutMs,
+    idleStopMs,
+    backoffMaxMs,
+    ...rest
+  } = parsed.data;
+  // If only one of two limits is set, the default of the other gives way.
+  const timeoutMs = given ?? Math.min(DEFAULT_TIMEOUT_MS, maxTimeoutMs ?? DEFAULT_TIMEOUT_MS);
   return {
-    settings: { ...rest, backoffMaxMs: backoffMaxMs ?? Math.max(rest.backoffFirstMs, usualBackoffMaxMs) },
+    settings: {
+      ...rest,
+      backoffMaxMs: backoffMaxMs ?? Math.max(rest.backoffFirstMs, DEFAULT_BACKOFF_MAX_MS),
+    },
     defaults: {
       startup,
       concurrency,
       timeoutMs,
-      maxTimeoutMs: maxTimeoutMs ?? Math.max(timeoutMs, usualMaxTimeoutMs),
+      maxTimeoutMs: maxTimeoutMs ?? Math.max(timeoutMs, DEFAULT_MAX_TIMEOUT_MS),
       idleStopMs,
     },
-    usualTimeoutMs: writtenTimeoutMs,
+    timeoutMs: given,
     problems,
   };
 }
 
-/** A setting that does nothing may change what clients see, so here unknown keys are refused. */
+/** A setting without effect may change what clients see, so unknown settings are errors. */
 function unknownProblems(settings: unknown): Problem[] {
   if (!isObject(settings)) return [];
-  return unknownSettings(settings).map(({ key, meant }) => ({
+  return unknownKeys(Object.keys(settings), settingKeys).map(({ key, meant }) => ({
     path: [...path, key],
     message: `there is no such setting: ${meant === undefined ? 'remove it' : `did you mean "${meant}"?`}`,
   }));
+}
+
+/** Scheme, host, and the port unless it is the default one: no path, no pattern. */
+function isOrigin(value: string): boolean {
+  if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#@*\s]+$/.test(value)) return false;
+  const url = URL.parse(value);
+  return url !== null && (url.origin === value || (url.origin === 'null' && url.protocol !== 'file:'));
 }

@@ -2,7 +2,7 @@ import { realpathSync, watch } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { asSwitchboardError, type SwitchboardError } from '../errors.ts';
 import { configurationFrom, readText, type WarningListener } from './load.ts';
-import type { Configuration } from './types.ts';
+import type { Configuration } from './read.ts';
 
 /** An editor makes several changes for one save. */
 const settleMs = 50;

@@ -1,4 +1,4 @@
-import { readStored } from '../api/hosted-stored.ts';
+import { readHosted } from '../config/hosted.ts';
 import { parseLimits } from '../config/limits.ts';
 import {
   fillKnown,
@@ -22,7 +22,7 @@ export interface HostedRow extends WorkspaceRow {
 }
 
 export function hostedRowOf(row: WorkspaceRow): HostedRow {
-  const { config, limits, problems } = readStored({ ...row.mcp_config }, { ...row.resource_limits });
+  const { config, limits, problems } = readHosted({ ...row.mcp_config }, { ...row.resource_limits });
   const problem =
     problems.length === 0
       ? undefined

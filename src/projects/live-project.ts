@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Names } from '../catalog/names.ts';
+import { nameClashes } from '../config/server-names.ts';
 import {
   credentialsIn,
   isSecretName,
@@ -13,7 +14,6 @@ import {
 import { asSwitchboardError } from '../errors.ts';
 import { Scope, type ScopedProject, type ScopeSettings } from '../gateway/scope.ts';
 import type { DisabledServer } from '../gateway/unlisted.ts';
-import { nameClashes } from '../server-names.ts';
 import type { ProjectRow } from '../store/project-rows.ts';
 import type { ProjectState } from '../store/projects.ts';
 import type { SealedSecret } from '../store/secrets.ts';

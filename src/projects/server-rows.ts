@@ -1,22 +1,11 @@
 import { join } from 'node:path';
+import { settingKeys } from '../config/choices.ts';
 import { checkStored, type ServerConfig, type ServerDefaults } from '../config.ts';
 import type { ServerRow } from '../store/servers.ts';
 
-/** Settings as the table has them, and as a configuration calls them. */
-const settingKeys: Record<string, string> = {
-  group: 'group',
-  replicas: 'replicas',
-  labels: 'labels',
-  concurrency: 'concurrency',
-  isolation: 'isolation',
-  era: 'era',
-  timeout_ms: 'timeoutMs',
-  max_timeout_ms: 'maxTimeoutMs',
-  idle_stop_ms: 'idleStopMs',
-  startup: 'startup',
-  prefix: 'prefix',
-  tools: 'tools',
-};
+const fileKeys: Record<string, string> = Object.fromEntries(
+  Object.entries(settingKeys).map(([key, column]) => [column, key]),
+);
 
 /** The configuration of a server that is kept in a project. Throws where somebody has written a wrong one into the table. */
 export function configOf(
@@ -25,7 +14,7 @@ export function configOf(
   defaults: ServerDefaults,
   folder: string,
 ): ServerConfig {
-  const settings = Object.entries(row.settings).map(([key, value]) => [settingKeys[key] ?? key, value]);
+  const settings = Object.entries(row.settings).map(([key, value]) => [fileKeys[key] ?? key, value]);
   const entry = {
     type: row.transport,
     ...row.config,

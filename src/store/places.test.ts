@@ -24,7 +24,7 @@ const install = (id: string, version: string, ...servers: NewServer[]) =>
 const namesIn = async (id: string) => (await store.projects.get(id))!.servers.map(({ name }) => name).sort();
 
 function clash(name: string, group: string) {
-  const message = `The group "${group}" of server "${name}" has the name of a server that is not in it: rename one of them, or put that server into the group too.`;
+  const message = `The server "${name}" cannot have this group: "${group}" is also the name of a server outside of the group: rename one of them, or add that server to the group.`;
   return { code: 'conflict', message, data: { names: [name, group] } };
 }
 
@@ -89,7 +89,7 @@ describe('a prefix', () => {
   const prefixed = (name: string, prefix: string): NewServer => ({ ...server(name), settings: { prefix } });
   const refusal = (name: string, prefix: string, owner: string, other: string) => ({
     code: 'conflict',
-    message: `The prefix "${prefix}" of server "${name}" is ${owner}, so nobody could tell whose tools begin with it: choose another prefix.`,
+    message: `The server "${name}" cannot have this prefix: "${prefix}" is also ${owner}, so tool names would be ambiguous: choose another prefix.`,
     data: { names: [name, other] },
   });
 

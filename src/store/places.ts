@@ -1,5 +1,5 @@
+import { describeClash, type NameClash, type NamedServer, nameClashes } from '../config/server-names.ts';
 import { SwitchboardError } from '../errors.ts';
-import { describeOwner, type NameClash, type NamedServer, nameClashes } from '../server-names.ts';
 import type { Changes } from './database.ts';
 
 /** Those of the names that hosted servers of the project have. */
@@ -52,12 +52,8 @@ export async function checkPlaces(
 }
 
 function clashError(clash: NameClash): SwitchboardError {
-  const { server, key, value, other } = clash;
-  const shown = JSON.stringify(value);
-  const message =
-    key === 'group'
-      ? `The group ${shown} of server "${server}" has the name of a server that is not in it: rename one of them, or put that server into the group too.`
-      : `The prefix ${shown} of server "${server}" is ${describeOwner(clash)}, so nobody could tell whose tools begin with it: choose another prefix.`;
+  const { server, key, other } = clash;
+  const message = `The server "${server}" cannot have this ${key}: ${describeClash(clash)}.`;
   return new SwitchboardError('conflict', message, { data: { names: [server, other] } });
 }
 

@@ -122,7 +122,7 @@ describe('the servers of an agent', () => {
     const server = { ...fixtureServer('toolbox'), timeoutMS: 5 };
     await using scene = await openScene([], () => ({ servers: { box: server } }));
     expect(scene.warnings).toEqual([
-      'The server "box": timeoutMS: is not a key that we know, so it has no effect; did you mean "timeoutMs"?',
+      'The server "box": timeoutMS: is not a known key, so it has no effect; did you mean "timeoutMs"?',
     ]);
   });
 

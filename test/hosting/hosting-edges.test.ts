@@ -35,10 +35,10 @@ describe.concurrent('hosted servers', () => {
     const register = async (name: string) =>
       (await site.ask('POST /mcp/servers', { name, provider: 'process', command, args })).body.error?.message;
     expect(await register('box')).toBe(
-      'The configuration file has a server "box" already: choose another name.',
+      'The configuration file already has a server "box": choose another name.',
     );
     expect(await register('boxes')).toBe(
-      'The configuration file has a group "boxes" already: choose another name.',
+      'The configuration file already has a group "boxes": choose another name.',
     );
   });
 

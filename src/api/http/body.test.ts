@@ -27,9 +27,9 @@ describe('a body', () => {
     ['null', 'must be a JSON object'],
     ['"s3cret"', 'must be a JSON object'],
     [Buffer.from([0x7b, 0xff, 0x7d]), 'not valid UTF-8'],
-    ['{"name": "a\\u0000b"}', 'name must not have a NUL character in it'],
-    ['{"description": "\\ud800"}', 'description must not have half of a surrogate pair in it'],
-    ['{"a": {"\\u0000": 1}}', 'a must not have a NUL character in it'],
+    ['{"name": "a\\u0000b"}', 'name must not contain a NUL character'],
+    ['{"description": "\\ud800"}', 'description must not contain half of a surrogate pair'],
+    ['{"a": {"\\u0000": 1}}', 'a must not contain a NUL character'],
     [`{"a": ${'['.repeat(100)}${']'.repeat(100)}}`, 'nested deeper than 64 levels'],
   ])('%j is refused: %s', async (body, message) => {
     const { ask } = await serveApi();

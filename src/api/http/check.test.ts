@@ -60,16 +60,16 @@ it('lists the unknown keys of a body once, and not all of them', () => {
   const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`key${index}`, 1]));
   expect(problems(() => check(newProject, { name: 'a', ...many }))).toHaveLength(100);
   expect(newProject.safeParse({ name: 'a', ...many }).error?.issues.map(({ message }) => message)).toEqual([
-    'has unknown keys',
+    'must have no other keys than "name", "description", "record_payloads", "retention_days", "names"',
   ]);
 });
 
 describe('a server', () => {
   it.each([
     [{ ...good, name: '' }, ['name must not be empty']],
-    [{ ...good, name: 'a/b' }, ['name must not have a slash in it']],
-    [{ ...good, name: 'a\nb' }, ['name must not have a control character in it']],
-    [{ ...good, name: '__proto__' }, ['name cannot be this one']],
+    [{ ...good, name: 'a/b' }, ['name must not contain a slash']],
+    [{ ...good, name: 'a\nb' }, ['name must not contain a control character']],
+    [{ ...good, name: '__proto__' }, ['name must not be one of __proto__, ., ..']],
     [{ ...good, name: 'a'.repeat(129) }, ['name must not be longer than 128 characters']],
     [{ ...good, transport: 'tcp' }, ['transport must be one of "stdio", "sse", "http"']],
     [{ ...good, config: {} }, ['config.command is missing: "stdio" needs it']],
@@ -78,19 +78,19 @@ describe('a server', () => {
       { ...good, transport: 'http' },
       [
         'config.url is missing: "http" needs it',
-        'config.command does not go with the transport "http": remove it',
+        'config.command does not fit the transport "http": remove it',
       ],
     ],
     [
       { ...good, config: { command: 'x', args: 'y', env: { TOKEN: 5 } } },
       [
         'config.args must be a list of strings, not a string',
-        'config.env.TOKEN must be a string, not a number',
+        'config.env.TOKEN must be a string, not a number: put it in quotes',
       ],
     ],
     [
       { ...good, config: { command: 'x', env: { 'A=B': 'c' } } },
-      ['config.env["A=B"] is not a name that a variable can have'],
+      ['config.env["A=B"] cannot be the name of a variable'],
     ],
     [
       { name: 'x', transport: 'http', config: { url: 'ftp://example.test' } },
@@ -99,24 +99,24 @@ describe('a server', () => {
     [
       { name: 'x', transport: 'sse', config: { url: 'http://x', headers: { 'a b': '1', a: 'x\r\ny' } } },
       [
-        'config.headers["a b"] is not a name that a header can have',
-        'config.headers.a must not have a line break in it',
+        'config.headers["a b"] cannot be the name of a header',
+        'config.headers.a must not contain a line break',
       ],
     ],
     [{ ...good, replicas: 65 }, ['replicas must be a whole number from 1 to 64']],
     [
       { ...good, replicas: 2, isolation: 'session' },
-      ['replicas contradicts the isolation "session", where every client has its own process anyway'],
+      ['replicas contradicts the isolation "session", where every client has its own process'],
     ],
     [
       { ...good, timeout_ms: 10, max_timeout_ms: 5 },
-      ['max_timeout_ms must be at least "timeout_ms": raise it, or lower that'],
+      ['max_timeout_ms must be at least "timeout_ms", which is 10 here: raise it, or lower "timeout_ms"'],
     ],
     [
       { ...good, labels: { region: ' eu' } },
-      ['labels.region must not be empty, nor have commas in it or spaces around it'],
+      ['labels.region must not be empty, contain commas, or start or end with a space'],
     ],
-    [{ ...good, prefix: 'a.b' }, ['prefix must be letters, digits, underscores and hyphens']],
+    [{ ...good, prefix: 'a.b' }, ['prefix must be 1 to 64 letters, digits, underscores or hyphens']],
     [{ ...good, enabled: 'yes' }, ['enabled must be true or false, not a string']],
   ])('%j is refused', (server, expected) => {
     expect(problems(() => check(newServer, server))).toEqual(expected);
@@ -179,8 +179,8 @@ describe('a changed server', () => {
   it('must fit together as a whole', () => {
     expect(problems(() => mergeServer(server, { transport: 'http', settings: {} }))).toEqual([
       'config.url is missing: "http" needs it',
-      'config.command does not go with the transport "http": remove it',
-      'replicas needs a "command": make each address a server of its own, and give them all the same "group"',
+      'config.command does not fit the transport "http": remove it',
+      'replicas needs a "command": add each address as its own server, and give them all the same "group"',
     ]);
     expect(problems(() => mergeServer(server, { settings: { isolation: 'session' } }))).toHaveLength(1);
   });
@@ -197,10 +197,10 @@ describe('a manifest', () => {
       { name: 'two', transport: 'stdio', url: 'http://x', timeoutMs: 5 },
     ];
     expect(problems(() => check(productManifest, { name: 'kit', version: 1, mcp: { servers } }))).toEqual([
-      'version must be a string, not a number',
+      'version must be a string, not a number: put it in quotes',
       'mcp.servers[1].timeoutMs is not known here: did you mean "timeout_ms"?',
       'mcp.servers[1].command is missing: "stdio" needs it',
-      'mcp.servers[1].url does not go with the transport "stdio": remove it',
+      'mcp.servers[1].url does not fit the transport "stdio": remove it',
     ]);
     expect(problems(() => check(productManifest, { name: 'kit', version: '1' }))).toEqual(['mcp is missing']);
   });
@@ -233,14 +233,14 @@ describe('a manifest', () => {
     const named = (name: string) => JSON.parse(`{"${name}": ${server}}`) as object;
     const wrong = (servers: unknown) =>
       problems(() => check(productManifest, { name: 'kit', version: '1', mcp: { servers } }));
-    expect(wrong(named('__proto__'))).toEqual(['mcp.servers.__proto__ cannot be this one']);
+    expect(wrong(named('__proto__'))).toEqual(['mcp.servers.__proto__ must not be "__proto__"']);
     expect(wrong([{ ...named('x'), name: '__proto__', transport: 'http', url: 'http://x' }])).toContain(
-      'mcp.servers[0].name cannot be this one',
+      'mcp.servers[0].name must not be one of __proto__, ., ..',
     );
     expect(wrong(named('constructor'))).toEqual([]);
     const env = JSON.parse('{"__proto__": "a"}') as object;
     expect(problems(() => check(newServer, { ...good, config: { command: 'a', env } }))).toEqual([
-      'config.env.__proto__ cannot be this one',
+      'config.env.__proto__ must not be "__proto__"',
     ]);
   });
 
@@ -258,7 +258,7 @@ describe('a manifest', () => {
       'mcp.servers.crm.transport must be one of "stdio", "sse", "http"',
     ]);
     expect(wrong([{ name: 'crm', transport: 'stdio', command: 'a', config: { command: 'b' } }])).toEqual([
-      'mcp.servers[0].command stands beside "config": put it in there',
+      'mcp.servers[0].command belongs inside "config": move it there',
     ]);
     expect(wrong('crm')).toEqual(['mcp.servers must be a list of servers, or an object of servers by name']);
     expect(wrong(undefined)).toEqual(['mcp.servers is missing']);
@@ -285,7 +285,7 @@ describe('a query for calls', () => {
     [{ since: 'yesterday' }, 'since must be a time such as 2030-01-31T12:00:00Z'],
     [{ until: '2030-02-30T00:00:00Z' }, 'until must be a time such as 2030-01-31T12:00:00Z'],
     [{ status: 'fine' }, 'status must be one of "ok", "tool_error", "error", "timeout", "cancelled"'],
-    [{ server: 'a\0b' }, 'server must not have a NUL character in it'],
+    [{ server: 'a\0b' }, 'server must not contain a NUL character'],
     [{ stauts: 'ok' }, 'stauts is not known here: did you mean "status"?'],
   ])('%j is refused', (query, expected) => {
     expect(problems(() => check(callQuery, query))).toEqual([expected]);

@@ -1,19 +1,12 @@
 import { z } from 'zod';
-import { similarTo } from '../../config/similar.ts';
+import { similarTo, synonymOf } from '../../config/keys.ts';
 import { invalidInput, MAX_PROBLEMS, type Problem } from './problems.ts';
 
-/** What other programs, and people, call our keys. */
+/** Names for our keys in files and in other programs, besides those that files take. */
 const synonyms: Record<string, string> = {
   type: 'transport',
-  cmd: 'command',
-  arguments: 'args',
-  environment: 'env',
-  serverUrl: 'url',
-  endpoint: 'url',
-  workingDirectory: 'cwd',
   disabled: 'enabled',
   replica_count: 'replicas',
-  instances: 'replicas',
 };
 
 /** The value as the schema makes it. Throws an error that names everything that is wrong with it. */
@@ -31,7 +24,7 @@ function lostNames(schema: unknown, value: unknown, path: PropertyKey[]): Proble
   const isList = Array.isArray(value);
   const plain = formOf(unwrapped(schema), isList);
   const isLost = plain instanceof z.ZodRecord && Object.hasOwn(value, '__proto__');
-  const own = isLost ? [{ path: [...path, '__proto__'], message: 'cannot be this one' }] : [];
+  const own = isLost ? [{ path: [...path, '__proto__'], message: 'must not be "__proto__"' }] : [];
   const inner = Object.entries(value).flatMap(([key, each]) => {
     const step = isList ? Number(key) : key;
     const known = inside(plain, step);
@@ -71,7 +64,7 @@ function unknownKey(key: string, known: z.ZodRawShape): string {
 }
 
 function synonymFor(key: string, known: z.ZodRawShape): string | undefined {
-  const ours = Object.hasOwn(synonyms, key) ? synonyms[key]! : undefined;
+  const ours = Object.hasOwn(synonyms, key) ? synonyms[key] : synonymOf(key);
   return ours !== undefined && Object.hasOwn(known, ours) ? ours : undefined;
 }
 

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { fields } from '../../config/fields.ts';
 import { SwitchboardError } from '../../errors.ts';
 import type { Backend } from '../backend.ts';
 import { callRoutes } from '../calls.ts';
 import { chatRoutes } from '../chat.ts';
 import { EventFeed } from '../events.ts';
-import { fields } from '../fields.ts';
 import { hostedRoutes } from '../hosted.ts';
 import { HostedLogs } from '../hosted-logs.ts';
 import { importRoutes } from '../imports.ts';

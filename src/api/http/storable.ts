@@ -39,8 +39,8 @@ function collect(value: unknown, path: PropertyKey[], problems: Problem[]): void
 }
 
 function judge(text: string, path: PropertyKey[], problems: Problem[]): void {
-  if (text.includes('\0')) problems.push({ path: [...path], message: 'must not have a NUL character in it' });
+  if (text.includes('\0')) problems.push({ path: [...path], message: 'must not contain a NUL character' });
   if (!text.isWellFormed()) {
-    problems.push({ path: [...path], message: 'must not have half of a surrogate pair in it' });
+    problems.push({ path: [...path], message: 'must not contain half of a surrogate pair' });
   }
 }

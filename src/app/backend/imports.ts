@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Backend } from '../../api/backend.ts';
 import { defined } from '../../api/defined.ts';
 import type { NewServer } from '../../api/server-input.ts';
+import { settingKeys } from '../../config/choices.ts';
 import { fillKnown, importText, isEnabled, missingVariables, type ServerEntry } from '../../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import type { LiveProject } from '../../projects/live-project.ts';
@@ -98,20 +99,11 @@ function newServerOf(name: string, entry: ServerEntry, description: string | und
     description: description ?? null,
     transport: url === undefined ? 'stdio' : entry.type === 'sse' ? 'sse' : 'http',
     config: defined(config) as NewServer['config'],
-    settings: defined({
-      group: entry.group,
-      replicas: entry.replicas,
-      labels: entry.labels,
-      concurrency: entry.concurrency,
-      isolation: entry.isolation,
-      era: entry.era,
-      timeout_ms: entry.timeoutMs,
-      max_timeout_ms: entry.maxTimeoutMs,
-      idle_stop_ms: entry.idleStopMs,
-      startup: entry.startup,
-      prefix: entry.prefix,
-      tools: entry.tools,
-    }),
+    settings: defined(
+      Object.fromEntries(
+        Object.entries(settingKeys).map(([key, column]) => [column, entry[key as keyof typeof settingKeys]]),
+      ),
+    ),
     enabled: isEnabled(entry),
   };
 }

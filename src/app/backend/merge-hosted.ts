@@ -1,5 +1,6 @@
-import { type HostedChanges, type HostedSettings, hostedProblems, limitsOf } from '../../api/hosted-input.ts';
+import type { HostedChanges, HostedSettings } from '../../api/hosted-input.ts';
 import { invalidInput } from '../../api/http/problems.ts';
+import { hostedProblems, limitsOf } from '../../config/hosted.ts';
 
 /** A hosted server after changes. Throws where its parts do not fit each other then. */
 export function mergeHosted(hosted: HostedSettings, changes: HostedChanges): HostedSettings {

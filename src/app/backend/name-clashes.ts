@@ -1,44 +1,31 @@
+import { describeClash, type NamedServer, nameClashes } from '../../config/server-names.ts';
 import { SwitchboardError } from '../../errors.ts';
 import type { LiveProject } from '../../projects/live-project.ts';
-import { describeOwner, type NamedServer, nameClashes } from '../../server-names.ts';
 
-/**
- * A name stands for one thing, and servers of the configuration file have theirs already. Among stored servers that is the
- * store's to see to.
- */
+/** Checks new names against the servers of the configuration file. The store checks them against stored servers. */
 export function checkNames(live: LiveProject, added: readonly NamedServer[]): void {
   const inFile = live.listed
     .filter(({ row, hosted }) => row === undefined && hosted === undefined)
     .map(({ config: { name, group, prefix } }) => ({ name, group, prefix }));
-  for (const server of added) {
-    if (inFile.some(({ name }) => name === server.name))
-      throw clashError(
-        server.name,
-        server.name,
-        `has a server "${server.name}" already: choose another name`,
-      );
-    const clash = nameClashes([...inFile, server]).find((found) =>
-      [found.server, found.other].includes(server.name),
+  for (const { name, group, prefix } of added) {
+    if (inFile.some((server) => server.name === name)) throw takenInFile('server', name, name);
+    const clash = nameClashes([...inFile, { name, group, prefix }]).find((found) =>
+      [found.server, found.other].includes(name),
     );
     if (clash === undefined) continue;
-    const fromFile = clash.server === server.name ? clash.other : clash.server;
-    if (clash.key === 'group') {
-      const what =
-        clash.server === server.name
-          ? `has a server "${clash.value}" already: choose another group for the server "${server.name}"`
-          : `has a group "${clash.value}" already: choose another name`;
-      throw clashError(server.name, fromFile, what);
-    }
-    throw new SwitchboardError(
-      'conflict',
-      `The prefix ${JSON.stringify(clash.value)} of server "${clash.server}" is ${describeOwner(clash)}, and "${fromFile}" stands in the configuration file: choose another prefix.`,
-      { data: { names: [server.name, fromFile] } },
+    if (clash.server !== name) throw takenInFile(clash.key, clash.value, name, clash.server);
+    throw conflict(
+      `The server "${name}" cannot have this ${clash.key}: ${describeClash(clash)}. "${clash.other}" is in the configuration file.`,
+      name,
+      clash.other,
     );
   }
 }
 
-function clashError(server: string, fromFile: string, what: string): SwitchboardError {
-  return new SwitchboardError('conflict', `The configuration file ${what}.`, {
-    data: { names: [...new Set([server, fromFile])] },
-  });
+function takenInFile(what: string, value: string, ...names: string[]): SwitchboardError {
+  return conflict(`The configuration file already has a ${what} "${value}": choose another name.`, ...names);
+}
+
+function conflict(message: string, ...names: string[]): SwitchboardError {
+  return new SwitchboardError('conflict', message, { data: { names } });
 }

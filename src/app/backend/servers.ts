@@ -1,11 +1,11 @@
 import type { Backend } from '../../api/backend.ts';
 import type { NewServer, ServerChanges } from '../../api/server-input.ts';
 import type { ServerView } from '../../api/views.ts';
+import type { NamedServer } from '../../config/server-names.ts';
 import { unmaskCredentials } from '../../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import type { ListedServer } from '../../projects/listed-server.ts';
 import type { LiveProject } from '../../projects/live-project.ts';
-import type { NamedServer } from '../../server-names.ts';
 import type { ServerRow, NewServer as StoredServer } from '../../store/servers.ts';
 import { viewOf, viewsOf } from '../server-views.ts';
 import { change, needStored, type Parts } from './context.ts';

@@ -1,0 +1,26 @@
+/** The values that settings may have. Without zod, so that the command line loads fast. */
+
+export const startups = ['lazy', 'sequential', 'parallel'] as const;
+export const isolations = ['shared', 'session'] as const;
+export const eras = ['auto', 'legacy', 'modern'] as const;
+export const toolNamings = ['model-safe', 'as-is'] as const;
+
+/** What can run hosted servers, the most isolated first. */
+export const providers = ['gvisor', 'firecracker', 'e2b', 'docker', 'process'] as const;
+export const restartPolicies = ['always', 'on-failure', 'never'] as const;
+
+/** The settings of a server: their keys in files, and in requests and the database. */
+export const settingKeys = {
+  group: 'group',
+  replicas: 'replicas',
+  labels: 'labels',
+  concurrency: 'concurrency',
+  isolation: 'isolation',
+  era: 'era',
+  timeoutMs: 'timeout_ms',
+  maxTimeoutMs: 'max_timeout_ms',
+  idleStopMs: 'idle_stop_ms',
+  startup: 'startup',
+  prefix: 'prefix',
+  tools: 'tools',
+} as const;
