@@ -29,15 +29,10 @@ describe.concurrent('examples/adk', () => {
   it('does the same with a project of a running Switchboard [P8]', async () => {
     const memory = join(folder, 'memory-of-project.jsonl');
     const notes = join(import.meta.dirname, '../../examples/adk/notes');
-    await using switchboard = await startSwitchboard(
-      {
-        mcpServers: {
-          files: referenceServer('filesystem', notes),
-          memory: { ...referenceServer('memory'), env: { MEMORY_FILE_PATH: memory } },
-        },
-      },
-      { database: 'none' },
-    );
+    await using switchboard = await startSwitchboard({
+      files: referenceServer('filesystem', notes),
+      memory: { ...referenceServer('memory'), env: { MEMORY_FILE_PATH: memory } },
+    });
     const said = await runExample([`${switchboard.baseUrl}/mcp/default`], {});
     await expectRemembered(said, memory);
   });

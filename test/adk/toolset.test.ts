@@ -9,17 +9,12 @@ import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboar
 import { Witness } from '../helpers/witness.ts';
 import { calls, offeredIn, openHome, runAgent, textIn, toolset } from './scene.ts';
 
-const withoutDatabase = { database: 'none' } as const;
-
 // What it gives closes it again.
 beforeAll(() => openHome());
 
 describe.concurrent('the tools of a project, in the ADK', () => {
   it('keep their names, descriptions and schemas [P8]', async () => {
-    await using switchboard = await startSwitchboard(
-      { mcpServers: { everything: referenceServer('everything', 'stdio') } },
-      withoutDatabase,
-    );
+    await using switchboard = await startSwitchboard({ everything: referenceServer('everything', 'stdio') });
     await using tools = toolset({ url: projectOf(switchboard) });
     const adapted = await tools.getTools();
     const client = new Client({ name: 'adk-test', version: '1.0.0' });
@@ -42,10 +37,10 @@ describe.concurrent('the tools of a project, in the ADK', () => {
   });
 
   it('are offered to the model, and its calls are forwarded and answered [P8]', async () => {
-    await using switchboard = await startSwitchboard(
-      { mcpServers: { one: fixtureServer('toolbox'), everything: referenceServer('everything', 'stdio') } },
-      withoutDatabase,
-    );
+    await using switchboard = await startSwitchboard({
+      one: fixtureServer('toolbox'),
+      everything: referenceServer('everything', 'stdio'),
+    });
     await using tools = toolset({ url: projectOf(switchboard), filter: ['pid', 'get-*'] });
     const { responses, requests, text } = await runAgent(tools, [
       calls('pid'),
@@ -60,12 +55,10 @@ describe.concurrent('the tools of a project, in the ADK', () => {
   });
 
   it('tell the model of a failure under `error`: of the tool, of the server, and of what it was given', async () => {
-    await using switchboard = await startSwitchboard(
-      {
-        mcpServers: { refusing: fixtureServer('returns-errors'), crashing: fixtureServer('crashes-in-call') },
-      },
-      withoutDatabase,
-    );
+    await using switchboard = await startSwitchboard({
+      refusing: fixtureServer('returns-errors'),
+      crashing: fixtureServer('crashes-in-call'),
+    });
     await using tools = toolset({ url: projectOf(switchboard) });
     const { responses } = await runAgent(tools, [
       calls('fail'),
@@ -84,10 +77,9 @@ describe.concurrent('the tools of a project, in the ADK', () => {
 
   it('cancel the call at its server when the run is cancelled', async () => {
     await using witness = await Witness.open();
-    await using switchboard = await startSwitchboard(
-      { mcpServers: { hanging: fixtureServer('hangs-in-call', witness.env('hanging')) } },
-      withoutDatabase,
-    );
+    await using switchboard = await startSwitchboard({
+      hanging: fixtureServer('hangs-in-call', witness.env('hanging')),
+    });
     const cancelled = new AbortController();
     await using tools = toolset({ url: projectOf(switchboard) });
     const run = runAgent(tools, [calls('hang')], cancelled.signal);
@@ -100,10 +92,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
   });
 
   it('are those of now in every turn of the model [P8]', async () => {
-    await using switchboard = await startSwitchboard(
-      { mcpServers: { growing: fixtureServer('grows-lists') } },
-      withoutDatabase,
-    );
+    await using switchboard = await startSwitchboard({ growing: fixtureServer('grows-lists') });
     await using tools = toolset({ url: projectOf(switchboard) });
     expect((await tools.getTools()).map(({ name }) => name)).toEqual(['grow']);
     await runAgent(tools, [calls('grow', { name: 'leaf' }), 'Done.']);
@@ -115,7 +104,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
 
   it("have their servers' own names, dots and all, unless two clash or the model takes no such name [P8]", async () => {
     const servers = { one: fixtureServer('grows-lists'), two: fixtureServer('toolbox') };
-    await using switchboard = await startSwitchboard({ mcpServers: servers }, withoutDatabase);
+    await using switchboard = await startSwitchboard(servers);
     for (const source of [{ url: projectOf(switchboard) }, { servers }]) {
       await using tools = toolset(source);
       const before = await namesOf(tools);
@@ -132,10 +121,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
   });
 
   it('work again after the server was killed', async () => {
-    await using switchboard = await startSwitchboard(
-      { mcpServers: { one: fixtureServer('toolbox') } },
-      withoutDatabase,
-    );
+    await using switchboard = await startSwitchboard({ one: fixtureServer('toolbox') });
     await using tools = toolset({ url: projectOf(switchboard) });
     const before = await runAgent(tools, [calls('pid'), 'Done.']);
     const pid = Number(textIn(before.responses[0]));
@@ -147,9 +133,9 @@ describe.concurrent('the tools of a project, in the ADK', () => {
 
   it('fail while Switchboard is away, and work again after its restart, with the tools that it has then', async () => {
     const port = String(await freePort());
-    const options = { ...withoutDatabase, args: ['--port', port] };
+    const options = { args: ['--port', port] };
     const servers = { one: fixtureServer('toolbox') };
-    await using first = await startSwitchboard({ mcpServers: servers }, options);
+    await using first = await startSwitchboard(servers, {}, options);
     // It may be asked what it has just when it goes away.
     await using tools = toolset({ url: projectOf(first), onWarning() {} });
     const before = await runAgent(tools, [calls('pid'), 'Done.']);
@@ -161,7 +147,8 @@ describe.concurrent('the tools of a project, in the ADK', () => {
       expect(during.responses).toEqual([{ error: expect.any(String) }]);
     }
     await using _second = await startSwitchboard(
-      { mcpServers: { ...servers, two: fixtureServer('grows-lists') } },
+      { ...servers, two: fixtureServer('grows-lists') },
+      {},
       options,
     );
     await toolsOnce(tools, [...names, 'grow']);
@@ -175,8 +162,9 @@ describe.concurrent('the tools of a project, in the ADK', () => {
     await using tools = toolset({ url: `http://127.0.0.1:${port}/mcp/default`, onWarning() {} });
     await expect(tools.getTools()).rejects.toThrow(`127.0.0.1:${port}`);
     await using _switchboard = await startSwitchboard(
-      { mcpServers: { growing: fixtureServer('grows-lists') } },
-      { ...withoutDatabase, args: ['--port', String(port)] },
+      { growing: fixtureServer('grows-lists') },
+      {},
+      { args: ['--port', String(port)] },
     );
     expect(await namesOf(tools)).toEqual(['grow']);
   });
@@ -184,10 +172,7 @@ describe.concurrent('the tools of a project, in the ADK', () => {
 
 describe.concurrent('toolsets', () => {
   it('of one project share a connection, until the last of them is stopped', async () => {
-    await using switchboard = await startSwitchboard(
-      { mcpServers: { growing: fixtureServer('grows-lists') } },
-      withoutDatabase,
-    );
+    await using switchboard = await startSwitchboard({ growing: fixtureServer('grows-lists') });
     const url = projectOf(switchboard);
     await using one = toolset({ url });
     await using two = toolset({ url: url.replace('http:', 'HTTP:') });

@@ -13,7 +13,7 @@ describe('an agent that uses a project of a running Switchboard', () => {
       b: fixtureServer('echoes-requests', {}, 'b', 'look'),
       box: fixtureServer('toolbox', witness.env('box')),
     };
-    await using switchboard = await startSwitchboard({ mcpServers }, { database: 'none' });
+    await using switchboard = await startSwitchboard(mcpServers);
     const script = [calls({ name: 'b__look' }, { name: 'wait', id: 'second' }), says('done')];
     await using scene = await openScene(script, () => ({ url: `${switchboard.baseUrl}/mcp/default` }));
     const chat = scene.agent.chat('look');
@@ -33,7 +33,7 @@ describe('an agent that uses a project of a running Switchboard', () => {
   it('cancels its call at the server when the chat is cancelled', async () => {
     await using witness = await Witness.open();
     const mcpServers = { slow: fixtureServer('hangs-in-call', witness.env('slow')) };
-    await using switchboard = await startSwitchboard({ mcpServers }, { database: 'none' });
+    await using switchboard = await startSwitchboard(mcpServers);
     await using scene = await openScene([calls({ name: 'hang' })], () => ({ url: switchboard.url }));
     const user = new AbortController();
     const chat = scene.agent.chat('hang', { signal: user.signal });

@@ -21,7 +21,7 @@ const refused: Record<string, object> = {
 describe('an import does not bring', () => {
   let switchboard: RunningSwitchboard;
   beforeAll(async () => {
-    switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'shared' });
+    switchboard = await startSwitchboard({}, {}, { database: 'shared' });
   });
   afterAll(() => switchboard.stop());
 

@@ -25,10 +25,7 @@ describe('the document of the API, held against its answers', () => {
       body.messages.length === 1 ? calls({ name: 'echo', input: { text: 'well' } }) : says('Well.'),
     );
     const chat = { baseUrl: model.url };
-    switchboard = await startSwitchboard(
-      { mcpServers: { box }, switchboard: { chat } },
-      { database: 'shared' },
-    );
+    switchboard = await startSwitchboard({ box }, { chat }, { database: 'shared' });
     contract = await Contract.read(`${switchboard.baseUrl}/api/v1`);
   });
   afterAll(async () => {
@@ -361,7 +358,7 @@ describe('the document of the API, held against its answers', () => {
 });
 
 it('holds where there is no database', async () => {
-  await using switchboard = await startSwitchboard({ mcpServers: { box } }, { database: 'none' });
+  await using switchboard = await startSwitchboard({ box });
   const contract = await Contract.read(`${switchboard.baseUrl}/api/v1`);
   const { body } = await contract.ask('getStatus');
   expect(body.database).toEqual({ mode: 'none', connected: false, error: null });

@@ -11,7 +11,7 @@ const rotations = 20;
 const headers = { 'content-type': 'application/json' };
 
 it('has the secrets at hand for servers that connect while they are rotated', async () => {
-  await using switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'shared' });
+  await using switchboard = await startSwitchboard({}, {}, { database: 'shared' });
   const ask = (method: string, path: string, body?: object) =>
     exchange(`${switchboard.baseUrl}/api/v1${path}`, { method, headers, body });
   await ask('PUT', '/projects/default/secrets/TOKEN', { value: 'a secret' });

@@ -23,7 +23,8 @@ export async function openScene(): Promise<Scene> {
   const path = join(folder.path, 'empty');
   await mkdir(path);
   const switchboard = await startSwitchboard(
-    { mcpServers: { box: fixtureServer('toolbox') } },
+    { box: fixtureServer('toolbox') },
+    {},
     { env: { PATH: path }, database: 'shared' },
   );
   const url = `${switchboard.baseUrl}/api/v1`;

@@ -43,13 +43,13 @@ describe.each(revisions)('conformance to $revision of a server that speaks both 
 
   test('no check is lost through Switchboard over streamable HTTP', async () => {
     await using fixture = await startFixture('both');
-    await using switchboard = await startSwitchboard({ mcpServers: { conformance: { url: fixture.url } } });
+    await using switchboard = await startSwitchboard({ conformance: { url: fixture.url } });
     expect(lostChecks(direct, await runConformance(switchboard.url, revision))).toEqual([]);
   });
 
   test('no check is lost through Switchboard over stdio', async () => {
     const server = { command: process.execPath, args: [fixturePaths.both] };
-    await using switchboard = await startSwitchboard({ mcpServers: { conformance: server } });
+    await using switchboard = await startSwitchboard({ conformance: server });
     expect(lostChecks(direct, await runConformance(switchboard.url, revision), overStdio)).toEqual([]);
   });
 });

@@ -29,7 +29,7 @@ const samples: Sample[] = [
 describe.each(samples)('conformance to $revision', ({ era, revision, scenarios }) => {
   test('of Switchboard as a server', async () => {
     await using fixture = await startFixture(era);
-    await using switchboard = await startSwitchboard({ mcpServers: { conformance: { url: fixture.url } } });
+    await using switchboard = await startSwitchboard({ conformance: { url: fixture.url } });
     for (const scenario of scenarios) {
       const checks = await runServerScenario(switchboard.url, revision, scenario);
       expect(complaints(checks)).toEqual([]);
@@ -52,7 +52,7 @@ test.each(transports)(
     await using fixture = await startFixture('both');
     const config =
       transport === 'HTTP' ? { url: fixture.url } : { command: process.execPath, args: [fixturePaths.both] };
-    await using switchboard = await startSwitchboard({ mcpServers: { conformance: config } });
+    await using switchboard = await startSwitchboard({ conformance: config });
     for (const [revision, scenario] of [
       ['2025-11-25', 'tools-call-sampling'],
       ['2026-07-28', 'input-required-result-basic-elicitation'],

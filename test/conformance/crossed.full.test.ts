@@ -33,7 +33,7 @@ describe.each(crossings)('clients that are held to $revision, on a $server serve
   const { server, revision, isMissing, passed } = crossing;
 
   const check = async (config: object) => {
-    await using switchboard = await startSwitchboard({ mcpServers: { conformance: config } });
+    await using switchboard = await startSwitchboard({ conformance: config });
     const checks = await runConformance(switchboard.url, revision);
     const asked = checks.filter(({ scenario }) => !isMissing.test(scenario));
     expect(complaints(asked)).toEqual([]);

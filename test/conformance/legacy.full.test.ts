@@ -33,14 +33,14 @@ describe(`conformance to ${revision}`, () => {
 
   test('no check is lost through Switchboard to a server over streamable HTTP', async () => {
     await using fixture = await startFixture('legacy');
-    await using switchboard = await startSwitchboard({ mcpServers: { conformance: { url: fixture.url } } });
+    await using switchboard = await startSwitchboard({ conformance: { url: fixture.url } });
     const through = await runConformance(switchboard.url, revision);
     expect(lostChecks(direct, through)).toEqual([]);
   });
 
   test('no check is lost through Switchboard to a server over stdio', async () => {
     const server = { command: process.execPath, args: [fixturePaths.legacy] };
-    await using switchboard = await startSwitchboard({ mcpServers: { conformance: server } });
+    await using switchboard = await startSwitchboard({ conformance: server });
     const through = await runConformance(switchboard.url, revision);
     expect(lostChecks(direct, through, overStdio)).toEqual([]);
   });

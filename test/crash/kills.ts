@@ -59,7 +59,7 @@ export async function loseNoChange(changeCount: number, killCount: number): Prom
 function startOn(home: string): Promise<RunningSwitchboard> {
   const mark = { CRASH_TEST_HOME: home };
   const mcpServers = { box: fixtureServer('toolbox', mark), spare: fixtureServer('toolbox', mark) };
-  return startSwitchboard({ mcpServers }, { home, database: 'embedded' });
+  return startSwitchboard(mcpServers, {}, { home, database: 'embedded' });
 }
 
 async function furnish({ baseUrl }: RunningSwitchboard): Promise<void> {

@@ -29,7 +29,7 @@ let switchboard: RunningSwitchboard;
 beforeAll(async () => {
   witness = await Witness.open();
   const eras = fixtureServer('eras/legacy', witness.env('eras'));
-  switchboard = await startSwitchboard({ mcpServers: { eras } });
+  switchboard = await startSwitchboard({ eras });
 });
 afterAll(async () => {
   await switchboard.stop();

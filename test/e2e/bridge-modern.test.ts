@@ -17,8 +17,8 @@ describe('a modern client and a legacy server, through switchboard stdio', () =>
 
 describe('switchboard stdio, for a modern client,', () => {
   it('keeps its own instance of a server with isolation over several calls', async () => {
-    const config = { mcpServers: { box: { ...fixtureServer('reports-messages'), isolation: 'session' } } };
-    await using switchboard = await startSwitchboard(config);
+    const box = { ...fixtureServer('reports-messages'), isolation: 'session' };
+    await using switchboard = await startSwitchboard({ box });
     await using one = await connectPeer('modern', bridgeProgram(switchboard.baseUrl));
     await using other = await connectPeer('modern', bridgeProgram(switchboard.baseUrl));
     const pids: number[] = [];
@@ -30,7 +30,7 @@ describe('switchboard stdio, for a modern client,', () => {
 
   it('needs no headers for the arguments of a tool that wants some, which the server gets', async () => {
     await using server = await startFixture('modern');
-    await using switchboard = await startSwitchboard({ mcpServers: { conformance: { url: server.url } } });
+    await using switchboard = await startSwitchboard({ conformance: { url: server.url } });
     await using peer = await connectPeer('modern', bridgeProgram(switchboard.baseUrl));
     const given = { region: 'Zürich', priority: 3, dryRun: false, query: 'x' };
     expect(textOf(await peer.callTool('test_custom_headers', given))).toBe(
@@ -41,7 +41,7 @@ describe('switchboard stdio, for a modern client,', () => {
 
 describe('switchboard stdio', () => {
   it('serves clients of the SDK, version 1, and of version 2 that choose the era themselves', async () => {
-    await using switchboard = await startSwitchboard({ mcpServers: { eras: fixtureServer('eras/modern') } });
+    await using switchboard = await startSwitchboard({ eras: fixtureServer('eras/modern') });
     const program = bridgeProgram(switchboard.baseUrl);
     await using first = await connectStdio(program);
     await using second = await connectChoosing(program);

@@ -49,13 +49,13 @@ async function called(bridge: RawBridge, id: string, name: string): Promise<Reco
 
 describe('for a modern client, when Switchboard is restarted, switchboard stdio', () => {
   it('goes on with the next request', async () => {
-    const config = { mcpServers: { recorder: fixtureServer('reports-messages') } };
+    const servers = { recorder: fixtureServer('reports-messages') };
     const args = ['--port', String(await freePort())];
-    const before = await startSwitchboard(config, { args });
+    const before = await startSwitchboard(servers, {}, { args });
     await using bridge = startBridge(bridgeProgram(before.baseUrl));
     const { parent } = await called(bridge, 'before', 'whoami');
     await before.stop();
-    await using _after = await startSwitchboard(config, { args });
+    await using _after = await startSwitchboard(servers, {}, { args });
     expect((await called(bridge, 'after', 'whoami')).parent).not.toBe(parent);
   });
 
@@ -63,8 +63,9 @@ describe('for a modern client, when Switchboard is restarted, switchboard stdio'
     'fails what had reached it, and does not call again (%s)',
     async (signal) => {
       await using witness = await Witness.open();
-      const config = { mcpServers: { recorder: fixtureServer('reports-messages', witness.env('recorder')) } };
-      const before = await startSwitchboard(config);
+      const before = await startSwitchboard({
+        recorder: fixtureServer('reports-messages', witness.env('recorder')),
+      });
       await using bridge = startBridge(bridgeProgram(before.baseUrl));
       bridge.say(modernRequest(1, 'tools/call', { name: 'hold', arguments: { order: 'never' } }));
       await witness.sees('recorder', 'message', ({ method }) => method === 'tools/call');

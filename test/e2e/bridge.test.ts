@@ -38,7 +38,7 @@ describe('switchboard stdio', () => {
     await using home = await temporaryHome();
     const [own, link] = ['mcp.json', 'link.json'].map((name) => join(home.folder, name));
     await writeFile(own!, JSON.stringify({ mcpServers: { box: fixtureServer('toolbox') } }));
-    await using switchboard = await startSwitchboard({ mcpServers: {} });
+    await using switchboard = await startSwitchboard({});
     const env = { SWITCHBOARD_HOME: switchboard.home };
     expect(await runCli(['stdio', '--url', switchboard.baseUrl, '--config', own!], { env })).toEqual({
       code: 2,
@@ -56,7 +56,7 @@ describe('switchboard stdio', () => {
   });
 
   it('answers what is piped in, though the pipe is closed behind it and nobody waited', async () => {
-    await using switchboard = await startSwitchboard({ mcpServers: { box: fixtureServer('toolbox') } });
+    await using switchboard = await startSwitchboard({ box: fixtureServer('toolbox') });
     const bridge = spawn(process.execPath, [mainProgram, 'stdio', '--url', switchboard.baseUrl], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
@@ -85,7 +85,7 @@ describe('switchboard stdio', () => {
   it('gives no answer to a call that its client has cancelled', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: fixtureServer('hangs-in-call', witness.env('box')) },
+      box: fixtureServer('hangs-in-call', witness.env('box')),
     });
     const bridge = spawn(process.execPath, [mainProgram, 'stdio', '--url', switchboard.baseUrl], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -153,16 +153,14 @@ describe('switchboard stdio', () => {
 
   it('goes on when Switchboard is restarted, with its log level and its subscriptions', async () => {
     await using witness = await Witness.open();
-    const config = {
-      mcpServers: {
-        growing: fixtureServer('grows-lists'),
-        notes: fixtureServer('notes', { NOTES_OF: 'all' }),
-        recorder: fixtureServer('reports-messages', witness.env('recorder')),
-      },
+    const servers = {
+      growing: fixtureServer('grows-lists'),
+      notes: fixtureServer('notes', { NOTES_OF: 'all' }),
+      recorder: fixtureServer('reports-messages', witness.env('recorder')),
     };
     const args = ['--port', String(await freePort())];
     await using home = await temporaryHome();
-    const before = await startSwitchboard(config, { args });
+    const before = await startSwitchboard(servers, {}, { args });
     await using connected = await connectBridge(before.baseUrl, home, before.configPath);
     const { client, notifications } = connected;
     await client.subscribeResource({ uri: 'resource://notes/note://todo' });
@@ -174,7 +172,7 @@ describe('switchboard stdio', () => {
     const log = join(home.folder, 'switchboard.log');
     await expect.poll(() => readFile(log, 'utf8').catch(() => '')).toContain('error');
 
-    await using _after = await startSwitchboard(config, { args });
+    await using _after = await startSwitchboard(servers, {}, { args });
     const told = notifications.next(({ method }) => method === 'notifications/tools/list_changed');
     // The first call after the restart is answered like any other.
     const result = await client.callTool({ name: 'grow', arguments: { name: 'after' } });
@@ -192,9 +190,9 @@ describe('switchboard stdio', () => {
 
   it('answers what is under way with an error when Switchboard goes away', async () => {
     await using witness = await Witness.open();
-    const config = { mcpServers: { recorder: fixtureServer('reports-messages', witness.env('recorder')) } };
     await using home = await temporaryHome();
-    const before = await startSwitchboard(config);
+    const recorder = fixtureServer('reports-messages', witness.env('recorder'));
+    const before = await startSwitchboard({ recorder });
     await using connected = await connectBridge(before.baseUrl, home, before.configPath);
     const underWay = connected.client
       .callTool({ name: 'hold', arguments: { order: 'never' } })

@@ -151,10 +151,10 @@ let session: RawSession;
 beforeAll(async () => {
   peer = await HttpPeer.start(quirks);
   const { plain, ...rest } = peer.configuration();
-  switchboard = await startSwitchboard({
-    mcpServers: { plain: { ...plain, headers: { authorization: 'Bearer secret' } }, ...rest },
-    switchboard: { maxMessageBytes: limit, naming: 'always' },
-  });
+  switchboard = await startSwitchboard(
+    { plain: { ...plain, headers: { authorization: 'Bearer secret' } }, ...rest },
+    { maxMessageBytes: limit, naming: 'always' },
+  );
   session = await RawSession.open(switchboard.url);
   await session.toolNames();
 });
@@ -268,7 +268,7 @@ describe('a server over streamable HTTP', () => {
   });
 
   it('is told when its session is over', async () => {
-    await switchboard.configure({ mcpServers: {} });
+    await switchboard.configure({});
     const { headers } = await peer.sees('forgetful', ({ method }) => method === 'DELETE');
     expect(headers['mcp-session-id']).toBe('s2');
   });

@@ -81,9 +81,9 @@ beforeAll(async () => {
     name,
     name === 'disguised' || name === 'absent' ? { url } : { type: 'sse', url, headers: { 'x-place': name } },
   ]);
-  switchboard = await startSwitchboard({
-    mcpServers: Object.fromEntries(servers),
-    switchboard: { maxMessageBytes: limit, naming: 'always' },
+  switchboard = await startSwitchboard(Object.fromEntries(servers), {
+    maxMessageBytes: limit,
+    naming: 'always',
   });
   session = await RawSession.open(switchboard.url);
   await session.toolNames();

@@ -14,8 +14,8 @@ let witness: Witness;
 
 beforeAll(async () => {
   witness = await Witness.open();
-  switchboard = await startSwitchboard({
-    mcpServers: {
+  switchboard = await startSwitchboard(
+    {
       noisy: fixtureServer('prints-junk'),
       dribbling: fixtureServer('writes-byte-by-byte'),
       bursting: { ...fixtureServer('batches-responses'), concurrency: 50 },
@@ -28,13 +28,12 @@ beforeAll(async () => {
       dying: fixtureServer('fails-to-start'),
       futuristic: fixtureServer('speaks-unknown-version'),
     },
-    switchboard: {
+    {
       maxMessageBytes: limit,
 
       naming: 'always',
-      discoveryWaitMs: 60_000,
     },
-  });
+  );
   session = await RawSession.open(switchboard.url);
   await session.toolNames();
 });
@@ -112,10 +111,10 @@ describe('a server that does not start', () => {
   });
 
   it('in time is given up, and its process ended', async () => {
-    await using impatient = await startSwitchboard({
-      mcpServers: { silent: fixtureServer('never-responds', witness.env('silent')) },
-      switchboard: { connectTimeoutMs: 1_000, startup: 'parallel' },
-    });
+    await using impatient = await startSwitchboard(
+      { silent: fixtureServer('never-responds', witness.env('silent')) },
+      { connectTimeoutMs: 1_000, startup: 'parallel' },
+    );
     const { error } = await impatient.event(({ state }) => state === 'backing_off');
     expect(error).toContain('did not finish the handshake within 1000 ms (setting connectTimeoutMs)');
     await witness.sees('silent', 'end');

@@ -294,7 +294,7 @@ describe('switchboard import', () => {
 
   it('says that the Switchboard that runs reads another file', async () => {
     await using folder = await temporaryFolder();
-    await using switchboard = await startSwitchboard({ mcpServers: {} });
+    await using switchboard = await startSwitchboard({});
     await writeFile(join(folder.path, 'theirs.json'), '{"mcpServers": {"box": {"command": "node"}}}');
     const env = { SWITCHBOARD_URL: switchboard.baseUrl, SWITCHBOARD_HOME: switchboard.home };
     const run = (...words: string[]) =>

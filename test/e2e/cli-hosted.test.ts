@@ -8,8 +8,7 @@ const { command, args } = fixtureServer('toolbox');
 
 /** Switchboard without any server, and its command line. */
 async function start(hosting: object = {}) {
-  const config = { mcpServers: {}, switchboard: { hosting } };
-  const switchboard = await startSwitchboard(config, { database: 'shared' });
+  const switchboard = await startSwitchboard({}, { hosting }, { database: 'shared' });
   onTestFinished(() => switchboard.stop());
   const address = ['--url', switchboard.baseUrl];
   const cli = (words: string[], behind: string[] = []): Promise<Finished> =>

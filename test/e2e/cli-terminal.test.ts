@@ -12,10 +12,8 @@ let switchboard: RunningSwitchboard;
 beforeAll(async () => {
   const dying = ['-e', `process.stderr.write(${JSON.stringify(`fatal: ${paint}\n`)}); process.exit(1)`];
   switchboard = await startSwitchboard({
-    mcpServers: {
-      painting: fixtureServer('writes-control-characters'),
-      dying: { command: process.execPath, args: dying },
-    },
+    painting: fixtureServer('writes-control-characters'),
+    dying: { command: process.execPath, args: dying },
   });
   await runCli(['ls', '--url', switchboard.baseUrl]);
 });

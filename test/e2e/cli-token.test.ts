@@ -57,7 +57,7 @@ describe('`switchboard token`', () => {
     expect(made.stderr).toContain(unknown);
     expect(read.stderr).toContain(`The token is from ${path}.`);
     expect(read.stderr).toContain(unknown);
-    await using _switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'none', home });
+    await using _switchboard = await startSwitchboard({}, {}, { database: 'none', home });
     const known = await run('token');
     expect(known.stderr).toContain(`The token is from ${path}.`);
     expect(known.stderr).not.toContain(unknown);
@@ -85,14 +85,14 @@ describe('`switchboard token`', () => {
 describe('a Switchboard', () => {
   it('starts where it cannot have a token, and says so', async () => {
     await writeFile(join(home, 'token'), '', { mode: 0o600 });
-    await using switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'none', home });
+    await using switchboard = await startSwitchboard({}, {}, { database: 'none', home });
     await switchboard.event(({ message }) => String(message).startsWith('There is no token'));
     const { code } = await run('ls', '--url', switchboard.baseUrl);
     expect(code).toBe(0);
   });
 
   it('makes the token, and shows it to no process that it starts', async () => {
-    await using switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'none', home });
+    await using switchboard = await startSwitchboard({}, {}, { database: 'none', home });
     const token = (await readFile(join(home, 'token'), 'utf8')).trim();
     const { pid } = switchboard.process;
     const seen = await Promise.all(
@@ -230,7 +230,7 @@ describe('commands', () => {
     'keep it from another user who takes the port over: $era',
     async ({ first, next }, test) => {
       requireOtherUser(test);
-      const switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'none', home });
+      const switchboard = await startSwitchboard({}, {}, { database: 'none', home });
       await using bridge = startBridge(bridgeProgram(switchboard.baseUrl, home, switchboard.configPath));
       bridge.say(first);
       await bridge.answerTo(1);

@@ -10,15 +10,15 @@ let switchboard: RunningSwitchboard;
 let nobody: string;
 
 beforeAll(async () => {
-  switchboard = await startSwitchboard({
-    mcpServers: {
+  switchboard = await startSwitchboard(
+    {
       box: fixtureServer('toolbox'),
       everything: referenceServer('everything'),
       dying: fixtureServer('fails-to-start'),
     },
-    // What cannot be started is not tried again meanwhile.
-    switchboard: { backoffFirstMs: 3_600_000 },
-  });
+    // What cannot be started is not retried during the tests.
+    { backoffFirstMs: 3_600_000 },
+  );
   nobody = `http://127.0.0.1:${await freePort()}`;
 });
 

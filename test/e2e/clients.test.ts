@@ -46,10 +46,10 @@ let folder: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'switchboard-clients-'));
-  switchboard = await startSwitchboard({
-    mcpServers: { everything: referenceServer('everything'), growing: fixtureServer('grows-lists') },
-    switchboard: { startup: 'parallel', discoveryWaitMs: 30_000 },
-  });
+  switchboard = await startSwitchboard(
+    { everything: referenceServer('everything'), growing: fixtureServer('grows-lists') },
+    { startup: 'parallel' },
+  );
 });
 afterAll(async () => {
   await switchboard.stop();

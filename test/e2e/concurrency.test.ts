@@ -16,9 +16,7 @@ async function runAll(tasks: (() => Promise<void>)[], atOnce: number): Promise<v
 }
 
 it('10,000 calls of two clients with the same ids are each answered to their own client [A13]', async () => {
-  await using switchboard = await startSwitchboard({
-    mcpServers: { shuffling: fixtureServer('reverses-responses') },
-  });
+  await using switchboard = await startSwitchboard({ shuffling: fixtureServer('reverses-responses') });
   await using ada = await FastClient.connect(switchboard.url);
   await using grace = await FastClient.connect(switchboard.url);
   const numbers = Array.from({ length: 2_500 }, (_, index) => index + 1);
@@ -48,12 +46,9 @@ it('10,000 calls of two clients with the same ids are each answered to their own
 it('many clients call many servers at the same time, and each gets its own answers [A13]', async () => {
   await using everything = await startEverything('streamableHttp');
   await using switchboard = await startSwitchboard({
-    mcpServers: {
-      shuffling: fixtureServer('reverses-responses'),
-      stdio: referenceServer('everything'),
-      http: { url: everything.url },
-    },
-    switchboard: { discoveryWaitMs: 30_000 },
+    shuffling: fixtureServer('reverses-responses'),
+    stdio: referenceServer('everything'),
+    http: { url: everything.url },
   });
   const clients = await Promise.all(
     Array.from({ length: 8 }, (_, index) =>
@@ -78,9 +73,7 @@ it('many clients call many servers at the same time, and each gets its own answe
 });
 
 it('progress goes to the client of the call, also where two use the same token [A13]', async () => {
-  await using switchboard = await startSwitchboard({
-    mcpServers: { everything: referenceServer('everything') },
-  });
+  await using switchboard = await startSwitchboard({ everything: referenceServer('everything') });
   await using one = await connectHttp(switchboard.url);
   await using other = await connectHttp(switchboard.url);
   const progressOf = async ({ client }: typeof one, steps: number) => {

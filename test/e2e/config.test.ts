@@ -28,13 +28,13 @@ describe('an edit of the configuration', () => {
   const configure = (mcpServers: object, settings: object = always) =>
     following(switchboard, 'configuration', () =>
       // A file that is the same as before is no edit.
-      switchboard.configure({ mcpServers, switchboard: settings, edit: edits++ }),
+      switchboard.configure(mcpServers, settings, { edit: edits++ }),
     );
   let edits = 1;
 
   beforeAll(async () => {
     witness = await Witness.open();
-    switchboard = await startSwitchboard({ mcpServers: { one: one() }, switchboard: always });
+    switchboard = await startSwitchboard({ one: one() }, always);
     session = await RawSession.open(switchboard.url);
   });
   afterAll(async () => {
@@ -175,7 +175,8 @@ describe('variables', () => {
       UNTOUCHED: `$HOME \${} $(id)`,
     };
     await using switchboard = await startSwitchboard(
-      { mcpServers: { box: fixtureServer('toolbox', variables) } },
+      { box: fixtureServer('toolbox', variables) },
+      {},
       { env: { SWITCHBOARD_TEST_TOKEN: 'secret', switchboard_test_id: 'typed' } },
     );
     const session = await RawSession.open(switchboard.url);
@@ -191,13 +192,13 @@ describe('variables', () => {
   });
 
   it('that are missing fail their server and no other, with both names', async () => {
-    await using switchboard = await startSwitchboard({
-      mcpServers: {
+    await using switchboard = await startSwitchboard(
+      {
         lost: fixtureServer('toolbox', { TOKEN: `\${SWITCHBOARD_TEST_UNSET}` }),
         box: fixtureServer('toolbox'),
       },
-      switchboard: { naming: 'always' },
-    });
+      { naming: 'always' },
+    );
     const session = await RawSession.open(switchboard.url);
     expect(await session.toolNames()).toContain('box__pid');
     const { error } = await switchboard.event(({ name, state }) => name === 'lost' && state === 'failed');
@@ -208,10 +209,10 @@ describe('variables', () => {
 describe('stopping', () => {
   it('does not wait for a handshake', async () => {
     await using witness = await Witness.open();
-    const switchboard = await startSwitchboard({
-      mcpServers: { silent: fixtureServer('never-responds', witness.env('silent')) },
-      switchboard: { startup: 'parallel' },
-    });
+    const switchboard = await startSwitchboard(
+      { silent: fixtureServer('never-responds', witness.env('silent')) },
+      { startup: 'parallel' },
+    );
     await witness.sees('silent', 'start');
     const exited = once(switchboard.process, 'exit');
     await switchboard.stop();
@@ -221,9 +222,7 @@ describe('stopping', () => {
 
   it('ends a call that is under way, and its server', async () => {
     await using witness = await Witness.open();
-    const switchboard = await startSwitchboard({
-      mcpServers: { box: fixtureServer('toolbox', witness.env('box')) },
-    });
+    const switchboard = await startSwitchboard({ box: fixtureServer('toolbox', witness.env('box')) });
     const session = await RawSession.open(switchboard.url);
     const call = session.call('wait');
     await witness.sees('box', 'waiting');

@@ -12,7 +12,7 @@ import { Witness } from '../helpers/witness.ts';
 const _meta = { 'dev.switchboard/timeoutMs': 300 };
 
 describe.concurrent('a call that runs out of time is told as an error', () => {
-  const startHanging = () => startSwitchboard({ mcpServers: { box: fixtureServer('hangs-in-call') } });
+  const startHanging = () => startSwitchboard({ box: fixtureServer('hangs-in-call') });
   const clients = {
     'streamable HTTP': ({ url }: RunningSwitchboard) => connectHttp(url),
     'HTTP+SSE': ({ baseUrl }: RunningSwitchboard) => connectSse(`${baseUrl}/sse`),
@@ -58,10 +58,8 @@ describe.concurrent('a server that waits for the answer of the client', () => {
   async function startPondering(timeoutMs: number) {
     const witness = await Witness.open();
     const switchboard = await startSwitchboard({
-      mcpServers: {
-        box: { ...fixtureServer('asks-then-waits', witness.env('box')), timeoutMs },
-        clock: fixtureServer('hangs-in-call'),
-      },
+      box: { ...fixtureServer('asks-then-waits', witness.env('box')), timeoutMs },
+      clock: fixtureServer('hangs-in-call'),
     });
     const clock = await RawSession.open(switchboard.url);
     await clock.toolNames();

@@ -23,10 +23,10 @@ function timedOut(server: string, timeoutMs: number): object {
 describe.concurrent('a call without an answer in time', () => {
   it('fails, is cancelled at the server under its own id, and the server goes on as it is', async () => {
     await using witness = await Witness.open();
-    await using switchboard = await startSwitchboard({
-      mcpServers: { box: fixtureServer('hangs-in-call', witness.env('box')) },
-      switchboard: { timeoutMs: 2_000 },
-    });
+    await using switchboard = await startSwitchboard(
+      { box: fixtureServer('hangs-in-call', witness.env('box')) },
+      { timeoutMs: 2_000 },
+    );
     const session = await RawSession.open(switchboard.url);
     const { pid } = JSON.parse(await session.callText('whoami'));
     expect((await session.call('hang')).error).toEqual(timedOut('box', 2_000));
@@ -42,10 +42,7 @@ describe.concurrent('a call without an answer in time', () => {
 
   it('over HTTP is cancelled there too', async () => {
     await using peer = await HttpPeer.start({ remote: ({ message }) => message?.method === 'tools/call' });
-    await using switchboard = await startSwitchboard({
-      mcpServers: peer.configuration(),
-      switchboard: { timeoutMs: 300 },
-    });
+    await using switchboard = await startSwitchboard(peer.configuration(), { timeoutMs: 300 });
     const session = await RawSession.open(switchboard.url);
     expect((await session.call('greet')).error).toEqual(timedOut('remote', 300));
     const call = await peer.sees('remote', ({ message }) => message?.method === 'tools/call');
@@ -56,7 +53,7 @@ describe.concurrent('a call without an answer in time', () => {
   it('is not answered later, and no other call gets its answer', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: fixtureServer('answers-on-next-call', witness.env('box')) },
+      box: fixtureServer('answers-on-next-call', witness.env('box')),
     });
     const session = await RawSession.open(switchboard.url);
     const late = await callWithin(session, 300, 'later', { text: 'nobody' });
@@ -69,14 +66,14 @@ describe.concurrent('a call without an answer in time', () => {
 
 describe.concurrent('how long a call may take', () => {
   it('is said for all, for one server, or by the client, who counts most', async () => {
-    await using switchboard = await startSwitchboard({
-      mcpServers: {
+    await using switchboard = await startSwitchboard(
+      {
         usual: fixtureServer('hangs-in-call'),
         own: { ...fixtureServer('hangs-in-call'), timeoutMs: 250 },
         capped: { ...fixtureServer('hangs-in-call'), timeoutMs: 100, maxTimeoutMs: 350 },
       },
-      switchboard: { timeoutMs: 200 },
-    });
+      { timeoutMs: 200 },
+    );
     const session = await RawSession.open(switchboard.url);
     const errorOf = async (name: string, wish?: number) =>
       (await (wish === undefined ? session.call(name) : callWithin(session, wish, name))).error;
@@ -90,13 +87,13 @@ describe.concurrent('how long a call may take', () => {
 
   it('can be more than usual, where the client says so', async () => {
     await using witness = await Witness.open();
-    await using switchboard = await startSwitchboard({
-      mcpServers: {
+    await using switchboard = await startSwitchboard(
+      {
         box: fixtureServer('toolbox', witness.env('box')),
         clock: fixtureServer('hangs-in-call'),
       },
-      switchboard: { timeoutMs: 200 },
-    });
+      { timeoutMs: 200 },
+    );
     const session = await RawSession.open(switchboard.url);
     const patient = callWithin(session, HOUR, 'wait');
     await witness.sees('box', 'waiting');
@@ -107,13 +104,13 @@ describe.concurrent('how long a call may take', () => {
 
   it('follows an edit of the file, without a restart', async () => {
     await using witness = await Witness.open();
-    const config = (timeoutMs: number) => ({
-      mcpServers: { box: { ...fixtureServer('hangs-in-call', witness.env('box')), timeoutMs } },
+    const servers = (timeoutMs: number) => ({
+      box: { ...fixtureServer('hangs-in-call', witness.env('box')), timeoutMs },
     });
-    await using switchboard = await startSwitchboard(config(HOUR));
+    await using switchboard = await startSwitchboard(servers(HOUR));
     const session = await RawSession.open(switchboard.url);
     await session.toolNames();
-    await switchboard.configure(config(200));
+    await switchboard.configure(servers(200));
     await switchboard.event(({ event }) => event === 'configuration');
     expect((await session.call('hang')).error).toEqual(timedOut('box', 200));
     await witness.severalOf('box', 'start', 1);
@@ -121,7 +118,7 @@ describe.concurrent('how long a call may take', () => {
   });
 
   it('is a whole number of milliseconds; any other wish is refused, and it is said what is expected', async () => {
-    await using switchboard = await startSwitchboard({ mcpServers: { box: fixtureServer('hangs-in-call') } });
+    await using switchboard = await startSwitchboard({ box: fixtureServer('hangs-in-call') });
     const session = await RawSession.open(switchboard.url);
     // The first call comes before the server is known, the others after it.
     for (const wish of [-1, '1000', 0, 1.5, null, true, [1], {}]) {
@@ -140,7 +137,7 @@ describe.concurrent('progress', () => {
 
   it('puts the end off', async () => {
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: { ...fixtureServer('reports-progress'), timeoutMs: 1_000 } },
+      box: { ...fixtureServer('reports-progress'), timeoutMs: 1_000 },
     });
     const stream = await toil(await RawSession.open(switchboard.url), 15);
     expect(await stream.message(isAnswer)).toMatchObject({ result: { content: [{ text: 'done' }] } });
@@ -149,7 +146,7 @@ describe.concurrent('progress', () => {
 
   it('does not put it off for longer than maxTimeoutMs', async () => {
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: { ...fixtureServer('reports-progress'), timeoutMs: 1_000, maxTimeoutMs: 1_500 } },
+      box: { ...fixtureServer('reports-progress'), timeoutMs: 1_000, maxTimeoutMs: 1_500 },
     });
     const stream = await toil(await RawSession.open(switchboard.url), Number.MAX_SAFE_INTEGER);
     const { error } = await stream.message(isAnswer);
@@ -158,9 +155,7 @@ describe.concurrent('progress', () => {
   });
 
   it('that nobody asked for does not come, so it puts nothing off', async () => {
-    await using switchboard = await startSwitchboard({
-      mcpServers: { box: fixtureServer('reports-progress') },
-    });
+    await using switchboard = await startSwitchboard({ box: fixtureServer('reports-progress') });
     const session = await RawSession.open(switchboard.url);
     const { error } = await callWithin(session, 300, 'toil', { steps: Number.MAX_SAFE_INTEGER });
     expect(error).toEqual(timedOut('box', 300));
@@ -188,13 +183,13 @@ describe.concurrent('the time of a call', () => {
 
   it('does not run while the server is first started, for which there is connectTimeoutMs, but after a loss it does', async () => {
     await using witness = await Witness.open();
-    await using switchboard = await startSwitchboard({
-      mcpServers: {
+    await using switchboard = await startSwitchboard(
+      {
         box: { ...fixtureServer('delays-handshake', witness.env('box')), timeoutMs: 3_000 },
         clock: fixtureServer('hangs-in-call'),
       },
-      switchboard: { connectTimeoutMs: HOUR, discoveryWaitMs: HOUR },
-    });
+      { connectTimeoutMs: HOUR, discoveryWaitMs: HOUR },
+    );
     const session = await RawSession.open(switchboard.url);
     const clock = await RawSession.open(switchboard.url);
     const first = session.callText('late_tool');
@@ -216,10 +211,10 @@ describe.concurrent('the time of a call', () => {
 
   it('runs while the server starts, where the client said how long, and the call is never sent', async () => {
     await using witness = await Witness.open();
-    await using switchboard = await startSwitchboard({
-      mcpServers: { box: fixtureServer('delays-handshake', witness.env('box')) },
-      switchboard: { connectTimeoutMs: HOUR, discoveryWaitMs: HOUR },
-    });
+    await using switchboard = await startSwitchboard(
+      { box: fixtureServer('delays-handshake', witness.env('box')) },
+      { connectTimeoutMs: HOUR, discoveryWaitMs: HOUR },
+    );
     const session = await RawSession.open(switchboard.url);
     const first = session.callText('late_tool', { text: 'first' });
     const { pid } = await witness.sees('box', 'initialize');

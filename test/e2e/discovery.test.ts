@@ -12,13 +12,13 @@ it.concurrent('a slow server holds up one list at most, and its tools follow whe
     late: fixtureServer('delays-handshake', witness.env('late')),
     notes: fixtureServer('notes'),
   };
-  await using switchboard = await startSwitchboard({ mcpServers, switchboard: { discoveryWaitMs: 1_000 } });
+  await using switchboard = await startSwitchboard(mcpServers, { discoveryWaitMs: 1_000 });
   await using connected = await connectHttp(switchboard.url);
   const early = await toolNamesOnce(connected, (names) => names.includes('touch'));
   expect(early).not.toContain('late_tool');
 
   // It still has not answered. A list that waited for it again would now wait for longer than this test may take.
-  await switchboard.configure({ mcpServers, switchboard: { discoveryWaitMs: 3_600_000 } });
+  await switchboard.configure(mcpServers, { discoveryWaitMs: 3_600_000 });
   await switchboard.event(({ event }) => event === 'configuration');
   expect((await connected.client.listTools()).tools.map(({ name }) => name)).toEqual(early);
   expect(textOf(await connected.client.callTool({ name: 'touch', arguments: {} }))).toBe('done');
@@ -30,10 +30,10 @@ it.concurrent('a slow server holds up one list at most, and its tools follow whe
 
 it.concurrent('a call that comes before any list finds a server that takes its time, and can be cancelled', async () => {
   await using witness = await Witness.open();
-  await using switchboard = await startSwitchboard({
-    mcpServers: { late: fixtureServer('delays-handshake', witness.env('late')) },
-    switchboard: { discoveryWaitMs: 3_600_000 },
-  });
+  await using switchboard = await startSwitchboard(
+    { late: fixtureServer('delays-handshake', witness.env('late')) },
+    { discoveryWaitMs: 3_600_000 },
+  );
   const session = await RawSession.open(switchboard.url);
   const call = (id: string) =>
     session.request('tools/call', { name: 'late_tool', arguments: { of: id } }, id);
@@ -52,13 +52,10 @@ it.concurrent('a call that comes before any list finds a server that takes its t
 
 it.concurrent('a server that cannot be started is left out of the list, and shown with the reason', async () => {
   await using switchboard = await startSwitchboard({
-    mcpServers: {
-      missing: { command: 'no-such-program-anywhere' },
-      crashing: { command: process.execPath, args: ['-e', 'console.error("out of luck"); process.exit(7)'] },
-      unreachable: { url: 'http://127.0.0.1:9/mcp' },
-      notes: fixtureServer('notes'),
-    },
-    switchboard: { discoveryWaitMs: 30_000 },
+    missing: { command: 'no-such-program-anywhere' },
+    crashing: { command: process.execPath, args: ['-e', 'console.error("out of luck"); process.exit(7)'] },
+    unreachable: { url: 'http://127.0.0.1:9/mcp' },
+    notes: fixtureServer('notes'),
   });
   await using connected = await connectHttp(switchboard.url);
   const { tools } = await connected.client.listTools();
@@ -73,7 +70,7 @@ it.concurrent('a server that cannot be started is left out of the list, and show
 it.concurrent('a server that is gone keeps its place in the list, and is started again by a call', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
-    mcpServers: { recorder: fixtureServer('reports-messages', witness.env('recorder')) },
+    recorder: fixtureServer('reports-messages', witness.env('recorder')),
   });
   await using connected = await connectHttp(switchboard.url);
   const { client } = connected;
@@ -88,7 +85,7 @@ it.concurrent('a server that is gone keeps its place in the list, and is started
 it.concurrent('a call that is under way when its server dies gets an error that says so', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
-    mcpServers: { recorder: fixtureServer('reports-messages', witness.env('recorder')) },
+    recorder: fixtureServer('reports-messages', witness.env('recorder')),
   });
   await using connected = await connectHttp(switchboard.url);
   const arrived = witness.sees('recorder', 'message', ({ method }) => method === 'tools/call');
@@ -105,7 +102,8 @@ it.concurrent('a call that is under way when its server dies gets an error that 
 
 it.concurrent('a tool that is named after a server that never came up says what is wrong with that server', async () => {
   await using switchboard = await startSwitchboard({
-    mcpServers: { broken: { command: 'no-such-command' }, box: fixtureServer('toolbox') },
+    broken: { command: 'no-such-command' },
+    box: fixtureServer('toolbox'),
   });
   const session = await RawSession.open(switchboard.url);
   await session.toolNames();

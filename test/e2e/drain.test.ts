@@ -37,7 +37,7 @@ class Scene implements AsyncDisposable {
     const mcpServers = { box, asking, ...others };
     // Answers that take long stay what they are on a slow machine too.
     const switchboard = { shutdownGraceMs, keepAliveMs: patienceMs };
-    const running = await startSwitchboard({ mcpServers, switchboard });
+    const running = await startSwitchboard(mcpServers, switchboard);
     return new Scene(witness, running);
   }
 

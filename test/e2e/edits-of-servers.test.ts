@@ -7,11 +7,11 @@ import { Witness } from '../helpers/witness.ts';
 /** A server that takes its time to start. The version is part of its environment: each is another process. */
 async function startLate() {
   const witness = await Witness.open();
-  const config = (version: string) => ({
-    mcpServers: { late: { ...fixtureServer('delays-handshake', witness.env(version)), startup: 'parallel' } },
-    switchboard: { discoveryWaitMs: 1, connectTimeoutMs: 3_600_000, keepAliveMs: 50 },
+  const settings = { discoveryWaitMs: 1, connectTimeoutMs: 3_600_000, keepAliveMs: 50 };
+  const servers = (version: string) => ({
+    late: { ...fixtureServer('delays-handshake', witness.env(version)), startup: 'parallel' },
   });
-  const switchboard = await startSwitchboard(config('first'));
+  const switchboard = await startSwitchboard(servers('first'), settings);
   await witness.sees('first', 'initialize');
   witness.tell('first', 'answer');
   await switchboard.event(({ name, state }) => name === 'late' && state === 'ready');
@@ -20,7 +20,7 @@ async function startLate() {
     session: await RawSession.open(switchboard.url),
     /** Comes back when the new process waits for the word to answer the handshake. */
     async edit(version: string): Promise<void> {
-      await switchboard.configure(config(version));
+      await switchboard.configure(servers(version), settings);
       await witness.sees(version, 'initialize');
     },
     async [Symbol.asyncDispose]() {
@@ -62,15 +62,15 @@ it.concurrent.each(['shared', 'session'])(
   'what a client follows at a changed server is followed at the new one (isolation: %s) [G13]',
   async (isolation) => {
     await using witness = await Witness.open();
-    const config = (version: string) => ({
-      mcpServers: { notes: { ...fixtureServer('notes', witness.env(version)), isolation } },
+    const servers = (version: string) => ({
+      notes: { ...fixtureServer('notes', witness.env(version)), isolation },
     });
-    await using switchboard = await startSwitchboard(config('first'));
+    await using switchboard = await startSwitchboard(servers('first'));
     const session = await RawSession.open(switchboard.url);
     const standing = await session.listen();
     const uri = 'resource://notes/note://todo';
     expect(await session.request('resources/subscribe', { uri })).toMatchObject({ result: {} });
-    await switchboard.configure(config('second'));
+    await switchboard.configure(servers('second'));
     await witness.sees('second', 'message', ({ method }) => method === 'resources/subscribe');
     await session.call('touch', { uri: 'note://todo' });
     const { params } = await standing.message(({ method }) => method === 'notifications/resources/updated');

@@ -5,7 +5,6 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ConnectedClient, connectHttp, textOf } from '../helpers/clients.ts';
-import { patienceMs } from '../helpers/patience.ts';
 import { referenceServer, startEverything } from '../helpers/servers.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
@@ -30,10 +29,7 @@ describe.each(Object.keys(entries) as (keyof typeof entries)[])('server-everythi
   beforeAll(async () => {
     const { entry, ...running } = await entries[transport]();
     server = 'server' in running ? running.server : undefined;
-    switchboard = await startSwitchboard({
-      mcpServers: { everything: entry },
-      switchboard: { discoveryWaitMs: patienceMs },
-    });
+    switchboard = await startSwitchboard({ everything: entry });
     connected = await connectHttp(
       switchboard.url,
       { elicitation: {}, sampling: {}, roots: { listChanged: true } },

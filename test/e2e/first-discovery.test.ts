@@ -8,13 +8,13 @@ import { Witness } from '../helpers/witness.ts';
 
 it.concurrent('a list that does not come keeps no other back, and follows when it comes', async () => {
   await using witness = await Witness.open();
-  await using switchboard = await startSwitchboard({
-    mcpServers: {
+  await using switchboard = await startSwitchboard(
+    {
       stalling: fixtureServer('delays-prompt-list', witness.env('stalling')),
       notes: fixtureServer('notes'),
     },
-    switchboard: { discoveryWaitMs: 100, connectTimeoutMs: 3_600_000 },
-  });
+    { discoveryWaitMs: 100, connectTimeoutMs: 3_600_000 },
+  );
   await using connected = await connectHttp(switchboard.url);
   const { client, notifications } = connected;
   await toolNamesOnce(connected, (names) => names.includes('hurry') && names.includes('touch'));
@@ -35,10 +35,10 @@ it.concurrent('a list that does not come keeps no other back, and follows when i
 });
 
 it('a list that never comes is given up, and the server is used without it', async () => {
-  await using switchboard = await startSwitchboard({
-    mcpServers: { stalling: fixtureServer('delays-prompt-list') },
-    switchboard: { startup: 'parallel', connectTimeoutMs: 5_000 },
-  });
+  await using switchboard = await startSwitchboard(
+    { stalling: fixtureServer('delays-prompt-list') },
+    { startup: 'parallel', connectTimeoutMs: 5_000 },
+  );
   const ready = await switchboard.event(({ name, state }) => name === 'stalling' && state === 'degraded');
   const missing = 'its prompts could not be listed: No answer to prompts/list came within 5000 ms.';
   expect(ready).toMatchObject({ tools: 1, prompts: 0, error: missing });
@@ -50,7 +50,7 @@ it('a list that never comes is given up, and the server is used without it', asy
 });
 
 it.concurrent('a server that becomes known is announced for what it offers, and not for empty lists', async () => {
-  await using switchboard = await startSwitchboard({ mcpServers: { growing: fixtureServer('grows-lists') } });
+  await using switchboard = await startSwitchboard({ growing: fixtureServer('grows-lists') });
   const session = await RawSession.open(switchboard.url);
   const stream = await session.listen();
   const announced = () => stream.messages.map(({ method }) => method);
@@ -76,10 +76,10 @@ it.concurrent('a list without an end is given up, and holds up no other server',
       return true;
     },
   });
-  await using switchboard = await startSwitchboard({
-    mcpServers: { ...peer.configuration(), notes: fixtureServer('notes') },
-    switchboard: { connectTimeoutMs: 3_000, discoveryWaitMs: 3_600_000, backoffFirstMs: 3_600_000 },
-  });
+  await using switchboard = await startSwitchboard(
+    { ...peer.configuration(), notes: fixtureServer('notes') },
+    { connectTimeoutMs: 3_000, discoveryWaitMs: 3_600_000, backoffFirstMs: 3_600_000 },
+  );
   const session = await RawSession.open(switchboard.url);
   expect(await session.callText('touch')).toBe('done');
   expect(await session.toolNames()).toEqual(['touch', 'refer', 'announce']);
@@ -104,7 +104,7 @@ it.concurrent('a server that does not know of a list that it need not have is re
       return true;
     },
   });
-  await using switchboard = await startSwitchboard({ mcpServers: peer.configuration() });
+  await using switchboard = await startSwitchboard(peer.configuration());
   await using connected = await connectHttp(switchboard.url);
   expect((await connected.client.listResources()).resources).toMatchObject([{ name: 'one' }]);
   expect((await connected.client.listResourceTemplates()).resourceTemplates).toEqual([]);
@@ -114,10 +114,10 @@ it.concurrent('a server that does not know of a list that it need not have is re
 
 it.concurrent('a list that failed is asked for again, although the server announced another one meanwhile', async () => {
   await using witness = await Witness.open();
-  await using switchboard = await startSwitchboard({
-    mcpServers: { warming: fixtureServer('fails-first-list', witness.env('warming')) },
-    switchboard: { backoffFirstMs: 1_000 },
-  });
+  await using switchboard = await startSwitchboard(
+    { warming: fixtureServer('fails-first-list', witness.env('warming')) },
+    { backoffFirstMs: 1_000 },
+  );
   await using connected = await connectHttp(switchboard.url);
   expect((await connected.client.listTools()).tools).toEqual([]);
   const degraded = await switchboard.event(({ state }) => state === 'degraded');

@@ -21,7 +21,7 @@ function expectEvenShares(results: readonly LoadResult[], by: 'pid' | 'name'): v
 describe('4,000 calls', () => {
   it('go round four replicas evenly, and none is dropped [G4]', async () => {
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: { ...fixtureServer('answers-after-cancel'), replicas: 4, startup: 'parallel' } },
+      box: { ...fixtureServer('answers-after-cancel'), replicas: 4, startup: 'parallel' },
     });
     await allReady(switchboard, { box: 4 });
     await using client = await FastClient.connect(switchboard.url);
@@ -33,12 +33,10 @@ describe('4,000 calls', () => {
     await using eventful = await HttpBackend.start('eventful', { transport: 'sse' });
     const member = { group: 'pool', startup: 'parallel' };
     await using switchboard = await startSwitchboard({
-      mcpServers: {
-        workhorse: { ...fixtureServer('answers-after-cancel'), ...member },
-        hanging: { ...fixtureServer('hangs-in-call'), ...member },
-        streamable: { url: streamable.url, ...member },
-        eventful: { url: eventful.url, type: 'sse', ...member },
-      },
+      workhorse: { ...fixtureServer('answers-after-cancel'), ...member },
+      hanging: { ...fixtureServer('hangs-in-call'), ...member },
+      streamable: { url: streamable.url, ...member },
+      eventful: { url: eventful.url, type: 'sse', ...member },
     });
     await allReady(switchboard, { workhorse: 1, hanging: 1, streamable: 1, eventful: 1 });
     await using client = await FastClient.connect(switchboard.url);

@@ -14,7 +14,7 @@ import { type Sighting, Witness } from '../helpers/witness.ts';
 /** Replaces the configuration, and gives what it did. */
 async function edit({ configure, events, event }: RunningSwitchboard, mcpServers: object) {
   const past = new Set(events);
-  await configure({ mcpServers });
+  await configure(mcpServers);
   return event((candidate) => candidate.event === 'configuration' && !past.has(candidate));
 }
 
@@ -36,9 +36,7 @@ describe.concurrent('while it runs, an edit', () => {
       group: 'pool',
       labels: { region },
     });
-    await using switchboard = await startSwitchboard({
-      mcpServers: { one: member('one', 'eu'), two: member('two', 'us') },
-    });
+    await using switchboard = await startSwitchboard({ one: member('one', 'eu'), two: member('two', 'us') });
     const session = await RawSession.open(switchboard.url);
     await session.toolNames();
     const european = { _meta: { 'dev.switchboard/prefer': { labels: { region: 'eu' } } } };
@@ -57,7 +55,7 @@ describe.concurrent('while it runs, an edit', () => {
 
   it('of timeoutMs counts for the next call, and restarts nothing', async () => {
     const box = { ...fixtureServer('hangs-in-call'), replicas: 2 };
-    await using switchboard = await startSwitchboard({ mcpServers: { box } });
+    await using switchboard = await startSwitchboard({ box });
     const session = await RawSession.open(switchboard.url);
     const before = new Set([(await whoami(session)).pid, (await whoami(session)).pid]);
     expect(await edit(switchboard, { box: { ...box, timeoutMs: 50 } })).toMatchObject({ changed: ['box'] });
@@ -72,7 +70,7 @@ describe.concurrent('while it runs, an edit', () => {
   it('of concurrency lets those in who wait, and restarts nothing', async () => {
     await using witness = await Witness.open();
     const box = { ...fixtureServer('toolbox', witness.env('box')), concurrency: 1 };
-    await using switchboard = await startSwitchboard({ mcpServers: { box } });
+    await using switchboard = await startSwitchboard({ box });
     const session = await RawSession.open(switchboard.url);
     const orders = ['a', 'b', 'c'];
     const waits = orders.map((order) => session.callText('wait', { order }));
@@ -88,7 +86,7 @@ describe.concurrent('while it runs, an edit', () => {
   it('of replicas starts new ones, and the old ones finish what they have begun', async () => {
     await using witness = await Witness.open();
     const box = fixtureServer('toolbox', witness.env('box'));
-    await using switchboard = await startSwitchboard({ mcpServers: { box } });
+    await using switchboard = await startSwitchboard({ box });
     const session = await RawSession.open(switchboard.url);
     const [old] = await pids(session, 1);
     const waiting = session.callText('wait');
@@ -115,7 +113,7 @@ describe.concurrent('while it runs, an edit', () => {
       replicas: 2,
       startup: 'parallel',
     };
-    await using switchboard = await startSwitchboard({ mcpServers: { box } });
+    await using switchboard = await startSwitchboard({ box });
     await allReady(switchboard, { box: 2 });
     await using client = await FastClient.connect(switchboard.url);
     let isEditing = true;
@@ -143,7 +141,7 @@ describe.concurrent('while it runs, an edit', () => {
 describe.concurrent('a server that is put into a group while it runs', () => {
   it('shares its calls from then on, until it is taken out, and keeps its process [G4]', async () => {
     const [one, two] = [fixtureServer('answers-after-cancel'), fixtureServer('hangs-in-call')];
-    await using switchboard = await startSwitchboard({ mcpServers: { one, two } });
+    await using switchboard = await startSwitchboard({ one, two });
     const session = await RawSession.open(switchboard.url);
     expect(await session.toolNames()).toContain('one__whoami');
     const alone = [await session.callText('one__whoami'), await session.callText('two__whoami')];
@@ -171,7 +169,8 @@ describe.concurrent('a server that is put into a group while it runs', () => {
       group,
     });
     await using switchboard = await startSwitchboard({
-      mcpServers: { one: notes('one', 'pool'), two: notes('two', 'pool') },
+      one: notes('one', 'pool'),
+      two: notes('two', 'pool'),
     });
     await using connected = await connectHttp(switchboard.url);
     const { client, notifications } = connected;

@@ -17,12 +17,10 @@ async function callWhileKilling(
   ledger: string,
 ): Promise<{ results: LoadResult[]; killed: number[] }> {
   await using switchboard = await startSwitchboard({
-    mcpServers: {
-      box: {
-        ...fixtureServer('answers-after-cancel', { FIXTURE_LEDGER: ledger }),
-        replicas: REPLICAS,
-        startup: 'parallel',
-      },
+    box: {
+      ...fixtureServer('answers-after-cancel', { FIXTURE_LEDGER: ledger }),
+      replicas: REPLICAS,
+      startup: 'parallel',
     },
   });
   await allReady(switchboard, { box: REPLICAS });

@@ -34,10 +34,10 @@ async function startNotes(backoffMs = 20) {
     };
   };
   await Promise.all([writeFile(gate('one'), ''), writeFile(gate('two'), '')]);
-  const switchboard = await startSwitchboard({
-    mcpServers: { one: notes('one'), two: notes('two') },
-    switchboard: { backoffFirstMs: backoffMs, backoffMaxMs: backoffMs, breakerFailures: 1_000 },
-  });
+  const switchboard = await startSwitchboard(
+    { one: notes('one'), two: notes('two') },
+    { backoffFirstMs: backoffMs, backoffMaxMs: backoffMs, breakerFailures: 1_000 },
+  );
   await allReady(switchboard, { one: 1, two: 1 });
   const connected = await connectHttp(switchboard.url);
   const { client, notifications } = connected;

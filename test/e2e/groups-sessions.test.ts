@@ -17,9 +17,7 @@ async function startIsolated() {
     isolation: 'session',
     startup: 'parallel',
   });
-  const switchboard = await startSwitchboard({
-    mcpServers: { one: member('one'), two: member('two') },
-  });
+  const switchboard = await startSwitchboard({ one: member('one'), two: member('two') });
   await allReady(switchboard, { one: 1, two: 1 });
   return switchboard;
 }
@@ -115,7 +113,7 @@ describe.concurrent('a server of a group that fails every call', () => {
 
 it.concurrent('what happens to the instance of one client is visible', async () => {
   await using switchboard = await startSwitchboard({
-    mcpServers: { box: { ...fixtureServer('crashes-in-call'), isolation: 'session' } },
+    box: { ...fixtureServer('crashes-in-call'), isolation: 'session' },
   });
   const session = await RawSession.open(switchboard.url);
   await session.toolNames();

@@ -22,8 +22,8 @@ async function startRegions() {
   const [witness, folder] = [await Witness.open(), await temporaryFolder()];
   const counted = { ...witness.env('paris'), STARTS_IN: folder.path, HANGING_STARTS: '2' };
   const rules = { group: 'pool', concurrency: 1, startup: 'parallel' };
-  const switchboard = await startSwitchboard({
-    mcpServers: {
+  const switchboard = await startSwitchboard(
+    {
       paris: { ...fixtureServer('hangs-on-some-starts', counted), ...rules, labels: { region: 'eu' } },
       oregon: {
         ...fixtureServer('reports-calls', witness.env('oregon')),
@@ -31,8 +31,8 @@ async function startRegions() {
         labels: { region: 'us' },
       },
     },
-    switchboard: patient,
-  });
+    patient,
+  );
   await allReady(switchboard, { paris: 1, oregon: 1 });
   const session = await RawSession.open(switchboard.url);
   return {
@@ -71,16 +71,16 @@ describe.concurrent('calls that wait', () => {
 
   it('for a replica that hangs at its start go to its sibling when that is there [G6]', async () => {
     await using folder = await temporaryFolder();
-    await using switchboard = await startSwitchboard({
-      mcpServers: {
+    await using switchboard = await startSwitchboard(
+      {
         box: {
           ...fixtureServer('hangs-on-some-starts', { STARTS_IN: folder.path, HANGING_STARTS: '3' }),
           replicas: 2,
           idleStopMs: 500,
         },
       },
-      switchboard: patient,
-    });
+      patient,
+    );
     const session = await RawSession.open(switchboard.url);
     await session.toolNames();
     await serverOnce(switchboard, 'box', ({ replicas }) => replicas.every(({ state }) => state === 'idle'));

@@ -61,11 +61,9 @@ describe.concurrent('a server of a group that is not available', () => {
 
   it('from the start is no trouble for the calls that others can take [G6]', async () => {
     await using switchboard = await startSwitchboard({
-      mcpServers: {
-        dying: { ...fixtureServer('fails-to-start'), group: 'pool' },
-        missing: { command: '/there/is/no/such/program', group: 'pool' },
-        well: { ...fixtureServer('answers-after-cancel'), group: 'pool' },
-      },
+      dying: { ...fixtureServer('fails-to-start'), group: 'pool' },
+      missing: { command: '/there/is/no/such/program', group: 'pool' },
+      well: { ...fixtureServer('answers-after-cancel'), group: 'pool' },
     });
     const session = await RawSession.open(switchboard.url);
     expect(await answerers(6, () => session.call('count', { key: 'a' }))).toEqual({
@@ -76,7 +74,7 @@ describe.concurrent('a server of a group that is not available', () => {
 
   it('that is killed just before a call is no trouble either [G6]', async () => {
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: { ...fixtureServer('answers-after-cancel'), replicas: 2, startup: 'parallel' } },
+      box: { ...fixtureServer('answers-after-cancel'), replicas: 2, startup: 'parallel' },
     });
     await allReady(switchboard, { box: 2 });
     const session = await RawSession.open(switchboard.url);
@@ -103,8 +101,8 @@ it.concurrent('a client in a hurry drives no server out of its group [G4]', asyn
 });
 
 it.concurrent('a server that hangs is left out, though only limits of clients ended its calls [G4]', async () => {
-  await using switchboard = await startSwitchboard({
-    mcpServers: {
+  await using switchboard = await startSwitchboard(
+    {
       one: {
         ...fixtureServer('answers-after-cancel', { FIXTURE_NAME: 'one' }),
         group: 'pool',
@@ -116,8 +114,8 @@ it.concurrent('a server that hangs is left out, though only limits of clients en
         startup: 'parallel',
       },
     },
-    switchboard: { timeoutMs: 3_600_000, ejectAfter: 1, ejectMs: 3_600_000 },
-  });
+    { timeoutMs: 3_600_000, ejectAfter: 1, ejectMs: 3_600_000 },
+  );
   await allReady(switchboard, { one: 1, two: 1 });
   const session = await RawSession.open(switchboard.url);
   const { pid } = JSON.parse(await session.callText('one__whoami')) as Answerer;
@@ -212,11 +210,9 @@ describe.concurrent('a group of which nobody is there', () => {
 describe.concurrent('calls of a group', () => {
   it('go only to the servers that offer the tool [G4]', async () => {
     await using switchboard = await startSwitchboard({
-      mcpServers: {
-        hanging: { ...fixtureServer('hangs-in-call'), group: 'pool' },
-        workhorse: { ...fixtureServer('answers-after-cancel'), group: 'pool' },
-        toolbox: { ...fixtureServer('toolbox'), group: 'pool' },
-      },
+      hanging: { ...fixtureServer('hangs-in-call'), group: 'pool' },
+      workhorse: { ...fixtureServer('answers-after-cancel'), group: 'pool' },
+      toolbox: { ...fixtureServer('toolbox'), group: 'pool' },
     });
     const session = await RawSession.open(switchboard.url);
     expect(await session.toolNames()).toEqual(expect.arrayContaining(['hang', 'later', 'pid', 'echo']));
@@ -232,9 +228,7 @@ describe.concurrent('calls of a group', () => {
   it('go only to the replica that offers the tool, where the others do not [G4]', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: {
-        box: { ...fixtureServer('toolbox', witness.env('box')), replicas: 3, startup: 'parallel' },
-      },
+      box: { ...fixtureServer('toolbox', witness.env('box')), replicas: 3, startup: 'parallel' },
     });
     await allReady(switchboard, { box: 3 });
     await using connected = await connectHttp(switchboard.url);

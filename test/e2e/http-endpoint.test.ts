@@ -11,10 +11,10 @@ let switchboard: RunningSwitchboard;
 let session: RawSession;
 
 beforeAll(async () => {
-  switchboard = await startSwitchboard({
-    mcpServers: { box: fixtureServer('toolbox') },
-    switchboard: { maxMessageBytes: 100_000, pageSize: 2 },
-  });
+  switchboard = await startSwitchboard(
+    { box: fixtureServer('toolbox') },
+    { maxMessageBytes: 100_000, pageSize: 2 },
+  );
   session = await RawSession.open(switchboard.url);
 });
 

@@ -15,7 +15,7 @@ describe('sessions', () => {
   it('end with DELETE, and with them what runs for them alone', async () => {
     await using witness = await Witness.open();
     const box = { ...fixtureServer('toolbox', witness.env('box')), isolation: 'session' };
-    await using switchboard = await startSwitchboard({ mcpServers: { box } });
+    await using switchboard = await startSwitchboard({ box });
     const session = await RawSession.open(switchboard.url);
     const pid = Number(await session.callText('pid'));
     expect((await session.end()).status).toBe(200);
@@ -27,10 +27,7 @@ describe('sessions', () => {
   it('that were silent for too long expire', async () => {
     await using witness = await Witness.open();
     const box = { ...fixtureServer('toolbox', witness.env('box')), isolation: 'session' };
-    await using switchboard = await startSwitchboard({
-      mcpServers: { box },
-      switchboard: { sessionIdleMs: 300, keepAliveMs: 50 },
-    });
+    await using switchboard = await startSwitchboard({ box }, { sessionIdleMs: 300, keepAliveMs: 50 });
     const listening = await RawSession.open(switchboard.url);
     const stream = await listening.listen();
     const silent = await RawSession.open(switchboard.url);
@@ -44,10 +41,10 @@ describe('sessions', () => {
 
   it('make room for new ones, the longest idle first, and never while they are in use', async () => {
     await using witness = await Witness.open();
-    await using switchboard = await startSwitchboard({
-      mcpServers: { box: fixtureServer('toolbox', witness.env('box')) },
-      switchboard: { maxSessions: 3 },
-    });
+    await using switchboard = await startSwitchboard(
+      { box: fixtureServer('toolbox', witness.env('box')) },
+      { maxSessions: 3 },
+    );
     const open = () => RawSession.open(switchboard.url);
     const listening = await open();
     const stream = await listening.listen();
@@ -78,7 +75,7 @@ describe('sessions', () => {
   });
 
   it('of one client are not reached by another transport', async () => {
-    await using switchboard = await startSwitchboard({ mcpServers: {} });
+    await using switchboard = await startSwitchboard({});
     const session = await RawSession.open(switchboard.url);
     const answer = await exchange(`${switchboard.baseUrl}/messages?sessionId=${session.id}`, {
       headers: { 'content-type': 'application/json' },

@@ -11,7 +11,7 @@ let witness: Witness;
 beforeAll(async () => {
   witness = await Witness.open();
   switchboard = await startSwitchboard({
-    mcpServers: { box: { ...fixtureServer('toolbox', witness.env('box')), isolation: 'session' } },
+    box: { ...fixtureServer('toolbox', witness.env('box')), isolation: 'session' },
   });
 });
 

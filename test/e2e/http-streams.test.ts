@@ -11,10 +11,10 @@ let witness: Witness;
 
 beforeAll(async () => {
   witness = await Witness.open();
-  switchboard = await startSwitchboard({
-    mcpServers: { box: fixtureServer('toolbox', witness.env('box')) },
-    switchboard: { keepAliveMs: 100 },
-  });
+  switchboard = await startSwitchboard(
+    { box: fixtureServer('toolbox', witness.env('box')) },
+    { keepAliveMs: 100 },
+  );
   // The first discovery is announced too; sessions that open later see only what happens to them.
   const first = await RawSession.open(switchboard.url);
   const stream = await first.listen();
@@ -194,10 +194,10 @@ describe('the stream of a request', () => {
 
 describe('the events of a stream that has ended', () => {
   it('are dropped soon after they went out, and wait where they did not', async () => {
-    await using brief = await startSwitchboard({
-      mcpServers: { box: fixtureServer('toolbox', witness.env('brief')) },
-      switchboard: { keepAliveMs: 10, replayMs: 0 },
-    });
+    await using brief = await startSwitchboard(
+      { box: fixtureServer('toolbox', witness.env('brief')) },
+      { keepAliveMs: 10, replayMs: 0 },
+    );
     const session = await RawSession.open(brief.url);
     const unheard = await session.openCall('wait', { order: 'unheard' }, 7);
     await unheard.message(isProgress);
@@ -222,10 +222,10 @@ describe('the events of a stream that has ended', () => {
 
 describe('events of a standing stream', () => {
   it('are dropped a while after they went out', async () => {
-    await using brief = await startSwitchboard({
-      mcpServers: { box: fixtureServer('toolbox', witness.env('standing')) },
-      switchboard: { keepAliveMs: 10, replayMs: 0 },
-    });
+    await using brief = await startSwitchboard(
+      { box: fixtureServer('toolbox', witness.env('standing')) },
+      { keepAliveMs: 10, replayMs: 0 },
+    );
     const session = await RawSession.open(brief.url);
     await session.toolNames();
     let standing = await session.listen();
@@ -248,9 +248,7 @@ const FLOOD_BYTES = 64_000;
 
 describe('a client that does not read', () => {
   it.skipIf(process.platform !== 'linux')('is cut off before it fills the memory', async () => {
-    await using flooding = await startSwitchboard({
-      mcpServers: { box: fixtureServer('toolbox', witness.env('flooding')) },
-    });
+    await using flooding = await startSwitchboard({ box: fixtureServer('toolbox', witness.env('flooding')) });
     const { pid } = flooding.process;
     const session = await RawSession.open(flooding.url);
     await session.call('echo', { text: 'warm' });

@@ -23,7 +23,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
   it('is stopped, stays listed, and is started by the next call', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: { ...fixtureServer('reports-messages', witness.env('box')), idleStopMs } },
+      box: { ...fixtureServer('reports-messages', witness.env('box')), idleStopMs },
     });
     const session = await RawSession.open(switchboard.url);
     const tools = await session.toolNames();
@@ -46,9 +46,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
   });
 
   it('is no change of any list: clients are told nothing', async () => {
-    await using switchboard = await startSwitchboard({
-      mcpServers: { box: { ...fixtureServer('toolbox'), idleStopMs } },
-    });
+    await using switchboard = await startSwitchboard({ box: { ...fixtureServer('toolbox'), idleStopMs } });
     const session = await RawSession.open(switchboard.url);
     await session.toolNames();
     const standing = await session.listen();
@@ -64,7 +62,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
   it('is woken once by many calls', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: { ...fixtureServer('reports-messages', witness.env('box')), idleStopMs } },
+      box: { ...fixtureServer('reports-messages', witness.env('box')), idleStopMs },
     });
     const sessions = await Promise.all(Array.from({ length: 8 }, () => RawSession.open(switchboard.url)));
     await sessions[0]!.toolNames();
@@ -80,7 +78,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
   it('is woken only when its process is gone: there are never two of them', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { box: { ...fixtureServer('ignores-stdin-end', witness.env('box')), idleStopMs } },
+      box: { ...fixtureServer('ignores-stdin-end', witness.env('box')), idleStopMs },
     });
     const session = await RawSession.open(switchboard.url);
     await session.toolNames();
@@ -98,10 +96,8 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
   it('is not stopped while a call is under way, however long it takes', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: {
-        busy: { ...fixtureServer('reports-messages', witness.env('busy')), idleStopMs: 100 },
-        clock: { ...fixtureServer('notes'), idleStopMs },
-      },
+      busy: { ...fixtureServer('reports-messages', witness.env('busy')), idleStopMs: 100 },
+      clock: { ...fixtureServer('notes'), idleStopMs },
     });
     const session = await RawSession.open(switchboard.url);
     await session.toolNames();
@@ -119,10 +115,8 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
   it('is not stopped while a client follows one of its resources', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: {
-        followed: { ...fixtureServer('notes', witness.env('followed')), idleStopMs: 100 },
-        clock: { ...fixtureServer('toolbox'), idleStopMs },
-      },
+      followed: { ...fixtureServer('notes', witness.env('followed')), idleStopMs: 100 },
+      clock: { ...fixtureServer('toolbox'), idleStopMs },
     });
     const follower = await RawSession.open(switchboard.url);
     const standing = await follower.listen();
@@ -143,7 +137,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
   it('is stopped when the last client that follows it is gone', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { followed: { ...fixtureServer('notes', witness.env('followed')), idleStopMs } },
+      followed: { ...fixtureServer('notes', witness.env('followed')), idleStopMs },
     });
     const follower = await RawSession.open(switchboard.url);
     await follower.request('resources/subscribe', { uri: 'resource://followed/note://todo' });
@@ -156,14 +150,14 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
     await using peer = await HttpPeer.start({ remote: () => false });
     await using backend = await HttpBackend.start('backend');
     await using events = await HttpBackend.start('events', { transport: 'sse' });
-    await using switchboard = await startSwitchboard({
-      mcpServers: {
+    await using switchboard = await startSwitchboard(
+      {
         ...peer.configuration(),
         backend: { url: backend.url },
         events: { type: 'sse', url: events.url },
       },
-      switchboard: { idleStopMs },
-    });
+      { idleStopMs },
+    );
     const session = await RawSession.open(switchboard.url);
     const tools = await session.toolNames();
     for (const name of ['remote', 'backend', 'events']) await rested(switchboard, name);
@@ -184,7 +178,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
       isolation: 'session',
       idleStopMs,
     };
-    await using switchboard = await startSwitchboard({ mcpServers: { own } });
+    await using switchboard = await startSwitchboard({ own });
     const session = await RawSession.open(switchboard.url);
     const { pid } = JSON.parse(await session.callText('whoami'));
     // The one that is only asked for lists goes; the client's own keeps the server ready.
@@ -198,9 +192,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
   it('rests in each of its replicas, and all of them wake', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: {
-        many: { ...fixtureServer('reports-messages', witness.env('many')), replicas: 2, idleStopMs },
-      },
+      many: { ...fixtureServer('reports-messages', witness.env('many')), replicas: 2, idleStopMs },
     });
     const session = await RawSession.open(switchboard.url);
     await session.toolNames();
@@ -215,16 +207,16 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
 });
 
 describe.concurrent('an edit of idleStopMs while Switchboard runs', () => {
-  const config = (witness: Witness, more: object) => ({
-    mcpServers: { box: { ...fixtureServer('reports-messages', witness.env('box')), ...more } },
+  const servers = (witness: Witness, more: object) => ({
+    box: { ...fixtureServer('reports-messages', witness.env('box')), ...more },
   });
 
   it('stops a server that was to run for ever, without a restart before', async () => {
     await using witness = await Witness.open();
-    await using switchboard = await startSwitchboard(config(witness, {}));
+    await using switchboard = await startSwitchboard(servers(witness, {}));
     const session = await RawSession.open(switchboard.url);
     await session.callText('whoami');
-    await switchboard.configure(config(witness, { idleStopMs: 50 }));
+    await switchboard.configure(servers(witness, { idleStopMs: 50 }));
     await rested(switchboard, 'box');
     await witness.sees('box', 'end');
     await witness.severalOf('box', 'start', 1);
@@ -236,18 +228,14 @@ describe.concurrent('an edit of idleStopMs while Switchboard runs', () => {
   it('to 0 lets a server run that was to be stopped', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: {
-        ...config(witness, { idleStopMs: 2_000 }).mcpServers,
-        clock: { ...fixtureServer('toolbox'), idleStopMs: 3_000 },
-      },
+      ...servers(witness, { idleStopMs: 2_000 }),
+      clock: { ...fixtureServer('toolbox'), idleStopMs: 3_000 },
     });
     const session = await RawSession.open(switchboard.url);
     await session.toolNames();
     await switchboard.configure({
-      mcpServers: {
-        ...config(witness, {}).mcpServers,
-        clock: { ...fixtureServer('toolbox'), idleStopMs: 3_000 },
-      },
+      ...servers(witness, {}),
+      clock: { ...fixtureServer('toolbox'), idleStopMs: 3_000 },
     });
     await switchboard.event(({ event }) => event === 'configuration');
     await rested(switchboard, 'clock');

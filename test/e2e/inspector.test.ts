@@ -18,8 +18,8 @@ let switchboard: RunningSwitchboard;
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'switchboard-inspector-'));
   switchboard = await startSwitchboard({
-    mcpServers: { everything: referenceServer('everything'), notes: fixtureServer('notes') },
-    switchboard: { discoveryWaitMs: 30_000 },
+    everything: referenceServer('everything'),
+    notes: fixtureServer('notes'),
   });
 });
 afterAll(async () => {

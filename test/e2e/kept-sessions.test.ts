@@ -16,7 +16,7 @@ it('a client goes on after a restart without noticing', async () => {
   await using database = await freshDatabase();
   await using witness = await Witness.open();
   const mcpServers = { notes: fixtureServer('notes', witness.env('notes')) };
-  const start = () => startSwitchboard({ mcpServers }, { database });
+  const start = () => startSwitchboard(mcpServers, {}, { database });
   let switchboard = await start();
   // As if it had the same port again, which somebody else may have taken meanwhile.
   const transport = new StreamableHTTPClientTransport(new URL(switchboard.url), {
@@ -54,9 +54,9 @@ it('a client goes on after a restart without noticing', async () => {
 it('a session is known after a crash, unless it was ended before, and only where it belongs', async () => {
   await using database = await freshDatabase();
   await using connection = await connectTo(database.name);
-  const config = { mcpServers: { notes: fixtureServer('notes') } };
+  const servers = { notes: fixtureServer('notes') };
   const states = async () => (await connection.query('SELECT id_hash, state FROM kb.sessions')).rows;
-  await using first = await startSwitchboard(config, { database });
+  await using first = await startSwitchboard(servers, {}, { database });
   const kept = await RawSession.open(first.url);
   const ofProject = await RawSession.open(`${first.url}/default`);
   const ended = await RawSession.open(first.url);
@@ -68,7 +68,7 @@ it('a session is known after a crash, unless it was ended before, and only where
   first.process.kill('SIGKILL');
   await once(first.process, 'exit');
 
-  await using second = await startSwitchboard(config, { database });
+  await using second = await startSwitchboard(servers, {}, { database });
   const statusOf = async ({ id }: RawSession, path = '/mcp') => {
     const headers = {
       ...{ 'content-type': 'application/json', accept: 'application/json', 'mcp-session-id': id },
@@ -83,17 +83,16 @@ it('a session is known after a crash, unless it was ended before, and only where
 
 it('what is kept of a session is kept for as long as the session would be', async () => {
   await using database = await freshDatabase();
-  const config = { mcpServers: {} };
   let id = '';
   {
-    await using first = await startSwitchboard(config, { database });
+    await using first = await startSwitchboard({}, {}, { database });
     ({ id } = await RawSession.open(first.url));
   }
   {
     await using connection = await connectTo(database.name);
     await connection.query("UPDATE kb.sessions SET seen_at = now() - interval '31 minutes'");
   }
-  await using second = await startSwitchboard(config, { database });
+  await using second = await startSwitchboard({}, {}, { database });
   const headers = { 'content-type': 'application/json', accept: 'application/json', 'mcp-session-id': id };
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
   expect((await fetch(second.url, { method: 'POST', headers, body })).status).toBe(404);
@@ -102,10 +101,7 @@ it('what is kept of a session is kept for as long as the session would be', asyn
 it('a plain name that a session was shown means the same after a restart', async () => {
   await using database = await freshDatabase();
   const notes = (of: string) => fixtureServer('notes', { NOTES_OF: of });
-  const [one, both] = [
-    { mcpServers: { go: notes('go') } },
-    { mcpServers: { go: notes('go'), slow: notes('slow') } },
-  ];
+  const [one, both] = [{ go: notes('go') }, { go: notes('go'), slow: notes('slow') }];
   await using connection = await connectTo(database.name);
   const kept = async () => (await connection.query('SELECT names FROM kb.former_names')).rows.length;
   const state = async () => JSON.stringify((await connection.query('SELECT state FROM kb.sessions')).rows);
@@ -117,7 +113,7 @@ it('a plain name that a session was shown means the same after a restart', async
   };
   let id = '';
   {
-    await using first = await startSwitchboard(one, { database });
+    await using first = await startSwitchboard(one, {}, { database });
     const session = await RawSession.open(first.url);
     ({ id } = session);
     await session.request('prompts/list', {});
@@ -129,6 +125,6 @@ it('a plain name that a session was shown means the same after a restart', async
     first.process.kill('SIGKILL');
     await once(first.process, 'exit');
   }
-  await using second = await startSwitchboard(both, { database });
+  await using second = await startSwitchboard(both, {}, { database });
   expect(await promptOf(second.url, id)).toContain('Notes of go');
 });

@@ -17,14 +17,14 @@ describe.concurrent('a subscription that waits for servers that are not known ye
   /** The list of one server does not come, so that whatever needs all of them waits. */
   async function startWaiting() {
     const witness = await Witness.open();
-    const switchboard = await startSwitchboard({
-      mcpServers: {
+    const switchboard = await startSwitchboard(
+      {
         own: { ...fixtureServer('notes', witness.env('own')), isolation: 'session' },
         shared: fixtureServer('notes', witness.env('shared')),
         stalling: fixtureServer('delays-prompt-list', witness.env('stalling')),
       },
-      switchboard: { discoveryWaitMs: 3_600_000, connectTimeoutMs: 3_600_000, keepAliveMs: 50 },
-    });
+      { discoveryWaitMs: 3_600_000, connectTimeoutMs: 3_600_000, keepAliveMs: 50 },
+    );
     const session = await RawSession.open(switchboard.url);
     const waiting = [
       await subscribeAndWait(session, 'resource://own/note://todo'),
@@ -84,12 +84,12 @@ describe.concurrent('a subscription that waits for servers that are not known ye
 describe.concurrent("a subscription that waits for the handshake of the client's own process", () => {
   async function startLate() {
     const witness = await Witness.open();
-    const switchboard = await startSwitchboard({
-      mcpServers: {
+    const switchboard = await startSwitchboard(
+      {
         late: { ...fixtureServer('delays-handshake', witness.env('late')), isolation: 'session' },
       },
-      switchboard: { startup: 'parallel', connectTimeoutMs: 3_600_000, keepAliveMs: 50 },
-    });
+      { startup: 'parallel', connectTimeoutMs: 3_600_000, keepAliveMs: 50 },
+    );
     const first = await witness.sees('late', 'start');
     witness.tell('late', 'answer');
     await switchboard.event(({ state }) => state === 'ready');
@@ -129,10 +129,10 @@ it.concurrent('a session that has just ended a call longer than sessionIdleMs is
   await using witness = await Witness.open();
   const sessionIdleMs = 3_000;
   const keepAliveMs = 100;
-  await using switchboard = await startSwitchboard({
-    mcpServers: { box: fixtureServer('toolbox', witness.env('box')) },
-    switchboard: { sessionIdleMs, keepAliveMs },
-  });
+  await using switchboard = await startSwitchboard(
+    { box: fixtureServer('toolbox', witness.env('box')) },
+    { sessionIdleMs, keepAliveMs },
+  );
   const calling = await RawSession.open(switchboard.url);
   const listening = await RawSession.open(switchboard.url);
   const standing = await listening.listen();
@@ -153,10 +153,8 @@ it('servers that cannot be started for want of descriptors fail, and the others 
   const mute = { command: 'sh', args: ['-c', 'cat > /dev/null; exit'] };
   const mutes = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`mute_${index}`, mute]));
   await using switchboard = await startSwitchboard(
-    {
-      mcpServers: { notes: fixtureServer('notes'), ...mutes },
-      switchboard: { startup: 'parallel', discoveryWaitMs: 0, connectTimeoutMs: patienceMs },
-    },
+    { notes: fixtureServer('notes'), ...mutes },
+    { startup: 'parallel', discoveryWaitMs: 0, connectTimeoutMs: patienceMs },
     { openFiles: 60 },
   );
   const failed = await switchboard.event(({ name, state }) => name === 'mute_39' && state === 'backing_off');

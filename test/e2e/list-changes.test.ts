@@ -13,7 +13,7 @@ describe('a server whose lists change', () => {
   let listener: ConnectedClient;
 
   beforeAll(async () => {
-    switchboard = await startSwitchboard({ mcpServers: { growing: fixtureServer('grows-lists') } });
+    switchboard = await startSwitchboard({ growing: fixtureServer('grows-lists') });
     caller = await connectHttp(switchboard.url);
     listener = await connectSse(`${switchboard.baseUrl}/sse`);
     // The first list makes the server known, which is a change too: after it, all is quiet.
@@ -87,11 +87,9 @@ describe('a server whose lists change', () => {
 
 it('a change of any server reaches every client [G12]', async () => {
   await using switchboard = await startSwitchboard({
-    mcpServers: {
-      first: fixtureServer('grows-lists'),
-      second: fixtureServer('grows-lists'),
-      third: fixtureServer('grows-lists'),
-    },
+    first: fixtureServer('grows-lists'),
+    second: fixtureServer('grows-lists'),
+    third: fixtureServer('grows-lists'),
   });
   await using one = await connectHttp(switchboard.url);
   await using other = await connectHttp(switchboard.url);
@@ -105,11 +103,11 @@ it('a change of any server reaches every client [G12]', async () => {
 
 it('a server that comes to the configuration, or leaves it, changes the lists [G12]', async () => {
   const growing = fixtureServer('grows-lists');
-  await using switchboard = await startSwitchboard({ mcpServers: { growing } });
+  await using switchboard = await startSwitchboard({ growing });
   await using connected = await connectHttp(switchboard.url);
   await toolNamesOnce(connected, (names) => names.includes('grow'));
-  await switchboard.configure({ mcpServers: { growing, notes: fixtureServer('notes') } });
+  await switchboard.configure({ growing, notes: fixtureServer('notes') });
   await toolNamesOnce(connected, (names) => names.includes('grow') && names.includes('touch'));
-  await switchboard.configure({ mcpServers: { notes: fixtureServer('notes') } });
+  await switchboard.configure({ notes: fixtureServer('notes') });
   await toolNamesOnce(connected, (names) => !names.includes('grow') && names.includes('touch'));
 });

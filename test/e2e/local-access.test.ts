@@ -20,8 +20,8 @@ let token: string;
 beforeAll(async () => {
   const mcpServers = { box: fixtureServer('toolbox') };
   [switchboard, open] = await Promise.all([
-    startSwitchboard({ mcpServers }, { database: 'none' }),
-    startSwitchboard({ mcpServers, switchboard: { localAccess: 'everyone' } }, { database: 'none' }),
+    startSwitchboard(mcpServers),
+    startSwitchboard(mcpServers, { localAccess: 'everyone' }),
   ]);
   token = (await readFile(join(switchboard.home, 'token'), 'utf8')).trim();
 });
@@ -52,10 +52,7 @@ describe('a process of another user', () => {
   });
 
   it('cannot take all connections: half of them are for our own user', async () => {
-    await using small = await startSwitchboard(
-      { mcpServers: {}, switchboard: { maxConnections: 4 } },
-      { database: 'none' },
-    );
+    await using small = await startSwitchboard({}, { maxConnections: 4 });
     const child = startAsOther(
       `const { connect } = require('node:net');
       const { text } = require('node:stream/consumers');

@@ -13,7 +13,7 @@ const parallel = { startup: 'parallel', backoffFirstMs: 1, discoveryWaitMs: 200 
 const notes = fixtureServer('notes');
 
 const start = (mcpServers: object, settings: object = {}) =>
-  startSwitchboard({ mcpServers, switchboard: { ...parallel, ...settings } }, { database: 'none' });
+  startSwitchboard(mcpServers, { ...parallel, ...settings });
 const failed = (switchboard: RunningSwitchboard, server: string) =>
   switchboard.event(({ name, state }) => name === server && state === 'backing_off');
 
@@ -57,10 +57,7 @@ describe.concurrent('a server that is this Switchboard', () => {
     ['the stdio bridge', ({ url }) => bridgeProgram(url)],
   ])('fails over %s, is not tried again soon, and nothing of it is listed', async (_, entry) => {
     await using switchboard = await start({ notes });
-    await switchboard.configure({
-      mcpServers: { notes, me: entry(switchboard) },
-      switchboard: parallel,
-    });
+    await switchboard.configure({ notes, me: entry(switchboard) }, parallel);
     const { error } = await failed(switchboard, 'me');
     expect(error).toContain('Server "me" is not available: it leads back to this Switchboard');
     const session = await RawSession.open(switchboard.url);
@@ -75,7 +72,7 @@ describe.concurrent('a server that is this Switchboard', () => {
   it('fails in the legacy era too', async () => {
     await using switchboard = await start({});
     await using between = await legacyOnly(switchboard.url);
-    await switchboard.configure({ mcpServers: { me: { url: between.url } }, switchboard: parallel });
+    await switchboard.configure({ me: { url: between.url } }, parallel);
     expect((await failed(switchboard, 'me')).error).toContain('leads back to this Switchboard');
   });
 });
@@ -102,7 +99,7 @@ describe.concurrent('Switchboards behind Switchboards', () => {
   it('fail where the last one leads back to the first', async () => {
     await using first = await start({ notes });
     await using second = await start({ back: { url: first.url } });
-    await first.configure({ mcpServers: { notes, second: { url: second.url } }, switchboard: parallel });
+    await first.configure({ notes, second: { url: second.url } }, parallel);
     const refusals = [failed(first, 'second'), failed(second, 'back')];
     for (const refusal of refusals) refusal.catch(() => {});
     const { error } = await Promise.race(refusals);
@@ -114,9 +111,9 @@ describe.concurrent('Switchboards behind Switchboards', () => {
     await using second = await start({ back: { url: first.url }, notes });
     await second.event(({ name, state }) => name === 'back' && state === 'ready');
     const settings = { ...parallel, backoffMaxMs: 100 };
-    await first.configure({ mcpServers: { notes, second: { url: second.url } }, switchboard: settings });
+    await first.configure({ notes, second: { url: second.url } }, settings);
     await failed(first, 'second');
-    await second.configure({ mcpServers: { notes }, switchboard: parallel });
+    await second.configure({ notes }, parallel);
     await first.event(({ name, state }) => name === 'second' && state === 'ready');
     const session = await RawSession.open(first.url);
     expect(await session.toolNames()).toContain('second__touch');

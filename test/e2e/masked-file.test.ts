@@ -8,16 +8,14 @@ it('masks credentials of the configuration file in logs and errors, from the env
   const [literal, argument, inherited] = ['literal-hunter2', 'argument-hunter2', 'inherited-hunter2'];
   await using switchboard = await startSwitchboard(
     {
-      mcpServers: {
-        talker: {
-          command: process.execPath,
-          args: ['-e', talker, '--', `--password=${argument}`],
-          // biome-ignore lint/suspicious/noTemplateCurlyInString: this is how variables are written
-          env: { API_TOKEN: literal, GIVEN: '${MASKED_FILE_TOKEN}', COLOUR: 'ultramarine' },
-        },
+      talker: {
+        command: process.execPath,
+        args: ['-e', talker, '--', `--password=${argument}`],
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: this is how variables are written
+        env: { API_TOKEN: literal, GIVEN: '${MASKED_FILE_TOKEN}', COLOUR: 'ultramarine' },
       },
-      switchboard: { startup: 'sequential' },
     },
+    { startup: 'sequential' },
     { database: 'none', env: { MASKED_FILE_TOKEN: inherited } },
   );
   await switchboard.event(({ name, error }) => name === 'talker' && typeof error === 'string');

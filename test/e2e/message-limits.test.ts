@@ -12,7 +12,7 @@ const notification = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/x' 
 let switchboard: RunningSwitchboard;
 
 beforeAll(async () => {
-  switchboard = await startSwitchboard({ mcpServers: { liar: fixtureServer('writes-given-lines') } });
+  switchboard = await startSwitchboard({ liar: fixtureServer('writes-given-lines') });
 });
 
 afterAll(() => switchboard?.stop());

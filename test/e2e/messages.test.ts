@@ -14,7 +14,7 @@ describe('messages beside requests and answers', () => {
   beforeAll(async () => {
     witness = await Witness.open();
     switchboard = await startSwitchboard({
-      mcpServers: { recorder: fixtureServer('reports-messages', witness.env('recorder')) },
+      recorder: fixtureServer('reports-messages', witness.env('recorder')),
     });
   });
   beforeEach(async () => {
@@ -114,13 +114,13 @@ describe('messages beside requests and answers', () => {
 
 it('a log level is passed only where it changes what a server has to say', async () => {
   await using witness = await Witness.open();
-  await using switchboard = await startSwitchboard({
-    mcpServers: {
+  await using switchboard = await startSwitchboard(
+    {
       shared: fixtureServer('toolbox', witness.env('shared')),
       own: { ...fixtureServer('toolbox', witness.env('own')), isolation: 'session' },
     },
-    switchboard: { naming: 'always' },
-  });
+    { naming: 'always' },
+  );
   const open = () => RawSession.open(switchboard.url);
   const [talkative, quiet, silent] = [await open(), await open(), await open()];
   const pids = await Promise.all([talkative, quiet].map((session) => session.callText('own__pid')));

@@ -49,7 +49,7 @@ const cases = [
 it.concurrent.each(cases)(
   'naming $naming lists and calls as it says [G2]',
   async ({ settings, listed, callable }) => {
-    await using switchboard = await startSwitchboard({ mcpServers: servers, switchboard: settings });
+    await using switchboard = await startSwitchboard(servers, settings);
     await using connected = await connectHttp(switchboard.url);
     const { client } = connected;
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(listed);
@@ -64,7 +64,8 @@ it.concurrent('qualified calls reach the server that is meant, and nobody else [
   await using witness = await Witness.open();
   const noteOf = (name: string) => fixtureServer('notes', { ...witness.env(name), NOTES_OF: name });
   await using switchboard = await startSwitchboard({
-    mcpServers: { work: noteOf('work'), home: { ...noteOf('home'), prefix: 'private' } },
+    work: noteOf('work'),
+    home: { ...noteOf('home'), prefix: 'private' },
   });
   await using connected = await connectHttp(switchboard.url);
   const { client } = connected;
@@ -81,10 +82,7 @@ it.concurrent('qualified calls reach the server that is meant, and nobody else [
 });
 
 it.concurrent('last-wins warns of the names that it hides, and calls the later one [G2]', async () => {
-  await using switchboard = await startSwitchboard({
-    mcpServers: servers,
-    switchboard: { naming: 'last-wins' },
-  });
+  await using switchboard = await startSwitchboard(servers, { naming: 'last-wins' });
   await using connected = await connectHttp(switchboard.url);
   await connected.client.listTools();
   const warning = await switchboard.event(({ event }) => event === 'warning');
@@ -99,23 +97,20 @@ it.concurrent('last-wins warns of the names that it hides, and calls the later o
 });
 
 it.concurrent('a new prefix and separator take effect while it runs, and clients are told [G2]', async () => {
-  await using switchboard = await startSwitchboard({ mcpServers: servers });
+  await using switchboard = await startSwitchboard(servers);
   await using connected = await connectHttp(switchboard.url);
   await connected.client.listTools();
-  await switchboard.configure({
-    mcpServers: { ...servers, work: { ...workNotes, prefix: 'office' } },
-    switchboard: { separator: '-' },
-  });
+  await switchboard.configure({ ...servers, work: { ...workNotes, prefix: 'office' } }, { separator: '-' });
   const names = await toolNamesOnce(connected, (listed) => listed.includes('office-touch'));
   expect(names).toEqual(expect.arrayContaining(['office-touch', 'home-touch', 'grow']));
 });
 
 it.concurrent('names that are too long for model APIs are cut, stay unique and can be called [G2]', async () => {
   const long = 'a-server-with-a-name-that-goes-on-and-on';
-  await using switchboard = await startSwitchboard({
-    mcpServers: { [`${long}-1`]: growing, [`${long}-2`]: growing },
-    switchboard: { naming: 'always', separator: '_and_so_' },
-  });
+  await using switchboard = await startSwitchboard(
+    { [`${long}-1`]: growing, [`${long}-2`]: growing },
+    { naming: 'always', separator: '_and_so_' },
+  );
   await using connected = await connectHttp(switchboard.url);
   const { client } = connected;
   const isCut = (name: string) => name.includes('_xxx');
@@ -128,7 +123,7 @@ it.concurrent('names that are too long for model APIs are cut, stay unique and c
 
 it.concurrent('names as-is keeps dots and colons, and what was fitted can still be called [P8]', async () => {
   const names = 'as-is';
-  await using switchboard = await startSwitchboard({ mcpServers: { growing }, switchboard: { names } });
+  await using switchboard = await startSwitchboard({ growing }, { names });
   await using connected = await connectHttp(switchboard.url);
   const { client } = connected;
   for (const name of ['b-one.x', 'née']) await client.callTool({ name: 'grow', arguments: { name } });
@@ -139,7 +134,7 @@ it.concurrent('names as-is keeps dots and colons, and what was fitted can still 
       'grown by more',
     );
   }
-  await switchboard.configure({ mcpServers: { growing } });
+  await switchboard.configure({ growing });
   expect(await toolNamesOnce(connected, (all) => !all.includes('b-one.x'))).toEqual([
     'grow',
     'b-one_x',

@@ -62,7 +62,7 @@ describe('a token file', () => {
     const [path, token] = [join(home, 'token'), 'x'.repeat(43)];
     await writeFile(path, token, { mode: 0o600 });
     await chown(path, 65_534, 65_534);
-    await using switchboard = await startSwitchboard({ mcpServers: {} }, { home });
+    await using switchboard = await startSwitchboard({}, {}, { home });
     const answer = await exchangeAsOther(`${switchboard.baseUrl}/api/v1/status`, {
       method: 'GET',
       headers: { authorization: `Bearer ${token}` },

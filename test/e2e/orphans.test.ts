@@ -22,10 +22,7 @@ async function openHome() {
     path,
     runFolder,
     start: (mcpServers: object) =>
-      startSwitchboard(
-        { mcpServers, switchboard: { startup: 'parallel' } },
-        { env: { SWITCHBOARD_HOME: path } },
-      ),
+      startSwitchboard(mcpServers, { startup: 'parallel' }, { env: { SWITCHBOARD_HOME: path } }),
     records: () => readdir(runFolder),
     [Symbol.asyncDispose]: () => rm(path, { recursive: true }),
   };

@@ -35,7 +35,7 @@ describe.concurrent('what a shared server says outside of calls', () => {
   async function startMusing() {
     const witness = await Witness.open();
     const switchboard = await startSwitchboard({
-      mcpServers: { musing: fixtureServer('notifies-unprompted', witness.env('musing')) },
+      musing: fixtureServer('notifies-unprompted', witness.env('musing')),
     });
     const sessions = [
       await RawSession.open(switchboard.url),
@@ -100,7 +100,7 @@ describe.concurrent('what a shared server says outside of calls', () => {
 it.concurrent('a question for a cancelled call is declined, and not put to another client that is served', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
-    mcpServers: { asking: fixtureServer('asks-on-order', witness.env('asking')) },
+    asking: fixtureServer('asks-on-order', witness.env('asking')),
   });
   const open = () => RawSession.open(switchboard.url, '2025-11-25', { elicitation: {} });
   const cancelling = await open();
@@ -128,9 +128,7 @@ it.concurrent('a question for a cancelled call is declined, and not put to anoth
 it.concurrent("the last words of one client's own process do not reach another client", async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
-    mcpServers: {
-      parting: { ...fixtureServer('notifies-on-exit', witness.env('parting')), isolation: 'session' },
-    },
+    parting: { ...fixtureServer('notifies-on-exit', witness.env('parting')), isolation: 'session' },
   });
   const leaving = await RawSession.open(switchboard.url);
   const staying = await RawSession.open(switchboard.url);

@@ -14,13 +14,13 @@ describe('servers that are started together', () => {
 
   beforeAll(async () => {
     witness = await Witness.open();
-    switchboard = await startSwitchboard({
-      mcpServers: {
+    switchboard = await startSwitchboard(
+      {
         recipes: fixtureServer('reports-messages', witness.env('recipes')),
         fetch: fixtureServer('reports-messages', witness.env('fetch')),
       },
-      switchboard: { startup: 'parallel' },
-    });
+      { startup: 'parallel' },
+    );
   });
   afterAll(async () => {
     await switchboard.stop();
@@ -79,15 +79,13 @@ describe('servers that are started together', () => {
 it.concurrent('a server sees its own environment, and neither that of another server nor ours [M9]', async () => {
   await using switchboard = await startSwitchboard(
     {
-      mcpServers: {
-        recipes: {
-          ...referenceServer('everything'),
-          env: { API_KEY: 'of recipes', USER_EMAIL: 'cook@example.com' },
-        },
-        fetch: { ...referenceServer('everything'), env: { PROXY: 'of fetch' } },
+      recipes: {
+        ...referenceServer('everything'),
+        env: { API_KEY: 'of recipes', USER_EMAIL: 'cook@example.com' },
       },
-      switchboard: { inheritNetwork: false },
+      fetch: { ...referenceServer('everything'), env: { PROXY: 'of fetch' } },
     },
+    { inheritNetwork: false },
     { env: { GATEWAY_TOKEN: 'of the gateway' } },
   );
   await using connected = await connectHttp(switchboard.url);
@@ -107,9 +105,7 @@ it.concurrent('a server is started with its command, arguments and environment a
   await using witness = await Witness.open();
   const words = ['--name', 'two words', '', '$HOME "quoted" *', 'ünïcode'];
   await using switchboard = await startSwitchboard({
-    mcpServers: {
-      recorder: fixtureServer('reports-messages', { ...witness.env('recorder'), TOKEN: 'given' }, ...words),
-    },
+    recorder: fixtureServer('reports-messages', { ...witness.env('recorder'), TOKEN: 'given' }, ...words),
   });
   await using connected = await connectHttp(switchboard.url);
   const answer = JSON.parse(textOf(await connected.client.callTool({ name: 'whoami' })));
@@ -122,9 +118,7 @@ it.concurrent('a server is started with its command, arguments and environment a
 it.concurrent('"isolation": "session" gives each client a process of its own, which ends with the client', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
-    mcpServers: {
-      recorder: { ...fixtureServer('reports-messages', witness.env('recorder')), isolation: 'session' },
-    },
+    recorder: { ...fixtureServer('reports-messages', witness.env('recorder')), isolation: 'session' },
   });
   const staying = await connectHttp(switchboard.url);
   const leaving = await connectHttp(switchboard.url);
@@ -143,14 +137,14 @@ it.concurrent('"isolation": "session" gives each client a process of its own, wh
 
 describe.concurrent('a process that is not needed any more', () => {
   const start = async (witness: Witness) => {
-    const switchboard = await startSwitchboard({
-      mcpServers: {
+    const switchboard = await startSwitchboard(
+      {
         stubborn: fixtureServer('ignores-sigterm', witness.env('stubborn')),
         forking: fixtureServer('leaves-grandchild', witness.env('forking')),
         kept: fixtureServer('reports-messages', witness.env('kept')),
       },
-      switchboard: { startup: 'parallel' },
-    });
+      { startup: 'parallel' },
+    );
     await Promise.all(['stubborn', 'forking', 'kept'].map((name) => switchboard.event(isReady(name))));
     await witness.sees('forking-grandchild', 'start');
     return switchboard;
@@ -163,10 +157,10 @@ describe.concurrent('a process that is not needed any more', () => {
   it('gets SIGTERM, then SIGKILL, and its children too, when its server leaves the configuration [P5]', async () => {
     await using witness = await Witness.open();
     await using switchboard = await start(witness);
-    await switchboard.configure({
-      mcpServers: { kept: fixtureServer('reports-messages', witness.env('kept')) },
-      switchboard: { startup: 'parallel' },
-    });
+    await switchboard.configure(
+      { kept: fixtureServer('reports-messages', witness.env('kept')) },
+      { startup: 'parallel' },
+    );
     await allEnded(witness);
 
     expect(orderOf(witness, 'stubborn')).toEqual(['start', 'stdin end', 'SIGTERM', 'end']);

@@ -13,7 +13,7 @@ export const box = fixtureServer('toolbox');
 
 /** Switchboard with one server in its configuration file, and its command line. */
 export async function start(mcpServers: object = { box }) {
-  const switchboard = await startSwitchboard({ mcpServers }, { database: 'shared' });
+  const switchboard = await startSwitchboard(mcpServers, {}, { database: 'shared' });
   onTestFinished(() => switchboard.stop());
   /** Options stand in front of the words behind --. */
   const cli = (...words: string[]): Promise<Finished> => runCli(addressed(switchboard, words));

@@ -52,7 +52,8 @@ describe('through a proxy', () => {
       await using near = await HttpBackend.start('near', { transport });
       const type = transport;
       await using switchboard = await startSwitchboard(
-        { mcpServers: { far: { type, url: elsewhere(far.url) }, near: { type, url: near.url } } },
+        { far: { type, url: elsewhere(far.url) }, near: { type, url: near.url } },
+        {},
         { env: { http_proxy: `http://me:secret%20word@127.0.0.1:${proxy.port}`, no_proxy: 'example.org' } },
       );
       const session = await RawSession.open(switchboard.url);
@@ -73,7 +74,8 @@ describe('through a proxy', () => {
     const telling = { command: process.execPath, args: ['-e', script], env: { HTTP_PROXY: 'its own' } };
     const seen = async (settings: object) => {
       await using switchboard = await startSwitchboard(
-        { mcpServers: { telling }, switchboard: { startup: 'parallel', ...settings } },
+        { telling },
+        { startup: 'parallel', ...settings },
         { env: { ...env, HTTP_PROXY: 'ours', SECRET_OF_OURS: 'x' } },
       );
       const failed = await switchboard.event(({ name, error }) => name === 'telling' && error !== null);
@@ -87,7 +89,8 @@ describe('through a proxy', () => {
     await using proxy = await openProxy('Basic other');
     const start = (address: string) =>
       startSwitchboard(
-        { mcpServers: { far: { url: 'https://0.0.0.0:1/mcp' } }, switchboard: { startup: 'parallel' } },
+        { far: { url: 'https://0.0.0.0:1/mcp' } },
+        { startup: 'parallel' },
         { env: { https_proxy: address } },
       );
     const errorOf = async (address: string) => {
@@ -119,7 +122,8 @@ describe.skipIf(identity === undefined)('a server behind TLS (needs openssl for 
       await using far = await HttpBackend.start('far', { identity: identity! });
       const url = elsewhere(far.url);
       await using switchboard = await startSwitchboard(
-        { mcpServers: { far: { url } } },
+        { far: { url } },
+        {},
         { env: { https_proxy: `http://127.0.0.1:${proxy.port}`, [variable]: trusted } },
       );
       const session = await RawSession.open(switchboard.url);

@@ -67,7 +67,7 @@ async function expectEachToBeAsked(url: string): Promise<void> {
 
 describe.concurrent('a server that asks a client', () => {
   it('over stdio gets a clear error while two clients are served, because either could be meant', async () => {
-    await using switchboard = await startSwitchboard({ mcpServers: { everything: stdioServer } });
+    await using switchboard = await startSwitchboard({ everything: stdioServer });
     await using asking = await connectUser(switchboard.url, 'Ada').connecting;
     await using busy = await connectUser(switchboard.url, 'Grace').connecting;
     {
@@ -84,19 +84,19 @@ describe.concurrent('a server that asks a client', () => {
 
   it('over stdio with "isolation": "session" asks each client in a process of its own', async () => {
     await using switchboard = await startSwitchboard({
-      mcpServers: { everything: { ...stdioServer, isolation: 'session' } },
+      everything: { ...stdioServer, isolation: 'session' },
     });
     await expectEachToBeAsked(switchboard.url);
   });
 
   it('over streamable HTTP asks the client of the call, however many are served', async () => {
     await using server = await startEverything('streamableHttp');
-    await using switchboard = await startSwitchboard({ mcpServers: { everything: { url: server.url } } });
+    await using switchboard = await startSwitchboard({ everything: { url: server.url } });
     await expectEachToBeAsked(switchboard.url);
   });
 
   it('is told when the client cannot be asked such things', async () => {
-    await using switchboard = await startSwitchboard({ mcpServers: { everything: stdioServer } });
+    await using switchboard = await startSwitchboard({ everything: stdioServer });
     await using mute = await connectHttp(switchboard.url);
     const result = await mute.client.callTool(askUser);
     expect(result.isError).toBe(true);
@@ -104,7 +104,7 @@ describe.concurrent('a server that asks a client', () => {
   });
 
   it('hears when the roots of its only client change', async () => {
-    await using switchboard = await startSwitchboard({ mcpServers: { everything: stdioServer } });
+    await using switchboard = await startSwitchboard({ everything: stdioServer });
     let root = 'file:///before';
     await using connected = await connectHttp(switchboard.url, { roots: { listChanged: true } }, (client) => {
       client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: root }] }));

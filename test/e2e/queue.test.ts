@@ -148,12 +148,12 @@ describe.concurrent('calls that wait for a slot', () => {
 
   it('for the start of a server are held to queueLimit at once, and can be seen [A14]', async () => {
     await using witness = await Witness.open();
-    await using switchboard = await startSwitchboard({
-      mcpServers: {
+    await using switchboard = await startSwitchboard(
+      {
         late: { ...fixtureServer('delays-handshake', witness.env('late')), startup: 'parallel' },
       },
-      switchboard: { concurrency: 1, queueLimit: 2, connectTimeoutMs: 3_600_000 },
-    });
+      { concurrency: 1, queueLimit: 2, connectTimeoutMs: 3_600_000 },
+    );
     const { pid } = await witness.sees('late', 'initialize');
     witness.tell('late', 'answer');
     await switchboard.event(({ name, state }) => name === 'late' && state === 'ready');

@@ -10,13 +10,13 @@ const uri = 'resource://notes/note://todo';
 
 it('a process that starts after a client said how much it wants to hear is told', async () => {
   await using witness = await Witness.open();
-  await using switchboard = await startSwitchboard({
-    mcpServers: {
+  await using switchboard = await startSwitchboard(
+    {
       shared: fixtureServer('toolbox', witness.env('shared')),
       own: { ...fixtureServer('toolbox', witness.env('own')), isolation: 'session' },
     },
-    switchboard: { naming: 'always' },
-  });
+    { naming: 'always' },
+  );
   const session = await RawSession.open(switchboard.url);
   await session.request(LEVEL, { level: 'debug' });
   const pid = Number(await session.callText('own__pid'));
@@ -28,17 +28,14 @@ it('a process that starts after a client said how much it wants to hear is told'
 it.each(['dies', 'is changed'])('what clients follow is followed again when the server %s', async (what) => {
   await using witness = await Witness.open();
   const notes = () => fixtureServer('notes', { ...witness.env('notes'), NOTES_OF: 'all' });
-  await using switchboard = await startSwitchboard({ mcpServers: { notes: notes() } });
+  await using switchboard = await startSwitchboard({ notes: notes() });
   const session = await RawSession.open(switchboard.url);
   const stream = await session.listen();
   expect(await session.request('resources/subscribe', { uri })).toMatchObject({ result: {} });
   const { pid } = await witness.sees('notes', 'start');
 
   if (what === 'dies') process.kill(pid, 'SIGKILL');
-  else
-    await switchboard.configure({
-      mcpServers: { notes: { ...notes(), args: [...notes().args, '--changed'] } },
-    });
+  else await switchboard.configure({ notes: { ...notes(), args: [...notes().args, '--changed'] } });
   await switchboard.event(({ event, state }) => event === 'configuration' || state === 'backing_off');
   // A call starts it again; the touch is seen only where the new process was told to watch.
   await session.callText('touch', { uri: 'note://done' });

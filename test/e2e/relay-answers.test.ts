@@ -16,11 +16,8 @@ let witness: Witness;
 beforeAll(async () => {
   witness = await Witness.open();
   switchboard = await startSwitchboard({
-    mcpServers: {
-      honest: fixtureServer('toolbox', witness.env('honest')),
-      liar: fixtureServer('writes-given-lines'),
-    },
-    switchboard: { discoveryWaitMs: 60_000 },
+    honest: fixtureServer('toolbox', witness.env('honest')),
+    liar: fixtureServer('writes-given-lines'),
   });
 });
 

@@ -26,11 +26,8 @@ let session: RawSession;
 
 beforeAll(async () => {
   switchboard = await startSwitchboard({
-    mcpServers: {
-      one: fixtureServer('echoes-requests', {}, 'one', 'alpha', 'beta'),
-      two: fixtureServer('echoes-requests', {}, 'two', 'alpha', 'beta', 'solo'),
-    },
-    switchboard: { discoveryWaitMs: 60_000 },
+    one: fixtureServer('echoes-requests', {}, 'one', 'alpha', 'beta'),
+    two: fixtureServer('echoes-requests', {}, 'two', 'alpha', 'beta', 'solo'),
   });
   session = await RawSession.open(switchboard.url);
   await session.toolNames();

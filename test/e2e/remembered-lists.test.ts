@@ -11,10 +11,10 @@ it('what servers offered is listed after a restart before they run, and checked 
   // Each start here has a folder of its own, in which servers would run otherwise.
   const here = { cwd: '/' };
   const late = { ...fixtureServer('delays-handshake', witness.env('late')), ...here };
-  const start = (config: object) => startSwitchboard(config, { database });
-  const mcpServers = { late, notes: { ...fixtureServer('notes'), ...here } };
+  const start = (servers: object, settings = {}) => startSwitchboard(servers, settings, { database });
+  const servers = { late, notes: { ...fixtureServer('notes'), ...here } };
   {
-    await using switchboard = await start({ mcpServers });
+    await using switchboard = await start(servers);
     await using client = await connectHttp(switchboard.url);
     witness.tell('late', 'answer');
     await toolNamesOnce(client, (names) => names.includes('late_tool') && names.includes('touch'));
@@ -22,7 +22,7 @@ it('what servers offered is listed after a restart before they run, and checked 
   }
 
   {
-    await using switchboard = await start({ mcpServers });
+    await using switchboard = await start(servers);
     await using client = await connectHttp(switchboard.url);
     expect(client.client.getInstructions()).toBe('## late\nBe patient.');
     const { tools } = await client.client.listTools();
@@ -38,10 +38,10 @@ it('what servers offered is listed after a restart before they run, and checked 
   }
 
   // Another server of that name is not known.
-  await using switchboard = await start({
-    mcpServers: { late: { ...late, args: [...late.args, 'another'] } },
-    switchboard: { discoveryWaitMs: 1 },
-  });
+  await using switchboard = await start(
+    { late: { ...late, args: [...late.args, 'another'] } },
+    { discoveryWaitMs: 1 },
+  );
   await using client = await connectHttp(switchboard.url);
   expect((await client.client.listTools()).tools).toEqual([]);
 });

@@ -6,10 +6,10 @@ import { startSwitchboard } from '../helpers/switchboard.ts';
 
 it('each replica is told its number where the configuration asks for it', async () => {
   const name = `box \${SWITCHBOARD_REPLICA}`;
-  await using switchboard = await startSwitchboard({
-    mcpServers: { box: { ...fixtureServer('answers-after-cancel', { FIXTURE_NAME: name }), replicas: 3 } },
-    switchboard: { startup: 'parallel' },
-  });
+  await using switchboard = await startSwitchboard(
+    { box: { ...fixtureServer('answers-after-cancel', { FIXTURE_NAME: name }), replicas: 3 } },
+    { startup: 'parallel' },
+  );
   await allReady(switchboard, { box: 3 });
   const session = await RawSession.open(switchboard.url);
   const names: string[] = [];

@@ -13,12 +13,9 @@ describe('the resources of several servers', () => {
 
   beforeAll(async () => {
     switchboard = await startSwitchboard({
-      mcpServers: {
-        work: fixtureServer('notes', { NOTES_OF: 'work' }),
-        home: fixtureServer('notes', { NOTES_OF: 'home' }),
-        everything: referenceServer('everything'),
-      },
-      switchboard: { discoveryWaitMs: 30_000 },
+      work: fixtureServer('notes', { NOTES_OF: 'work' }),
+      home: fixtureServer('notes', { NOTES_OF: 'home' }),
+      everything: referenceServer('everything'),
     });
     connected = await connectHttp(switchboard.url);
     client = connected.client;

@@ -20,9 +20,7 @@ describe.concurrent('servers that keep something', () => {
 
   it('filesystem reads and writes in its folder, and nowhere else', async () => {
     await writeFile(join(folder, 'read.txt'), 'what was written before');
-    await using switchboard = await startSwitchboard({
-      mcpServers: { filesystem: referenceServer('filesystem', folder) },
-    });
+    await using switchboard = await startSwitchboard({ filesystem: referenceServer('filesystem', folder) });
     await using connected = await connectHttp(switchboard.url);
     const { client } = connected;
     const read = await client.callTool({
@@ -41,7 +39,7 @@ describe.concurrent('servers that keep something', () => {
   it('memory keeps what it is told where its environment says [P3]', async () => {
     const file = join(folder, 'memory.jsonl');
     await using switchboard = await startSwitchboard({
-      mcpServers: { memory: { ...referenceServer('memory'), env: { MEMORY_FILE_PATH: file } } },
+      memory: { ...referenceServer('memory'), env: { MEMORY_FILE_PATH: file } },
     });
     await using connected = await connectHttp(switchboard.url);
     const { client } = connected;
@@ -65,11 +63,8 @@ it('uvx mcp-server-fetch is spawned with command and arguments and fetches a pag
   const { port } = pages.address() as AddressInfo;
   try {
     await using switchboard = await startSwitchboard({
-      mcpServers: {
-        fetch: { command, args: ['mcp-server-fetch'], env },
-        local: { command, args: ['mcp-server-fetch', '--allow-private-ips'], env },
-      },
-      switchboard: { discoveryWaitMs: 50_000 },
+      fetch: { command, args: ['mcp-server-fetch'], env },
+      local: { command, args: ['mcp-server-fetch', '--allow-private-ips'], env },
     });
     await using connected = await connectHttp(switchboard.url);
     const { tools } = await connected.client.listTools();
@@ -94,9 +89,7 @@ describe.concurrent('an SSE server behind a gate', () => {
     await using server = await startEverything('sse');
     await using gate = await startHeaderGate(server.url, 'Authorization', 'Bearer of-the-user');
     await using switchboard = await startSwitchboard({
-      mcpServers: {
-        guarded: { type: 'sse', url: gate.url, headers: { Authorization: 'Bearer of-the-user' } },
-      },
+      guarded: { type: 'sse', url: gate.url, headers: { Authorization: 'Bearer of-the-user' } },
     });
     await using connected = await connectHttp(switchboard.url);
     const result = await connected.client.callTool({ name: 'echo', arguments: { message: 'inside' } });
@@ -110,7 +103,7 @@ describe.concurrent('an SSE server behind a gate', () => {
     await using server = await startEverything('sse');
     await using gate = await startHeaderGate(server.url, 'Authorization', 'Bearer of-the-user');
     await using switchboard = await startSwitchboard({
-      mcpServers: { guarded: { type: 'sse', url: gate.url, headers: { Authorization: 'Bearer of-nobody' } } },
+      guarded: { type: 'sse', url: gate.url, headers: { Authorization: 'Bearer of-nobody' } },
     });
     await using connected = await connectHttp(switchboard.url);
     expect((await connected.client.listTools()).tools).toEqual([]);

@@ -7,7 +7,7 @@ import { startSwitchboard } from '../helpers/switchboard.ts';
 it('a name that a client was shown goes on working when another server brings it too', async () => {
   const notes = (of: string) => fixtureServer('notes', { NOTES_OF: of });
   const mcpServers = { go: notes('go') };
-  await using switchboard = await startSwitchboard({ mcpServers });
+  await using switchboard = await startSwitchboard(mcpServers);
   await using early = await connectHttp(switchboard.url);
   const prompt = async () => {
     const { messages } = await early.client.getPrompt({ name: 'summarize' });
@@ -16,7 +16,7 @@ it('a name that a client was shown goes on working when another server brings it
   await early.client.listPrompts();
   expect(await toolNamesOnce(early, (names) => names.includes('touch'))).toContain('touch');
 
-  await switchboard.configure({ mcpServers: { ...mcpServers, slow: notes('slow') } });
+  await switchboard.configure({ ...mcpServers, slow: notes('slow') });
   const names = await toolNamesOnce(early, (listed) => listed.includes('slow__touch'));
   expect(names).toContain('go__touch');
   expect(names).not.toContain('touch');
@@ -36,14 +36,15 @@ it('a name that a client was shown goes on working when another server brings it
   await late.end();
 
   // It is gone with the server that it was of: then the name is that of the other one.
-  await switchboard.configure({ mcpServers: { slow: notes('slow') } });
+  await switchboard.configure({ slow: notes('slow') });
   await toolNamesOnce(early, (listed) => listed.includes('touch'));
   expect(await prompt()).toBe('Notes of slow');
 });
 
 it('an unknown name is answered with those that look like it, and no server is blamed that has nothing to do with it', async () => {
   await using switchboard = await startSwitchboard({
-    mcpServers: { home: fixtureServer('notes'), broken: { command: 'false' } },
+    home: fixtureServer('notes'),
+    broken: { command: 'false' },
   });
   const session = await RawSession.open(switchboard.url);
   await session.toolNames();

@@ -41,9 +41,7 @@ describe.concurrent('a server with a limit of calls at a time', () => {
       return { content: [] };
     };
     await using backend = await HttpBackend.start('box', { tools: { hold } });
-    await using switchboard = await startSwitchboard({
-      mcpServers: { box: { url: backend.url, concurrency: 2 } },
-    });
+    await using switchboard = await startSwitchboard({ box: { url: backend.url, concurrency: 2 } });
     const session = await RawSession.open(switchboard.url);
     const calls = Array.from({ length: 6 }, () => session.call('hold'));
     await loaded(switchboard, 2, 4);

@@ -11,10 +11,7 @@ const SLOW_MS = 100;
 let switchboard: RunningSwitchboard;
 
 beforeAll(async () => {
-  switchboard = await startSwitchboard(
-    { mcpServers: {}, switchboard: { slowClientMs: SLOW_MS } },
-    { database: 'none' },
-  );
+  switchboard = await startSwitchboard({}, { slowClientMs: SLOW_MS });
 });
 
 afterAll(() => switchboard.stop());
@@ -86,10 +83,7 @@ describe('a client that is slow on purpose', () => {
 });
 
 it('connections over the limit are told so, and room is made when others end', async () => {
-  await using small = await startSwitchboard(
-    { mcpServers: {}, switchboard: { maxConnections: 2 } },
-    { database: 'none' },
-  );
+  await using small = await startSwitchboard({}, { maxConnections: 2 });
   const health = () => exchange(`${small.baseUrl}/healthz`, { method: 'GET' });
   const [first, second] = [open(small), open(small)];
   for (const socket of [first, second]) {

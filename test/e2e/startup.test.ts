@@ -24,9 +24,9 @@ describe.concurrent('servers that start with Switchboard', () => {
 
   it('one after the other: the next one when the one before is ready [M11]', async () => {
     await using witness = await Witness.open();
-    await using switchboard = await startSwitchboard({
-      mcpServers: lateServers(witness),
-      switchboard: { startup: 'sequential', ...slowStart },
+    await using switchboard = await startSwitchboard(lateServers(witness), {
+      startup: 'sequential',
+      ...slowStart,
     });
     for (const name of names) {
       await witness.sees(name, 'initialize');
@@ -40,9 +40,9 @@ describe.concurrent('servers that start with Switchboard', () => {
 
   it('all at once, where none waits for another', async () => {
     await using witness = await Witness.open();
-    await using switchboard = await startSwitchboard({
-      mcpServers: lateServers(witness),
-      switchboard: { startup: 'parallel', ...slowStart },
+    await using switchboard = await startSwitchboard(lateServers(witness), {
+      startup: 'parallel',
+      ...slowStart,
     });
     await Promise.all(names.map((name) => witness.sees(name, 'initialize')));
     expect(transitions(switchboard.events).filter((text) => text.endsWith('ready'))).toEqual([]);
@@ -54,14 +54,14 @@ describe.concurrent('servers that start with Switchboard', () => {
 
   it('go on without one that fails, where onStartFailure is not abort', async () => {
     await using witness = await Witness.open();
-    await using switchboard = await startSwitchboard({
-      mcpServers: {
+    await using switchboard = await startSwitchboard(
+      {
         good: fixtureServer('reports-messages', witness.env('good')),
         bad: fixtureServer('fails-to-start'),
         next: fixtureServer('reports-messages', witness.env('next')),
       },
-      switchboard: { startup: 'sequential' },
-    });
+      { startup: 'sequential' },
+    );
     await switchboard.event(isServer('next', 'ready'));
     expect(await serverOf(switchboard, 'bad')).toMatchObject({
       state: expect.stringMatching(/^(backing_off|starting|breaker_open)$/),
@@ -76,10 +76,10 @@ describe.concurrent('servers that start with Switchboard', () => {
 
   it('are as many as there are replicas, before any client comes', async () => {
     await using witness = await Witness.open();
-    await using switchboard = await startSwitchboard({
-      mcpServers: { many: { ...fixtureServer('reports-messages', witness.env('many')), replicas: 3 } },
-      switchboard: { startup: 'parallel', onStartFailure: 'abort' },
-    });
+    await using switchboard = await startSwitchboard(
+      { many: { ...fixtureServer('reports-messages', witness.env('many')), replicas: 3 } },
+      { startup: 'parallel', onStartFailure: 'abort' },
+    );
     const started = await witness.severalOf('many', 'start', 3);
     expect(new Set(started.map(({ pid }) => pid)).size).toBe(3);
     const { state, replicas } = await serverOf(switchboard, 'many');
@@ -97,10 +97,8 @@ describe.concurrent('servers that start with Switchboard', () => {
 describe.concurrent('flags of switchboard up count more than the file', () => {
   it('--startup lazy starts nothing', async () => {
     await using switchboard = await startSwitchboard(
-      {
-        mcpServers: { bad: { ...fixtureServer('fails-to-start'), startup: 'parallel' } },
-        switchboard: { onStartFailure: 'abort' },
-      },
+      { bad: { ...fixtureServer('fails-to-start'), startup: 'parallel' } },
+      { onStartFailure: 'abort' },
       { args: ['--startup', 'lazy'] },
     );
     expect(await serverOf(switchboard, 'bad')).toMatchObject({ state: 'idle', error: null });
@@ -108,10 +106,8 @@ describe.concurrent('flags of switchboard up count more than the file', () => {
 
   it('--on-start-failure continue goes on', async () => {
     await using switchboard = await startSwitchboard(
-      {
-        mcpServers: { bad: { ...fixtureServer('fails-to-start'), startup: 'parallel' } },
-        switchboard: { onStartFailure: 'abort' },
-      },
+      { bad: { ...fixtureServer('fails-to-start'), startup: 'parallel' } },
+      { onStartFailure: 'abort' },
       { args: ['--on-start-failure', 'continue'] },
     );
     await switchboard.event(isServer('bad', 'backing_off'));
@@ -120,11 +116,12 @@ describe.concurrent('flags of switchboard up count more than the file', () => {
   it('also after an edit of the file', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard(
-      { mcpServers: {} },
+      {},
+      {},
       { args: ['--startup', 'parallel', '--on-start-failure', 'abort'] },
     );
     const added = { ...fixtureServer('reports-messages', witness.env('added')), startup: 'lazy' };
-    await switchboard.configure({ mcpServers: { added, bad: fixtureServer('fails-to-start') } });
+    await switchboard.configure({ added, bad: fixtureServer('fails-to-start') });
     // Nobody who runs already is ended because a server that was added fails.
     await switchboard.event(isServer('bad', 'backing_off'));
     await switchboard.event(isServer('added', 'ready'));
@@ -136,11 +133,9 @@ describe.concurrent('servers that start on first use', () => {
     await using witness = await Witness.open();
     await using peer = await HttpPeer.start({ remote: () => false });
     await using switchboard = await startSwitchboard({
-      mcpServers: {
-        one: fixtureServer('reports-messages', witness.env('one')),
-        other: fixtureServer('reports-messages', witness.env('other')),
-        ...peer.configuration(),
-      },
+      one: fixtureServer('reports-messages', witness.env('one')),
+      other: fixtureServer('reports-messages', witness.env('other')),
+      ...peer.configuration(),
     });
     const sessions = await Promise.all(Array.from({ length: 12 }, () => RawSession.open(switchboard.url)));
     const pids = await Promise.all(
@@ -167,7 +162,7 @@ describe.concurrent('servers that start on first use', () => {
   it('run only from then on, and stay when their first client leaves [P10]', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
-      mcpServers: { lazy: fixtureServer('reports-messages', witness.env('lazy')) },
+      lazy: fixtureServer('reports-messages', witness.env('lazy')),
     });
     {
       await using first = await connectHttp(switchboard.url);
@@ -185,10 +180,10 @@ describe.concurrent('servers that start on first use', () => {
 
   it('are not waited for twice: who comes while one starts gets the same one [M13]', async () => {
     await using witness = await Witness.open();
-    await using switchboard = await startSwitchboard({
-      mcpServers: { late: fixtureServer('delays-handshake', witness.env('late')) },
-      switchboard: { ...slowStart, keepAliveMs: 50 },
-    });
+    await using switchboard = await startSwitchboard(
+      { late: fixtureServer('delays-handshake', witness.env('late')) },
+      { ...slowStart, keepAliveMs: 50 },
+    );
     const first = await RawSession.open(switchboard.url);
     const second = await RawSession.open(switchboard.url);
     // Each has become a stream that is kept alive: Switchboard has the request, and waits.

@@ -18,7 +18,7 @@ const updated = ({ notifications }: ConnectedClient, uri: string, count = 1) =>
 async function startNotes() {
   const witness = await Witness.open();
   const switchboard = await startSwitchboard({
-    mcpServers: { notes: fixtureServer('notes', { ...witness.env('notes'), NOTES_OF: 'all' }) },
+    notes: fixtureServer('notes', { ...witness.env('notes'), NOTES_OF: 'all' }),
   });
   const clients = await Promise.all([
     connectHttp(switchboard.url),

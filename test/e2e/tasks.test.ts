@@ -10,10 +10,10 @@ import { startSwitchboard } from '../helpers/switchboard.ts';
 const REPLICAS = 3;
 
 async function startTasking(timeoutMs = patienceMs) {
-  const switchboard = await startSwitchboard({
-    mcpServers: { lab: { ...fixtureServer('runs-tasks'), replicas: REPLICAS, timeoutMs } },
-    switchboard: { startup: 'parallel' },
-  });
+  const switchboard = await startSwitchboard(
+    { lab: { ...fixtureServer('runs-tasks'), replicas: REPLICAS, timeoutMs } },
+    { startup: 'parallel' },
+  );
   await allReady(switchboard, { lab: REPLICAS });
   return switchboard;
 }
@@ -113,9 +113,7 @@ describe.concurrent('a task', () => {
   });
 
   it('of a reference server runs to its end, with a question to the client in between', async () => {
-    await using switchboard = await startSwitchboard({
-      mcpServers: { everything: referenceServer('everything') },
-    });
+    await using switchboard = await startSwitchboard({ everything: referenceServer('everything') });
     const capabilities = { elicitation: {}, tasks: { requests: { elicitation: { create: {} } } } };
     await using connected = await connectHttp(switchboard.url, capabilities, (client) => {
       client.setRequestHandler(ElicitRequestSchema, () => ({

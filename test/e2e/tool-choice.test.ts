@@ -10,7 +10,7 @@ const all = ['add', 'echo', 'environment', 'flood', 'log', 'pid', 'progress', 'w
 
 let switchboard: RunningSwitchboard;
 beforeAll(async () => {
-  switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'shared' });
+  switchboard = await startSwitchboard({}, {}, { database: 'shared' });
 });
 afterAll(() => switchboard?.stop());
 
@@ -37,7 +37,7 @@ async function toolsOf(project: string): Promise<string[]> {
 
 it('a server of the file offers the tools that it allows, and follows edits', async () => {
   await using own = await startSwitchboard({
-    mcpServers: { box: { ...box, tools: { allow: ['e*', 'pid'], deny: ['environ*'] } } },
+    box: { ...box, tools: { allow: ['e*', 'pid'], deny: ['environ*'] } },
   });
   const run = (...words: string[]) => runCli([...words, '--url', own.baseUrl]);
   expect(JSON.parse((await run('ls', 'tools', '--json')).stdout)).toMatchObject([
@@ -51,7 +51,7 @@ it('a server of the file offers the tools that it allows, and follows edits', as
       stderr: `error: Unknown tool: ${name} (it is switched off)\n`,
     });
   }
-  await own.configure({ mcpServers: { box: { ...box, tools: { deny: ['add'] } } } });
+  await own.configure({ box: { ...box, tools: { deny: ['add'] } } });
   await own.event(({ event, changed }) => event === 'configuration' && String(changed).includes('box'));
   expect((await run('call', 'environment', 'name=X')).stdout).toBe('not set\n');
   // It was not started anew for that.

@@ -24,8 +24,8 @@ describe('the tools of several servers', () => {
       memory: { ...referenceServer('memory'), env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') } },
     } as typeof servers;
     switchboard = await startSwitchboard({
-      mcpServers: { ...servers, disabled: { ...fixtureServer('reports-messages'), enabled: false } },
-      switchboard: { discoveryWaitMs: 30_000 },
+      ...servers,
+      disabled: { ...fixtureServer('reports-messages'), enabled: false },
     });
     connected = await connectHttp(switchboard.url);
     client = connected.client;
@@ -89,7 +89,8 @@ describe('the tools of several servers', () => {
 
 it('the same name on two servers is unique in the list, with the server in front [A2, G2]', async () => {
   await using switchboard = await startSwitchboard({
-    mcpServers: { left: fixtureServer('reverses-responses'), right: fixtureServer('reverses-responses') },
+    left: fixtureServer('reverses-responses'),
+    right: fixtureServer('reverses-responses'),
   });
   await using connected = await connectHttp(switchboard.url);
   const { tools } = await connected.client.listTools();
@@ -100,10 +101,10 @@ it('the same name on two servers is unique in the list, with the server in front
 });
 
 it('a long list comes page by page, each tool once', async () => {
-  await using switchboard = await startSwitchboard({
-    mcpServers: { everything: referenceServer('everything'), notes: fixtureServer('notes') },
-    switchboard: { pageSize: 7, discoveryWaitMs: 30_000 },
-  });
+  await using switchboard = await startSwitchboard(
+    { everything: referenceServer('everything'), notes: fixtureServer('notes') },
+    { pageSize: 7 },
+  );
   await using connected = await connectHttp(switchboard.url);
   const names: string[] = [];
   const sizes: number[] = [];

@@ -19,7 +19,8 @@ const SERVERS = '/api/v1/projects/default/servers';
 /** Switchboard with a server that is ready, and one that nobody has used. */
 async function startReady(): Promise<RunningSwitchboard> {
   const switchboard = await startSwitchboard({
-    mcpServers: { box: { ...fixtureServer('toolbox'), startup: 'parallel' }, later: fixtureServer('notes') },
+    box: { ...fixtureServer('toolbox'), startup: 'parallel' },
+    later: fixtureServer('notes'),
   });
   await switchboard.event(({ name, state }) => name === 'box' && state === 'ready');
   return switchboard;
@@ -177,7 +178,7 @@ describe.concurrent('the events of the API', () => {
 it('a reader of events that never reads is cut off, and nobody else', async () => {
   const refusal = 'HTTP/1.1 500 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n';
   const peer = await serveRaw((socket, part) => part === 1 && socket.end(refusal));
-  await using switchboard = await startSwitchboard({ mcpServers: {} });
+  await using switchboard = await startSwitchboard({});
   const { port, host } = new URL(switchboard.baseUrl);
   const idler = connect(Number(port), '127.0.0.1').pause();
   onTestFinished(() => void idler.destroy());
@@ -192,7 +193,7 @@ it('a reader of events that never reads is cut off, and nobody else', async () =
     for (let added = 0; added < 3; added++) names.push(`server_${names.length}`);
     const refused = { url: new URL('x'.repeat(100_000), peer.url).href, startup: 'parallel' };
     const mcpServers = Object.fromEntries(names.map((name) => [name, refused]));
-    await switchboard.configure({ mcpServers });
+    await switchboard.configure(mcpServers);
     for (const name of names.slice(-3)) {
       const { data } = await events.first(
         (event) => event.data?.includes(`"${name}"`) === true && changeIn(event)?.from === 'starting',

@@ -17,10 +17,7 @@ let host: string;
 let port: string;
 
 beforeAll(async () => {
-  switchboard = await startSwitchboard(
-    { mcpServers: { box: fixtureServer('toolbox') }, switchboard: { allowedOrigins: [page] } },
-    { database: 'none' },
-  );
+  switchboard = await startSwitchboard({ box: fixtureServer('toolbox') }, { allowedOrigins: [page] });
   ({ host, port } = new URL(switchboard.baseUrl));
 });
 

@@ -11,7 +11,7 @@ const isWithdrawal = ({ method }: RpcMessage) => method === 'notifications/cance
 async function startAsking() {
   const witness = await Witness.open();
   const switchboard = await startSwitchboard({
-    mcpServers: { asking: fixtureServer('asks-on-order', witness.env('asking')) },
+    asking: fixtureServer('asks-on-order', witness.env('asking')),
   });
   const session = await RawSession.open(switchboard.url, '2025-11-25', { elicitation: {} });
   await session.toolNames();

@@ -54,7 +54,8 @@ describe('with a server of the modern era', () => {
   let switchboard: RunningSwitchboard;
   beforeAll(async () => {
     switchboard = await startSwitchboard(
-      { mcpServers: { box: fixtureServer('eras/modern'), worker } },
+      { box: fixtureServer('eras/modern'), worker },
+      {},
       { database: 'shared' },
     );
   });

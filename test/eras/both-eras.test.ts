@@ -54,10 +54,10 @@ describe('a server that speaks both eras', () => {
       return [name, { ...server, ...settings[name] }];
     });
     switchboard = opened.use(
-      await startSwitchboard({
-        mcpServers: { ...Object.fromEntries(servers), web: web.target },
-        switchboard: { naming: 'always', discoveryWaitMs: 60_000, backoffFirstMs: 10 },
-      }),
+      await startSwitchboard(
+        { ...Object.fromEntries(servers), web: web.target },
+        { naming: 'always', backoffFirstMs: 10 },
+      ),
     );
     session = await RawSession.open(switchboard.url);
     client = new StatelessClient(switchboard.url);

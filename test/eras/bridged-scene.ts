@@ -11,7 +11,7 @@ export async function openBridgedScene(server: Era): Promise<Scene> {
   await using opening = new AsyncDisposableStack();
   const witness = opening.use(await Witness.open());
   const { baseUrl } = opening.use(
-    await startSwitchboard({ mcpServers: { eras: fixtureServer(`eras/${server}`, witness.env('eras')) } }),
+    await startSwitchboard({ eras: fixtureServer(`eras/${server}`, witness.env('eras')) }),
   );
   const whole = opening.move();
   return {

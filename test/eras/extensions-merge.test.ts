@@ -10,10 +10,7 @@ it('numbers in extensions that two servers have are as they were written', async
     lists: { 'tools/list': () => ({ tools: [] }) },
   };
   await using peer = await ModernPeer.start({ one: server, two: server });
-  await using switchboard = await startSwitchboard(
-    { mcpServers: peer.configuration() },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard(peer.configuration());
   const { text } = await new RawModern(switchboard.url).send('server/discover');
   expect(text).toContain('"version":1.0,"big":12345678901234567890');
 });
@@ -27,10 +24,7 @@ it('settings of extensions may have any name', async () => {
     },
     two: { capabilities: { tools: {}, extensions }, lists: { 'tools/list': () => ({ tools: [] }) } },
   });
-  await using switchboard = await startSwitchboard(
-    { mcpServers: peer.configuration() },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard(peer.configuration());
   const { result } = await new RawModern(switchboard.url).request('server/discover');
   expect(result?.capabilities).toMatchObject({ extensions });
 });
@@ -44,10 +38,7 @@ it('a result of a tool that only has a member called taskId keeps it', async () 
       answer: () => result,
     },
   });
-  await using switchboard = await startSwitchboard(
-    { mcpServers: peer.configuration() },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard(peer.configuration());
   expect((await new RawModern(switchboard.url).call('buy')).result).toEqual(result);
 });
 
@@ -68,10 +59,7 @@ it('an interface that only one server has can be read by its own URI', async () 
       }),
     },
   });
-  await using switchboard = await startSwitchboard(
-    { mcpServers: peer.configuration() },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard(peer.configuration());
   expect(await new RawModern(switchboard.url).request('resources/read', { uri })).toMatchObject({
     result: { contents: [{ uri: `ui://one/${uri}`, text: '<p>' }] },
   });

@@ -100,7 +100,7 @@ describe('extensions of servers', () => {
       },
     });
     const mcpServers = { ...legacy.configuration(), ...modern.configuration() };
-    switchboard = await startSwitchboard({ mcpServers }, { database: 'none' });
+    switchboard = await startSwitchboard(mcpServers);
     await new RawModern(switchboard.url).toolNames();
   });
   afterAll(async () => {

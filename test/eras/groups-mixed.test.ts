@@ -14,13 +14,10 @@ describe.each<Era>(['legacy', 'modern'])('in a group of a legacy and a modern se
   beforeAll(async () => {
     switchboard = await startSwitchboard(
       {
-        mcpServers: {
-          old: { ...fixtureServer('eras/legacy'), group: 'pool' },
-          new: { ...fixtureServer('eras/modern'), group: 'pool' },
-        },
-        switchboard: { startup: 'parallel' },
+        old: { ...fixtureServer('eras/legacy'), group: 'pool' },
+        new: { ...fixtureServer('eras/modern'), group: 'pool' },
       },
-      { database: 'none' },
+      { startup: 'parallel' },
     );
     await allReady(switchboard, { old: 1, new: 1 });
   });

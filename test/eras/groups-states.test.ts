@@ -14,10 +14,7 @@ it('a client that comes back to a server that left its group is told so', async 
     { ...worker, group: 'lab' },
     { ...worker, group: 'lab' },
   ];
-  await using switchboard = await startSwitchboard(
-    { mcpServers: { one, two }, switchboard: { startup: 'parallel' } },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard({ one, two }, { startup: 'parallel' });
   await allReady(switchboard, { one: 1, two: 1 });
   const client = new RawModern(switchboard.url, asked);
   const states = [];
@@ -26,7 +23,7 @@ it('a client that comes back to a server that left its group is told so', async 
     states.push(String(result?.requestState));
   }
   const listening = await client.listen({ toolsListChanged: true });
-  await switchboard.configure({ mcpServers: { two }, switchboard: { startup: 'parallel' } });
+  await switchboard.configure({ two }, { startup: 'parallel' });
   await listening.stream.message(({ method }) => method === 'notifications/tools/list_changed');
   const outcomes = [];
   for (const requestState of states) {
@@ -50,24 +47,15 @@ it('a state of a server that looks like one of ours comes back to it as it was',
           : says(String(params.requestState)),
     },
   });
-  await using switchboard = await startSwitchboard(
-    { mcpServers: peer.configuration() },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard(peer.configuration());
   const client = new RawModern(switchboard.url, asked);
   const { result } = await client.call('ask');
   expect(await client.callText('ask', {}, { requestState: result?.requestState })).toBe(requestState);
 });
 
 it('Switchboard behind Switchboard passes questions and their answers on', async () => {
-  await using inner = await startSwitchboard(
-    { mcpServers: { lab: { ...worker, replicas: 2 } } },
-    { database: 'none' },
-  );
-  await using outer = await startSwitchboard(
-    { mcpServers: { inner: { url: inner.url } } },
-    { database: 'none' },
-  );
+  await using inner = await startSwitchboard({ lab: { ...worker, replicas: 2 } });
+  await using outer = await startSwitchboard({ inner: { url: inner.url } });
   const client = new RawModern(outer.url, asked);
   const { result } = await client.call('ask');
   expect(result).toMatchObject({ resultType: 'input_required', inputRequests: { name: {} } });

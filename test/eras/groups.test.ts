@@ -41,7 +41,7 @@ describe.each([
   let client: RawModern;
   beforeAll(async () => {
     const settings = { startup: 'parallel', backoffFirstMs: 60_000, inputWaitMs: 60_000 };
-    switchboard = await startSwitchboard({ mcpServers, switchboard: settings }, { database: 'none' });
+    switchboard = await startSwitchboard(mcpServers, settings);
     await allReady(switchboard, ready);
     client = new RawModern(switchboard.url, asked);
   });

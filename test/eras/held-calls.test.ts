@@ -9,10 +9,7 @@ describe('a call of a modern client during which a legacy server asks', () => {
   let client: StatelessClient;
 
   beforeAll(async () => {
-    switchboard = await startSwitchboard(
-      { mcpServers: { asker: fixtureServer('eras/asks-client') } },
-      { database: 'none' },
-    );
+    switchboard = await startSwitchboard({ asker: fixtureServer('eras/asks-client') });
     client = new StatelessClient(switchboard.url, { capabilities: { elicitation: {}, sampling: {} } });
   });
   afterAll(() => switchboard?.stop());

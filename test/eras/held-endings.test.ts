@@ -20,10 +20,7 @@ describe('a held call', () => {
       name,
       { ...fixtureServer('eras/asks-client', witness.env(name)), concurrency: 1 },
     ]);
-    switchboard = await startSwitchboard(
-      { mcpServers: Object.fromEntries(servers), switchboard: { naming: 'always' } },
-      { database: 'none' },
-    );
+    switchboard = await startSwitchboard(Object.fromEntries(servers), { naming: 'always' });
     client = new StatelessClient(switchboard.url, { capabilities });
   });
   afterAll(async () => {
@@ -104,10 +101,9 @@ describe('a held call', () => {
   });
 
   it('does not keep Switchboard from ending, and its server is told', async () => {
-    const own = await startSwitchboard(
-      { mcpServers: { stopped: fixtureServer('eras/asks-client', witness.env('stopped')) } },
-      { database: 'none' },
-    );
+    const own = await startSwitchboard({
+      stopped: fixtureServer('eras/asks-client', witness.env('stopped')),
+    });
     const guest = new StatelessClient(own.url, { capabilities });
     askedBy(await guest.call('ask', { key: 'stop' }));
     await own.stop();

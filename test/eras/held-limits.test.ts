@@ -13,10 +13,7 @@ describe('calls that wait for their clients', () => {
   const start = async (settings: object) => {
     const asker = { ...fixtureServer('eras/asks-client', witness.env('asker')), concurrency: 1 };
     const other = fixtureServer('eras/asks-client', witness.env('other'));
-    return startSwitchboard(
-      { mcpServers: { asker, other }, switchboard: { naming: 'always', ...settings } },
-      { database: 'none' },
-    );
+    return startSwitchboard({ asker, other }, { naming: 'always', ...settings });
   };
   beforeAll(async () => {
     witness = await Witness.open();

@@ -10,10 +10,7 @@ describe('two calls at the same time at a legacy server over stdio', () => {
   let stranger: StatelessClient;
 
   beforeAll(async () => {
-    switchboard = await startSwitchboard(
-      { mcpServers: { asker: fixtureServer('eras/asks-client') }, switchboard: { timeoutMs: 5_000 } },
-      { database: 'none' },
-    );
+    switchboard = await startSwitchboard({ asker: fixtureServer('eras/asks-client') }, { timeoutMs: 5_000 });
     const capabilities = { elicitation: {} };
     stranger = new StatelessClient(switchboard.url, { capabilities });
     client = stranger.as({ headers: { 'x-switchboard-session': 'mine' } });

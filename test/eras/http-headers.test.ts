@@ -16,13 +16,7 @@ describe('the headers of a modern request', () => {
     client.send({ method: 'tools/call', params: { name, arguments: given }, id: 'mine', headers });
 
   beforeAll(async () => {
-    switchboard = await startSwitchboard(
-      {
-        mcpServers: { headed: fixtureServer('eras/requires-headers') },
-        switchboard: { discoveryWaitMs: 20_000 },
-      },
-      { database: 'none' },
-    );
+    switchboard = await startSwitchboard({ headed: fixtureServer('eras/requires-headers') });
     client = new StatelessClient(switchboard.url);
     await client.ask({ method: 'tools/list' });
   });

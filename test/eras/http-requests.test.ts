@@ -30,13 +30,7 @@ describe('the endpoint for modern requests', () => {
   };
 
   beforeAll(async () => {
-    switchboard = await startSwitchboard(
-      {
-        mcpServers: { headed: fixtureServer('eras/requires-headers') },
-        switchboard: { discoveryWaitMs: 20_000 },
-      },
-      { database: 'none' },
-    );
+    switchboard = await startSwitchboard({ headed: fixtureServer('eras/requires-headers') });
     client = new StatelessClient(switchboard.url);
     await client.ask({ method: 'tools/list' });
   });

@@ -19,11 +19,8 @@ describe('a modern request that takes its time', () => {
   beforeAll(async () => {
     witness = await Witness.open();
     switchboard = await startSwitchboard(
-      {
-        mcpServers: { headed: fixtureServer('eras/requires-headers', witness.env('headed')) },
-        switchboard: { keepAliveMs: 30, discoveryWaitMs: 20_000 },
-      },
-      { database: 'none' },
+      { headed: fixtureServer('eras/requires-headers', witness.env('headed')) },
+      { keepAliveMs: 30 },
     );
     client = new StatelessClient(switchboard.url);
     await client.ask({ method: 'tools/list' });
@@ -72,10 +69,9 @@ describe('a modern request that takes its time', () => {
   });
 
   it('is not taken up when the connection is closed while its server starts', async () => {
-    await using own = await startSwitchboard(
-      { mcpServers: { slow: fixtureServer('eras/requires-headers', witness.env('slow')) } },
-      { database: 'none' },
-    );
+    await using own = await startSwitchboard({
+      slow: fixtureServer('eras/requires-headers', witness.env('slow')),
+    });
     const guest = new StatelessClient(own.url);
     const pending = guest.begin(request('hang', 'never'));
     await witness.sees('slow', 'start');

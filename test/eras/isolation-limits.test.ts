@@ -16,10 +16,7 @@ const named = (url: string, key: string) => new RawModern(url, {}, { 'x-switchbo
 it('a client is not forgotten while a call of it is under way', async () => {
   await using witness = await Witness.open();
   const box = { ...fixtureServer('eras/binds-state-to-process', witness.env('box')), isolation };
-  await using switchboard = await startSwitchboard(
-    { mcpServers: { box }, switchboard: { sessionIdleMs: 1, keepAliveMs: 300 } },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard({ box }, { sessionIdleMs: 1, keepAliveMs: 300 });
   await new RawModern(switchboard.url).toolNames();
   const client = named(switchboard.url, 'patient');
   const { response } = client.begin('tools/call', { name: 'hold', arguments: {} });
@@ -34,10 +31,7 @@ it('a client is not forgotten while a call of it is under way', async () => {
 it('a client is not forgotten to make room while a call of it is under way', async () => {
   await using witness = await Witness.open();
   const box = { ...fixtureServer('eras/binds-state-to-process', witness.env('box')), isolation };
-  await using switchboard = await startSwitchboard(
-    { mcpServers: { box }, switchboard: { maxSessions: 1 } },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard({ box }, { maxSessions: 1 });
   const held = named(switchboard.url, 'first').request('tools/call', { name: 'hold', arguments: {} });
   const { pid } = await witness.sees('box', 'call');
   await named(switchboard.url, 'second').toolNames();
@@ -51,13 +45,10 @@ it('a call that went to another server leaves nothing behind at the one that cou
   const starts = join(folder.path, 'starts');
   await using switchboard = await startSwitchboard(
     {
-      mcpServers: {
-        broken: { ...fixtureServer('eras/binds-state-to-process', { ONLY_ONCE: starts }), group, isolation },
-        sound: { ...fixtureServer('eras/binds-state-to-process'), group, isolation },
-      },
-      switchboard: { startup: 'parallel', backoffFirstMs: 50, backoffMaxMs: 50, breakerFailures: 1_000 },
+      broken: { ...fixtureServer('eras/binds-state-to-process', { ONLY_ONCE: starts }), group, isolation },
+      sound: { ...fixtureServer('eras/binds-state-to-process'), group, isolation },
     },
-    { database: 'none' },
+    { startup: 'parallel', backoffFirstMs: 50, backoffMaxMs: 50, breakerFailures: 1_000 },
   );
   await allReady(switchboard, { broken: 1, sound: 1 });
   const client = new RawModern(switchboard.url);
@@ -76,7 +67,7 @@ it('a call that went to another server leaves nothing behind at the one that cou
 
 it('a server is as loud as a client wants it, also where it has been less so before', async () => {
   const box = { ...fixtureServer('eras/legacy'), isolation };
-  await using switchboard = await startSwitchboard({ mcpServers: { box } }, { database: 'none' });
+  await using switchboard = await startSwitchboard({ box });
   const client = named(switchboard.url, 'listener');
   const logged = async (level: string) => {
     const meta = { 'io.modelcontextprotocol/logLevel': level };

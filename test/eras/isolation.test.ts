@@ -14,7 +14,7 @@ describe.each<Era>(['legacy', 'modern'])('with an instance of a %s server for ea
   beforeEach(async () => {
     witness = await Witness.open();
     const box = { ...fixtureServer(`eras/${era}`, witness.env('box')), isolation: 'session' };
-    switchboard = await startSwitchboard({ mcpServers: { box } }, { database: 'none' });
+    switchboard = await startSwitchboard({ box });
     // One process is there for the lists.
     await new RawModern(switchboard.url).toolNames();
     await witness.severalOf('box', 'start', 1);

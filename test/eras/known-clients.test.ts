@@ -15,7 +15,7 @@ describe('a client that names itself by X-Switchboard-Session', () => {
   beforeEach(async () => {
     witness = await Witness.open();
     const box = { ...fixtureServer('eras/modern', witness.env('box')), isolation: 'session' };
-    switchboard = await startSwitchboard({ mcpServers: { box } }, { database: 'none' });
+    switchboard = await startSwitchboard({ box });
     client = new RawModern(switchboard.url, {}, name);
   });
   afterEach(async () => {
@@ -49,10 +49,7 @@ describe('a client that names itself by X-Switchboard-Session', () => {
 });
 
 it('a resource may have a long URI, which stands in a header too', async () => {
-  await using switchboard = await startSwitchboard(
-    { mcpServers: { box: fixtureServer('eras/legacy') } },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard({ box: fixtureServer('eras/legacy') });
   const client = new RawModern(switchboard.url);
   await client.toolNames();
   const uri = `resource://box/test://item/${'x'.repeat(20_000)}`;

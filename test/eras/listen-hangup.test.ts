@@ -5,10 +5,7 @@ import { startSwitchboard } from '../helpers/switchboard.ts';
 import { RawModern } from './raw-modern.ts';
 
 it('a client that hangs up at once leaves no subscription behind', async () => {
-  await using switchboard = await startSwitchboard(
-    { mcpServers: {}, switchboard: { maxSessions: 5 } },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard({}, { maxSessions: 5 });
   const { hostname, port } = new URL(switchboard.url);
   const body = JSON.stringify({
     jsonrpc: '2.0',

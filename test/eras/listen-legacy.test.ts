@@ -38,10 +38,7 @@ async function startLegacy() {
 it('subscriptions of both eras are one at a server of the legacy era, which is told of the end of the last', async () => {
   const { peer: started, standing } = await startLegacy();
   await using peer = started;
-  await using switchboard = await startSwitchboard(
-    { mcpServers: peer.configuration() },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard(peer.configuration());
   const asked = (method: string) => peer.seenBy('box').filter(({ message }) => message?.method === method);
   const client = new RawModern(switchboard.url);
   const session = await RawSession.open(switchboard.url);

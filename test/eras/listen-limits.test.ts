@@ -8,10 +8,7 @@ const changes = { toolsListChanged: true };
 const toolsChanged = 'notifications/tools/list_changed';
 
 it('there are as many subscriptions as sessions may be', async () => {
-  await using switchboard = await startSwitchboard(
-    { mcpServers: {}, switchboard: { maxSessions: 2 } },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard({}, { maxSessions: 2 });
   const client = new RawModern(switchboard.url);
   const [first, second] = [await client.listen(changes), await client.listen(changes)];
   const { status, message } = await client.send('subscriptions/listen', { notifications: changes });
@@ -30,7 +27,7 @@ it('there are as many subscriptions as sessions may be', async () => {
 });
 
 it('a subscription that is large is refused, because it would be kept', async () => {
-  await using switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'none' });
+  await using switchboard = await startSwitchboard({});
   const client = new RawModern(switchboard.url);
   const notifications = { ...changes, resourceSubscriptions: ['note:'.padEnd(256 * 1024, 'x')] };
   await expect(client.listen(notifications)).rejects.toThrow('is no stream');
@@ -52,10 +49,7 @@ it('there are no more of them either where all begin while a server is looked at
       },
     },
   });
-  await using switchboard = await startSwitchboard(
-    { mcpServers: peer.configuration(), switchboard: { maxSessions: 1 } },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard(peer.configuration(), { maxSessions: 1 });
   const client = new RawModern(switchboard.url);
   const sent = [1, 2, 3].map(() => client.begin('subscriptions/listen', { notifications: changes }));
   await asked.promise;
@@ -72,7 +66,7 @@ it('there are no more of them either where all begin while a server is looked at
 it('a subscription hears of servers that come and go', async () => {
   await using peer = await ModernPeer.start({ one: { lists }, two: { lists } });
   const { one, two } = peer.configuration();
-  await using switchboard = await startSwitchboard({ mcpServers: { one } }, { database: 'none' });
+  await using switchboard = await startSwitchboard({ one });
   const client = new RawModern(switchboard.url);
   const { stream } = await client.listen(changes);
   const namesOnce = async (fits: (names: string[]) => boolean) => {
@@ -83,9 +77,9 @@ it('a subscription hears of servers that come and go', async () => {
       await changed;
     }
   };
-  await switchboard.configure({ mcpServers: { one, two } });
+  await switchboard.configure({ one, two });
   await namesOnce((names) => names.includes('two__one'));
-  await switchboard.configure({ mcpServers: { two } });
+  await switchboard.configure({ two });
   await namesOnce((names) => names.length === 1);
   await stream.cut();
 });
@@ -101,18 +95,15 @@ it('a subscription hears of a resource again after its server was away', async (
   await using peer = await ModernPeer.start({ one: resources, two: { lists } });
   const { one, two } = peer.configuration();
   const settings = { startup: 'parallel' };
-  await using switchboard = await startSwitchboard(
-    { mcpServers: { one, two }, switchboard: settings },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard({ one, two }, settings);
   const client = new RawModern(switchboard.url);
   const { stream, honoured } = await client.listen({ resourceSubscriptions: ['note:a'] });
   expect(honoured).toEqual({ resourceSubscriptions: ['note:a'] });
   const [upstream] = peer.listens.items;
-  await switchboard.configure({ mcpServers: { two }, switchboard: settings });
+  await switchboard.configure({ two }, settings);
   await peer.unlistens.first((listen) => listen === upstream);
   const again = peer.listens.next(() => true);
-  await switchboard.configure({ mcpServers: { one, two }, switchboard: settings });
+  await switchboard.configure({ one, two }, settings);
   await again;
   peer.notify('one', 'notifications/resources/updated', { uri: 'note:a' });
   await stream.message(({ method }) => method === 'notifications/resources/updated');
@@ -120,7 +111,7 @@ it('a subscription hears of a resource again after its server was away', async (
 });
 
 it('a client that takes no streams is told so, and not left waiting', async () => {
-  await using switchboard = await startSwitchboard({ mcpServers: {} }, { database: 'none' });
+  await using switchboard = await startSwitchboard({});
   const client = new RawModern(switchboard.url, {}, { accept: 'application/json' });
   const params = { notifications: changes };
   const { request, response } = client.begin('subscriptions/listen', params);

@@ -27,10 +27,7 @@ it('a subscription at a server that a newer one has replaced is closed, though i
       },
     },
   });
-  await using switchboard = await startSwitchboard(
-    { mcpServers: peer.configuration() },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard(peer.configuration());
   const client = new RawModern(switchboard.url);
   await client.request('resources/list');
   const first = client.listen({ [wanted]: ['note:a'] });
@@ -62,10 +59,7 @@ it('a change of a list before its server has acknowledged that it tells of chang
       },
     },
   });
-  await using switchboard = await startSwitchboard(
-    { mcpServers: peer.configuration() },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard(peer.configuration());
   const client = new RawModern(switchboard.url);
   while ((await client.toolNames()).length < 2);
 });

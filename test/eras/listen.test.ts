@@ -30,7 +30,7 @@ describe('a subscription', () => {
       },
       silent: { capabilities: { resources: {} }, lists: resources('note:c') },
     });
-    switchboard = await startSwitchboard({ mcpServers: peer.configuration() }, { database: 'none' });
+    switchboard = await startSwitchboard(peer.configuration());
     client = new RawModern(switchboard.url);
   });
   afterEach(async () => {

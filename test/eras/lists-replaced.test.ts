@@ -30,10 +30,7 @@ function serveModern({ message, response }: PeerExchange): boolean {
 it('a server that is replaced by one of the legacy era is met anew, whatever it said of how long it stays', async () => {
   let serve = serveModern;
   await using peer = await HttpPeer.start({ box: (exchange) => serve(exchange) });
-  await using switchboard = await startSwitchboard(
-    { mcpServers: peer.configuration() },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard(peer.configuration());
   const client = new RawModern(switchboard.url);
   expect(await client.callText('greet')).toBe('hello');
   serve = serveLegacy;
@@ -44,10 +41,7 @@ it('a server that is replaced by one of the legacy era is met anew, whatever it 
 it('a server that is replaced by one of the modern era is met anew', async () => {
   let serve = serveLegacy;
   await using peer = await HttpPeer.start({ box: (exchange) => serve(exchange) });
-  await using switchboard = await startSwitchboard(
-    { mcpServers: peer.configuration() },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard(peer.configuration());
   const client = new RawModern(switchboard.url);
   expect(await client.callText('greet')).toBe('hello');
   serve = (exchange) => {

@@ -24,10 +24,7 @@ it('a list that its server does not tell of is asked for again when its time is 
   await using peer = await ModernPeer.start({
     quiet: { lists: { 'tools/list': () => ({ tools, ttlMs: 1, cacheScope: 'public' }) } },
   });
-  await using switchboard = await startSwitchboard(
-    { mcpServers: peer.configuration() },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard(peer.configuration());
   const client = new RawModern(switchboard.url);
   const { stream } = await client.listen({ toolsListChanged: true });
   expect(await client.toolNames()).toEqual(['first']);
@@ -44,10 +41,7 @@ it('a list that its server tells of is not asked for again', async () => {
     telling: { ...listing({ ttlMs: 0 }, 'one'), capabilities: { tools: { listChanged: true } } },
     quiet: listing({ ttlMs: 0 }, 'two'),
   });
-  await using switchboard = await startSwitchboard(
-    { mcpServers: peer.configuration() },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard(peer.configuration());
   const client = new RawModern(switchboard.url);
   const asked = (name: string) => peer.seen('tools/list').filter(({ path }) => path === `/${name}`).length;
   while (asked('quiet') < 2) await client.toolNames();
@@ -66,10 +60,7 @@ describe('what clients may keep of lists', () => {
     const server = ([ttl, scope]: readonly [number, string], name: string) =>
       listing({ ttlMs: ttl, cacheScope: scope }, name);
     await using peer = await ModernPeer.start({ one: server(one, 'a'), two: server(two, 'b') });
-    await using switchboard = await startSwitchboard(
-      { mcpServers: peer.configuration() },
-      { database: 'none' },
-    );
+    await using switchboard = await startSwitchboard(peer.configuration());
     const client = new RawModern(switchboard.url);
     const first = await cachedAs(client);
     expect(first.cacheScope).toBe(cacheScope);
@@ -95,10 +86,7 @@ describe('what clients may keep of lists', () => {
     await using peer = await ModernPeer.start({
       one: listing({ ttlMs: 60_000.5, cacheScope: 'public' }, 'a'),
     });
-    await using switchboard = await startSwitchboard(
-      { mcpServers: peer.configuration() },
-      { database: 'none' },
-    );
+    await using switchboard = await startSwitchboard(peer.configuration());
     const { ttlMs } = await cachedAs(new RawModern(switchboard.url));
     expect(Number.isInteger(ttlMs)).toBe(true);
   });
@@ -107,10 +95,7 @@ describe('what clients may keep of lists', () => {
 it('a long list comes page by page', async () => {
   const names = Array.from({ length: 7 }, (_, index) => `tool_${index}`);
   await using peer = await ModernPeer.start({ one: listing({}, ...names) });
-  await using switchboard = await startSwitchboard(
-    { mcpServers: peer.configuration(), switchboard: { pageSize: 3 } },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard(peer.configuration(), { pageSize: 3 });
   const client = new RawModern(switchboard.url);
   const pages: string[][] = [];
   let cursor: unknown;
@@ -137,7 +122,7 @@ it('a tool whose arguments cannot be headers is left out over HTTP, and the log 
       },
     },
   });
-  await using switchboard = await startSwitchboard({ mcpServers: peer.configuration() });
+  await using switchboard = await startSwitchboard(peer.configuration());
   expect(await new RawModern(switchboard.url).toolNames()).toEqual(['good']);
   const { text } = await exchange(`${switchboard.baseUrl}/api/v1/projects/default/servers/one/logs`, {
     method: 'GET',
@@ -154,7 +139,7 @@ it('an argument that is too long for its header is refused, and the server takes
     one: { lists: { 'tools/list': () => ({ tools: [tool('good', { inputSchema: schema })] }) } },
   });
   const { one } = peer.configuration();
-  await using switchboard = await startSwitchboard({ mcpServers: { one: { ...one, concurrency: 1 } } });
+  await using switchboard = await startSwitchboard({ one: { ...one, concurrency: 1 } });
   const session = await RawSession.open(switchboard.url);
   await session.toolNames();
   expect((await session.call('good', { a: 'x'.repeat(100_000) })).error).toMatchObject({
@@ -167,10 +152,7 @@ it('an argument that is too long for its header is refused, and the server takes
 });
 
 it('a tool whose arguments cannot be headers is there over stdio, where there are none', async () => {
-  await using switchboard = await startSwitchboard(
-    { mcpServers: { worker: fixtureServer('eras/binds-state-to-process') } },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard({ worker: fixtureServer('eras/binds-state-to-process') });
   const client = new RawModern(switchboard.url);
   expect(await client.toolNames()).toContain('marked');
   expect(await client.callText('marked', { list: [1] })).toBe('marked');

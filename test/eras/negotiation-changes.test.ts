@@ -119,13 +119,11 @@ describe('a server over HTTP that is replaced by one of the other era', () => {
     peer = await HttpPeer.start(
       Object.fromEntries(servers.map(({ quirk }, index) => [`server${index}`, quirk])),
     );
-    switchboard = await startSwitchboard(
-      {
-        mcpServers: peer.configuration(),
-        switchboard: { naming: 'always', discoveryWaitMs: 20_000, backoffFirstMs: 10, backoffMaxMs: 20 },
-      },
-      { database: 'none' },
-    );
+    switchboard = await startSwitchboard(peer.configuration(), {
+      naming: 'always',
+      backoffFirstMs: 10,
+      backoffMaxMs: 20,
+    });
   });
   afterAll(async () => {
     await switchboard?.stop();

@@ -54,13 +54,7 @@ describe('a server over HTTP', () => {
       dual: dual(sessionGiver().gives),
       sessionless: dual(() => false),
     });
-    switchboard = await startSwitchboard(
-      {
-        mcpServers: peer.configuration(),
-        switchboard: { naming: 'always', discoveryWaitMs: 20_000, backoffFirstMs: 60_000 },
-      },
-      { database: 'none' },
-    );
+    switchboard = await startSwitchboard(peer.configuration(), { naming: 'always', backoffFirstMs: 60_000 });
     session = await RawSession.open(switchboard.url);
     await session.toolNames();
   });
@@ -111,11 +105,8 @@ describe('a server over HTTP', () => {
   it('that speaks only HTTP+SSE is reached, with its type and without', async () => {
     await using server = await startEverything('sse');
     await using own = await startSwitchboard(
-      {
-        mcpServers: { typed: { type: 'sse', url: server.url }, untyped: { url: server.url } },
-        switchboard: { naming: 'always', discoveryWaitMs: 20_000 },
-      },
-      { database: 'none' },
+      { typed: { type: 'sse', url: server.url }, untyped: { url: server.url } },
+      { naming: 'always' },
     );
     const guest = await RawSession.open(own.url);
     for (const name of ['typed', 'untyped']) {

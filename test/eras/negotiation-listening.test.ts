@@ -6,7 +6,7 @@ import { textIn } from './asked.ts';
 import { ListenedServer } from './listened-server.ts';
 import { StatelessClient } from './stateless-client.ts';
 
-const settings = { backoffFirstMs: 10, backoffMaxMs: 20, discoveryWaitMs: 20_000, breakerFailures: 1_000 };
+const settings = { backoffFirstMs: 10, backoffMaxMs: 20, breakerFailures: 1_000 };
 const TOOLS = 'notifications/tools/list_changed';
 const UPDATED = 'notifications/resources/updated';
 
@@ -15,10 +15,7 @@ async function scene(more: object = {}) {
   const server = disposal.use(new ListenedServer());
   await server.start();
   const switchboard = disposal.use(
-    await startSwitchboard(
-      { mcpServers: { told: { url: server.url } }, switchboard: { ...settings, ...more } },
-      { database: 'none' },
-    ),
+    await startSwitchboard({ told: { url: server.url } }, { ...settings, ...more }),
   );
   const client = new StatelessClient(switchboard.url);
   await client.ask({ method: 'tools/list' });
@@ -66,11 +63,8 @@ it('a client hears of a resource again after its server over HTTP was away', asy
 it('a client hears of changes of a server over stdio that was started again', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard(
-    {
-      mcpServers: { told: fixtureServer('eras/speaks-given-era', witness.env('told'), 'modern') },
-      switchboard: settings,
-    },
-    { database: 'none' },
+    { told: fixtureServer('eras/speaks-given-era', witness.env('told'), 'modern') },
+    settings,
   );
   const client = new StatelessClient(switchboard.url);
   await client.ask({ method: 'tools/list' });

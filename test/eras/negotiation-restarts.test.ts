@@ -36,20 +36,13 @@ describe('a server over stdio that is started again as another kind', () => {
       return [name, fixtureServer('eras/speaks-given-era', { ...witness.env(name), ERA_FILE: fileOf(name) })];
     });
     for (const change of changes) await writeFile(fileOf(nameOf(change)), change[0]);
-    switchboard = await startSwitchboard(
-      {
-        mcpServers: Object.fromEntries(servers),
-        switchboard: {
-          naming: 'always',
-          discoveryWaitMs: 30_000,
-          backoffFirstMs: 10,
-          backoffMaxMs: 50,
-          breakerFailures: 1_000,
-          connectTimeoutMs: 4_000,
-        },
-      },
-      { database: 'none' },
-    );
+    switchboard = await startSwitchboard(Object.fromEntries(servers), {
+      naming: 'always',
+      backoffFirstMs: 10,
+      backoffMaxMs: 50,
+      breakerFailures: 1_000,
+      connectTimeoutMs: 4_000,
+    });
   });
   afterAll(async () => {
     await switchboard?.stop();

@@ -27,11 +27,8 @@ describe('a server over stdio', () => {
     const { command, args, env } = fixtureServer('eras/speaks-given-era', witness.env('slow'), 'both');
     const slow = { command: 'sh', args: ['-c', 'sleep 6; exec "$0" "$@"', command, ...args], env };
     switchboard = await startSwitchboard(
-      {
-        mcpServers: { ...Object.fromEntries(servers), slow },
-        switchboard: { naming: 'always', discoveryWaitMs: 30_000, backoffFirstMs: 10 },
-      },
-      { database: 'none' },
+      { ...Object.fromEntries(servers), slow },
+      { naming: 'always', backoffFirstMs: 10 },
     );
     session = await RawSession.open(switchboard.url);
     // The first call of all of them, before anybody has asked for a list.

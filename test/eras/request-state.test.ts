@@ -43,10 +43,7 @@ describe('the state with which a client comes back', () => {
   const begin = async () => askedBy(await client.call('ask', { key: 'one' }));
 
   beforeAll(async () => {
-    switchboard = await startSwitchboard(
-      { mcpServers: { asker: fixtureServer('eras/asks-client') } },
-      { database: 'none' },
-    );
+    switchboard = await startSwitchboard({ asker: fixtureServer('eras/asks-client') });
     client = new StatelessClient(switchboard.url, { capabilities });
   });
   afterAll(() => switchboard?.stop());

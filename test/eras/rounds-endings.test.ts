@@ -32,10 +32,7 @@ describe('a round of questions that does not end well', () => {
           : { resultType: 'input_required', inputRequests: { there } };
       }),
     });
-    switchboard = await startSwitchboard(
-      { mcpServers: peer.configuration(), switchboard: { inputWaitMs: 400 } },
-      { database: 'none' },
-    );
+    switchboard = await startSwitchboard(peer.configuration(), { inputWaitMs: 400 });
   });
   afterAll(async () => {
     await switchboard?.stop();

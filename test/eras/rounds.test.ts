@@ -77,7 +77,7 @@ describe('a call of a legacy client that a modern server answers with questions'
         tools[String(request.params?.name)]!(request, exchange),
       ),
     });
-    switchboard = await startSwitchboard({ mcpServers: peer.configuration() }, { database: 'none' });
+    switchboard = await startSwitchboard(peer.configuration());
     session = await RawSession.open(switchboard.url, '2025-11-25', {
       elicitation: {},
       sampling: {},

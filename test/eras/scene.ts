@@ -28,11 +28,7 @@ export function openDirectScene(cell: Cell): Promise<Scene> {
 
 export function openSwitchboardScene(cell: Cell): Promise<Scene> {
   return openScene(cell, async (target, disposal) => {
-    const config = {
-      mcpServers: { [serverName]: target },
-      switchboard: { discoveryWaitMs: 60_000 },
-    };
-    const { url } = disposal.use(await startSwitchboard(config));
+    const { url } = disposal.use(await startSwitchboard({ [serverName]: target }));
     return { target: { url }, uri: (own) => `resource://${serverName}/${own}` };
   });
 }

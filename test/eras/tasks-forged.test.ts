@@ -7,7 +7,7 @@ import { begin, taskClient, taskServer } from './task-peer.ts';
 it('ids of tasks that nobody gave take nobody`s place', async () => {
   await using peer = await ModernPeer.start({ lab: taskServer('lab') });
   const lab = { url: peer.url('lab'), concurrency: 2 };
-  await using switchboard = await startSwitchboard({ mcpServers: { lab } }, { database: 'none' });
+  await using switchboard = await startSwitchboard({ lab });
   const client = taskClient(switchboard.url);
   const taskId = await begin(client, 'work');
   const parts = JSON.parse(Buffer.from(taskId.slice('sb-task.'.length), 'base64url').toString()) as unknown[];

@@ -7,10 +7,10 @@ import { begin, taskClient, taskServer } from './task-peer.ts';
 
 it('tasks of both eras go on beside each other', async () => {
   await using peer = await ModernPeer.start({ modern: taskServer('modern', 'dig') });
-  await using switchboard = await startSwitchboard(
-    { mcpServers: { ...peer.configuration(), legacy: fixtureServer('runs-tasks') } },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard({
+    ...peer.configuration(),
+    legacy: fixtureServer('runs-tasks'),
+  });
   const session = await RawSession.open(switchboard.url);
   const client = taskClient(switchboard.url);
   const taskId = await begin(client, 'dig');
@@ -41,10 +41,7 @@ it('a client of the legacy era is never given a task of the modern one', async (
       }),
     },
   });
-  await using switchboard = await startSwitchboard(
-    { mcpServers: peer.configuration() },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard(peer.configuration());
   const session = await RawSession.open(switchboard.url, '2025-11-25', {
     tasks: { requests: { elicitation: { create: {} } } },
     extensions: { 'dev.example/known': { a: 1 } },

@@ -7,14 +7,9 @@ import { ModernPeer } from './modern-peer.ts';
 import { begin, taskClient, taskServer } from './task-peer.ts';
 
 it('a task is asked for at the replica that does it', async () => {
-  await using switchboard = await startSwitchboard(
-    {
-      mcpServers: {
-        lab: { ...fixtureServer('eras/binds-state-to-process'), replicas: 2, startup: 'parallel' },
-      },
-    },
-    { database: 'none' },
-  );
+  await using switchboard = await startSwitchboard({
+    lab: { ...fixtureServer('eras/binds-state-to-process'), replicas: 2, startup: 'parallel' },
+  });
   await allReady(switchboard, { lab: 2 });
   const client = taskClient(switchboard.url);
   // Both processes call their first task "1".
@@ -31,13 +26,13 @@ it('a task is asked for at the replica that does it', async () => {
 
 it('a task is known under the same id after a restart of Switchboard', async () => {
   await using peer = await ModernPeer.start({ lab: taskServer('lab') });
-  const config = { mcpServers: peer.configuration() };
+  const servers = peer.configuration();
   let taskId: string;
   {
-    await using before = await startSwitchboard(config, { database: 'none' });
+    await using before = await startSwitchboard(servers);
     taskId = await begin(taskClient(before.url), 'work');
   }
-  await using after = await startSwitchboard(config, { database: 'none' });
+  await using after = await startSwitchboard(servers);
   const client = taskClient(after.url);
   expect(await client.request('tasks/get', { taskId })).toMatchObject({
     result: { taskId, statusMessage: 'lab' },

@@ -12,7 +12,7 @@ describe('a task of the modern era', () => {
   let client: RawModern;
   beforeAll(async () => {
     peer = await ModernPeer.start({ left: taskServer('left', 'dig'), right: taskServer('right', 'fill') });
-    switchboard = await startSwitchboard({ mcpServers: peer.configuration() }, { database: 'none' });
+    switchboard = await startSwitchboard(peer.configuration());
     client = taskClient(switchboard.url);
   });
   afterAll(async () => {

@@ -10,19 +10,16 @@ const excessive = (EXCESS: string, COUNT = '0') => fixtureServer('exceeds-limits
 beforeAll(async () => {
   switchboard = await startSwitchboard(
     {
-      mcpServers: {
-        many: excessive('many', '25000'),
-        large: excessive('large'),
-        endless: excessive('endless'),
-        cursor: excessive('cursor'),
-        addresses: excessive('addresses'),
-        talking: excessive('talking'),
-        asking: excessive(''),
-        notes: fixtureServer('notes'),
-      },
-      switchboard: { naming: 'always', maxListItems: 500, discoveryWaitMs: 600_000 },
+      many: excessive('many', '25000'),
+      large: excessive('large'),
+      endless: excessive('endless'),
+      cursor: excessive('cursor'),
+      addresses: excessive('addresses'),
+      talking: excessive('talking'),
+      asking: excessive(''),
+      notes: fixtureServer('notes'),
     },
-    { database: 'none' },
+    { naming: 'always', maxListItems: 500, discoveryWaitMs: 600_000 },
   );
 });
 afterAll(() => switchboard?.stop());

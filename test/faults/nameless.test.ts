@@ -4,13 +4,13 @@ import { fixtureServer } from '../helpers/servers.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 
 it('things without a name are left out, and hold up neither their server nor others', async () => {
-  await using switchboard = await startSwitchboard({
-    mcpServers: {
+  await using switchboard = await startSwitchboard(
+    {
       nameless: fixtureServer('lists-invalid-names'),
       workhorse: fixtureServer('answers-after-cancel'),
     },
-    switchboard: { naming: 'always' },
-  });
+    { naming: 'always' },
+  );
   const session = await RawSession.open(switchboard.url);
   const names = async (kind: string, method: string) => {
     const answer = await session.request(method);

@@ -64,13 +64,13 @@ export class Scene implements AsyncDisposable {
     settings: object = {},
   ): Promise<Scene> {
     const witness = await Witness.open();
-    const switchboard = await startSwitchboard({
-      mcpServers: {
+    const switchboard = await startSwitchboard(
+      {
         healthy: fixtureServer('toolbox', witness.env('healthy')),
         ...(typeof servers === 'function' ? servers(witness) : servers),
       },
-      switchboard: { ...patient, ...settings },
-    });
+      { ...patient, ...settings },
+    );
     const session = await RawSession.open(switchboard.url);
     const scene = new Scene(witness, switchboard, session, await RawSession.open(switchboard.url));
     await session.toolNames();

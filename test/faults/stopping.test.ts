@@ -94,9 +94,9 @@ async function expectSuccessor(scene: Scene, server: string, pid: number): Promi
 
 /** Takes every server but the healthy one out of the configuration. */
 async function withoutFaulty({ witness, switchboard }: Scene): Promise<void> {
-  await switchboard.configure({
-    mcpServers: { healthy: fixtureServer('toolbox', witness.env('healthy')) },
-    switchboard: { naming: 'always' },
-  });
+  await switchboard.configure(
+    { healthy: fixtureServer('toolbox', witness.env('healthy')) },
+    { naming: 'always' },
+  );
   await switchboard.event(({ event }) => event === 'configuration');
 }

@@ -56,10 +56,7 @@ it.skipIf(process.platform !== 'linux')(
       ),
       sink: () => false,
     });
-    await using switchboard = await startSwitchboard(
-      { mcpServers: peer.configuration(), switchboard: { naming: 'always' } },
-      { database: 'none' },
-    );
+    await using switchboard = await startSwitchboard(peer.configuration(), { naming: 'always' });
     const session = await RawSession.open(switchboard.url);
     await session.call('sink__greet', {});
     const before = memoryOf(switchboard.process.pid!, 'VmHWM');

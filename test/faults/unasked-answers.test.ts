@@ -31,10 +31,7 @@ it.skipIf(process.platform !== 'linux').each(['application/json', 'text/event-st
         return true;
       },
     });
-    await using switchboard = await startSwitchboard(
-      { mcpServers: peer.configuration(), switchboard: { startup: 'parallel' } },
-      { database: 'none' },
-    );
+    await using switchboard = await startSwitchboard(peer.configuration(), { startup: 'parallel' });
     const stream = await listening;
     await switchboard.event(({ event, state }) => event === 'server' && state === 'ready');
     const before = memoryOf(switchboard.process.pid!, 'VmHWM');

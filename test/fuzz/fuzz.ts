@@ -77,13 +77,11 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzReport> {
     await using hostile = await HostileServers.start(seed, options.tell);
     await using switchboard = await startSwitchboard(
       {
-        mcpServers: {
-          control: fixtureServer('answers-after-cancel', { FIXTURE_NAME: 'control' }),
-          echo: fixtureServer('answers-after-cancel', { FIXTURE_NAME: 'echo' }),
-          ...hostile.entries(),
-        },
-        switchboard: settings,
+        control: fixtureServer('answers-after-cancel', { FIXTURE_NAME: 'control' }),
+        echo: fixtureServer('answers-after-cancel', { FIXTURE_NAME: 'echo' }),
+        ...hostile.entries(),
       },
+      settings,
       {
         ...(process.env.VITEST && { database: 'shared' }),
         env: {

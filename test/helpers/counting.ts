@@ -10,14 +10,11 @@ type Entry = Record<string, unknown>;
 /** A server that counts the calls that it has at once, under these rules. */
 export async function startCounting(rules: Entry, settings: Entry = {}, others: Entry = {}) {
   const witness = await Witness.open();
-  const config = (box: Entry) => ({
-    mcpServers: {
-      box: { ...fixtureServer('reports-calls', witness.env('box')), startup: 'parallel', ...box },
-      ...others,
-    },
-    switchboard: settings,
+  const servers = (box: Entry) => ({
+    box: { ...fixtureServer('reports-calls', witness.env('box')), startup: 'parallel', ...box },
+    ...others,
   });
-  const switchboard = await startSwitchboard(config(rules));
+  const switchboard = await startSwitchboard(servers(rules), settings);
   const isReady = ({ replicas }: ServerView) => replicas.every(({ state }) => state === 'ready');
   await serverOnce(switchboard, 'box', isReady);
   return {
@@ -41,7 +38,7 @@ export async function startCounting(rules: Entry, settings: Entry = {}, others: 
     worked: async (count: number) => (await witness.severalOf('box', 'work', count)).map(({ text }) => text),
     mostAtOnce: () => Math.max(...witness.seenBy('box', 'work').map(({ atOnce }) => Number(atOnce))),
     finish: (text: string) => witness.tell('box', `finish ${text}`),
-    reconfigure: (box: Entry) => switchboard.configure(config(box)),
+    reconfigure: (box: Entry) => switchboard.configure(servers(box), settings),
     async [Symbol.asyncDispose]() {
       await switchboard.stop();
       await witness[Symbol.asyncDispose]();

@@ -17,15 +17,15 @@ export async function startPool(members: Record<string, object>, settings: objec
     names.map(async (name) => [name, await HttpBackend.start(name)] as const),
   );
   const backends = Object.fromEntries(started);
-  const switchboard = await startSwitchboard({
-    mcpServers: Object.fromEntries(
+  const switchboard = await startSwitchboard(
+    Object.fromEntries(
       names.map((name) => [
         name,
         { url: backends[name]!.url, group: 'pool', startup: 'parallel', ...members[name] },
       ]),
     ),
-    switchboard: { backoffFirstMs: 20, backoffMaxMs: 20, breakerFailures: 1_000, ...settings },
-  });
+    { backoffFirstMs: 20, backoffMaxMs: 20, breakerFailures: 1_000, ...settings },
+  );
   await allReady(switchboard, Object.fromEntries(names.map((name) => [name, 1])));
   return {
     backends,

@@ -31,7 +31,7 @@ export interface RunningSwitchboard extends AsyncDisposable {
   /** The first event, past or future, that fits. */
   event(fits: (event: UpEvent) => boolean): Promise<UpEvent>;
   /** Replaces the configuration file while it runs. */
-  configure(config: object): Promise<void>;
+  configure(servers: object, settings?: object, more?: object): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -49,15 +49,16 @@ interface SwitchboardOptions {
   home?: string;
 }
 
-/** Runs the real program on a free port, with a configuration file, a home and a database of its own. */
+/** Runs the real program on a free port, with its own configuration file, home and database. */
 export async function startSwitchboard(
-  config: object,
+  servers: object | undefined,
+  settings: object = {},
   options: SwitchboardOptions = {},
 ): Promise<RunningSwitchboard> {
   const folder = await mkdtemp(join(tmpdir(), 'switchboard-test-'));
   const home = options.home ?? options.env?.SWITCHBOARD_HOME ?? folder;
   const configPath = join(folder, 'mcp.json');
-  await writeFile(configPath, patient(config));
+  await writeFile(configPath, configText(servers, settings));
   const database = await openDatabase(options.database);
   const { openFiles } = options;
   const limit = openFiles === undefined ? [] : ['sh', '-c', `ulimit -n ${openFiles}; exec "$0" "$@"`];
@@ -129,21 +130,19 @@ export async function startSwitchboard(
     process: child,
     events,
     event,
-    configure: (next) => writeFile(configPath, patient(next)),
+    configure: (...config) => writeFile(configPath, configText(...config)),
     stop,
     [Symbol.asyncDispose]: stop,
   };
 }
 
 /**
- * The first list waits for every server, however slow the machine is, and at the end nobody waits for calls that hang, unless
- * the test says how long. `undefined` leaves it to the program.
+ * Unless a test sets them: the first list waits for every server, however slow the machine is, and shutdown does not wait
+ * for pending calls. A setting of `undefined` restores the program's default.
  */
-function patient(config: { switchboard?: object }): string {
-  return JSON.stringify({
-    ...config,
-    switchboard: { discoveryWaitMs: patienceMs, shutdownGraceMs: 0, ...config.switchboard },
-  });
+function configText(mcpServers: object | undefined, settings: object = {}, more: object = {}): string {
+  const switchboard = { discoveryWaitMs: patienceMs, shutdownGraceMs: 0, ...settings };
+  return JSON.stringify({ mcpServers, switchboard, ...more });
 }
 
 /** Only a run of tests has a shared server; a program that uses this is served like a user. */

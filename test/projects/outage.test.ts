@@ -190,7 +190,7 @@ it('a database that comes later than Switchboard is waited for', async () => {
   onTestFinished(() => void late.close());
   const url = new URL(database.url);
   url.port = String((late.address() as AddressInfo).port);
-  await using switchboard = await startSwitchboard({ mcpServers: {} }, { database: { url: url.href } });
+  await using switchboard = await startSwitchboard({}, {}, { database: { url: url.href } });
   const waiting = switchboard.events
     .filter(({ event }) => event === 'progress')
     .map(({ message }) => message);

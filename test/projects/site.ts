@@ -32,6 +32,13 @@ interface ApiAnswer<Body> {
   body: Body & { error?: ApiError };
 }
 
+export interface SiteConfig {
+  mcpServers?: object;
+  switchboard?: object;
+  /** Changes the file, and nothing that Switchboard reads. */
+  edit?: unknown;
+}
+
 interface SiteOptions {
   env?: Record<string, string>;
   /** In place of a database of its own. */
@@ -47,7 +54,7 @@ export class Site implements AsyncDisposable {
   switchboard: RunningSwitchboard;
   private readonly database: { variable: 'embedded' | { url: string }; fresh: TestDatabase | undefined };
   private readonly options: SiteOptions;
-  private config: object;
+  private config: SiteConfig;
   private readonly closeHome: () => Promise<void>;
 
   private constructor(parts: {
@@ -56,7 +63,7 @@ export class Site implements AsyncDisposable {
     switchboard: RunningSwitchboard;
     database: Site['database'];
     options: SiteOptions;
-    config: object;
+    config: SiteConfig;
   }) {
     this.witness = parts.witness;
     this.home = parts.home.path;
@@ -69,14 +76,14 @@ export class Site implements AsyncDisposable {
 
   static async start(
     kind: DatabaseKind,
-    config: object | ((witness: Witness) => object) = { mcpServers: {} },
+    config: SiteConfig | ((witness: Witness) => SiteConfig) = { mcpServers: {} },
     options: SiteOptions = {},
   ): Promise<Site> {
     const witness = await Witness.open();
     const home = await temporaryHome();
     const database = await databaseFor(kind, options.url);
     const known = typeof config === 'function' ? config(witness) : config;
-    const switchboard = await startSwitchboard(known, {
+    const switchboard = await startSwitchboard(known.mcpServers, known.switchboard, {
       database: database.variable,
       home: home.path,
       ...(options.env === undefined ? {} : { env: options.env }),
@@ -152,13 +159,14 @@ export class Site implements AsyncDisposable {
   }
 
   /** Replaces the configuration file while it runs. */
-  async configure(config: object): Promise<void> {
+  async configure(config: SiteConfig): Promise<void> {
     this.config = config;
-    await this.switchboard.configure(config);
+    const { mcpServers = {}, switchboard, ...more } = config;
+    await this.switchboard.configure(mcpServers, switchboard, more);
   }
 
   /** Replaces it, and comes back when that was noticed. */
-  async configured(config: object): Promise<void> {
+  async configured(config: SiteConfig): Promise<void> {
     const past = new Set(this.switchboard.events);
     await this.configure(config);
     await this.switchboard.event((candidate) => candidate.event === 'configuration' && !past.has(candidate));
@@ -176,7 +184,7 @@ export class Site implements AsyncDisposable {
     await this.switchboard.stop();
     await meanwhile();
     const { env } = this.options;
-    this.switchboard = await startSwitchboard(this.config, {
+    this.switchboard = await startSwitchboard(this.config.mcpServers, this.config.switchboard, {
       database: this.database.variable,
       home: this.home,
       ...(env === undefined ? {} : { env }),

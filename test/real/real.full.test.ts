@@ -30,12 +30,10 @@ beforeAll(async () => {
   running = servers.filter((server) => !('missing' in server.config(place)));
   gate = join(place.folder, 'gate');
   const entries = running.map((server) => [server.name, gated(server.config(place))]);
-  const config = {
-    mcpServers: Object.fromEntries(entries),
-    // All start at once here, on however few cores.
-    switchboard: { connectTimeoutMs: patienceMs, timeoutMs: patienceMs },
-  };
-  start = (startup) => startSwitchboard(config, { database, args: ['--startup', startup] });
+  // All start at once here, on however few cores.
+  const settings = { connectTimeoutMs: patienceMs, timeoutMs: patienceMs };
+  start = (startup) =>
+    startSwitchboard(Object.fromEntries(entries), settings, { database, args: ['--startup', startup] });
 });
 afterAll(() => resources.disposeAsync());
 

@@ -93,7 +93,8 @@ export class Fleet implements AsyncDisposable {
     return this.names.length;
   }
 
-  configuration(): object {
+  /** The servers, and the settings of the Switchboard in front of them. */
+  configuration(): [servers: object, settings: object] {
     const stdio = this.stdio.map((name) => {
       const env = { [MARKER]: this.marker, FIXTURE_NAME: name, FIXTURE_LEDGER: this.ledger };
       const fixture = name === 'wild-forking' ? 'leaves-grandchild' : 'answers-after-cancel';
@@ -103,19 +104,17 @@ export class Fleet implements AsyncDisposable {
       name,
       { url, type: name.endsWith('sse') ? 'sse' : 'http' },
     ]);
-    return {
-      mcpServers: Object.fromEntries([...stdio, ...http]),
-      switchboard: {
-        naming: 'always',
-        startup: 'parallel',
-        discoveryWaitMs: 60_000,
-        // Short, so that servers come back and breakers open and close many times in a minute.
-        backoffFirstMs: 100,
-        backoffMaxMs: 1_000,
-        breakerOpenMs: 2_000,
-        ...this.settings,
-      },
+    const settings = {
+      naming: 'always',
+      startup: 'parallel',
+      discoveryWaitMs: 60_000,
+      // Short, so that servers come back and breakers open and close many times in a minute.
+      backoffFirstMs: 100,
+      backoffMaxMs: 1_000,
+      breakerOpenMs: 2_000,
+      ...this.settings,
     };
+    return [Object.fromEntries([...stdio, ...http]), settings];
   }
 
   /** What can be called. */

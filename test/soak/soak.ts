@@ -70,7 +70,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const probePath = join(folder, 'probe');
   await writeFile(ledger, '');
   await using fleet = await Fleet.start(marker, ledger, options.fleet);
-  await using switchboard = await startSwitchboard(fleet.configuration(), {
+  await using switchboard = await startSwitchboard(...fleet.configuration(), {
     env: {
       [MARKER]: marker,
       SOAK_PROBE: probePath,
