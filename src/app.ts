@@ -7,8 +7,7 @@ import { refuseTakenPort } from './app/port.ts';
 import { Storage } from './app/storage.ts';
 import { Switchboard } from './app/switchboard.ts';
 import { trustAuthorities } from './channels/authorities.ts';
-import { endLeftovers } from './channels/leftovers.ts';
-import { ProcessRecord } from './channels/process-record.ts';
+import { endLeftovers, ProcessRecord } from './channels/process-record.ts';
 import { type Configuration, loadConfiguration, watchConfiguration } from './config.ts';
 import { SwitchboardError } from './errors.ts';
 

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { endLeftovers } from '../channels/leftovers.ts';
-import { ProcessRecord } from '../channels/process-record.ts';
+import { endLeftovers, ProcessRecord } from '../channels/process-record.ts';
 import { home } from '../home.ts';
 
 /** These end a process that does not listen for them, and no `exit` event tells of it. */

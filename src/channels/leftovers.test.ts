@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isAlive, startScript, whenReplaced } from '../../test/helpers/processes.ts';
-import { endLeftovers } from './leftovers.ts';
 import type { RecordContents } from './process-record.ts';
+import { endLeftovers } from './process-record.ts';
 import { pidSpace, readProcess } from './process-table.ts';
 
 const onLinux = process.platform === 'linux';

@@ -1,14 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
-import { signalGroup } from './process-group.ts';
-import { type PidSpace, type ProcessFacts, pidSpace, readProcess } from './process-table.ts';
+import { DEADLINES, endGroup, signalGroup } from './process-group.ts';
+import {
+  attempt,
+  groupCarries,
+  type PidSpace,
+  type ProcessFacts,
+  pidSpace,
+  readProcess,
+} from './process-table.ts';
 import type { ChildRecord } from './stdio.ts';
 
 /** Every child has this variable, with the instance of the Switchboard that started it as its value. */
-export const INSTANCE_VARIABLE = 'SWITCHBOARD_INSTANCE';
+const INSTANCE_VARIABLE = 'SWITCHBOARD_INSTANCE';
 
 // A signal to group 1 would go to every process there is, one to group 0 to ourselves.
 const processSchema = z.object({ pid: z.int().min(2), startTime: z.string().min(1) });
@@ -32,12 +39,12 @@ export function parseRecord(text: string): RecordContents | undefined {
   }
 }
 
-export function isRecordName(name: string): boolean {
+function isRecordName(name: string): boolean {
   return /^\d+-[\w-]+\.json$/.test(name);
 }
 
 /** A record is written beside its place and moved there, so that whenever we are killed, there is a whole one. */
-export function draftOf(path: string): string {
+function draftOf(path: string): string {
   return `${path}.new`;
 }
 
@@ -136,4 +143,52 @@ export class ProcessRecord implements ChildRecord {
       );
     }
   }
+}
+
+type RecordedProcess = RecordContents['owner'];
+
+/** Ends the processes of every Switchboard that was killed before it could do so itself, and tells which. */
+export async function endLeftovers(folder: string, report: (message: string) => void): Promise<void> {
+  const names = attempt(() => readdirSync(folder)) ?? [];
+  await Promise.all(names.filter(isRecordName).map((name) => settle(join(folder, name), report)));
+}
+
+async function settle(path: string, report: (message: string) => void): Promise<void> {
+  const record = parseRecord(attempt(() => readFileSync(path, 'utf8')) ?? '');
+  if (record === undefined) return;
+  const space = pidSpace();
+  if (record.boot === space.boot) {
+    // The owner may live in another container, where its pid cannot be looked up.
+    if (record.namespace !== space.namespace || isAlive(record.owner)) return;
+    await endGroupsOf(record, report);
+  }
+  for (const file of [path, draftOf(path)]) attempt(() => rmSync(file, { force: true }));
+}
+
+async function endGroupsOf(
+  { owner, groups, instance }: RecordContents,
+  report: (message: string) => void,
+): Promise<void> {
+  const ours = groups.filter((leader) => isOurs(leader, instance)).map(({ pid }) => pid);
+  if (ours.length === 0) return;
+  await Promise.all(ours.map((group) => endGroup(group, DEADLINES.killAfterMs)));
+  report(
+    `A Switchboard before this one (process ${owner.pid}) was ended before it could stop its servers. They are stopped now: process ${ours.join(', ')}.`,
+  );
+}
+
+function isAlive({ pid, startTime }: RecordedProcess): boolean {
+  const facts = readProcess(pid);
+  return facts !== undefined && facts.startTime === startTime && !facts.isZombie;
+}
+
+/**
+ * A pid that another process has now means that the group is gone: as long as a group has members, nobody gets its
+ * number. Where the leader is gone, what is left of its group must prove where it comes from.
+ */
+function isOurs({ pid, startTime }: RecordedProcess, instance: string): boolean {
+  const leader = readProcess(pid);
+  if (leader !== undefined && leader.startTime !== startTime) return false;
+  if (leader !== undefined && !leader.isZombie) return true;
+  return groupCarries(pid, INSTANCE_VARIABLE, instance);
 }

@@ -86,7 +86,7 @@ function environmentOf(pid: number): string[] {
 }
 
 /** Processes end while one looks at them, and some are not for us to see. */
-function attempt<Value>(read: () => Value): Value | undefined {
+export function attempt<Value>(read: () => Value): Value | undefined {
   try {
     return read();
   } catch {

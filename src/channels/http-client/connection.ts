@@ -3,9 +3,9 @@ import { connect as connectTls } from 'node:tls';
 import { byteLength, join } from '../../protocol/jsonrpc.ts';
 import type { HttpExchange } from './exchange.ts';
 import type { HttpProxy } from './proxy.ts';
+import { connectToProxy, openTunnel } from './proxy.ts';
 import type { HeadReader, ResponseHead } from './response-head.ts';
 import { ResponseParser, type ResponseSink } from './response-parser.ts';
-import { connectToProxy, openTunnel } from './tunnel.ts';
 
 export interface Address {
   host: string;

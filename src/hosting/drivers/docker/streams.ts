@@ -1,5 +1,5 @@
 import { type Duplex, Readable, Writable } from 'node:stream';
-import { LINES_PER_TURN } from '../../../channels/line-reader.ts';
+import { LINES_PER_TURN } from '../../../channels/line-pipe.ts';
 import { logLines } from '../../log.ts';
 import type { Engine, Hijacked } from './engine.ts';
 import { type FrameHandlers, FrameSplitter } from './frames.ts';

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { childEnvironment } from '../../../channels/environment.ts';
 import type { ChildRecord } from '../../../channels/stdio.ts';
+import { childEnvironment } from '../../../channels/stdio.ts';
 import { SwitchboardError } from '../../../errors.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../../driver.ts';
 import { ProcessInstance } from './instance.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { LineReader } from '../../../channels/line-reader.ts';
+import { LineReader } from '../../../channels/line-pipe.ts';
 import { DEADLINES, endGroup } from '../../../channels/process-group.ts';
 import type { ChildRecord } from '../../../channels/stdio.ts';
 import type { Exit, Instance, Usage } from '../../driver.ts';

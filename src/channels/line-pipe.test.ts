@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { expect, it } from 'vitest';
 import { LineSplitter } from '../protocol/lines.ts';
-import { LineReader } from './line-reader.ts';
+import { LineReader } from './line-pipe.ts';
 
 const COUNT = 10_000;
 const numbers = Array.from({ length: COUNT }, (_, index) => String(index));
