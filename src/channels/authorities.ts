@@ -4,10 +4,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 
 const certificate = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/**
- * Trusts the certificate authorities of `SSL_CERT_FILE` and the folders of `SSL_CERT_DIR` too, as other programs do. Node itself reads
- * `NODE_EXTRA_CA_CERTS`.
- */
+/** Also trusts the certificate authorities of `SSL_CERT_FILE` and `SSL_CERT_DIR`. Node itself reads `NODE_EXTRA_CA_CERTS`. */
 export function trustAuthorities(
   { SSL_CERT_FILE: file = '', SSL_CERT_DIR: folders = '' }: Readonly<Record<string, string | undefined>>,
   warn: (message: string) => void,
@@ -18,7 +15,7 @@ export function trustAuthorities(
     try {
       work();
     } catch (error) {
-      warn(`The certificates of ${variable} cannot be used: ${(error as Error).message}`);
+      warn(`Cannot use the certificates of ${variable}: ${(error as Error).message}`);
     }
   };
   const read = (path: string) => {
@@ -31,7 +28,7 @@ export function trustAuthorities(
   for (const folder of folders.split(delimiter).filter((name) => name !== '')) {
     attempt('SSL_CERT_DIR', () => {
       for (const entry of readdirSync(folder, { withFileTypes: true })) {
-        // The others are of use without one that cannot be read.
+        // One unreadable file must not disable the others.
         if (!entry.isDirectory()) attempt('SSL_CERT_DIR', () => readUnlessFolder(join(folder, entry.name)));
       }
     });

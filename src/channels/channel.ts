@@ -1,59 +1,52 @@
-import { SwitchboardError } from '../errors.ts';
+import type { SwitchboardError } from '../errors.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
+
+/**
+ * `greeting`: the first request of the legacy handshake, which opens a session.
+ * `standing`: a request that stays open for long, and must not delay others.
+ */
+export type RequestKind = 'greeting' | 'standing';
 
 /** A two-way pipe of JSON-RPC messages to one MCP server. */
 export interface Channel {
-  /** Where requests are to be counted from, so that no answer to somebody else's is taken for one of ours. */
+  /** The first request id to use, if the server may still respond to requests of an earlier channel. */
   readonly firstRequest?: number;
-  /** Whether every request is an HTTP exchange of its own: it has headers, and closing it is cancelling it. */
+  /** Whether every request is an HTTP exchange of its own: it has headers, and closing it cancels it. */
   readonly isStreamable: boolean;
-  /** Whether the server keeps a session for us; not there where the channel itself is one. */
+  /** Whether the server keeps a session for us; absent if the channel itself is the session. */
   hasSession?(): boolean;
-  /**
-   * Sends one message. `request` is its id, where it is a request of ours that awaits an answer. `lines` stand in its head
-   * where it has one.
-   */
-  send(message: Chunks, request?: number, lines?: string): void;
-  /** Sends a request that is answered when it is over, and keeps no other from being sent meanwhile. */
-  sendStanding(message: Chunks, request: number, lines: string | undefined): void;
-  /** The answer to this request has come. */
+  /** Sends one message. `request` is its id if it expects a response; `lines` are added to its HTTP head, if it has one. */
+  send(message: Chunks, request?: number, lines?: string, kind?: RequestKind): void;
+  /** The response to this request has arrived. */
   settle(request: number): void;
-  /** Nobody awaits the answer to this request any more. */
+  /** The response to this request is no longer wanted. */
   abandon(request: number): void;
-  /** The handshake is done: from now on this version is spoken. */
+  /** The handshake is done, and agreed on this protocol version. */
   ready(version: string): void;
-  /** Ends it in an orderly way; settles when everything behind it is gone. */
+  /** Closes in order, and resolves when everything behind the channel is gone. */
   close(): Promise<void>;
 }
 
-/** What a channel tells its owner. */
+/** The owner of a channel. */
 export interface Receiver {
-  /** One message came. `request` says which request of ours it came back on, where the transport ties the two. */
+  /** `request` is the request that the message belongs to, if the transport ties the two. */
   onMessage(chunks: Chunks, request?: number): void;
-  /** This request gets no answer. `sent` is false only where the server has certainly not seen it. */
+  /** This request gets no response. `sent` is false only if the server certainly has not seen it. */
   onRequestError(request: number, error: SwitchboardError, sent: boolean): void;
-  /** The server let go of the answer's stream; it is asked for again after this time. */
+  /** The server ended the stream of this response; it is resumed after this time. */
   onRequestPaused(request: number, retryMs: number): void;
-  /** What the server has said by itself for a while may be lost: nobody was there to listen. */
+  /** Notifications may have been lost while no stream was open. */
   onMissed(): void;
   /**
-   * Nothing new can be sent on it; what is under way may still be answered. `closed` follows. `isThere`: the server is
-   * still there, it only knows us no more.
+   * The channel takes no new messages; requests in flight may still get a response. `onClosed` follows. `isThere`: the
+   * server still runs, but has lost our session.
    */
   onStale(error: SwitchboardError, isThere: boolean): void;
-  /** The channel is gone, and with it everything that was under way. Comes once, and not after close(). */
+  /** The channel is closed, and all requests in flight with it. Called once, and not after close(). */
   onClosed(error: SwitchboardError): void;
-  /** A line worth keeping: the server's stderr, junk on its stdout, trouble on the wire. */
+  /** A line for the log: stderr of the server, invalid output, network problems. */
   log(line: string): void;
 }
 
-/** A server that asks and never reads what it is told is told no more than so much: what it asked for is its own loss. */
+/** Of a server that does not read, further notifications and responses to its own requests are dropped. */
 export const MAX_UNREAD_MESSAGES = 10_000;
-
-/** Why a request has no answer when the server sent more than we take. */
-export function tooLarge(maxBytes: number): SwitchboardError {
-  return new SwitchboardError(
-    'answer_too_large',
-    `The server sent a message over ${maxBytes} bytes (setting maxMessageBytes).`,
-  );
-}

@@ -6,47 +6,35 @@ import { SwitchboardError } from '../errors.ts';
 import { join } from '../protocol/jsonrpc.ts';
 import type { Receiver } from './channel.ts';
 import { HostedChannel } from './hosted.ts';
+import { channelOpener } from './open.ts';
+import type { ChildRecord } from './stdio.ts';
 
-const deaf: Receiver = {
-  ...{
-    onMessage() {},
-    onRequestError() {},
-    onClosed() {},
-    log() {},
-    onRequestPaused() {},
-    onMissed() {},
-    onStale() {},
-  },
-};
+const noEvents = { onRequestPaused() {}, onMissed() {}, onStale() {} };
+const deaf: Receiver = { ...noEvents, onMessage() {}, onRequestError() {}, onClosed() {}, log() {} };
 
 /** A channel to streams of which the test has the other ends. */
 function attached(maxBytes = 10_000) {
   const input = new PassThrough();
   const output = new PassThrough();
-  let end = (_error: SwitchboardError) => {};
-  const ended = new Promise<SwitchboardError>((resolve) => {
-    end = resolve;
-  });
+  const ended = new Promise<never>(() => {});
   const events: unknown[] = [];
   const channel = new HostedChannel({ kind: 'stdio', input, output, ended }, maxBytes, {
     onMessage: (chunks) => events.push(join(chunks).toString()),
     onRequestError: (request, { code }, sent) => events.push([request, code, sent]),
     onClosed: ({ message }) => events.push(`closed: ${message}`),
     log: (line) => events.push(`log: ${line}`),
-    onRequestPaused() {},
-    onMissed() {},
-    onStale() {},
+    ...noEvents,
   });
   const written = async () => {
     await new Promise((resolve) => setImmediate(resolve));
     return ((input.read() as Buffer | null)?.toString() ?? '').split('\n').filter((line) => line !== '');
   };
-  return { channel, output, end, events, written };
+  return { channel, output, events, written };
 }
 
 const message = (text: string) => [Buffer.from(JSON.stringify(text))];
 
-it('writes one request at a time, in the order in which they came, and everything else at once', async () => {
+it('writes one request at a time, in order, and everything else at once', async () => {
   const { channel, written } = attached();
   for (const request of [1, 2, 3, 4]) channel.send(message(`request ${request}`), request);
   channel.send(message('notification'));
@@ -63,7 +51,7 @@ it('writes one request at a time, in the order in which they came, and everythin
   expect(await written()).toEqual(['"request 5"']);
 });
 
-it('goes on with the next one where one does not fit into what the server has not read', async () => {
+it('continues with the next request if one does not fit into the unread input', async () => {
   const { channel, events, written } = attached(100);
   channel.send(message('x'.repeat(120)));
   channel.send(message('y'.repeat(90)), 1);
@@ -73,7 +61,7 @@ it('goes on with the next one where one does not fit into what the server has no
   expect(await written()).toEqual(['"z"']);
 });
 
-it('counts from where nobody else has counted, each time', () => {
+it('starts each time with request ids that no other channel uses', () => {
   const firsts = Array.from({ length: 100 }, () => attached().channel.firstRequest);
   expect(new Set(firsts).size).toBe(100);
   expect(firsts.every((first) => Number.isSafeInteger(first) && first > 2 ** 31)).toBe(true);
@@ -84,7 +72,11 @@ it('reads messages until it is closed, and leaves the streams to the next one', 
   output.write('{"a":1}\nwhat is this\n{"b":');
   output.write('2}\n');
   await new Promise((resolve) => setImmediate(resolve));
-  expect(events).toEqual(['{"a":1}', 'log: stdout: not a message, skipped: what is this', '{"b":2}']);
+  expect(events).toEqual([
+    '{"a":1}',
+    'log: stdout: skipped a line that is not JSON-RPC: what is this',
+    '{"b":2}',
+  ]);
   await channel.close();
   output.write('{"c":3}\n');
   await new Promise((resolve) => setImmediate(resolve));
@@ -92,20 +84,23 @@ it('reads messages until it is closed, and leaves the streams to the next one', 
   expect(output.destroyed).toBe(false);
 });
 
-it('tells why the server is gone, once', async () => {
-  const { channel, events, end } = attached();
-  end(new SwitchboardError('server_unavailable', 'It exited with code 1.'));
-  await new Promise((resolve) => setImmediate(resolve));
+it('reports once why the server is gone', async () => {
+  const { channel, events } = attached();
+  const error = new SwitchboardError('server_unavailable', 'It exited with code 1.');
+  channel.serverEnded(error);
+  channel.serverEnded(error);
   channel.send(message('late'), 1);
   expect(events).toEqual(['closed: It exited with code 1.']);
 });
 
-it('is kept by nobody when it is closed, while the server runs on', async () => {
+it('is garbage-collected after close while the server runs on', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const server = { input: new PassThrough(), output: new PassThrough(), ended: new Promise<never>(() => {}) };
+  const hosts = { attach: () => Promise.resolve({ kind: 'stdio' as const, ...server }) };
   const attach = async () => {
-    const channel = new HostedChannel({ kind: 'stdio', ...server }, 100, deaf);
+    const open = await channelOpener({ type: 'hosted', id: 'one' }, 100, {} as ChildRecord, hosts);
+    const channel = open(deaf);
     await channel.close();
     return new WeakRef(channel);
   };

@@ -2,54 +2,45 @@ import { randomInt } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
 import type { SwitchboardError } from '../errors.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
-import type { Channel, Receiver } from './channel.ts';
+import type { Channel, Receiver, RequestKind } from './channel.ts';
 import { LinePipe } from './line-pipe.ts';
 
-/** What a hosted server is spoken with through: its own stdin and stdout, or the address that it serves at. */
+/** How to reach a running hosted server: its stdin and stdout, or its URL. */
 export type Attachment = (
   | { kind: 'stdio'; input: Writable; output: Readable }
   | { kind: 'url'; url: string }
 ) & {
-  /** Settles when what runs it ends. */
+  /** Resolves when the instance ends. */
   ended: Promise<SwitchboardError>;
 };
 
-/** Whoever runs hosted servers. */
+/** Runs hosted servers. */
 export interface Hosts {
-  /** Settles when the server runs; fails where it does not, and will not within seconds. */
+  /** Resolves when the server runs; rejects if it will not within seconds. */
   attach(id: string): Promise<Attachment>;
 }
 
-interface Ending {
-  /** Undefined where nobody wants to know any more. */
-  tell: ((error: SwitchboardError) => void) | undefined;
-}
-
-/** An instance may outlive many channels: it must not keep them until it ends. */
-function tellOf(ended: Promise<SwitchboardError>, ending: Ending): void {
-  void ended.then((error) => ending.tell?.(error));
-}
-
 /**
- * A hosted server, by the streams of what runs it. It gets one request at a time, whoever asks: the next one is written when
- * the last one is answered, or nobody waits for that answer any more. It goes on running when the channel is closed.
+ * A hosted server, over the streams of its instance. It gets one request at a time: the next is written when the last one has
+ * a response or is abandoned. Closing the channel leaves the instance running.
  */
 export class HostedChannel implements Channel {
   readonly isStreamable = false;
-  /** It may still work on what was asked by whoever was attached before. */
+  /** The instance may still work on requests of the channel before this one. */
   readonly firstRequest = randomInt(2 ** 32, 2 ** 47);
+  private readonly receiver: Receiver;
   private readonly pipe: LinePipe;
   private current: number | undefined;
-  /** In the order in which they came. */
-  private readonly waiting = new Map<number, Chunks>();
-  private readonly ending: Ending;
-  private isOver = false;
+  /** In the order of arrival. */
+  private readonly queued = new Map<number, Chunks>();
+  private isClosed = false;
 
   constructor(
-    { input, output, ended }: Extract<Attachment, { kind: 'stdio' }>,
+    { input, output }: Extract<Attachment, { kind: 'stdio' }>,
     maxBytes: number,
     receiver: Receiver,
   ) {
+    this.receiver = receiver;
     this.pipe = new LinePipe(input, output, maxBytes, {
       onMessage: (chunks) => receiver.onMessage(chunks),
       onRequestError: (request, ...why) => {
@@ -58,30 +49,28 @@ export class HostedChannel implements Channel {
       },
       log: (line) => receiver.log(line),
     });
-    this.ending = {
-      tell: (error) => {
-        this.pipe.end();
-        this.leave();
-        receiver.onClosed(error);
-      },
-    };
-    tellOf(ended, this.ending);
   }
 
-  send(message: Chunks, request?: number): void {
-    if (this.isOver) return;
-    if (request === undefined) {
-      this.pipe.send(message);
+  send(message: Chunks, request?: number, _lines?: string, kind?: RequestKind): void {
+    if (this.isClosed) return;
+    if (request === undefined || kind === 'standing') {
+      this.pipe.send(message, request);
     } else if (this.current === undefined) {
       this.current = request;
       this.pipe.send(message, request);
     } else {
-      this.waiting.set(request, message);
+      this.queued.set(request, message);
     }
   }
 
-  sendStanding(message: Chunks, request: number): void {
-    if (!this.isOver) this.pipe.send(message, request);
+  settle(request: number): void {
+    this.queued.delete(request);
+    if (this.current !== request) return;
+    this.current = undefined;
+    const [next] = this.queued;
+    if (next === undefined) return;
+    this.queued.delete(next[0]);
+    this.send(next[1], next[0]);
   }
 
   abandon(request: number): void {
@@ -91,23 +80,15 @@ export class HostedChannel implements Channel {
   ready(): void {}
 
   async close(): Promise<void> {
-    this.leave();
+    this.isClosed = true;
+    this.queued.clear();
+    this.pipe.detach();
   }
 
-  settle(request: number): void {
-    this.waiting.delete(request);
-    if (this.current !== request) return;
-    this.current = undefined;
-    const [next] = this.waiting;
-    if (next === undefined) return;
-    this.waiting.delete(next[0]);
-    this.send(next[1], next[0]);
-  }
-
-  private leave(): void {
-    this.isOver = true;
-    this.ending.tell = undefined;
-    this.waiting.clear();
-    this.pipe.leave();
+  serverEnded(error: SwitchboardError): void {
+    if (this.isClosed) return;
+    this.pipe.end();
+    void this.close();
+    this.receiver.onClosed(error);
   }
 }

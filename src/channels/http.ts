@@ -1,34 +1,40 @@
 import type { SwitchboardError } from '../errors.ts';
 import { Gathered } from '../protocol/gathered.ts';
 import { type Chunks, requestMessage } from '../protocol/jsonrpc.ts';
-import { greetingLine } from '../protocol/request-lines.ts';
 import { findResponseId } from '../protocol/response.ts';
 import { namesModernEra } from '../protocol/versions.ts';
-import { backoffMs } from './backoff.ts';
-import { type Channel, MAX_UNREAD_MESSAGES, type Receiver } from './channel.ts';
+import { type Channel, MAX_UNREAD_MESSAGES, type Receiver, type RequestKind } from './channel.ts';
 import { HttpExchange } from './http-client/exchange.ts';
 import { ConnectionPool } from './http-client/pool.ts';
 import { proxyFor } from './http-client/proxy.ts';
 import { requestHead } from './http-client/request-head.ts';
 import type { ResponseHead } from './http-client/response-head.ts';
-import type { HttpTarget } from './http-target.ts';
 import { asHeaderValue, MessageExchange } from './message-exchange.ts';
+import { backoffMs, settlesWithin } from './timing.ts';
+
+export interface HttpTarget {
+  url: string;
+  headers: Record<string, string>;
+  /** Whether the server knows us by these headers, so that it must be told when we leave. */
+  isNamed?: boolean;
+  /** Checks each connection before anything is sent on it; rejects if it must not be used. */
+  vet?: () => Promise<void>;
+}
 
 const LISTEN_BACKOFF = { firstMs: 1_000, maxMs: 30_000 };
 const RESUME_AFTER_MS = 1_000;
-/** A server that wants its streams asked for again at once is not asked faster than this. */
+/** A lower limit for the `retry` field of event streams. */
 const LEAST_RETRY_MS = 100;
 const MAX_RESUMPTIONS = 10;
-const GOODBYE_MS = 2_000;
-const PING_MS = 5_000;
-/** The ids of other requests begin with 1. */
+const DELETE_TIMEOUT_MS = 2_000;
+const PING_TIMEOUT_MS = 5_000;
+/** The ids of other requests start at 1. */
 const PING_ID = 0;
-/** Of the answer to a ping. */
-const MAX_INQUIRY_BYTES = 64 * 1024;
-/** What is no request is taken by a server, and not worked on while we wait. */
-const NOTICE_MS = 30_000;
+const MAX_PROBE_BYTES = 64 * 1024;
+/** A server accepts notifications and responses without working on them, so this is enough. */
+const NOTIFICATION_TIMEOUT_MS = 30_000;
 
-/** Streamable HTTP: every message is a POST of its own; what the server says by itself comes on a GET stream. */
+/** Streamable HTTP: every message is a POST; messages that belong to no request come on a GET stream. */
 export class HttpChannel implements Channel {
   readonly isStreamable = true;
   readonly receiver: Receiver;
@@ -42,14 +48,13 @@ export class HttpChannel implements Channel {
   private postHead: string;
   private session: string | undefined;
   private version: string | undefined;
-  /** Whether the server was found to be of the modern era. */
   isModern = false;
   private closed = false;
   private broken: SwitchboardError | undefined;
   private listening: MessageExchange | undefined;
   private hasListened = false;
   private readonly timers = new Set<NodeJS.Timeout>();
-  private doubts: ((isKnown: boolean) => void)[] = [];
+  private sessionChecks: ((isKnown: boolean) => void)[] = [];
 
   constructor(target: HttpTarget, maxBytes: number, receiver: Receiver) {
     this.url = new URL(target.url);
@@ -62,18 +67,14 @@ export class HttpChannel implements Channel {
     this.postHead = this.buildPostHead();
   }
 
-  send(message: Chunks, request?: number, lines?: string): void {
+  send(message: Chunks, request?: number, lines?: string, kind?: RequestKind): void {
     if (this.closed || (request === undefined && this.pool.queued >= MAX_UNREAD_MESSAGES)) return;
     const exchange = new MessageExchange(this, request);
-    // Only the legacy era has sessions.
-    exchange.takesSession = lines === undefined || lines === greetingLine;
+    // Requests of the modern era have lines, and no session.
+    exchange.takesSession = lines === undefined || kind === 'greeting';
     if (request !== undefined) this.exchanges.set(request, exchange);
-    else this.limit(exchange);
+    else this.limitTime(exchange);
     this.pool.send(exchange, lines === undefined ? this.postHead : this.postHead + lines, message);
-  }
-
-  sendStanding(message: Chunks, request: number, lines: string | undefined): void {
-    this.send(message, request, lines);
   }
 
   settle(request: number): void {
@@ -104,11 +105,11 @@ export class HttpChannel implements Channel {
     for (const timer of this.timers) clearTimeout(timer);
     this.listening?.abandon();
     for (const exchange of this.exchanges.values()) exchange.abandon();
-    if ((this.session !== undefined || this.isNamed) && this.broken === undefined) await this.sayGoodbye();
+    if ((this.session !== undefined || this.isNamed) && this.broken === undefined) await this.deleteSession();
     this.pool.destroy();
   }
 
-  /** The first answer that names a session decides. */
+  /** The first response that names a session decides. */
   opened(session: string | undefined): void {
     if (session === undefined || this.session !== undefined) return;
     this.session = session;
@@ -121,20 +122,20 @@ export class HttpChannel implements Channel {
     this.reportIfBroken();
   }
 
-  /** The server is gone, or has forgotten our session. What is under way may still be answered. */
+  /** The server is gone or lost our session. Requests in flight may still get a response. */
   breaks(error: SwitchboardError, isThere: boolean): void {
     if (this.closed || this.broken !== undefined) return;
     this.broken = error;
     this.receiver.onStale(error, isThere);
   }
 
-  /** The server runs no more: whatever answers at its address next knows nothing of us. */
+  /** The hosted server behind this URL ended: the next one at this URL does not know us. */
   serverEnded(error: SwitchboardError): void {
     this.breaks(error, false);
     this.reportIfBroken();
   }
 
-  /** Whether the handshake of the legacy era is done. */
+  /** Whether the legacy handshake is done. */
   get isGreeted(): boolean {
     return this.version !== undefined;
   }
@@ -143,27 +144,27 @@ export class HttpChannel implements Channel {
     return this.session !== undefined;
   }
 
-  /** Finds out whether the server still knows our session, once for all who doubt it at the same time. */
-  doubtSession(told: (isKnown: boolean) => void): void {
-    this.doubts.push(told);
-    if (this.doubts.length > 1) return;
-    const { doubts } = this;
+  /** Finds out by a ping whether the server still knows our session. Checks at the same time share one ping. */
+  checkSession(done: (isKnown: boolean) => void): void {
+    this.sessionChecks.push(done);
+    if (this.sessionChecks.length > 1) return;
+    const { sessionChecks: checks } = this;
     const settle = (status: number | undefined, body?: Buffer[]) => {
-      if (this.doubts !== doubts) return;
-      this.doubts = [];
-      // Who has an answer to just this request knows us, even where it does not know what a ping is.
+      if (this.sessionChecks !== checks) return;
+      this.sessionChecks = [];
+      // Any response to this very request means that the session is known, even if ping is not.
       const isAnswered = body !== undefined && body.length > 0 && findResponseId(body)?.id === PING_ID;
-      for (const tell of doubts) tell(isAnswered || (status !== 400 && status !== 404));
+      for (const check of checks) check(isAnswered || (status !== 400 && status !== 404));
     };
-    const ping = new Inquiry(settle);
-    this.later(PING_MS, () => {
+    const ping = new Probe(settle);
+    this.later(PING_TIMEOUT_MS, () => {
       ping.abort();
       settle(undefined);
     });
     this.pool.send(ping, this.postHead, [requestMessage(PING_ID, 'ping')]);
   }
 
-  /** A stream ended before the answer came, at an event that the server can go on from. */
+  /** A stream ended before its response, after an event that the server can resume from. */
   resume(request: number, lastEventId: string, retryMs: number | undefined, attempt: number): boolean {
     if (this.closed || attempt >= MAX_RESUMPTIONS) return false;
     const delayMs = Math.max(retryMs ?? RESUME_AFTER_MS, LEAST_RETRY_MS);
@@ -177,13 +178,13 @@ export class HttpChannel implements Channel {
     return true;
   }
 
-  /** The GET stream is open. Where it does not go on from where the last one ended, something may be lost. */
+  /** The GET stream is open. Unless it resumes the last one, events may be lost. */
   listens(isResumed: boolean): void {
     if (this.hasListened && !isResumed) this.receiver.onMissed();
     this.hasListened = true;
   }
 
-  /** The GET stream ended; it is opened again, ever more slowly while it fails. */
+  /** The GET stream ended; it is opened again, with backoff while that fails. */
   listenAgain(lastEventId: string | undefined, retryMs: number | undefined, failures: number): void {
     this.listening = undefined;
     if (this.closed || this.broken !== undefined) return;
@@ -203,13 +204,14 @@ export class HttpChannel implements Channel {
     this.pool.send(exchange, this.buildHead('GET', { accept: 'text/event-stream', ...resumption }));
   }
 
-  /** A request has a deadline of its own. Anything else must not keep a connection for ever: there are only so many. */
-  private limit(exchange: MessageExchange): void {
-    const timer = this.later(NOTICE_MS, () => {
+  /** Requests have deadlines of their own; anything else must not hold one of the limited connections. */
+  private limitTime(exchange: MessageExchange): void {
+    const timer = this.later(NOTIFICATION_TIMEOUT_MS, () => {
       exchange.abandon();
-      this.receiver.log(`${this.url.origin} took no notice of a message within ${NOTICE_MS / 1_000} s`);
+      const seconds = NOTIFICATION_TIMEOUT_MS / 1_000;
+      this.receiver.log(`${this.url.origin} did not accept a message within ${seconds} s`);
     });
-    exchange.whenOver = () => {
+    exchange.onOver = () => {
       clearTimeout(timer);
       this.timers.delete(timer);
     };
@@ -234,15 +236,11 @@ export class HttpChannel implements Channel {
     this.receiver.onClosed(this.broken);
   }
 
-  private sayGoodbye(): Promise<void> {
-    return new Promise((resolve) => {
-      const patience = setTimeout(resolve, GOODBYE_MS);
-      const goodbye = new Inquiry(() => {
-        clearTimeout(patience);
-        resolve();
-      });
-      this.pool.send(goodbye, this.buildHead('DELETE', {}));
+  private deleteSession(): Promise<unknown> {
+    const deleted = new Promise<void>((resolve) => {
+      this.pool.send(new Probe(() => resolve()), this.buildHead('DELETE', {}));
     });
+    return settlesWithin(deleted, DELETE_TIMEOUT_MS);
   }
 
   private buildPostHead(): string {
@@ -261,8 +259,8 @@ export class HttpChannel implements Channel {
   }
 }
 
-/** An exchange of which only the status matters, and how its answer begins, if that. */
-class Inquiry extends HttpExchange {
+/** An exchange of which only the status and the start of the body matter. */
+class Probe extends HttpExchange {
   private readonly settled: (status: number | undefined, body: Buffer[]) => void;
   private status: number | undefined;
   private readonly body = new Gathered();
@@ -277,7 +275,7 @@ class Inquiry extends HttpExchange {
   }
 
   onData(chunk: Buffer): void {
-    if (this.body.length < MAX_INQUIRY_BYTES) this.body.add(chunk);
+    if (this.body.length < MAX_PROBE_BYTES) this.body.add(chunk);
   }
 
   onEnd(): void {

@@ -48,7 +48,7 @@ describe('what a killed Switchboard left', () => {
     await Promise.all([polite.ended, stubborn.ended]);
     expect(await readdir(folder)).toEqual([]);
     expect(reports).toEqual([
-      `A Switchboard before this one (process ${process.pid}) was ended before it could stop its servers. They are stopped now: process ${polite.pid}, ${stubborn.pid}.`,
+      `A previous Switchboard (process ${process.pid}) was killed before it could stop its servers. They are stopped now: process ${polite.pid}, ${stubborn.pid}.`,
     ]);
   });
 

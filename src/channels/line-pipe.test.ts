@@ -61,7 +61,7 @@ it('what is left of a stream that is over comes at once', async () => {
 });
 
 it('a stream that is left is read no more', async () => {
-  const { lines, stream, reader, nextTurn } = open((line) => line === '700' && reader.leave());
+  const { lines, stream, reader, nextTurn } = open((line) => line === '700' && reader.detach());
   stream.write(`${numbers.join('\n')}\n`);
   for (let count = 0; count < 50; count++) await nextTurn();
   expect(lines.length).toBeLessThanOrEqual(1_000);

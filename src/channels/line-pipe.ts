@@ -5,11 +5,14 @@ import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { LineSplitter } from '../protocol/lines.ts';
 import { findResponseId } from '../protocol/response.ts';
 import { withoutLineBreaks } from '../protocol/sse.ts';
-import { type Receiver, tooLarge } from './channel.ts';
+import type { Receiver } from './channel.ts';
+import { tooLarge } from './errors.ts';
 
 const NEWLINE = Buffer.from('\n');
-/** Of a longer line nothing is told: secrets are masked later, and the half of one would not be known. */
+/** Longer lines are not logged at all: a cut before masking could leave half a secret. */
 export const MAX_LOG_LINE = 32 * 1024;
+/** How many lines of a stream are processed per turn of the event loop. */
+export const LINES_PER_TURN = 500;
 
 /** Messages as lines, written to one stream and read from another. */
 export class LinePipe {
@@ -20,21 +23,16 @@ export class LinePipe {
   private readonly queue = new Gathered();
   private flushing = false;
 
-  constructor(
-    input: Writable,
-    output: Readable,
-    maxBytes: number,
-    receiver: Pick<Receiver, 'onMessage' | 'onRequestError' | 'log'>,
-  ) {
+  constructor(input: Writable, output: Readable, maxBytes: number, receiver: LinePipe['receiver']) {
     this.input = input;
     this.maxBytes = maxBytes;
     this.receiver = receiver;
     const lines = new LineSplitter(maxBytes, {
       line: (chunks) => this.receiveLine(chunks),
-      tooLong: () => receiver.log(`stdout: a message over ${maxBytes} bytes is skipped`),
+      tooLong: () => receiver.log(`stdout: skipped a message over ${maxBytes} bytes`),
       skipped: (head, tail) => {
-        const answer = findResponseId([head, tail]);
-        if (answer !== undefined) receiver.onRequestError(answer.id, tooLarge(maxBytes), true);
+        const response = findResponseId([head, tail]);
+        if (response !== undefined) receiver.onRequestError(response.id, tooLarge(maxBytes), true);
       },
     });
     this.lines = new LineReader(output, lines);
@@ -42,7 +40,7 @@ export class LinePipe {
 
   send(message: Chunks, request?: number): void {
     if (this.queue.length + this.input.writableLength > this.maxBytes) {
-      const error = new SwitchboardError('server_unavailable', 'The server does not read its input.');
+      const error = new SwitchboardError('server_unavailable', 'The server does not read its stdin.');
       if (request !== undefined) this.receiver.onRequestError(request, error, false);
       return;
     }
@@ -50,27 +48,26 @@ export class LinePipe {
     this.queue.add(NEWLINE);
     if (this.flushing) return;
     this.flushing = true;
-    // Calls that arrive together leave together: one write instead of many.
-    setImmediate(() => this.flushWhenTaken());
+    // Messages of one turn share one write.
+    setImmediate(() => this.flushWhenDrained());
   }
 
-  /** What is left is a line too. */
+  /** The output ended: processes what is left of it. */
   end(): void {
     this.lines.end();
   }
 
-  /** Reads no more. The streams stay as they are. */
-  leave(): void {
-    this.lines.leave();
+  /** Stops reading and leaves the streams open. */
+  detach(): void {
+    this.lines.detach();
   }
 
-  /** Where the server is slow to read, what it has not taken is gathered here: writes that wait one by one cost more. */
-  private flushWhenTaken(): void {
+  /** Messages for a slow reader are gathered here: many queued writes cost more. */
+  private flushWhenDrained(): void {
     if (this.input.writableNeedDrain) this.input.once('drain', () => this.flush());
     else this.flush();
   }
 
-  /** Writes what waits to be written together with others. */
   flush(): void {
     this.flushing = false;
     const parts = this.queue.take();
@@ -89,27 +86,20 @@ export class LinePipe {
     let at = 0;
     while (first[at] === 0x20 || first[at] === 0x09) at++;
     if (first[at] === 0x7b || first[at] === 0x5b) this.receiver.onMessage(chunks);
-    else this.receiver.log(`stdout: not a message, skipped: ${beginning(join(chunks))}`);
+    // The log cuts it, after masking.
+    else
+      this.receiver.log(
+        `stdout: skipped a line that is not JSON-RPC: ${join(chunks).toString('utf8', 0, MAX_LOG_LINE)}`,
+      );
   }
 }
 
-/** More than the log shows, which cuts it when its secrets are masked. */
-function beginning(bytes: Buffer): string {
-  return bytes.toString('utf8', 0, MAX_LOG_LINE);
-}
-
-/** So many lines of a stream are dealt with before others get their turn. */
-export const LINES_PER_TURN = 500;
-
-/**
- * Has the lines of a stream dealt with as they come. One that has a great many of them, whatever they are, is not read
- * while others have their turn, so that its writer has to wait.
- */
+/** Reads the lines of a stream. Pauses a stream with many lines, so that other work gets its turn and the writer waits. */
 export class LineReader {
   private readonly stream: Readable;
   private readonly lines: LineSplitter;
   private left = LINES_PER_TURN;
-  /** What has come and is not dealt with; the first one from there on. */
+  /** Chunks that were read but not processed; the first one is processed up to `at`. */
   private unread: Buffer[] | undefined;
   private at = 0;
   private isOver = false;
@@ -120,7 +110,7 @@ export class LineReader {
     stream.on('data', this.take);
   }
 
-  /** The stream is over: what is left of it is dealt with now. */
+  /** The stream ended: processes what is left of it. */
   end(): void {
     for (const chunk of this.unread ?? []) {
       this.lines.push(chunk, this.at);
@@ -131,25 +121,25 @@ export class LineReader {
     this.lines.end();
   }
 
-  /** Reads no more. The stream stays as it is. */
-  leave(): void {
+  /** Stops reading and leaves the stream open. */
+  detach(): void {
     this.unread = undefined;
     this.isOver = true;
     this.stream.off('data', this.take);
   }
 
   private readonly take = (chunk: Buffer): void => {
-    // Node itself has a stream flow again when its process ends.
+    // Node resumes a paused stream when its process exits.
     if (this.unread !== undefined) {
       this.unread.push(chunk);
       return;
     }
     const at = this.push(chunk, 0);
-    // Whoever hears of a line may have left it.
-    if (this.left === 0 && !this.isOver) this.rest([chunk], at);
+    // The receiver of a line may have detached.
+    if (this.left === 0 && !this.isOver) this.pause([chunk], at);
   };
 
-  /** Takes as many lines as are left in this turn; gives the place behind them. */
+  /** Processes as many lines as are left in this turn, and returns the position after them. */
   private push(chunk: Buffer, start: number): number {
     const before = this.lines.breaks;
     const at = this.lines.push(chunk, start, this.left);
@@ -157,16 +147,16 @@ export class LineReader {
     return at;
   }
 
-  private rest(unread: Buffer[], at: number): void {
+  private pause(unread: Buffer[], at: number): void {
     this.unread = unread;
     this.at = at;
     this.stream.pause();
     setImmediate(() => {
-      if (!this.isOver) this.goOn(unread);
+      if (!this.isOver) this.resume(unread);
     });
   }
 
-  private goOn(unread: Buffer[]): void {
+  private resume(unread: Buffer[]): void {
     this.left = LINES_PER_TURN;
     for (let chunk = unread.shift(); chunk !== undefined; chunk = unread.shift()) {
       const at = this.push(chunk, this.at);
@@ -174,7 +164,7 @@ export class LineReader {
       this.at = 0;
       if (this.left === 0) {
         unread.unshift(chunk);
-        this.rest(unread, at);
+        this.pause(unread, at);
         return;
       }
     }

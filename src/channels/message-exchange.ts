@@ -3,20 +3,21 @@ import { Gathered } from '../protocol/gathered.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { findResponseId } from '../protocol/response.ts';
 import { SseParser } from '../protocol/sse.ts';
-import { type Receiver, tooLarge } from './channel.ts';
+import type { Receiver } from './channel.ts';
+import { isRefusal, networkError, noResponse, sessionLost, statusError, tooLarge } from './errors.ts';
 import { HttpExchange } from './http-client/exchange.ts';
 import { isHeaderValue } from './http-client/request-head.ts';
 import type { ResponseHead } from './http-client/response-head.ts';
-import { isRefusal, networkError, sessionForgotten, statusError } from './http-target.ts';
 
+/** How long a stream may stay open after its response. */
 const LINGER_MS = 5_000;
-/** How a server of the legacy era refuses what one of the modern era would have taken. */
-const notThisEra: ReadonlySet<number> = new Set([400, 404, 405]);
-/** How a server of the modern era refuses what one of the legacy era would have taken: version or headers are wrong. */
-const modernRefusal = /"code"\s*:\s*-320(20|22)\b/;
-const SHOWN_BYTES = 4_096;
-/** What a server says to a message that is no request is not awaited: so much of it is looked at. */
-const UNASKED_BYTES = 64 * 1024;
+/** How a legacy server rejects modern requests. */
+const legacyRejections: ReadonlySet<number> = new Set([400, 404, 405]);
+/** How a modern server rejects legacy requests: wrong version or headers. */
+const modernRejection = /"code"\s*:\s*-320(20|22)\b/;
+const SEARCHED_BYTES = 4_096;
+/** How much is read of the response to a notification, which matters only if it is an error. */
+const MAX_NOTIFICATION_RESPONSE_BYTES = 64 * 1024;
 
 /** The channel that an exchange belongs to. */
 interface ExchangeOwner {
@@ -24,19 +25,19 @@ interface ExchangeOwner {
   readonly maxBytes: number;
   readonly url: URL;
   readonly isModern: boolean;
-  /** Whether the server has answered before. */
+  /** Whether the legacy handshake is done. */
   readonly isGreeted: boolean;
   opened(session: string | undefined): void;
   failed(request: number | undefined, error: SwitchboardError, sent: boolean): void;
   breaks(error: SwitchboardError, isThere: boolean): void;
   hasSession(): boolean;
-  doubtSession(told: (isKnown: boolean) => void): void;
+  checkSession(done: (isKnown: boolean) => void): void;
   resume(request: number, lastEventId: string, retryMs: number | undefined, attempt: number): boolean;
   listens(isResumed: boolean): void;
   listenAgain(lastEventId: string | undefined, retryMs: number | undefined, failures: number): void;
 }
 
-/** One HTTP exchange: a POST with its answer, a resumed answer, or the GET stream (`standing`). */
+/** One HTTP exchange: a POST with its response, a resumed response, or the GET stream (`standing`). */
 export class MessageExchange extends HttpExchange {
   private readonly channel: ExchangeOwner;
   private readonly request: number | undefined;
@@ -52,10 +53,10 @@ export class MessageExchange extends HttpExchange {
   private abandoned = false;
   private ended = false;
   private settled = false;
-  /** Whether a session that the answer names is ours. */
+  /** Whether the response may name our session. */
   takesSession = true;
-  /** Told when its answer is complete, or cannot come. */
-  whenOver: (() => void) | undefined;
+  /** Called when the response is complete or has failed. */
+  onOver: (() => void) | undefined;
 
   constructor(
     channel: ExchangeOwner,
@@ -70,8 +71,8 @@ export class MessageExchange extends HttpExchange {
     this.attempt = attempt;
     this.resumedFrom = resumedFrom;
     this.standing = standing;
-    // A server ends this stream when it shuts down, and the connection a moment later: nothing may go out in between.
-    this.leavesConnection = !standing;
+    // A server that shuts down ends this stream first and the connection a moment later: send nothing in between.
+    this.reusesConnection = !standing;
   }
 
   abandon(): void {
@@ -79,7 +80,7 @@ export class MessageExchange extends HttpExchange {
     this.abort();
   }
 
-  /** The answer came. A server that leaves its stream open after that does not keep the connection. */
+  /** The response arrived. A stream that the server leaves open after it is closed soon. */
   settle(): void {
     this.settled = true;
     if (this.events === undefined) return;
@@ -113,7 +114,7 @@ export class MessageExchange extends HttpExchange {
       this.worked(this.events.count - before);
       return;
     }
-    if (this.request === undefined && this.body.length >= UNASKED_BYTES) return;
+    if (this.request === undefined && this.body.length >= MAX_NOTIFICATION_RESPONSE_BYTES) return;
     this.body.add(chunk);
     if (this.body.length <= this.channel.maxBytes) return;
     this.body.clear();
@@ -123,17 +124,17 @@ export class MessageExchange extends HttpExchange {
 
   onEnd(): void {
     this.ended = true;
-    this.whenOver?.();
+    this.onOver?.();
     if (this.abandoned) return;
     if (this.standing) this.standingEnded();
-    else if (this.status < 200 || this.status > 299) this.refused();
+    else if (this.status < 200 || this.status > 299) this.rejected();
     else if (this.events !== undefined) this.streamEnded();
     else this.bodyEnded();
   }
 
   onError(error: Error, unsent: boolean): void {
     this.ended = true;
-    this.whenOver?.();
+    this.onOver?.();
     if (this.abandoned || this.settled) return;
     if (this.standing) {
       this.standingBroke(error, unsent);
@@ -154,10 +155,12 @@ export class MessageExchange extends HttpExchange {
   }
 
   private get maxEventBytes(): number {
-    return this.request !== undefined || this.standing ? this.channel.maxBytes : UNASKED_BYTES;
+    return this.request !== undefined || this.standing
+      ? this.channel.maxBytes
+      : MAX_NOTIFICATION_RESPONSE_BYTES;
   }
 
-  /** The answer that the stream is for cannot come any more, or it was just this. */
+  /** The event may have been the response that the stream is for. */
   private tooLarge(): void {
     const error = tooLarge(this.maxEventBytes);
     this.channel.failed(this.request, error, true);
@@ -166,96 +169,91 @@ export class MessageExchange extends HttpExchange {
 
   private bodyEnded(): void {
     if (this.request === undefined) return;
-    if (this.body.length === 0) {
-      this.channel.failed(this.request, noAnswer(this.channel.url), true);
-      return;
-    }
-    this.channel.receiver.onMessage(this.body.take(), this.request);
-    if (!this.settled) this.channel.failed(this.request, noAnswer(this.channel.url), true);
+    if (this.body.length > 0) this.channel.receiver.onMessage(this.body.take(), this.request);
+    if (!this.settled) this.channel.failed(this.request, noResponse(this.channel.url), true);
   }
 
   private streamEnded(): void {
     if (this.request === undefined || this.settled || this.resumes()) return;
-    this.channel.failed(this.request, noAnswer(this.channel.url), true);
+    this.channel.failed(this.request, noResponse(this.channel.url), true);
   }
 
-  private refused(): void {
+  private rejected(): void {
     const { url } = this.channel;
     if (this.status === 404 && this.channel.hasSession()) {
-      this.forgotten();
+      this.sessionLost();
       return;
     }
     const body = this.body.take();
     const reason = join(body);
     const error = statusError(this.status, url, reason.toString(), this.head);
-    if (this.speaksAnotherEra(reason)) {
-      this.meetAnew(error);
+    if (this.isModernRejection(reason)) {
+      this.serverReplaced(error);
       return;
     }
     if (isRefusal(this.status)) {
-      // What is only resumed, the server took long before.
+      // A resumed request was accepted long before.
       this.channel.failed(this.request, error, this.resumedFrom !== undefined);
       return;
     }
-    // A server may say with the status too that its answer is an error.
+    // The body may be a JSON-RPC error that the status repeats.
     if (this.request !== undefined && body.length > 0 && findResponseId(body)?.id === this.request) {
       this.channel.receiver.onMessage(body, this.request);
       if (this.settled) return;
     }
-    // It took requests like this one before: something else answers there now, and has to be met anew.
-    if (this.channel.isModern && notThisEra.has(this.status)) {
-      this.meetAnew(error);
+    // It accepted requests like this one before.
+    if (this.channel.isModern && legacyRejections.has(this.status)) {
+      this.serverReplaced(error);
       return;
     }
     if (this.status !== 400 || !this.channel.hasSession()) {
       this.channel.failed(this.request, error, true);
       return;
     }
-    // Some servers answer so when they do not know the session; whether that is it, a ping can tell.
-    this.channel.doubtSession((isKnown) => {
+    // Some servers reject an unknown session like this.
+    this.channel.checkSession((isKnown) => {
       if (isKnown) this.channel.failed(this.request, error, true);
-      else this.forgotten();
+      else this.sessionLost();
     });
   }
 
-  /** Whether a server that was spoken with in the words of the legacy era says that it knows only those of the modern era. */
-  private speaksAnotherEra(reason: Buffer): boolean {
+  private isModernRejection(reason: Buffer): boolean {
     if (this.status !== 400 || !this.channel.isGreeted || this.request === undefined) return false;
-    return modernRefusal.test(reason.toString('latin1', 0, SHOWN_BYTES));
+    return modernRejection.test(reason.toString('latin1', 0, SEARCHED_BYTES));
   }
 
-  /** Something else answers there now. It has not taken the request. */
-  private meetAnew(error: SwitchboardError): void {
+  /** Another server responds at this URL now, which needs a new handshake. It has not executed the request. */
+  private serverReplaced(error: SwitchboardError): void {
     this.channel.breaks(error, true);
     this.channel.failed(this.request, error, false);
   }
 
-  /** The session is unknown, so the server has not taken the message; what is only resumed it took long before. */
-  private forgotten(): void {
-    const error = sessionForgotten(this.channel.url);
+  /** The server has not accepted the message, unless it is only resumed. */
+  private sessionLost(): void {
+    const error = sessionLost(this.channel.url);
     this.channel.breaks(error, true);
     this.channel.failed(this.request, error, this.resumedFrom !== undefined);
   }
 
   private standingEnded(): void {
     if (this.status === 404 && this.channel.hasSession()) {
-      this.forgotten();
+      this.sessionLost();
       return;
     }
     if (this.status === 400 && this.channel.hasSession()) {
-      this.channel.doubtSession((isKnown) => {
-        if (!isKnown) this.forgotten();
+      this.channel.checkSession((isKnown) => {
+        if (!isKnown) this.sessionLost();
       });
       return;
     }
-    // 405: the server has nothing to say by itself. Other refusals are not worth asking again either, but for "later".
+    // 405: the server has no GET stream. Other rejections are final too, except those that mean "later".
     if (this.status >= 400 && this.status < 500 && this.status !== 408 && this.status !== 429) return;
     this.channel.listenAgain(this.lastEventId(), this.retryMs, this.heard ? 0 : this.attempt + 1);
   }
 
   private standingBroke(error: Error, unsent: boolean): void {
     if (unsent) {
-      // Nobody is there: better to know now than with the next call.
+      // Reconnect now instead of with the next call.
       const failure = networkError(error, this.channel.url);
       this.channel.breaks(failure, false);
       this.channel.failed(undefined, failure, false);
@@ -276,11 +274,7 @@ export class MessageExchange extends HttpExchange {
   }
 }
 
-/** Headers are bytes; ids of events are text, and travel as its UTF-8. */
+/** Event ids are text; headers carry its UTF-8 bytes. */
 export function asHeaderValue(text: string): string {
   return Buffer.from(text).toString('latin1');
-}
-
-function noAnswer(url: URL): SwitchboardError {
-  return new SwitchboardError('server_protocol_error', `${url.origin} ended its answer without giving one.`);
 }

@@ -1,8 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { groupRuns } from './process-table.ts';
+import { settlesWithin } from './timing.ts';
 
-/** How long each step of stopping a child may take before the next, harsher one. */
+/** When to escalate while stopping a child. */
 interface StopDeadlines {
   /** From the end of its stdin to SIGTERM. */
   termAfterMs: number;
@@ -11,24 +12,21 @@ interface StopDeadlines {
 }
 
 export const DEADLINES: StopDeadlines = { termAfterMs: 2_000, killAfterMs: 3_000 };
-/** Nothing withstands SIGKILL, but whoever is in the middle of a system call finishes it first. */
+/** A process finishes its current system call before SIGKILL takes effect. */
 const KILL_TAKES_MS = 1_000;
 
-/**
- * Stops a child that leads its own process group, and everything that it started: the end of its input first,
- * then SIGTERM, then SIGKILL.
- */
+/** Stops a child and its whole process group: closes stdin, then sends SIGTERM, then SIGKILL. */
 export async function stopGroup(child: ChildProcess, deadlines: StopDeadlines): Promise<void> {
   const group = child.pid;
   if (group === undefined) return;
   const exited = hasExited(child) ? Promise.resolve() : new Promise((resolve) => child.once('exit', resolve));
   child.stdin?.end();
-  if (!hasExited(child)) await within(exited, deadlines.termAfterMs);
+  if (!hasExited(child)) await settlesWithin(exited, deadlines.termAfterMs);
   await endGroup(group, deadlines.killAfterMs);
   await exited;
 }
 
-/** Ends what is left of a group, whose leader may be gone already: one SIGTERM, then SIGKILL. Settles when it is gone. */
+/** Ends what is left of a group with SIGTERM, then SIGKILL. Resolves when it is gone. */
 export async function endGroup(group: number, killAfterMs: number): Promise<void> {
   if (!signalGroup(group, 'SIGTERM')) return;
   if (await isGoneWithin(group, killAfterMs)) return;
@@ -36,7 +34,7 @@ export async function endGroup(group: number, killAfterMs: number): Promise<void
   await isGoneWithin(group, KILL_TAKES_MS);
 }
 
-/** There is no event for the end of a process that is not our child: ask. */
+/** Polls: there is no event for the exit of a process that is not our child. */
 async function isGoneWithin(group: number, milliseconds: number): Promise<boolean> {
   const deadline = Date.now() + milliseconds;
   for (let pauseMs = 20; Date.now() < deadline; pauseMs = Math.min(pauseMs * 2, 200)) {
@@ -50,7 +48,7 @@ function hasExited(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
 }
 
-/** False when the group has no process any more. */
+/** Returns false if the group has no process left. */
 export function signalGroup(group: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(-group, signal);
@@ -58,12 +56,4 @@ export function signalGroup(group: number, signal: NodeJS.Signals): boolean {
   } catch {
     return false;
   }
-}
-
-async function within(event: Promise<unknown>, milliseconds: number): Promise<boolean> {
-  const timer = new AbortController();
-  const late = delay(milliseconds, false, { signal: timer.signal }).catch(() => false);
-  const happened = await Promise.race([event.then(() => true), late]);
-  timer.abort();
-  return happened;
 }

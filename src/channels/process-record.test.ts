@@ -91,9 +91,7 @@ describe('the record of processes', () => {
     record.started(process.pid);
     record.ended(process.pid);
     record.close();
-    expect(warnings).toEqual([
-      expect.stringMatching(/^The processes of servers cannot be recorded: ENOTDIR/),
-    ]);
+    expect(warnings).toEqual([expect.stringMatching(/^Cannot record the processes of servers: ENOTDIR/)]);
   });
 });
 

@@ -14,10 +14,10 @@ import {
 } from './process-table.ts';
 import type { ChildRecord } from './stdio.ts';
 
-/** Every child has this variable, with the instance of the Switchboard that started it as its value. */
+/** Every child has this variable, with the id of the Switchboard that started it. */
 const INSTANCE_VARIABLE = 'SWITCHBOARD_INSTANCE';
 
-// A signal to group 1 would go to every process there is, one to group 0 to ourselves.
+// Group 1 would mean all processes, group 0 our own.
 const processSchema = z.object({ pid: z.int().min(2), startTime: z.string().min(1) });
 const contentsSchema = z.object({
   instance: z.uuid(),
@@ -30,7 +30,6 @@ const contentsSchema = z.object({
 
 export type RecordContents = z.infer<typeof contentsSchema>;
 
-/** What a record file says; undefined where it is none. */
 export function parseRecord(text: string): RecordContents | undefined {
   try {
     return contentsSchema.safeParse(JSON.parse(text)).data;
@@ -39,19 +38,16 @@ export function parseRecord(text: string): RecordContents | undefined {
   }
 }
 
-function isRecordName(name: string): boolean {
+export function isRecordName(name: string): boolean {
   return /^\d+-[\w-]+\.json$/.test(name);
 }
 
-/** A record is written beside its place and moved there, so that whenever we are killed, there is a whole one. */
+/** A record is written here and then renamed, so that it is always complete. */
 function draftOf(path: string): string {
   return `${path}.new`;
 }
 
-/**
- * The processes that this Switchboard runs, kept in a file: if it is killed, the next one ends them. Where the file
- * cannot be written, it works without.
- */
+/** Records the processes that we run in a file, so that the next Switchboard can end them if we are killed. */
 export class ProcessRecord implements ChildRecord {
   readonly environment: Record<string, string>;
   inheritsNetwork = true;
@@ -60,7 +56,7 @@ export class ProcessRecord implements ChildRecord {
   private readonly instance = randomUUID();
   private readonly space: PidSpace = pidSpace();
   private readonly owner: { pid: number; startTime: string };
-  /** By their leaders. */
+  /** By the pid of the leader. */
   private readonly groups = new Map<number, ProcessFacts | undefined>();
   private lastTurn: Promise<void> = Promise.resolve();
   private hasWarned = false;
@@ -80,32 +76,31 @@ export class ProcessRecord implements ChildRecord {
     return record;
   }
 
-  /** A start takes tens of milliseconds, and nobody else gets a turn meanwhile. */
+  /** Starting a process blocks the event loop for tens of milliseconds. */
   turn(): Promise<void> {
     const mine = this.lastTurn;
     this.lastTurn = mine.then(() => nextTurn());
     return mine;
   }
 
-  /** A child that leads its own process group was started. */
   started(pid: number): void {
     this.groups.set(pid, readProcess(pid));
     this.write();
   }
 
-  /** The group of that child is gone. The file says so with the next start: until then, a group of that time is not found. */
+  /** The file is updated with the next start: until then, the old entry matches no process. */
   ended(pid: number): void {
     this.groups.delete(pid);
     if (this.isClosed) this.removeIfEmpty();
   }
 
-  /** Everything was told to end. The file goes with the last group. */
+  /** Removes the file as soon as the last group is gone. */
   close(): void {
     this.isClosed = true;
     this.removeIfEmpty();
   }
 
-  /** Ends every group at once, without a chance to clean up behind it. */
+  /** Kills every group at once. */
   killAll(): void {
     for (const group of this.groups.keys()) signalGroup(group, 'SIGKILL');
     this.groups.clear();
@@ -117,11 +112,11 @@ export class ProcessRecord implements ChildRecord {
     try {
       rmSync(this.path, { force: true });
     } catch {
-      // It names nobody who is alive: the next start takes it away.
+      // It names no running process; the next start removes it.
     }
   }
 
-  /** All of it each time: it stays small, and comes back where somebody removed it. */
+  /** Always writes the whole file, in case somebody removed it. */
   private write(): void {
     const contents: RecordContents = {
       instance: this.instance,
@@ -139,7 +134,7 @@ export class ProcessRecord implements ChildRecord {
       if (this.hasWarned) return;
       this.hasWarned = true;
       this.warn(
-        `The processes of servers cannot be recorded: ${(error as Error).message}. If Switchboard is killed, the next start does not end them.`,
+        `Cannot record the processes of servers: ${(error as Error).message}. If Switchboard is killed, the next start will not stop them.`,
       );
     }
   }
@@ -147,7 +142,7 @@ export class ProcessRecord implements ChildRecord {
 
 type RecordedProcess = RecordContents['owner'];
 
-/** Ends the processes of every Switchboard that was killed before it could do so itself, and tells which. */
+/** Ends and reports the processes of each Switchboard that was killed before it could stop them. */
 export async function endLeftovers(folder: string, report: (message: string) => void): Promise<void> {
   const names = attempt(() => readdirSync(folder)) ?? [];
   await Promise.all(names.filter(isRecordName).map((name) => settle(join(folder, name), report)));
@@ -158,7 +153,7 @@ async function settle(path: string, report: (message: string) => void): Promise<
   if (record === undefined) return;
   const space = pidSpace();
   if (record.boot === space.boot) {
-    // The owner may live in another container, where its pid cannot be looked up.
+    // An owner in another container cannot be looked up by its pid.
     if (record.namespace !== space.namespace || isAlive(record.owner)) return;
     await endGroupsOf(record, report);
   }
@@ -173,7 +168,7 @@ async function endGroupsOf(
   if (ours.length === 0) return;
   await Promise.all(ours.map((group) => endGroup(group, DEADLINES.killAfterMs)));
   report(
-    `A Switchboard before this one (process ${owner.pid}) was ended before it could stop its servers. They are stopped now: process ${ours.join(', ')}.`,
+    `A previous Switchboard (process ${owner.pid}) was killed before it could stop its servers. They are stopped now: process ${ours.join(', ')}.`,
   );
 }
 
@@ -183,8 +178,8 @@ function isAlive({ pid, startTime }: RecordedProcess): boolean {
 }
 
 /**
- * A pid that another process has now means that the group is gone: as long as a group has members, nobody gets its
- * number. Where the leader is gone, what is left of its group must prove where it comes from.
+ * A pid is not reused while its group has members, so another start time means that the group is gone. If only the leader is
+ * gone, the rest of the group must carry our variable.
  */
 function isOurs({ pid, startTime }: RecordedProcess, instance: string): boolean {
   const leader = readProcess(pid);

@@ -2,14 +2,14 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 export interface ProcessFacts {
-  /** Together with the pid it tells a process from every other one, before and after it, that has the same pid. */
+  /** Distinguishes processes that had the same pid at different times. */
   startTime: string;
   group: number;
-  /** It has ended, and its parent has not asked how. */
+  /** It exited, but its parent has not collected the exit status. */
   isZombie: boolean;
 }
 
-/** Where a pid means what it meant: not after a reboot, and not in another container. Empty where nobody tells. */
+/** Where a pid is valid: until the next reboot, in one container. Empty if unknown. */
 export interface PidSpace {
   boot: string;
   namespace: string;
@@ -22,28 +22,24 @@ export function pidSpace(): PidSpace {
   };
 }
 
-/** Undefined where there is no such process, or nobody tells. */
 export function readProcess(pid: number, platform = process.platform): ProcessFacts | undefined {
   return platform === 'linux' ? readStat(pid) : askPs(pid);
 }
 
-/** Whether a group has a process that still runs, and that we may signal. Elsewhere than on Linux zombies count too. */
+/** Whether a group has a running process that we may signal. Counts zombies, except on Linux. */
 export function groupRuns(group: number): boolean {
-  const isThere = attempt(() => process.kill(-group, 0)) === true;
-  if (!isThere || process.platform !== 'linux') return isThere;
-  // In a container there may be nobody who takes zombies away.
+  const exists = attempt(() => process.kill(-group, 0)) === true;
+  if (!exists || process.platform !== 'linux') return exists;
+  // In a container there may be no init that reaps zombies.
   return runningIn(group).next().done === false;
 }
 
-/**
- * Whether a group still has a process that was started with this variable, which its children inherit. Only Linux
- * tells.
- */
+/** Whether a group still has a process with this variable in its environment. Linux only. */
 export function groupCarries(group: number, name: string, value: string): boolean {
   return [...runningIn(group)].some((pid) => environmentOf(pid).includes(`${name}=${value}`));
 }
 
-/** The pids of a group, without those that have ended. Only Linux tells. */
+/** The pids of a group, without zombies. Linux only. */
 export function* runningIn(group: number): Generator<number> {
   for (const entry of attempt(() => readdirSync('/proc')) ?? []) {
     const pid = Number(entry);
@@ -58,12 +54,12 @@ function readStat(pid: number): ProcessFacts | undefined {
   return text === undefined ? undefined : parseStat(text);
 }
 
-/** The name, in parentheses, may have spaces and parentheses in it; what follows it are single letters and numbers. */
+/** The name, in parentheses, may contain spaces and parentheses itself. */
 export function parseStat(text: string): ProcessFacts {
   const afterName = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  // The manual counts from 1, and the pid and the name come before these.
+  // Numbers as in proc(5), where pid and name are 1 and 2.
   const field = (number: number) => afterName[number - 3]!;
-  // A process whose first thread has ended looks like a zombie, while others run.
+  // A process whose main thread exited looks like a zombie while other threads run.
   const isZombie = 'ZX'.includes(field(3)) && Number(field(20)) <= 1;
   return { startTime: field(22), group: Number(field(5)), isZombie };
 }
@@ -72,7 +68,7 @@ function askPs(pid: number): ProcessFacts | undefined {
   const { stdout, status } = spawnSync(
     'ps',
     ['-o', 'pgid=', '-o', 'stat=', '-o', 'lstart=', '-p', String(pid)],
-    // The time is a text: it has to read the same whoever asks.
+    // The start time is compared as text, so it must not depend on locale or time zone.
     { encoding: 'utf8', env: { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' } },
   );
   const found = status === 0 ? /^\s*(\d+)\s+(\S+)\s+(\S.*\S)\s*$/.exec(stdout) : null;
@@ -85,7 +81,7 @@ function environmentOf(pid: number): string[] {
   return attempt(() => readFileSync(`/proc/${pid}/environ`, 'utf8'))?.split('\0') ?? [];
 }
 
-/** Processes end while one looks at them, and some are not for us to see. */
+/** For reads that fail if the process exits meanwhile or is not ours. */
 export function attempt<Value>(read: () => Value): Value | undefined {
   try {
     return read();

@@ -3,26 +3,25 @@ import { Gathered } from '../protocol/gathered.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
 import { join } from '../protocol/jsonrpc.ts';
 import { type SseEvent, SseParser } from '../protocol/sse.ts';
-import { type Channel, MAX_UNREAD_MESSAGES, type Receiver, tooLarge } from './channel.ts';
+import { type Channel, MAX_UNREAD_MESSAGES, type Receiver } from './channel.ts';
+import { isRefusal, networkError, statusError, tooLarge } from './errors.ts';
+import type { HttpTarget } from './http.ts';
 import { HttpExchange } from './http-client/exchange.ts';
 import { ConnectionPool } from './http-client/pool.ts';
 import { proxyFor } from './http-client/proxy.ts';
 import { requestHead } from './http-client/request-head.ts';
 import type { ResponseHead } from './http-client/response-head.ts';
-import { type HttpTarget, isRefusal, networkError, statusError } from './http-target.ts';
 
-/** How much of a refusal's reason is kept. */
-const MAX_REFUSAL_BYTES = 8 * 1024;
+const MAX_ERROR_BYTES = 8 * 1024;
+/** The response to a POST only says that it was accepted. One that takes longer does not hold its connection. */
+const ACCEPT_TIMEOUT_MS = 30_000;
 
-/** The answer to a POST only says that it was taken: one that does not come by then keeps no connection. */
-const TAKEN_MS = 30_000;
-
-interface Waiting {
+interface QueuedMessage {
   message: Chunks;
   request: number | undefined;
 }
 
-/** HTTP+SSE of 2024-11-05: one stream from the server, on which it names the address that takes our messages. */
+/** HTTP+SSE of 2024-11-05: one stream from the server, which starts with the URL that accepts our messages. */
 export class SseChannel implements Channel {
   readonly isStreamable = false;
   private readonly receiver: Receiver;
@@ -31,12 +30,12 @@ export class SseChannel implements Channel {
   private readonly headers: Record<string, string>;
   private readonly pool: ConnectionPool;
   private endpoint: string | undefined;
-  /** Messages sent before the server named its address. */
-  private waiting: Waiting[] = [];
-  /** Requests without an answer yet. */
-  private readonly awaited = new Set<number>();
-  /** Set once the server knows nothing of our stream any more. */
-  private forgotten: SwitchboardError | undefined;
+  /** Messages sent before the endpoint was known. */
+  private queued: QueuedMessage[] = [];
+  /** Requests in flight. */
+  private readonly pending = new Set<number>();
+  /** Set once the server has lost our session. */
+  private stale: SwitchboardError | undefined;
   private ended = false;
 
   constructor(target: HttpTarget, maxBytes: number, receiver: Receiver) {
@@ -49,23 +48,21 @@ export class SseChannel implements Channel {
   }
 
   send(message: Chunks, request?: number): void {
-    const unread = this.waiting.length + this.pool.queued;
+    const unread = this.queued.length + this.pool.queued;
     if (this.ended || (request === undefined && unread >= MAX_UNREAD_MESSAGES)) return;
-    if (request !== undefined) this.awaited.add(request);
-    if (this.endpoint === undefined) this.waiting.push({ message, request });
+    if (request !== undefined) this.pending.add(request);
+    if (this.endpoint === undefined) this.queued.push({ message, request });
     else this.post(this.endpoint, message, request);
   }
 
-  sendStanding(message: Chunks, request: number): void {
-    this.send(message, request);
-  }
-
-  settle(request: number): void {
-    this.settled(request);
+  /** A server that lost the session may still respond to what it accepted before. */
+  settle(request: number | undefined): void {
+    if (request !== undefined) this.pending.delete(request);
+    if (this.stale !== undefined && this.pending.size === 0) this.end(this.stale);
   }
 
   abandon(request: number): void {
-    this.settled(request);
+    this.settle(request);
   }
 
   ready(): void {}
@@ -78,7 +75,7 @@ export class SseChannel implements Channel {
   private openStream(): void {
     const events = new SseParser(this.maxBytes, {
       event: (event) => this.receive(event),
-      // Whose answer it is stands in what cannot be kept, so everything under way has to fail.
+      // Which request it responds to is unknown, so all must fail.
       tooLarge: () => this.end(tooLarge(this.maxBytes)),
     });
     const head = requestHead('GET', this.url, this.url.pathname + this.url.search, this.headers, {
@@ -89,7 +86,7 @@ export class SseChannel implements Channel {
         ended: () => {
           this.end(new SwitchboardError('server_unavailable', `${this.url.origin} closed its event stream.`));
         },
-        refused: (head, body) => this.end(statusError(head.status, this.url, body, head)),
+        rejected: (head, body) => this.end(statusError(head.status, this.url, body, head)),
         failed: (error) => this.end(networkError(error, this.url)),
       }),
       head,
@@ -97,55 +94,51 @@ export class SseChannel implements Channel {
   }
 
   private receive(event: SseEvent): void {
-    if (event.type === 'endpoint') this.named(join(event.data).toString());
+    if (event.type === 'endpoint') this.setEndpoint(join(event.data).toString());
     else if (event.type === 'message' && event.data.length > 0) this.receiver.onMessage(event.data);
   }
 
-  private named(address: string): void {
+  private setEndpoint(address: string): void {
     const endpoint = URL.parse(address, this.url);
-    // Our headers may hold a token: it goes to the configured server and to nobody that it names.
+    // Our headers may hold a token, which must not go to another server.
     if (endpoint === null || endpoint.origin !== this.url.origin) {
-      this.end(
-        new SwitchboardError(
-          'server_protocol_error',
-          `${this.url.origin} named a foreign endpoint: ${address}`,
-        ),
-      );
+      const message = `${this.url.origin} sent an endpoint on another server: ${address}`;
+      this.end(new SwitchboardError('server_protocol_error', message));
       return;
     }
     this.endpoint = endpoint.pathname + endpoint.search;
-    for (const { message, request } of this.waiting) this.post(this.endpoint, message, request);
-    this.waiting = [];
+    for (const { message, request } of this.queued) this.post(this.endpoint, message, request);
+    this.queued = [];
   }
 
   private post(path: string, message: Chunks, request: number | undefined): void {
     const fail = (error: SwitchboardError, sent: boolean) => {
       if (request === undefined) this.receiver.log(error.message);
       else this.receiver.onRequestError(request, error, sent);
-      this.settled(request);
+      this.settle(request);
     };
     const head = requestHead('POST', this.url, path, this.headers, { 'content-type': 'application/json' });
     const post = new Post({
-      ended: () => clearTimeout(patience),
-      refused: (head, body) => {
-        clearTimeout(patience);
-        this.refused(statusError(head.status, this.url, body, head), head.status, fail);
+      ended: () => clearTimeout(timer),
+      rejected: (head, body) => {
+        clearTimeout(timer);
+        this.rejected(statusError(head.status, this.url, body, head), head.status, fail);
       },
       failed: (error, neverSent) => {
-        clearTimeout(patience);
+        clearTimeout(timer);
         fail(networkError(error, this.url), !neverSent);
       },
     });
-    // Some answer it when they have done what it asks for, so a request has for it as long as it is awaited.
-    const giveUp = () => {
-      if (!this.ended && request !== undefined && this.awaited.has(request)) patience.refresh();
+    // Some servers respond only after the request is done, so a pending request may take longer.
+    const expire = () => {
+      if (!this.ended && request !== undefined && this.pending.has(request)) timer.refresh();
       else post.abort();
     };
-    const patience = setTimeout(giveUp, TAKEN_MS).unref();
+    const timer = setTimeout(expire, ACCEPT_TIMEOUT_MS).unref();
     this.pool.send(post, head, message);
   }
 
-  private refused(
+  private rejected(
     error: SwitchboardError,
     status: number,
     fail: (error: SwitchboardError, sent: boolean) => void,
@@ -154,18 +147,12 @@ export class SseChannel implements Channel {
       fail(error, !isRefusal(status));
       return;
     }
-    // The server knows nothing of our stream any more, so it has not taken the message either.
-    if (this.forgotten === undefined) {
-      this.forgotten = error;
+    // The server lost our session, so it has not accepted the message either.
+    if (this.stale === undefined) {
+      this.stale = error;
       this.receiver.onStale(error, true);
     }
     fail(error, false);
-  }
-
-  /** What the server took before it forgot the stream may still be answered on it. */
-  private settled(request: number | undefined): void {
-    if (request !== undefined) this.awaited.delete(request);
-    if (this.forgotten !== undefined && this.awaited.size === 0) this.end(this.forgotten);
   }
 
   private end(error: SwitchboardError): void {
@@ -178,17 +165,17 @@ export class SseChannel implements Channel {
 
 interface Outcome {
   ended(): void;
-  /** The server answered with a status that says no; `body` is how its reason begins. */
-  refused(head: ResponseHead, body: string): void;
+  /** The status is an error; `body` is the start of the body. */
+  rejected(head: ResponseHead, body: string): void;
   failed(error: Error, neverSent: boolean): void;
 }
 
-/** A message on its way to the server. Its answer comes on the stream: what stands here only matters if it is a refusal. */
+/** Sends a message. The JSON-RPC response comes on the stream, so this one matters only if it is an error. */
 class Post extends HttpExchange {
   private readonly outcome: Outcome;
-  protected isTaken = false;
+  protected isAccepted = false;
   private head!: ResponseHead;
-  private readonly refusal = new Gathered();
+  private readonly errorBody = new Gathered();
 
   constructor(outcome: Outcome) {
     super();
@@ -197,16 +184,16 @@ class Post extends HttpExchange {
 
   onHead(head: ResponseHead): void {
     this.head = head;
-    this.isTaken = head.status >= 200 && head.status <= 299;
+    this.isAccepted = head.status >= 200 && head.status <= 299;
   }
 
   onData(chunk: Buffer): void {
-    if (this.refusal.length < MAX_REFUSAL_BYTES) this.refusal.add(chunk);
+    if (this.errorBody.length < MAX_ERROR_BYTES) this.errorBody.add(chunk);
   }
 
   onEnd(): void {
-    if (this.isTaken) this.outcome.ended();
-    else this.outcome.refused(this.head, join(this.refusal.take()).toString());
+    if (this.isAccepted) this.outcome.ended();
+    else this.outcome.rejected(this.head, join(this.errorBody.take()).toString());
   }
 
   onError(error: Error, neverSent: boolean): void {
@@ -214,7 +201,7 @@ class Post extends HttpExchange {
   }
 }
 
-/** The stream on which everything comes. */
+/** The stream of all messages from the server. */
 class EventStream extends Post {
   private readonly events: SseParser;
 
@@ -224,7 +211,7 @@ class EventStream extends Post {
   }
 
   override onData(chunk: Buffer): void {
-    if (!this.isTaken) {
+    if (!this.isAccepted) {
       super.onData(chunk);
       return;
     }

@@ -113,7 +113,7 @@ it('lines are logged far beyond what is shown of them, or not at all: nobody kno
     "head -c 5000 /dev/zero | tr '\\0' x; echo; head -c 40000 /dev/zero | tr '\\0' y >&2; echo >&2; read line",
   );
   expect(await log.first((line) => line.startsWith('stdout'))).toBe(
-    `stdout: not a message, skipped: ${'x'.repeat(5_000)}`,
+    `stdout: skipped a line that is not JSON-RPC: ${'x'.repeat(5_000)}`,
   );
   expect(await log.first((line) => line.startsWith('stderr'))).toBe(
     'stderr: a line over 32768 bytes is skipped',
@@ -122,13 +122,13 @@ it('lines are logged far beyond what is shown of them, or not at all: nobody kno
 });
 
 describe('a process that cannot be started', () => {
-  const start = "The server's process cannot be started: ";
+  const start = 'The server process cannot be started: ';
   const nowhere = { PATH: '/nowhere' };
 
   it.each([
-    ['uvx', '"uvx" was not found in the PATH: uvx comes with uv, which must be installed.'],
-    ['npx', '"npx" was not found in the PATH: npx comes with Node.js, which must be installed.'],
-    ['docker', '"docker" was not found in the PATH.'],
+    ['uvx', '"uvx" was not found in PATH; install uv, which includes it.'],
+    ['npx', '"npx" was not found in PATH; install Node.js, which includes it.'],
+    ['docker', '"docker" was not found in PATH.'],
     ['/no/such/program', '"/no/such/program" was not found.'],
   ])('names the command that is missing: %s', async (command, why) => {
     const { ends } = openTarget({ command, args: [], env: nowhere, cwd: folder });
@@ -141,6 +141,8 @@ describe('a process that cannot be started', () => {
     const script = join(folder, 'script');
     await writeFile(script, '#!/no/such/interpreter\n', { mode: 0o755 });
     const scripted = openTarget({ command: script, args: [], env: {}, cwd: folder });
-    expect(await scripted.ends.first(anyLine)).toContain(`"${script}" needs a program to run it`);
+    expect(await scripted.ends.first(anyLine)).toContain(
+      `the interpreter in the first line of "${script}" was not found`,
+    );
   });
 });

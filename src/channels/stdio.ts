@@ -7,10 +7,10 @@ import type { Chunks } from '../protocol/jsonrpc.ts';
 import { join } from '../protocol/jsonrpc.ts';
 import { LineSplitter } from '../protocol/lines.ts';
 import type { Channel, Receiver } from './channel.ts';
-import { LastWords } from './last-words.ts';
+import { QuotingError } from './errors.ts';
 import { LinePipe, LineReader, MAX_LOG_LINE } from './line-pipe.ts';
+import { OutputTail } from './output-tail.ts';
 import { DEADLINES, endGroup, stopGroup } from './process-group.ts';
-import { QuotingError } from './quoting-error.ts';
 
 export interface StdioTarget {
   command: string;
@@ -19,36 +19,35 @@ export interface StdioTarget {
   cwd: string;
 }
 
-/** Whoever keeps account of our children, so that none outlives us. */
+/** Records our children, so that none outlives us. */
 export interface ChildRecord {
-  /** What every child has in its environment. */
+  /** Variables that every child gets. */
   readonly environment: Record<string, string>;
   /** Whether children get our proxies and certificate authorities. */
   readonly inheritsNetwork: boolean;
-  /** Settles when a child may be started: one in each turn of the event loop, first come, first served. */
+  /** Resolves when a child may be started: one per turn of the event loop, in order. */
   turn(): Promise<void>;
-  /** A child was started; it leads a process group of its own. */
+  /** A child was started that leads its own process group. */
   started(pid: number): void;
-  /** Everything in that child's group is gone. */
+  /** The whole process group of that child is gone. */
   ended(pid: number): void;
 }
 
-/** Of what a process said last. */
-const SHOWN_CHARACTERS = 2_000;
-/** What a child wrote before it died is read by then, also where another process keeps its pipes open. */
+const SHOWN_OUTPUT = 2_000;
+/** How long to read the output of a child that exited, in case another process keeps its pipes open. */
 const DRAIN_MS = 1_000;
 
-/** A server that we run as a child process, in a process group of its own. */
+/** A server that runs as a child process, in its own process group. */
 export class StdioChannel implements Channel {
   readonly isStreamable = false;
   private readonly receiver: Receiver;
   private readonly record: ChildRecord;
   private readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
-  /** Undefined where there is no process. */
+  /** Undefined if the process could not be created. */
   private readonly pipe: LinePipe | undefined;
   private ended = false;
   private closing: Promise<void> | undefined;
-  private readonly lastWords = new LastWords();
+  private readonly errorOutput = new OutputTail();
 
   constructor(target: StdioTarget, maxBytes: number, record: ChildRecord, receiver: Receiver) {
     this.receiver = receiver;
@@ -61,16 +60,16 @@ export class StdioChannel implements Channel {
     });
     if (this.child.pid !== undefined) record.started(this.child.pid);
     this.child.on('error', (error) => this.end(describeSpawnError(error, target)));
-    // 'close' and not 'exit': what the child wrote before it died still counts.
+    // Not 'exit': what the child wrote before it exited still counts.
     this.child.on('close', (code, signal) => this.childClosed(code, signal));
-    this.child.on('exit', () => this.leaderGone());
-    // Where the process could not be made, its pipes may be missing too; the error event tells why.
+    this.child.on('exit', () => this.childExited());
+    // Then the pipes may be missing too; the error event has the reason.
     if (this.child.pid === undefined) return;
-    this.child.stdin.on('error', () => this.pipeClosed('input'));
+    this.child.stdin.on('error', () => this.pipeClosed('stdin'));
     this.pipe = new LinePipe(this.child.stdin, this.child.stdout, maxBytes, receiver);
     this.child.stdout.on('end', () => {
       this.pipe?.end();
-      this.pipeClosed('output');
+      this.pipeClosed('stdout');
     });
     this.child.stdout.on('error', () => {});
     this.readErrors();
@@ -84,10 +83,6 @@ export class StdioChannel implements Channel {
     if (!this.ended) this.pipe?.send(message, request);
   }
 
-  sendStanding(message: Chunks, request: number): void {
-    this.send(message, request);
-  }
-
   settle(): void {}
 
   abandon(): void {}
@@ -96,9 +91,9 @@ export class StdioChannel implements Channel {
 
   close(): Promise<void> {
     this.ended = true;
-    // What was said last, such as that a call is cancelled, still reaches it.
+    // The last messages, such as cancellations, still reach the server.
     this.pipe?.flush();
-    this.closing ??= this.untilGone(stopGroup(this.child, DEADLINES));
+    this.closing ??= this.recordEnd(stopGroup(this.child, DEADLINES));
     return this.closing;
   }
 
@@ -113,53 +108,47 @@ export class StdioChannel implements Channel {
   }
 
   private logError(line: string): void {
-    this.lastWords.add(line);
+    this.errorOutput.add(line);
     this.receiver.log(line);
   }
 
-  /** The child is gone; whatever it started and left behind goes too, or its pipes would stay open. */
-  private leaderGone(): void {
+  /** Ends what the child started and left behind, which would keep its pipes open. */
+  private childExited(): void {
     if (this.child.pid === undefined) return;
-    this.closing ??= this.untilGone(endGroup(this.child.pid, DEADLINES.killAfterMs));
-    // What survives in its group for a while, or has left the group, must neither hide that end nor keep us running.
+    this.closing ??= this.recordEnd(endGroup(this.child.pid, DEADLINES.killAfterMs));
+    // A survivor in or outside the group must neither hide the exit nor keep us running.
     this.unlessClosedSoon(() => {
       this.child.stdout.destroy();
       this.child.stderr.destroy();
     });
   }
 
-  /** A child that cannot be spoken with any more is of no use, even where it lives on. */
-  private pipeClosed(which: 'input' | 'output'): void {
+  /** A child without its pipes is of no use, even if it still runs. */
+  private pipeClosed(which: 'stdin' | 'stdout'): void {
     if (this.ended) return;
     this.unlessClosedSoon(() => {
-      this.end(
-        new SwitchboardError('server_unavailable', `The server closed its ${which} and did not exit.`),
-      );
+      const message = `The server closed its ${which} but did not exit.`;
+      this.end(new SwitchboardError('server_unavailable', message));
       void this.close();
     });
   }
 
   private unlessClosedSoon(action: () => void): void {
-    const patience = setTimeout(action, DRAIN_MS);
-    this.child.once('close', () => clearTimeout(patience));
+    const timer = setTimeout(action, DRAIN_MS);
+    this.child.once('close', () => clearTimeout(timer));
   }
 
-  private async untilGone(ending: Promise<void>): Promise<void> {
+  private async recordEnd(ending: Promise<void>): Promise<void> {
     await ending;
     if (this.child.pid !== undefined) this.record.ended(this.child.pid);
   }
 
   private childClosed(code: number | null, signal: NodeJS.Signals | null): void {
-    const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
-    const { best } = this.lastWords;
-    const statement = `The server's process ${how}${best === '' ? '' : '; its last words: '}`;
-    this.end(
-      new QuotingError(
-        'server_unavailable',
-        { statement, quote: best, shown: SHOWN_CHARACTERS },
-        { exitCode: code, signal },
-      ),
-    );
+    const how = signal === null ? `exited with code ${code}` : `was killed by ${signal}`;
+    const { summary: quote } = this.errorOutput;
+    const statement = `The server process ${how}${quote === '' ? '' : '; last output: '}`;
+    const text = { statement, quote, shown: SHOWN_OUTPUT };
+    this.end(new QuotingError('server_unavailable', text, { exitCode: code, signal }));
   }
 
   private end(error: SwitchboardError): void {
@@ -174,45 +163,40 @@ function describeSpawnError(error: NodeJS.ErrnoException, target: StdioTarget): 
     error.code === 'ENOENT'
       ? whatIsMissing(target)
       : error.code === 'EACCES'
-        ? `"${target.command}" may not be executed`
+        ? `"${target.command}" is not executable`
         : error.message;
-  return new SwitchboardError('server_start_failed', `The server's process cannot be started: ${why}.`, {
-    cause: error,
-  });
+  const message = `The server process cannot be started: ${why}.`;
+  return new SwitchboardError('server_start_failed', message, { cause: error });
 }
 
-/** Programs that come with others, which people know by another name. */
-const broughtBy: Record<string, string> = { uvx: 'uv', uv: 'uv', npx: 'Node.js', npm: 'Node.js' };
+/** What to install for a program that comes with another one. */
+const installedWith: Record<string, string> = { uvx: 'uv', uv: 'uv', npx: 'Node.js', npm: 'Node.js' };
 
-/** The system says of all of these that something does not exist, and not what. */
+/** ENOENT does not say which of these does not exist. */
 function whatIsMissing({ command, cwd }: StdioTarget): string {
   if (!existsSync(cwd)) return `the folder ${cwd} does not exist`;
   const isPath = command.includes('/');
   if (isPath && existsSync(resolve(cwd, command))) {
-    return `"${command}" needs a program to run it (the one in its first line) that was not found`;
+    return `the interpreter in the first line of "${command}" was not found`;
   }
-  const origin = Object.hasOwn(broughtBy, command) ? broughtBy[command] : undefined;
-  const advice = origin === undefined ? '' : `: ${command} comes with ${origin}, which must be installed`;
-  return `"${command}" was not found${isPath ? '' : ' in the PATH'}${advice}`;
+  const origin = Object.hasOwn(installedWith, command) ? installedWith[command] : undefined;
+  const advice = origin === undefined ? '' : `; install ${origin}, which includes it`;
+  return `"${command}" was not found${isPath ? '' : ' in PATH'}${advice}`;
 }
 
-/** What a child needs to find its programs, its home and its language, and nothing that could be a secret. */
+/** Variables that programs need and that hold no secrets. */
 const safeNames = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'LANG', 'LANGUAGE'];
-/** How programs find their way out of the network that we are in, in capitals or small letters. */
+/** Upper or lower case. */
 const proxyNames = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY'];
-/** Whom programs trust in the network that we are in. */
 const authorityNames = [
   ...['NODE_EXTRA_CA_CERTS', 'NODE_USE_SYSTEM_CA', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'REQUESTS_CA_BUNDLE'],
   ...['CURL_CA_BUNDLE', 'AWS_CA_BUNDLE', 'GIT_SSL_CAINFO', 'PIP_CERT', 'DENO_CERT', 'NODE_USE_ENV_PROXY'],
 ];
 
 const safe = new Set(safeNames);
-const ofNetwork = new Set([...proxyNames.flatMap((name) => [name, name.toLowerCase()]), ...authorityNames]);
+const network = new Set([...proxyNames.flatMap((name) => [name, name.toLowerCase()]), ...authorityNames]);
 
-/**
- * The environment of a child: the safe part of ours, and what is configured for it. `inheritsNetwork`: with our proxies, and their
- * passwords, and the certificate authorities that we trust.
- */
+/** The safe part of our environment, and the configured variables. `inheritsNetwork`: also our proxies, with passwords, and CAs. */
 export function childEnvironment(
   own: Record<string, string | undefined>,
   configured: Record<string, string>,
@@ -220,8 +204,8 @@ export function childEnvironment(
 ): Record<string, string> {
   const environment: Record<string, string> = {};
   for (const [name, value] of Object.entries(own)) {
-    const isGiven = safe.has(name) || name.startsWith('LC_') || (inheritsNetwork && ofNetwork.has(name));
-    if (value !== undefined && isGiven) environment[name] = value;
+    const isInherited = safe.has(name) || name.startsWith('LC_') || (inheritsNetwork && network.has(name));
+    if (value !== undefined && isInherited) environment[name] = value;
   }
   return { ...environment, ...configured };
 }

@@ -1,4 +1,4 @@
-import { type BackoffRule, backoffMs } from '../channels/backoff.ts';
+import { type BackoffRule, backoffMs } from '../channels/timing.ts';
 import { asSwitchboardError, type SwitchboardError } from '../errors.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec, Provider } from './driver.ts';
 import type { DesiredState, Former, HostedServer, StatusReporter } from './server-state.ts';

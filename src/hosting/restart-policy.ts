@@ -1,4 +1,4 @@
-import type { BackoffRule } from '../channels/backoff.ts';
+import type { BackoffRule } from '../channels/timing.ts';
 import type { Exit } from './driver.ts';
 
 export type RestartPolicy = 'always' | 'on-failure' | 'never';

@@ -1,4 +1,4 @@
-import { type BackoffRule, backoffMs } from '../channels/backoff.ts';
+import { type BackoffRule, backoffMs } from '../channels/timing.ts';
 import type { SwitchboardError } from '../errors.ts';
 
 /** The one state of a connection; docs/states.md draws how they follow each other. */

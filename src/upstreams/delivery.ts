@@ -1,4 +1,4 @@
-import { isRefusal } from '../channels/http-target.ts';
+import { isRefusal } from '../channels/errors.ts';
 import { asSwitchboardError, type SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';

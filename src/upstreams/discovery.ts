@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { backoffMs } from '../channels/backoff.ts';
+import { backoffMs } from '../channels/timing.ts';
 import { SwitchboardError } from '../errors.ts';
 import { type Era, otherEra } from '../protocol/versions.ts';
 import { type Freshness, fetchList, type Item, type Offer, type OfferKind, offerKinds } from './lists.ts';

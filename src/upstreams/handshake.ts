@@ -186,7 +186,7 @@ async function discover(
 
 /** A server that refuses our version and names it among its own is asked once more: a client chooses from those and retries. */
 async function describedBy(upstream: Upstream, timeoutMs: number | undefined): Promise<unknown> {
-  const send = () => sendRequest(upstream, 'server/discover', {}, timeoutMs, true);
+  const send = () => sendRequest(upstream, 'server/discover', {}, timeoutMs, 'standing');
   try {
     return await send();
   } catch (error) {
@@ -251,7 +251,7 @@ async function initialize(
 ): Promise<ServerFacts> {
   upstream.era = 'legacy';
   const params = { protocolVersion: newestVersion, capabilities, clientInfo: identity };
-  const result = asObject(await sendRequest(upstream, 'initialize', params));
+  const result = asObject(await sendRequest(upstream, 'initialize', params, undefined, 'greeting'));
   const { protocolVersion, capabilities: offered, instructions, serverInfo } = result;
   if (!isProtocolVersion(protocolVersion)) {
     throw unspoken(inWords(protocolVersion));

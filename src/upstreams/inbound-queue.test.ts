@@ -12,7 +12,6 @@ import { Upstream } from './upstream.ts';
 const silent: Channel = {
   isStreamable: false,
   send() {},
-  sendStanding() {},
   settle() {},
   abandon() {},
   ready() {},

@@ -1,5 +1,5 @@
 import { setImmediate as immediately } from 'node:timers/promises';
-import { type BackoffRule, backoffMs } from '../channels/backoff.ts';
+import { type BackoffRule, backoffMs } from '../channels/timing.ts';
 import { SwitchboardError } from '../errors.ts';
 import { parseBounded } from '../protocol/bounded-parse.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
@@ -169,7 +169,7 @@ class Subscription {
           resolve(honoured);
         },
       };
-      id = this.upstream.request('subscriptions/listen', { notifications: filter }, call, true);
+      id = this.upstream.request('subscriptions/listen', { notifications: filter }, call, 'standing');
       if (id !== -1) this.open.add(id);
     });
   }

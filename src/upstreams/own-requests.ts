@@ -1,3 +1,4 @@
+import type { RequestKind } from '../channels/channel.ts';
 import { SwitchboardError } from '../errors.ts';
 import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
 import { parseLossless } from '../protocol/lossless.ts';
@@ -5,18 +6,15 @@ import type { PendingRequest } from './request.ts';
 import { notJson, RpcResponseError } from './server-errors.ts';
 import type { Upstream } from './upstream.ts';
 
-/**
- * The result of a request of our own. Where a time is given, it is given up after that. `isStanding`: it keeps no other from
- * being sent.
- */
+/** Sends a request of our own and returns its result. Without a timeout it waits until the connection is lost. */
 export async function sendRequest(
   upstream: Upstream,
   method: string,
   params?: unknown,
   timeoutMs?: number,
-  isStanding = false,
+  kind?: RequestKind,
 ): Promise<unknown> {
-  return resultOf(method, await sendRawRequest(upstream, method, params, timeoutMs, isStanding));
+  return resultOf(method, await sendRawRequest(upstream, method, params, timeoutMs, kind));
 }
 
 /** The same for what may be large: the answer as it came. */
@@ -25,7 +23,7 @@ export function sendRawRequest(
   method: string,
   params?: unknown,
   timeoutMs?: number,
-  isStanding = false,
+  kind?: RequestKind,
 ): Promise<Chunks> {
   return new Promise((resolve, reject) => {
     let id = -1;
@@ -45,7 +43,7 @@ export function sendRawRequest(
         resolve(chunks);
       },
     };
-    id = upstream.request(method, params, call, isStanding);
+    id = upstream.request(method, params, call, kind);
   });
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { statusError } from '../channels/http-target.ts';
+import { statusError } from '../channels/errors.ts';
 import { SwitchboardError } from '../errors.ts';
 import { ServerLog } from './log.ts';
 import { redacted } from './server-errors.ts';
@@ -24,17 +24,21 @@ it('leaves no half of a secret where the words of a server are cut', () => {
     const said = `${'x'.repeat(before)}${secret}${'y'.repeat(10_000)}`;
     const { message, data, code } = redacted(statusError(401, url, said), redact);
     expect(message).not.toContain('sk-');
-    expect(message).toMatch(/^http:\/\/host\/mcp answered HTTP 401\. Check .* It said: x{270,300}.{0,30} …$/);
-    expect(message.split('It said: ')[1]).toHaveLength(302);
+    expect(message).toMatch(
+      /^http:\/\/host\/mcp responded with HTTP 401\. Check .* Response: x{270,300}.{0,30} …$/,
+    );
+    expect(message.split('Response: ')[1]).toHaveLength(302);
     expect({ code, data }).toEqual({ code: 'server_unavailable', data: { status: 401 } });
   }
 });
 
 it('shows what is short as it is', () => {
   expect(redacted(statusError(500, url, 'out of order'), redact).message).toBe(
-    'http://host/mcp answered HTTP 500. It said: out of order',
+    'http://host/mcp responded with HTTP 500. Response: out of order',
   );
-  expect(redacted(statusError(500, url, ''), redact).message).toBe('http://host/mcp answered HTTP 500.');
+  expect(redacted(statusError(500, url, ''), redact).message).toBe(
+    'http://host/mcp responded with HTTP 500.',
+  );
 });
 
 it('cuts lines of a log when they are masked', () => {

@@ -1,4 +1,4 @@
-import { QuotingError } from '../channels/quoting-error.ts';
+import { QuotingError } from '../channels/errors.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { RpcError } from '../protocol/jsonrpc.ts';
 

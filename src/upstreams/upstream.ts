@@ -1,4 +1,4 @@
-import type { Channel, Receiver } from '../channels/channel.ts';
+import type { Channel, Receiver, RequestKind } from '../channels/channel.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import { idBytes, idValue, type Message } from '../protocol/envelope.ts';
 import {
@@ -84,8 +84,8 @@ export class Upstream implements Receiver {
     return this.era === 'modern' && this.channel.isStreamable;
   }
 
-  /** Sends a request of our own. Gives its id. `isStanding`: it keeps no other from being sent. */
-  request(method: string, params: unknown, call: PendingRequest, isStanding: boolean): number {
+  /** Sends a request of our own, and returns its id. */
+  request(method: string, params: unknown, call: PendingRequest, kind?: RequestKind): number {
     if (this.unreachable !== undefined) {
       call.onError(this.unreachable, false);
       return -1;
@@ -93,9 +93,7 @@ export class Upstream implements Receiver {
     const id = this.nextId++;
     this.calls.set(id, call);
     const message = [ownRequest(id, method, params, this.era, this.ownMeta)];
-    const lines = this.lines(method, undefined);
-    if (isStanding) this.channel.sendStanding(message, id, lines);
-    else this.channel.send(message, id, lines);
+    this.channel.send(message, id, this.lines(method, undefined, kind), kind);
     return id;
   }
 
@@ -270,10 +268,10 @@ export class Upstream implements Receiver {
     this.answerError(idBytes(message), error);
   }
 
-  private lines(method: string, named: string | undefined): string | undefined {
+  private lines(method: string, named: string | undefined, kind?: RequestKind): string | undefined {
     if (this.takesLines) return requestLines(method, named);
-    // The greeting of the legacy era also goes to servers of the modern one, which want this header with every request.
-    return method === 'initialize' && this.channel.isStreamable ? greetingLine : undefined;
+    // A legacy greeting may reach a modern server, which requires this header.
+    return kind === 'greeting' && this.channel.isStreamable ? greetingLine : undefined;
   }
 
   private callOf(request: number | undefined): PendingRequest | undefined {

@@ -174,7 +174,7 @@ describe('the servers of an agent', () => {
       const { text, toolCalls } = await chat;
       expect(text).toBe('done');
       expect(toolCalls).toMatchObject([{ name: 'work', isError: true }]);
-      expect(textIn(toolCalls[0]!)).toMatch(/worker.*was ended by SIGKILL/);
+      expect(textIn(toolCalls[0]!)).toMatch(/worker.*was killed by SIGKILL/);
       const next = await scene.agent.chat('who is there?');
       expect(next.toolCalls).toMatchObject([{ name: 'whoami', isError: false }]);
       expect(JSON.parse(textIn(next.toolCalls[0]!)).pid).not.toBe(pid);

@@ -208,7 +208,7 @@ describe('a server over streamable HTTP', () => {
     ['accepting', /ended its answer without giving one/],
     ['closing', /ended its answer without giving one/],
     ['confused', /ended its answer without giving one/],
-    ['failing', /answered HTTP 500.*It said: out of order/],
+    ['failing', /responded with HTTP 500.*Response: out of order/],
     ['dropping', /cannot be reached|closed/],
   ])('(%s) that gives no answer fails the call', async (name, message) => {
     const said = await failure(name);
@@ -251,7 +251,7 @@ describe('a server over streamable HTTP', () => {
 
   it.each([
     ['redirecting', /HTTP 307.*redirects to .*\/plain/],
-    ['locked', /HTTP 401\. Check the configured headers\. It said: who are you\?/],
+    ['locked', /HTTP 401\. Check the configured headers\. Response: who are you\?/],
     ['website', /not valid JSON/],
   ])('(%s) that is none says why', async (name, message) => {
     expect(await startFailure(name)).toContain(`Server "${name}"`);

@@ -132,8 +132,8 @@ describe('a server over HTTP+SSE', () => {
 
   it.each([
     ['luring', /named a foreign endpoint: http:\/\/localhost:1\/steal/],
-    ['refusing', /HTTP 400\. It said: Could not find session/],
-    ['absent', /HTTP 404\. It said: nothing here/],
+    ['refusing', /HTTP 400\. Response: Could not find session/],
+    ['absent', /HTTP 404\. Response: nothing here/],
   ])('(%s) that cannot be used says why', async (name, message) => {
     expect(await startFailure(name)).toContain(`Server "${name}"`);
     expect(await startFailure(name)).toMatch(message);

@@ -53,8 +53,8 @@ describe('messages on stdout', () => {
   it('are read between lines that are none, and those are logged', async () => {
     expect(await session.callText('noisy__work')).toBe('worked');
     const log = (await logOf('noisy')).join('\n');
-    expect(log).toContain('not a message, skipped: Starting server…');
-    expect(log).toContain('not a message, skipped: DEBUG handling tools/call');
+    expect(log).toContain('skipped a line that is not JSON-RPC: Starting server…');
+    expect(log).toContain('skipped a line that is not JSON-RPC: DEBUG handling tools/call');
     expect(log).toContain('a message that is not MCP is skipped');
     expect(log).toContain('an answer to no open request (id 999) is dropped');
   });
@@ -96,7 +96,7 @@ describe('a server that does not start', () => {
   it.each([
     ['missing', `"${missing}" was not found`],
     ['homeless', 'the folder /no/such/folder does not exist'],
-    ['dying', 'exited with code 3; its last words: FATAL: the variable API_TOKEN is not set'],
+    ['dying', 'exited with code 3; last output: FATAL: the variable API_TOKEN is not set'],
     ['futuristic', 'speaks protocol 2099-01-01; Switchboard speaks 2026-07-28, 2025-11-25'],
   ])('(%s) says why', async (name, why) => {
     const { error } = await switchboard.event(
@@ -127,7 +127,7 @@ describe('a server that does not read its input', () => {
     // Three fill the pipe, and the last one finds no room. One more could come when the server has been started again.
     const calls = Array.from({ length: 4 }, () => session.call('deaf__listen', { text }));
     const { error } = await Promise.race(calls);
-    expect(error?.message).toBe('Server "deaf": The server does not read its input.');
+    expect(error?.message).toBe('Server "deaf": The server does not read its stdin.');
     expect(await session.callText('box__echo', { text: 'hi' })).toBe('hi');
     witness.tell('deaf', 'end');
     for (const { error: late } of await Promise.all(calls)) expect(late?.message).toContain('Server "deaf"');

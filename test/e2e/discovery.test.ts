@@ -63,7 +63,7 @@ it.concurrent('a server that cannot be started is left out of the list, and show
   const reasonOf = async (server: string) =>
     (await switchboard.event(({ name, state }) => name === server && state === 'backing_off')).error;
   expect(await reasonOf('missing')).toContain('"no-such-program-anywhere" was not found');
-  expect(await reasonOf('crashing')).toContain('exited with code 7; its last words: out of luck');
+  expect(await reasonOf('crashing')).toContain('exited with code 7; last output: out of luck');
   expect(await reasonOf('unreachable')).toContain('ECONNREFUSED');
 });
 
@@ -95,7 +95,7 @@ it.concurrent('a call that is under way when its server dies gets an error that 
   process.kill((await arrived).pid, 'SIGKILL');
   expect(await failure).toBeInstanceOf(McpError);
   expect(await failure).toMatchObject({
-    message: expect.stringContaining('was ended by SIGKILL'),
+    message: expect.stringContaining('was killed by SIGKILL'),
     data: { code: 'server_unavailable', server: 'recorder', signal: 'SIGKILL' },
   });
 });

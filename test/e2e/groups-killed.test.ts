@@ -63,7 +63,7 @@ describe('while replicas are killed one after the other', () => {
       }
       expect(error).toMatchObject({
         code: -32603,
-        message: expect.stringContaining('Server "box": The server\'s process was ended by SIGKILL'),
+        message: expect.stringContaining('Server "box": The server process was killed by SIGKILL'),
         data: { code: 'server_unavailable', server: 'box' },
       });
       expect(pids.length).toBeLessThanOrEqual(1);

@@ -123,7 +123,7 @@ it.concurrent('what happens to the instance of one client is visible', async () 
   // Once is made good at once; again and again is trouble.
   for (let time = 0; time < 2; time++) await session.call('crash');
   expect(await degraded).toMatchObject({
-    error: expect.stringMatching(/^Server "box" is not available: The server's process/),
+    error: expect.stringMatching(/^Server "box" is not available: The server process/),
     next_try: expect.any(String),
   });
 });

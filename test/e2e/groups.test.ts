@@ -49,7 +49,7 @@ describe.concurrent('a server of a group that is not available', () => {
     },
   );
 
-  it('that has forgotten our session takes the call all the same, once [G6]', async () => {
+  it('that lost our session takes the call all the same, once [G6]', async () => {
     await using pool = await startPool({ one: {}, two: {} });
     const { backends, session } = pool;
     for (const backend of Object.values(backends)) backend.forgetSessions();
@@ -183,8 +183,8 @@ describe.concurrent('a group of which nobody is there', () => {
       data: {
         code: 'no_backends',
         backends: [
-          answered('one', 'answered HTTP 503. It asks to be tried again in 120 s.'),
-          answered('two', 'answered HTTP 429.'),
+          answered('one', 'responded with HTTP 503. It asks to retry in 120 s.'),
+          answered('two', 'responded with HTTP 429.'),
         ],
         retryAfterMs: 120_000,
       },

@@ -70,7 +70,7 @@ describe.concurrent('after Switchboard was killed, the next start', () => {
 
     const { pid } = await witness.sees('stubborn', 'start');
     const { message } = await next.event(({ event }) => event === 'warning');
-    expect(message).toContain(`A Switchboard before this one (process ${killed.process.pid})`);
+    expect(message).toContain(`A previous Switchboard (process ${killed.process.pid})`);
     expect(message).toContain(String(pid));
     expect(message).not.toContain(String(bystander.pid));
     expect(await home.records()).toEqual([expect.stringMatching(`^${next.process.pid}-`)]);
@@ -161,7 +161,7 @@ describe.concurrent('a Switchboard', () => {
     });
     await switchboard.event(isReady('any'));
     const { message } = await switchboard.event(({ event }) => event === 'warning');
-    expect(message).toContain('The processes of servers cannot be recorded');
+    expect(message).toContain('Cannot record the processes of servers');
   });
 });
 

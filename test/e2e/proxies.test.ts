@@ -100,12 +100,14 @@ describe('through a proxy', () => {
     };
     const label = `http://127.0.0.1:${proxy.port}`;
     expect(await errorOf(`http://me:wrong-password@127.0.0.1:${proxy.port}`)).toContain(
-      `https://0.0.0.0:1 cannot be reached: through the proxy ${label}: it answered HTTP 407 Proxy Authentication Required`,
+      `https://0.0.0.0:1 cannot be reached: through the proxy ${label}: it responded with HTTP 407 Proxy Authentication Required`,
     );
     expect(await errorOf('http://127.0.0.1:1')).toContain(
       'cannot be reached: through the proxy http://127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1',
     );
-    expect(await errorOf('socks5://127.0.0.1:1')).toContain('The variable https_proxy does not name a proxy');
+    expect(await errorOf('socks5://127.0.0.1:1')).toContain(
+      'The variable https_proxy is not the URL of a proxy',
+    );
   });
 });
 

@@ -108,7 +108,7 @@ describe.concurrent('an SSE server behind a gate', () => {
     await using connected = await connectHttp(switchboard.url);
     expect((await connected.client.listTools()).tools).toEqual([]);
     const failed = await switchboard.event(({ state }) => state === 'backing_off');
-    expect(failed.error).toContain('answered HTTP 401. Check the configured headers.');
+    expect(failed.error).toContain('responded with HTTP 401. Check the configured headers.');
     expect(failed.error).not.toContain('of-nobody');
   });
 });

@@ -25,7 +25,7 @@ describe('a server that', () => {
     const error = await scene.beside(() => scene.errorOf('trailing__half'));
     expect(error).toMatchObject({
       code: -32603,
-      message: `Server "trailing": The server's process exited with code 0 (the call may have been carried out, and is not sent again)`,
+      message: `Server "trailing": The server process exited with code 0 (the call may have been carried out, and is not sent again)`,
       data: { code: 'server_unavailable', server: 'trailing', exitCode: 0 },
     });
     expect(await scene.echoOf('trailing__echo', { text: 'whole' })).toMatchObject({ text: 'whole' });
@@ -97,7 +97,7 @@ describe('a server that', () => {
     expect(await scene.session.callText('flooding__calm')).toBe('calm');
     const log = await scene.log('flooding');
     expect(log.length).toBeLessThanOrEqual(200);
-    expect(log).toContain('stdout: not a message, skipped: junk that is not a message');
+    expect(log).toContain('stdout: skipped a line that is not JSON-RPC: junk that is not a message');
   });
 
   it('never reads its stdin loses calls at their deadline, and at once when there is no room for them', async () => {
@@ -113,7 +113,7 @@ describe('a server that', () => {
     });
     expect(first).toMatchObject({
       code: -32603,
-      message: expect.stringContaining('Server "deaf": The server does not read its input'),
+      message: expect.stringContaining('Server "deaf": The server does not read its stdin'),
       data: { code: 'server_unavailable', server: 'deaf' },
     });
     scene.witness.tell('deaf', 'end');

@@ -61,7 +61,9 @@ describe.concurrent('a server that answers with HTTP 400', () => {
     await using scene = await Scene.start(peer.configuration());
     const error = await scene.beside(() => scene.errorOf('strict__greet', { text: 'wrong' }));
     expect(error).toMatchObject({
-      message: expect.stringMatching(/^Server "strict": .* answered HTTP 400\. It said: no such text$/),
+      message: expect.stringMatching(
+        /^Server "strict": .* responded with HTTP 400\. Response: no such text$/,
+      ),
       data: { code: 'server_unavailable', server: 'strict', status: 400 },
     });
     const methods = peer.seenBy('strict').map(({ message }) => message?.method);
@@ -88,7 +90,7 @@ describe.concurrent('a server that answers with HTTP 400', () => {
     const refuseCall = ({ response }: PeerExchange) => void response.writeHead(400).end('no city');
     await using refusing = await startRefusing(refuseCall, unknownMethod);
     expect(await refusing.scene.errorOf('strict__greet')).toMatchObject({
-      message: expect.stringMatching(/^Server "strict": .* answered HTTP 400\. It said: no city$/),
+      message: expect.stringMatching(/^Server "strict": .* responded with HTTP 400\. Response: no city$/),
       data: { code: 'server_unavailable', server: 'strict', status: 400 },
     });
     await refusing.goesOn();

@@ -138,7 +138,7 @@ describe.concurrent.each(['http', 'sse'] as const)('a server over %s that', (tra
     expect(await scene.errorOf('busy__echo', { text: 'refused' })).toMatchObject({
       code: -32603,
       message: expect.stringMatching(
-        /^Server "busy": .* answered HTTP 429\. It asks to be tried again in 7 s\. It said: told to fail$/,
+        /^Server "busy": .* responded with HTTP 429\. It asks to retry in 7 s\. Response: told to fail$/,
       ),
       data: { code: 'server_unavailable', server: 'busy', status: 429, retryAfterMs: 7_000 },
     });
@@ -154,7 +154,7 @@ describe.concurrent.each(['http', 'sse'] as const)('a server over %s that', (tra
       const error = await scene.beside(() => scene.errorOf('failing__echo', { text: 'refused' }));
       expect(error).toMatchObject({
         code: -32603,
-        message: expect.stringContaining(`answered HTTP ${status}. It said: told to fail`),
+        message: expect.stringContaining(`responded with HTTP ${status}. Response: told to fail`),
         data: { code: 'server_unavailable', server: 'failing', status },
       });
       expect(error.message).toContain('Server "failing"');
@@ -174,7 +174,7 @@ describe.concurrent.each(['http', 'sse'] as const)('a server over %s that', (tra
     );
     const stream = await scene.session.listen();
     const { error, next_try } = await scene.reaches('failing', 'backing_off');
-    expect(error).toContain('answered HTTP 503');
+    expect(error).toContain('responded with HTTP 503');
     expect(next_try).not.toBeNull();
     backend.behave();
     await scene.reaches('failing', 'ready');

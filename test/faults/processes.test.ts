@@ -48,7 +48,7 @@ describe('a server that', () => {
     const before = await scene.echoOf('crashing__echo', { text: 'before' });
     const sibling = await scene.stuckCall('crashing', 'sibling');
     const error = await scene.beside(() => scene.errorOf('crashing__crash'));
-    const how = `The server's process exited with code 70; its last words: FATAL: out of luck`;
+    const how = `The server process exited with code 70; last output: FATAL: out of luck`;
     expect(error).toMatchObject({
       code: -32603,
       message: `Server "crashing": ${how} (the call may have been carried out, and is not sent again)`,
@@ -78,7 +78,7 @@ describe('a server that', () => {
     expect(first.name).toBe('unlucky');
     await expectKilled('unlucky__crash');
     const { next_try, error: reason } = await scene.reaches('unlucky', 'backing_off', 2);
-    expect(reason).toContain('was ended by SIGKILL');
+    expect(reason).toContain('was killed by SIGKILL');
     const error = await scene.beside(() => scene.errorOf('unlucky__echo', { text: 'refused' }));
     expect(error).toMatchObject({
       code: -32603,
@@ -101,12 +101,12 @@ describe('a server that', () => {
 
   async function expectKilled(tool: string): Promise<void> {
     const error = await scene.errorOf(tool, { signal: 'SIGKILL' });
-    expect(error.message).toContain(`Server "unlucky": The server's process was ended by SIGKILL`);
+    expect(error.message).toContain(`Server "unlucky": The server process was killed by SIGKILL`);
   }
 
   it('dies at start keeps no list waiting, is shown with its last words and the next try, and is logged [A5]', async () => {
     const { error, next_try } = await scene.reaches('dying', 'backing_off');
-    const why = `The server's process exited with code 3; its last words: FATAL: the variable API_TOKEN is not set`;
+    const why = `The server process exited with code 3; last output: FATAL: the variable API_TOKEN is not set`;
     expect(error).toBe(`Server "dying" is not available: ${why}`);
     expect(await scene.view('dying')).toMatchObject({ state: 'backing_off', error, next_try });
     expect(await scene.log('dying')).toEqual(expect.arrayContaining(['loading …', error]));

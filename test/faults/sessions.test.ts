@@ -51,7 +51,7 @@ describe.each([
       expect(answer).toMatchObject({ text: 'once', name: 'forgetful' });
     });
     expect(backend.executionsOf('once')).toBe(1);
-    expect((await scene.log('forgetful')).join('\n')).toMatch(/has forgotten our session|HTTP 404/);
+    expect((await scene.log('forgetful')).join('\n')).toMatch(/lost our session|HTTP 404/);
   });
 
   it('executes calls that come together, each exactly once', async () => {
@@ -96,7 +96,7 @@ it('a server that forgets every session at once gives one clear error, and is no
   const error = await scene.beside(() => scene.errorOf('amnesiac__greet'));
   expect(error).toMatchObject({
     code: -32603,
-    message: expect.stringMatching(/^Server "amnesiac".*has forgotten our session/),
+    message: expect.stringMatching(/^Server "amnesiac".*lost our session/),
     data: { code: 'server_unavailable', server: 'amnesiac' },
   });
   // The session that was forgotten, and three more: then it has to wait.
@@ -143,7 +143,7 @@ it('a call whose stream is lost is not executed again where its session was forg
   const error = await scene.beside(() => scene.errorOf('losing__greet'));
   expect(error).toMatchObject({
     message: expect.stringMatching(
-      /^Server "losing": .*has forgotten our session.*the call may have been carried out, and is not sent again/,
+      /^Server "losing": .*lost our session.*the call may have been carried out, and is not sent again/,
     ),
     data: { code: 'server_unavailable', server: 'losing' },
   });

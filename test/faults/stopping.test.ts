@@ -60,7 +60,7 @@ it.concurrent('a server that closes its output and lives on loses its calls, is 
   await scene.beside(async () => {
     expect(await scene.errorOf('muting__mute')).toMatchObject({
       code: -32603,
-      message: expect.stringContaining('Server "muting": The server closed its output and did not exit.'),
+      message: expect.stringContaining('Server "muting": The server closed its stdout but did not exit.'),
       data: { code: 'server_unavailable', server: 'muting' },
     });
     await expectSuccessor(scene, 'muting', before.pid);
@@ -76,7 +76,7 @@ it.concurrent('a server that closes its input and lives on is ended with the nex
   await scene.beside(async () => {
     expect(await scene.errorOf('muting__echo', { text: 'unread' })).toMatchObject({
       code: -32603,
-      message: expect.stringContaining('Server "muting": The server closed its input and did not exit.'),
+      message: expect.stringContaining('Server "muting": The server closed its stdin but did not exit.'),
       data: { code: 'server_unavailable', server: 'muting' },
     });
     await expectSuccessor(scene, 'muting', before.pid);

@@ -340,7 +340,7 @@ describe.each(databases)('secrets (%s database)', (kind) => {
       await put(project, 'TOKEN', 'the-new-value');
       process.kill(Number(pid), 'SIGKILL');
       const { error } = await call.message(({ id }) => id !== undefined);
-      expect(error?.message).toContain('its last words: token is');
+      expect(error?.message).toContain('last output: token is');
       expect(error?.message).not.toContain('the-old-value');
       expect(JSON.stringify(site.switchboard.events)).not.toContain('the-old-value');
     });

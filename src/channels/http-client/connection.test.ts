@@ -88,7 +88,7 @@ describe('a kept connection', () => {
     const pool = openPool(peer);
     await post(pool, peer).outcome;
     const { error, neverSent } = await post(pool, peer).outcome;
-    expect(error?.message).toMatch(/without an answer/);
+    expect(error?.message).toMatch(/without a response/);
     expect(neverSent).toBe(false);
   });
 
@@ -137,10 +137,10 @@ describe('an exchange fails', () => {
   });
 
   it.each([
-    ['without an answer', ''],
-    ['within its answer', 'HTTP/1.1 200 OK\r\ncontent-le'],
-    ['within its answer', 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf'],
-    ['within its answer', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n'],
+    ['without a response', ''],
+    ['during its response', 'HTTP/1.1 200 OK\r\ncontent-le'],
+    ['during its response', 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf'],
+    ['during its response', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n'],
   ])('when the server closes %s (%j)', async (where, text) => {
     const peer = await serveRaw((socket) => socket.end(text));
     const exchange = post(openPool(peer), peer);

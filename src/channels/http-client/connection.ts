@@ -1,9 +1,8 @@
-import { connect as connectTcp, isIP, type Socket, type TcpNetConnectOpts } from 'node:net';
+import { connect as connectTcp, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { byteLength, join } from '../../protocol/jsonrpc.ts';
 import type { HttpExchange } from './exchange.ts';
-import type { HttpProxy } from './proxy.ts';
-import { connectToProxy, openTunnel } from './proxy.ts';
+import { connectToProxy, type HttpProxy, openTunnel, tlsOptions } from './proxy.ts';
 import type { HeadReader, ResponseHead } from './response-head.ts';
 import { ResponseParser, type ResponseSink } from './response-parser.ts';
 
@@ -12,43 +11,42 @@ export interface Address {
   port: number;
   isSecure: boolean;
   vet?: (() => Promise<void>) | undefined;
-  /** What stands between us and the server. */
   proxy?: HttpProxy | undefined;
 }
 
 /** The pool, as its connections see it. */
 export interface ConnectionOwner {
-  /** An answer is complete; the connection can carry another exchange. */
+  /** The connection is idle, and can carry another exchange. */
   released(connection: Connection): void;
   gone(connection: Connection): void;
 }
 
 const CONNECT_MS = 10_000;
 const TCP_PROBE_MS = 60_000;
-/** After so many messages of a stream others get their turn, and the server has to wait. */
+/** How many messages of a stream are processed per turn of the event loop. */
 const MESSAGES_PER_TURN = 500;
 const READ_BYTES = 64 * 1024;
-/** A read that fills this much of the buffer takes the buffer with it; copying the others is cheaper. */
+/** A read of this size or more takes the read buffer; smaller ones are copied, which is cheaper. */
 const HAND_OVER_BYTES = 32 * 1024;
-/** Up to here node writes a string in one go from the stack. */
+/** Node writes strings up to this size without an allocation. */
 const MAX_STRING_BODY_BYTES = 12 * 1024;
 const MAX_JOINED_BODY_BYTES = 64 * 1024;
 
-/** One connection, opened for an exchange and kept for others after it. */
+/** One connection, opened for an exchange and kept alive for others. */
 export class Connection implements ResponseSink {
   private readonly owner: ConnectionOwner;
   private socket: Socket;
   private readonly parser: ResponseParser;
-  private readonly patience: NodeJS.Timeout;
+  private readonly connectTimer: NodeJS.Timeout;
   private readBuffer: Buffer | undefined;
   private exchange: HttpExchange | undefined;
   private keepAliveMs = 0;
-  /** What stands between us and the server. */
+  /** The label of the proxy. */
   private readonly proxy: string | undefined;
   private isConnected = false;
   private isGone = false;
   private usableUntil = 0;
-  /** How many messages were dealt with since others had their turn. */
+  /** Processed in this turn of the event loop. */
   private messages = 0;
 
   constructor(address: Address, heads: HeadReader, owner: ConnectionOwner, first: HttpExchange) {
@@ -56,30 +54,30 @@ export class Connection implements ResponseSink {
     this.parser = new ResponseParser(this, heads);
     this.exchange = first;
     first.carrier = this;
-    this.patience = setTimeout(() => this.fail(connectTimeout()), CONNECT_MS);
+    this.connectTimer = setTimeout(() => this.fail(connectTimeout()), CONNECT_MS);
     const { proxy, isSecure } = address;
     this.proxy = proxy?.label;
     this.socket = proxy === undefined ? this.open(address) : connectToProxy(proxy);
     if (proxy === undefined) this.watch(isSecure, () => this.connected(address.vet));
-    else this.watch(proxy.isSecure, () => this.reachThrough(proxy, address));
+    else this.watch(proxy.isSecure, () => this.connectThrough(proxy, address));
   }
 
   private watch(isSecure: boolean, connected: () => void): void {
     const { socket } = this;
-    // That of a tunnel is watched no longer when TLS goes through it.
-    const ifOurs = (work: () => void) => {
-      if (this.socket === socket) work();
+    // A tunnel's socket is replaced by the TLS socket on top of it.
+    const ifCurrent = (action: () => void) => {
+      if (this.socket === socket) action();
     };
     socket.once(isSecure ? 'secureConnect' : 'connect', connected);
-    socket.on('error', (error) => ifOurs(() => this.fail(error)));
-    socket.on('end', () => ifOurs(() => this.peerEnded()));
-    socket.on('close', () => ifOurs(() => this.fail(new Error('the connection was closed'))));
+    socket.on('error', (error) => ifCurrent(() => this.fail(error)));
+    socket.on('end', () => ifCurrent(() => this.serverEnded()));
+    socket.on('close', () => ifCurrent(() => this.fail(new Error('the connection was closed'))));
   }
 
-  /** A server without TLS is spoken to by the proxy; to one with it, the proxy only passes on what is said. */
-  private reachThrough(proxy: HttpProxy, address: Address): void {
+  /** The proxy forwards plain HTTP requests, and opens a tunnel for TLS. */
+  private connectThrough(proxy: HttpProxy, address: Address): void {
     if (!address.isSecure) {
-      this.readPlainly();
+      this.readData();
       this.connected(address.vet);
       return;
     }
@@ -88,30 +86,30 @@ export class Connection implements ResponseSink {
         this.fail(error ?? new Error('the connection was closed'));
         return;
       }
-      this.socket = connectTls({ socket: this.socket, ...securityOf(address.host) });
-      this.readPlainly();
+      this.socket = connectTls({ socket: this.socket, ...tlsOptions(address.host) });
+      this.readData();
       this.watch(true, () => this.connected(address.vet));
     });
   }
 
-  /** Where the socket is not one that reads into our own buffer. */
-  private readPlainly(): void {
+  /** For a socket that does not read into our own buffer. */
+  private readData(): void {
     this.socket.on('data', (chunk: Buffer) => {
       if (!this.receive(chunk, chunk.length)) this.socket.pause();
     });
   }
 
-  /** Whether an idle one can be expected to be open still. */
+  /** Whether the server has probably not closed an idle connection yet. */
   isUsable(): boolean {
     return !this.isGone && !this.socket.destroyed && this.idleMs > 0;
   }
 
-  /** For how long an idle one may still be used. */
+  /** How long an idle connection may still be used. */
   get idleMs(): number {
     return Math.max(0, this.usableUntil - Date.now());
   }
 
-  /** Carries this exchange. Only for a connection that is idle. */
+  /** The connection must be idle. */
   carry(exchange: HttpExchange): void {
     this.exchange = exchange;
     exchange.carrier = this;
@@ -126,14 +124,14 @@ export class Connection implements ResponseSink {
     this.messages += messages;
   }
 
-  /** Ends it without a word. */
+  /** Does not notify the exchange. */
   destroy(): void {
     if (this.isGone) return;
     this.isGone = true;
     if (this.exchange !== undefined) this.exchange.carrier = undefined;
     this.exchange = undefined;
     this.parser.stop();
-    clearTimeout(this.patience);
+    clearTimeout(this.connectTimer);
     this.socket.destroy();
     this.owner.gone(this);
   }
@@ -151,9 +149,9 @@ export class Connection implements ResponseSink {
     const exchange = this.exchange!;
     this.exchange = undefined;
     exchange.carrier = undefined;
-    // An answer may come before all of its request was taken: what is left of that would stand before the next one.
+    // A response may come before its whole request was written; the rest would precede the next request.
     const isClean = leftOver === 0 && this.socket.writableLength === 0;
-    if (isClean && this.keepAliveMs > 0 && exchange.leavesConnection) {
+    if (isClean && this.keepAliveMs > 0 && exchange.reusesConnection) {
       this.usableUntil = Date.now() + this.keepAliveMs;
       this.owner.released(this);
     } else {
@@ -162,7 +160,7 @@ export class Connection implements ResponseSink {
     try {
       exchange.onEnd();
     } catch (error) {
-      // The connection may carry another exchange by now, which has no part in it.
+      // Not a failure of the connection, which may carry another exchange by now.
       exchange.onError(asError(error), false);
     }
   }
@@ -183,7 +181,7 @@ export class Connection implements ResponseSink {
       },
     };
     if (!isSecure) return connectTcp(options);
-    return connectTls({ ...options, ...securityOf(host) });
+    return connectTls({ ...options, ...tlsOptions(host) });
   }
 
   private connected(vet: Address['vet']): void {
@@ -197,7 +195,7 @@ export class Connection implements ResponseSink {
 
   private begin(): void {
     if (this.isGone) return;
-    clearTimeout(this.patience);
+    clearTimeout(this.connectTimer);
     this.isConnected = true;
     if (this.exchange !== undefined) this.write(this.exchange);
   }
@@ -226,7 +224,7 @@ export class Connection implements ResponseSink {
 
   private receive(bytes: Buffer, length: number): boolean {
     if (this.exchange === undefined) {
-      // Nobody asked: a timeout's notice, or the rest of an answer that nobody wants.
+      // An idle connection got data, such as a timeout notice.
       this.destroy();
       return true;
     }
@@ -243,7 +241,7 @@ export class Connection implements ResponseSink {
     return false;
   }
 
-  private peerEnded(): void {
+  private serverEnded(): void {
     try {
       this.parser.finish();
       this.fail(new Error('the server closed the connection'));
@@ -256,17 +254,12 @@ export class Connection implements ResponseSink {
     if (this.isGone) return;
     const { exchange, isConnected, proxy } = this;
     this.destroy();
-    const isOfWay = proxy !== undefined && !isConnected;
-    exchange?.onError(isOfWay ? throughError(proxy, error) : error, !isConnected);
+    const failure =
+      proxy === undefined || isConnected
+        ? error
+        : new Error(`through the proxy ${proxy}: ${error.message}`, { cause: error });
+    exchange?.onError(failure, !isConnected);
   }
-}
-
-function securityOf(host: string): { servername?: string; ALPNProtocols: string[] } {
-  return { ...(isIP(host) === 0 ? { servername: host } : {}), ALPNProtocols: ['http/1.1'] };
-}
-
-function throughError(proxy: string, error: Error): Error {
-  return new Error(`through the proxy ${proxy}: ${error.message}`, { cause: error });
 }
 
 function connectTimeout(): Error {

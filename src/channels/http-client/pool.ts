@@ -1,7 +1,7 @@
 import type { Chunks } from '../../protocol/jsonrpc.ts';
 import { type Address, Connection, type ConnectionOwner } from './connection.ts';
 import type { HttpExchange } from './exchange.ts';
-import { type HttpProxy, throughProxy } from './proxy.ts';
+import { type HttpProxy, throughProxy, withoutBrackets } from './proxy.ts';
 import { HeadReader } from './response-head.ts';
 
 const MAX_CONNECTIONS = 256;
@@ -11,28 +11,24 @@ interface PoolOptions {
   proxy?: HttpProxy | undefined;
 }
 
-/**
- * Connections to one server, kept open between exchanges. One exchange at a time on each; those that find no
- * connection wait in line. Deadlines are the caller's business: an exchange may last for ever.
- */
+/** Connections to one server, kept alive between exchanges, one exchange at a time each. Deadlines are up to the caller. */
 export class ConnectionPool implements ConnectionOwner {
   private readonly address: Address;
-  /** What has to be another in requests that a proxy makes for us. */
+  /** Changes a request for the proxy. */
   private readonly adapt: ((requestHead: string) => string) | undefined;
   private readonly heads = new HeadReader();
   private readonly connections = new Set<Connection>();
-  /** The one that was used last stands last, and is used next. */
+  /** The most recently used one is last, and is used next. */
   private idle: Connection[] = [];
-  private readonly waiting = new Set<HttpExchange>();
+  private readonly queue = new Set<HttpExchange>();
   private sweep: NodeJS.Timeout | undefined;
   private isDestroyed = false;
 
-  /** `vet` looks at each connection before anything is sent on it. */
   constructor(url: URL, { vet, proxy }: PoolOptions = {}) {
     const isSecure = url.protocol === 'https:';
     this.adapt = proxy === undefined || isSecure ? undefined : (head) => throughProxy(head, url, proxy);
     this.address = {
-      host: url.hostname.replace(/^\[|\]$/g, ''),
+      host: withoutBrackets(url.hostname),
       port: Number(url.port) || (isSecure ? 443 : 80),
       isSecure,
       vet,
@@ -40,7 +36,7 @@ export class ConnectionPool implements ConnectionOwner {
     };
   }
 
-  /** Never tells the exchange anything before it returns. */
+  /** Calls no handler of the exchange before it returns. */
   send(exchange: HttpExchange, requestHead: string, requestBody?: Chunks): void {
     if (this.isDestroyed) return;
     exchange.requestHead = this.adapt === undefined ? requestHead : this.adapt(requestHead);
@@ -51,27 +47,26 @@ export class ConnectionPool implements ConnectionOwner {
     else this.enqueue(exchange);
   }
 
-  /** How many exchanges wait for a connection. */
   get queued(): number {
-    return this.waiting.size;
+    return this.queue.size;
   }
 
-  /** Takes a waiting exchange out of the line. */
+  /** Removes a queued exchange. */
   drop(exchange: HttpExchange): void {
-    this.waiting.delete(exchange);
+    this.queue.delete(exchange);
     exchange.carrier = undefined;
   }
 
-  /** Closes everything at once. Exchanges that are under way or waiting hear nothing more. */
+  /** Closes everything at once, without notifying any exchange. */
   destroy(): void {
     this.isDestroyed = true;
     clearTimeout(this.sweep);
-    this.waiting.clear();
+    this.queue.clear();
     for (const connection of this.connections) connection.destroy();
   }
 
   released(connection: Connection): void {
-    const next = this.nextWaiting();
+    const next = this.dequeue();
     if (next !== undefined) {
       connection.carry(next);
       return;
@@ -82,10 +77,10 @@ export class ConnectionPool implements ConnectionOwner {
 
   gone(connection: Connection): void {
     this.connections.delete(connection);
-    const place = this.idle.indexOf(connection);
-    if (place !== -1) this.idle.splice(place, 1);
+    const index = this.idle.indexOf(connection);
+    if (index !== -1) this.idle.splice(index, 1);
     if (this.isDestroyed) return;
-    const next = this.nextWaiting();
+    const next = this.dequeue();
     if (next !== undefined) this.open(next);
   }
 
@@ -95,12 +90,12 @@ export class ConnectionPool implements ConnectionOwner {
 
   private enqueue(exchange: HttpExchange): void {
     exchange.carrier = this;
-    this.waiting.add(exchange);
+    this.queue.add(exchange);
   }
 
-  private nextWaiting(): HttpExchange | undefined {
-    const [next] = this.waiting;
-    if (next !== undefined) this.waiting.delete(next);
+  private dequeue(): HttpExchange | undefined {
+    const [next] = this.queue;
+    if (next !== undefined) this.queue.delete(next);
     return next;
   }
 
@@ -112,7 +107,7 @@ export class ConnectionPool implements ConnectionOwner {
     }
   }
 
-  /** Idle connections that will not be used again are closed, not left for the server to close. */
+  /** Closes idle connections before the server does. */
   private sweepAfter(milliseconds: number): NodeJS.Timeout {
     return setTimeout(() => {
       for (const connection of [...this.idle]) if (!connection.isUsable()) connection.destroy();

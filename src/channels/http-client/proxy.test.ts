@@ -57,7 +57,7 @@ describe('the proxy of a server', () => {
     'cannot be %j, and the error does not show what may be a password',
     (address) => {
       expect(() => labelFor('http://a.example/', { http_proxy: address })).toThrow(
-        'The variable http_proxy does not name a proxy that can be used: write http://host:port or https://host:port.',
+        'The variable http_proxy is not the URL of a proxy: use http://host:port or https://host:port.',
       );
     },
   );

@@ -10,9 +10,8 @@ export interface HttpProxy {
   host: string;
   port: number;
   isSecure: boolean;
-  /** What it wants to know of us. */
   authorization: string | undefined;
-  /** By which users know it, without a password. */
+  /** Its URL without a password. */
   label: string;
 }
 
@@ -21,24 +20,24 @@ loopback.addSubnet('127.0.0.0', 8);
 loopback.addAddress('::1', 'ipv6');
 
 /**
- * The proxy that the environment names for this address; undefined where it is reached directly. As programs do it: `http_proxy`,
- * `https_proxy` and `all_proxy`, in small letters or capitals, and `no_proxy` for what has none. This machine has none either.
+ * The proxy for this URL, if any, from the usual variables: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, in lower or
+ * upper case. Loopback addresses never have one.
  */
 export function proxyFor(url: URL, environment: Environment): HttpProxy | undefined {
   const own = `${url.protocol.slice(0, -1)}_proxy`;
   const [name, value] = firstOf(environment, [own, 'all_proxy']);
   if (value === undefined) return undefined;
-  const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
+  const host = withoutBrackets(url.hostname).toLowerCase();
   if (isThisMachine(host)) return undefined;
   const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port;
   const [, without = ''] = firstOf(environment, ['no_proxy']);
-  if (without.split(/[\s,]+/).some((entry) => fits(entry.toLowerCase(), host, port))) return undefined;
+  if (without.split(/[\s,]+/).some((entry) => matches(entry.toLowerCase(), host, port))) return undefined;
   return read(name, value);
 }
 
-/** The first of them that says something. */
+/** The first variable that is set. */
 function firstOf(environment: Environment, names: readonly string[]): [string, string | undefined] {
-  for (const name of names.flatMap((small) => [small, small.toUpperCase()])) {
+  for (const name of names.flatMap((lower) => [lower, lower.toUpperCase()])) {
     const value = environment[name]?.trim();
     if (value !== undefined && value !== '') return [name, value];
   }
@@ -51,14 +50,14 @@ function isThisMachine(host: string): boolean {
   return version !== 0 && loopback.check(host, version === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** An entry of `no_proxy`: everything, a name with all below it, an address, or a range of addresses; with a port or without. */
-function fits(entry: string, host: string, port: string): boolean {
+/** An entry of `no_proxy` is `*`, a domain with its subdomains, an address or a range of addresses, with or without a port. */
+function matches(entry: string, host: string, port: string): boolean {
   if (entry === '') return false;
   if (entry === '*') return true;
   if (entry.includes('/')) return isInRange(entry, host);
   const [, name = entry, only] = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(entry) ?? [];
   if (only !== undefined && only !== port) return false;
-  const plain = name.replace(/^\[|\]$/g, '').replace(/^\*?\./, '');
+  const plain = withoutBrackets(name).replace(/^\*?\./, '');
   return host === plain || (isIP(host) === 0 && host.endsWith(`.${plain}`));
 }
 
@@ -73,7 +72,7 @@ function isInRange(entry: string, host: string): boolean {
   return range.check(host, family);
 }
 
-/** Most programs take an address of a proxy without a scheme, and so do we. */
+/** Like most programs, accepts the address of a proxy without a scheme. */
 function parse(value: string): URL | null {
   return URL.parse(value.includes('://') ? value : `http://${value}`);
 }
@@ -83,14 +82,13 @@ function read(name: string, value: string): HttpProxy {
   if (url === null || !['http:', 'https:'].includes(url.protocol) || url.hostname === '') {
     throw new SwitchboardError(
       'invalid_config',
-      `The variable ${name} does not name a proxy that can be used: write http://host:port or https://host:port.`,
+      `The variable ${name} is not the URL of a proxy: use http://host:port or https://host:port.`,
     );
   }
   const isSecure = url.protocol === 'https:';
   const port = Number(url.port) || (isSecure ? 443 : 80);
-  const host = url.hostname.replace(/^\[|\]$/g, '');
   return {
-    host,
+    host: withoutBrackets(url.hostname),
     port,
     isSecure,
     authorization: basicCredentials(url),
@@ -98,7 +96,7 @@ function read(name: string, value: string): HttpProxy {
   };
 }
 
-/** The passwords of the proxies that the environment names, as they are written there and as they are. */
+/** The passwords in the variables for proxies, as written and decoded, for masking. */
 export function proxyPasswords(environment: Environment): string[] {
   const names = ['http_proxy', 'https_proxy', 'all_proxy'].flatMap((name) => [name, name.toUpperCase()]);
   const passwords = names.flatMap((name) => {
@@ -109,15 +107,15 @@ export function proxyPasswords(environment: Environment): string[] {
   return [...new Set(passwords)].filter((password) => password.length >= SHORTEST_MASKED);
 }
 
-/** Reading an address encodes some of its characters, and in a log it stands as it was written. */
+/** Parsing a URL encodes some characters; logs may show it as written. */
 function writtenPassword(value: string): string {
   return /^(?:[^/]*:\/\/)?[^/:@]*:([^/?#]*)@/.exec(value)?.[1] ?? '';
 }
 
-/** Shorter ones stand in too many other texts. */
+/** Shorter ones occur in too many other texts. */
 const SHORTEST_MASKED = 8;
 
-/** A request to a server without TLS, as a proxy wants it: with the whole address of the server, and who we are. */
+/** A plain HTTP request for a proxy: with the absolute URL, and the proxy's credentials. */
 export function throughProxy(requestHead: string, url: URL, { authorization }: HttpProxy): string {
   const target = requestHead.indexOf(' ') + 1;
   const headers = requestHead.indexOf('\r\n') + 2;
@@ -127,21 +125,21 @@ export function throughProxy(requestHead: string, url: URL, { authorization }: H
 
 const MAX_HEAD_BYTES = 16 * 1024;
 
-/** Connects to a proxy. */
 export function connectToProxy({ host, port, isSecure }: HttpProxy): Socket {
   const options = { host, port, noDelay: true };
-  if (!isSecure) return connectTcp(options);
-  return connectTls({
-    ...options,
-    ...(isIP(host) === 0 ? { servername: host } : {}),
-    ALPNProtocols: ['http/1.1'],
-  });
+  return isSecure ? connectTls({ ...options, ...tlsOptions(host) }) : connectTcp(options);
 }
 
-/**
- * Has the proxy at the other end of a connection connect to a server. Whatever comes on the connection after that is from there.
- * Fails where the proxy refuses, or says something else.
- */
+export function tlsOptions(host: string): { servername?: string; ALPNProtocols: string[] } {
+  return { ...(isIP(host) === 0 ? { servername: host } : {}), ALPNProtocols: ['http/1.1'] };
+}
+
+/** An IPv6 address stands in brackets in a URL, and without them elsewhere. */
+export function withoutBrackets(host: string): string {
+  return host.replace(/^\[|\]$/g, '');
+}
+
+/** Opens a tunnel to a server through the proxy that this socket is connected to. */
 export function openTunnel(
   socket: Socket,
   { authorization }: HttpProxy,
@@ -160,14 +158,15 @@ export function openTunnel(
     head += chunk.toString('latin1');
     const end = head.indexOf('\r\n\r\n');
     if (end === -1) {
-      if (head.length > MAX_HEAD_BYTES) settle(new Error('what it says cannot be understood'));
+      if (head.length > MAX_HEAD_BYTES) settle(new Error('its response is not HTTP'));
       return;
     }
     const [, status, reason = ''] = /^HTTP\/1\.[01] (\d{3}) ?([^\r\n]*)/.exec(head) ?? [];
-    if (status === undefined) settle(new Error('what it says cannot be understood'));
-    else if (!status.startsWith('2')) settle(new Error(`it answered HTTP ${status} ${reason}`.trimEnd()));
-    // Nobody speaks before us: TLS begins with the client.
-    else if (head.length > end + 4) settle(new Error('it said more than it was asked'));
+    if (status === undefined) settle(new Error('its response is not HTTP'));
+    else if (!status.startsWith('2'))
+      settle(new Error(`it responded with HTTP ${status} ${reason}`.trimEnd()));
+    // In TLS the client speaks first.
+    else if (head.length > end + 4) settle(new Error('it sent data after its response'));
     else settle();
   };
   socket.on('data', read);

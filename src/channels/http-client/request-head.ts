@@ -1,6 +1,6 @@
 import { SwitchboardError } from '../../errors.ts';
 
-/** The connection, the framing and the protocol are ours; and an encoded answer could not be read. */
+/** Headers that we set ourselves, or that would break framing or encoding. */
 const ownHeaders = new Set([
   'accept-encoding',
   'connection',
@@ -20,14 +20,13 @@ const ownHeaders = new Set([
 const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Whether this can stand in a header as it is. */
 export function isHeaderValue(value: string): boolean {
   return headerValue.test(value);
 }
 
 /**
- * A request up to its headers' end, without Content-Length and the empty line. `configured` are the user's headers,
- * `own` win over them. Names are lower-cased, so that one header is not sent twice.
+ * The request line and headers, without Content-Length and the empty line. `own` headers win over the user's `configured` ones;
+ * names are lower-cased, so that no header is sent twice.
  */
 export function requestHead(
   method: string,
@@ -52,18 +51,15 @@ export function requestHead(
   return text;
 }
 
-/** The value is not shown: it may be a secret. */
+/** Does not show the value, which may be a secret. */
 function checkHeader(name: string, value: string): void {
   if (!headerName.test(name)) {
-    throw new SwitchboardError(
-      'invalid_config',
-      `The header name ${JSON.stringify(name)} is not a valid one.`,
-    );
+    throw new SwitchboardError('invalid_config', `The header name ${JSON.stringify(name)} is invalid.`);
   }
   if (!isHeaderValue(value)) {
     throw new SwitchboardError(
       'invalid_config',
-      `The value of the header "${name}" holds a line break or another character that a header cannot have.`,
+      `The value of the header "${name}" contains a line break or another invalid character.`,
     );
   }
 }

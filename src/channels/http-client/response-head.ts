@@ -1,42 +1,42 @@
-/** What a server sent is not HTTP/1.1, or not an answer that can be read. */
+/** The server sent something that is not a valid HTTP/1.1 response. */
 export class MalformedResponseError extends Error {
   override readonly name = 'MalformedResponseError';
 }
 
-/** How long a body is, where no length says so. */
+/** Body lengths that are not known from the head. */
 export const CHUNKED = -1;
 export const UNTIL_CLOSE = -2;
 
-/** The part of an answer's head that anybody here asks for. */
+/** The parts of a response head that are used. */
 export interface ResponseHead {
   readonly status: number;
-  /** In lower case; empty where there is none. */
+  /** In lower case; empty if absent. */
   readonly contentType: string;
   readonly sessionId: string | undefined;
   readonly location: string | undefined;
   readonly retryAfter: string | undefined;
   /** The body's length, CHUNKED or UNTIL_CLOSE. */
   readonly bodyBytes: number;
-  /** For how long the connection may be used again after this answer; 0 where it may not. */
+  /** How long the connection may be reused after this response; 0 if it may not. */
   readonly keepAliveMs: number;
 }
 
-/** Servers close idle connections after 5 s and more; a request must not meet the closing. */
+/** Servers close idle connections after 5 s or more; a request must not race with that. */
 const DEFAULT_KEEP_ALIVE_MS = 3_000;
 const MAX_KEEP_ALIVE_MS = 30_000;
-/** Between what a server does and what we see of it a busy machine may put a second. */
+/** A busy machine may delay what we see by a second. */
 const KEEP_ALIVE_MARGIN_MS = 2_000;
 
-// A line that begins with white space continues the one before (obs-fold): it has no name, so it does not fit.
+// Rejects folded lines (obs-fold), which have no name.
 const wellFormed =
   /^HTTP\/1\.[01] [1-9]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?(?:\r\n[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*)*$/;
 
-/** Reads the heads of one server's answers. Most are the same text as the one before: it is read once. */
+/** Parses the response heads of one server. Most equal the previous one, which is parsed once. */
 export class HeadReader {
   private text: string | undefined;
   private head: ResponseHead | undefined;
 
-  /** `text` is the head up to its empty line, without the last line break. */
+  /** `text` ends before the empty line, without the last line break. */
   read(text: string): ResponseHead {
     if (this.head !== undefined && text === this.text) return this.head;
     const head = readHead(text);
@@ -47,7 +47,7 @@ export class HeadReader {
 }
 
 function readHead(text: string): ResponseHead {
-  if (!wellFormed.test(text)) throw new MalformedResponseError('the head of its answer is not HTTP/1.1');
+  if (!wellFormed.test(text)) throw new MalformedResponseError('its head is not HTTP/1.1');
   const status = Number(text.slice(9, 12));
   let contentType: string | undefined;
   let sessionId: string | undefined;
@@ -61,7 +61,7 @@ function readHead(text: string): ResponseHead {
   while (lineStart > 1) {
     const lineEnd = text.indexOf('\r\n', lineStart);
     const colon = text.indexOf(':', lineStart);
-    // Only the names that are asked for are cut out: each has one of these lengths.
+    // Extracts only names with the length of a header that is used.
     switch (colon - lineStart) {
       case 8:
         if (nameAt(text, lineStart, colon) === 'location') location ??= valueAt(text, colon, lineEnd);
@@ -93,7 +93,7 @@ function readHead(text: string): ResponseHead {
     lineStart = lineEnd === -1 ? 0 : lineEnd + 2;
   }
   const bodyBytes = framing(status, length, codings);
-  // Two ways to tell the length are how answers are smuggled; an old server does not know chunks at all.
+  // Both lengths at once allow response smuggling; HTTP/1.0 has no chunks at all.
   const isDoubtful = codings !== undefined && (length !== undefined || text[7] === '0');
   return {
     status,
@@ -118,12 +118,12 @@ function valueAt(text: string, colon: number, lineEnd: number): string {
 }
 
 function lengthOf(value: string, before: number | undefined): number {
-  // A proxy may have joined equal lengths with commas.
+  // A proxy may join equal lengths with commas.
   const values = value.includes(',') ? value.split(',').map((part) => part.trim()) : [value];
   const length = /^\d+$/.test(values[0]!) ? Number(values[0]) : Number.NaN;
   if (!Number.isSafeInteger(length)) throw new MalformedResponseError('its Content-Length is not a number');
   if (values.some((other) => other !== values[0]) || (before !== undefined && before !== length)) {
-    throw new MalformedResponseError('it gives two different values for Content-Length');
+    throw new MalformedResponseError('it has two different values of Content-Length');
   }
   return length;
 }
@@ -132,7 +132,7 @@ function framing(status: number, length: number | undefined, codings: string | u
   if (status < 200 || status === 204 || status === 304) return 0;
   if (codings === undefined) return length ?? UNTIL_CLOSE;
   if (codings.toLowerCase() === 'chunked') return CHUNKED;
-  throw new MalformedResponseError(`it uses a Transfer-Encoding that was not asked for (${codings})`);
+  throw new MalformedResponseError(`it has an unsupported Transfer-Encoding (${codings})`);
 }
 
 function keepAliveMs(minorVersion: string, connection: string, hint: string): number {

@@ -6,16 +6,15 @@ import {
   UNTIL_CLOSE,
 } from './response-head.ts';
 
-/** Who hears what a parser reads. */
 export interface ResponseSink {
   onHead(head: ResponseHead): void;
-  /** A stretch of the body. It belongs to whoever gets it. */
+  /** A part of the body. The sink owns it. */
   onData(chunk: Buffer): void;
-  /** The answer is complete. `leftOver` bytes came after it that nobody asked for. */
+  /** The response is complete. `leftOver` unexpected bytes followed it. */
   onEnd(leftOver: number): void;
 }
 
-/** Of a head, of all trailers together, and of a chunk's extension. */
+/** For a head, for all trailers together, and for a chunk extension. */
 const MAX_HEAD_BYTES = 64 * 1024;
 const MAX_SIZE_DIGITS = 13;
 const FIRST_COLLECTION_BYTES = 1_024;
@@ -24,6 +23,10 @@ const CARRIAGE_RETURN = 0x0d;
 const NEWLINE = 0x0a;
 const headEnd = Buffer.from('\r\n\r\n');
 const opening = Buffer.from('HTTP/1.');
+
+const NOT_HTTP = 'it is not HTTP/1.1';
+const HEAD_TOO_LONG = `its head is over ${MAX_HEAD_BYTES} bytes`;
+const BAD_CHUNKS = 'its chunks are malformed';
 
 type State =
   | 'idle'
@@ -41,18 +44,18 @@ type State =
   | 'trailer-end'
   | 'last-newline';
 
-/** Reads the answers on one connection, one after the other, from bytes split anywhere. */
+/** Parses the responses on one connection, one after the other, from bytes split anywhere. */
 export class ResponseParser {
   private readonly sink: ResponseSink;
   private readonly heads: HeadReader;
   private state: State = 'idle';
-  /** A head that came in pieces. */
+  /** A head that arrived in parts. */
   private collected = Buffer.alloc(0);
   private collectedBytes = 0;
-  /** Bytes that are missing of the body or the chunk. */
+  /** Missing bytes of the body or chunk. */
   private missing = 0;
   private sizeDigits = 0;
-  /** Bytes of a chunk's extension, or of the trailers, so far. */
+  /** Bytes so far of a chunk extension or the trailers. */
   private lineBytes = 0;
 
   constructor(sink: ResponseSink, heads: HeadReader) {
@@ -60,21 +63,16 @@ export class ResponseParser {
     this.heads = heads;
   }
 
-  /** An answer is awaited. */
   start(): void {
     this.state = 'head';
     this.collectedBytes = 0;
   }
 
-  /** Nobody wants the rest. */
   stop(): void {
     this.state = 'idle';
   }
 
-  /**
-   * The first `length` of these bytes came. Where they are `lent`, what goes to the sink is copied.
-   * Throws where they are not an answer; the connection is of no use then.
-   */
+  /** Parses the first `length` bytes. Copies what goes to the sink if they are `lent`. Throws if they are not a valid response. */
   push(bytes: Buffer, length: number, lent: boolean): void {
     let at = 0;
     while (at < length) {
@@ -89,7 +87,7 @@ export class ResponseParser {
           at = this.readKnown(bytes, at, length, lent);
           break;
         case 'until-close':
-          this.give(bytes, at, length, lent);
+          this.pass(bytes, at, length, lent);
           return;
         default:
           this.readFraming(bytes[at]!, length - at - 1);
@@ -98,25 +96,25 @@ export class ResponseParser {
     }
   }
 
-  /** The server closed the connection: the end of some answers, too early for others. */
+  /** The server closed the connection, which ends some responses and breaks others. */
   finish(): void {
     if (this.state === 'idle') return;
     if (this.state === 'until-close') {
       this.end(0);
       return;
     }
-    const answered = this.state !== 'head' || this.collectedBytes > 0;
+    const hasStarted = this.state !== 'head' || this.collectedBytes > 0;
     throw new Error(
-      `the server closed the connection ${answered ? 'within its answer' : 'without an answer'}`,
+      `the server closed the connection ${hasStarted ? 'during its response' : 'without a response'}`,
     );
   }
 
   private readHead(bytes: Buffer, start: number, length: number): number {
     if (this.collectedBytes === 0) {
-      // Bytes after `length` are old ones: an end that is found there is none.
+      // Bytes after `length` are stale.
       const end = bytes.indexOf(headEnd, start);
       if (end !== -1 && end + headEnd.length <= length) {
-        if (end - start > MAX_HEAD_BYTES) throw headTooLong();
+        if (end - start > MAX_HEAD_BYTES) throw malformed(HEAD_TOO_LONG);
         this.beginBody(bytes.toString('latin1', start, end), length - end - headEnd.length);
         return end + headEnd.length;
       }
@@ -133,8 +131,8 @@ export class ResponseParser {
     const { collected, collectedBytes } = this;
     const end = collected.subarray(0, collectedBytes).indexOf(headEnd, Math.max(0, before - headEnd.length));
     if (end === -1) {
-      refuseOtherProtocols(collected, before, collectedBytes);
-      if (collectedBytes === MAX_HEAD_BYTES + headEnd.length) throw headTooLong();
+      rejectOtherProtocols(collected, before, collectedBytes);
+      if (collectedBytes === MAX_HEAD_BYTES + headEnd.length) throw malformed(HEAD_TOO_LONG);
       return start + taken;
     }
     const rest = start + end + headEnd.length - before;
@@ -153,8 +151,7 @@ export class ResponseParser {
   private beginBody(text: string, following: number): void {
     const head = this.heads.read(text);
     if (head.status < 200) {
-      if (head.status === 101)
-        throw new MalformedResponseError('it switches to a protocol that was not asked for');
+      if (head.status === 101) throw malformed('it switches to another protocol');
       return;
     }
     this.missing = head.bodyBytes;
@@ -175,14 +172,13 @@ export class ResponseParser {
   private readKnown(bytes: Buffer, start: number, length: number, lent: boolean): number {
     const end = Math.min(length, start + this.missing);
     this.missing -= end - start;
-    const { state } = this;
-    if (this.missing === 0 && state === 'chunk-data') this.state = 'chunk-data-return';
-    this.give(bytes, start, end, lent);
+    if (this.missing === 0 && this.state === 'chunk-data') this.state = 'chunk-data-return';
+    this.pass(bytes, start, end, lent);
     if (this.missing === 0 && this.state === 'length') this.end(length - end);
     return end;
   }
 
-  private give(bytes: Buffer, start: number, end: number, lent: boolean): void {
+  private pass(bytes: Buffer, start: number, end: number, lent: boolean): void {
     if (!lent) {
       this.sink.onData(bytes.subarray(start, end));
       return;
@@ -192,7 +188,7 @@ export class ResponseParser {
     this.sink.onData(copy);
   }
 
-  /** One byte of what stands around the chunks of a body. */
+  /** One byte between the chunks of a body. */
   private readFraming(byte: number, following: number): void {
     switch (this.state) {
       case 'chunk-size':
@@ -248,17 +244,17 @@ export class ResponseParser {
     const digit = hexDigit(byte);
     if (digit !== -1) {
       this.missing = this.missing * 16 + digit;
-      if (++this.sizeDigits > MAX_SIZE_DIGITS) throw badChunks();
+      if (++this.sizeDigits > MAX_SIZE_DIGITS) throw malformed(BAD_CHUNKS);
       return;
     }
-    if (this.sizeDigits === 0) throw badChunks();
+    if (this.sizeDigits === 0) throw malformed(BAD_CHUNKS);
     if (byte === CARRIAGE_RETURN) this.state = 'chunk-size-end';
     else if (byte === 0x3b || byte === 0x20 || byte === 0x09) this.state = 'chunk-extension';
-    else throw badChunks();
+    else throw malformed(BAD_CHUNKS);
   }
 
   private skipLineByte(byte: number): void {
-    if (byte === NEWLINE || byte === 0 || ++this.lineBytes > MAX_HEAD_BYTES) throw badChunks();
+    if (byte === NEWLINE || byte === 0 || ++this.lineBytes > MAX_HEAD_BYTES) throw malformed(BAD_CHUNKS);
   }
 
   private end(leftOver: number): void {
@@ -274,30 +270,23 @@ function hexDigit(byte: number): number {
 }
 
 function expectByte(byte: number, expected: number): void {
-  if (byte !== expected) throw badChunks();
+  if (byte !== expected) throw malformed(BAD_CHUNKS);
 }
 
-/** What can never become a head is refused at once: its sender may wait for us for ever. */
-function refuseOtherProtocols(collected: Buffer, before: number, length: number): void {
+/** Rejects at once what cannot become a head: its sender may wait for us. */
+function rejectOtherProtocols(collected: Buffer, before: number, length: number): void {
   const compared = Math.min(length, opening.length);
-  if (before < opening.length && collected.compare(opening, 0, compared, 0, compared) !== 0) throw notHttp();
+  if (before < opening.length && collected.compare(opening, 0, compared, 0, compared) !== 0)
+    throw malformed(NOT_HTTP);
   for (
     let at = collected.indexOf(NEWLINE, before);
     at !== -1 && at < length;
     at = collected.indexOf(NEWLINE, at + 1)
   ) {
-    if (collected[at - 1] !== CARRIAGE_RETURN) throw notHttp();
+    if (collected[at - 1] !== CARRIAGE_RETURN) throw malformed(NOT_HTTP);
   }
 }
 
-function notHttp(): MalformedResponseError {
-  return new MalformedResponseError('what it sent is not HTTP/1.1');
-}
-
-function headTooLong(): MalformedResponseError {
-  return new MalformedResponseError(`the head of its answer is over ${MAX_HEAD_BYTES} bytes`);
-}
-
-function badChunks(): MalformedResponseError {
-  return new MalformedResponseError('the chunks of its answer are malformed');
+function malformed(what: string): MalformedResponseError {
+  return new MalformedResponseError(what);
 }

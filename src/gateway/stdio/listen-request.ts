@@ -63,7 +63,7 @@ export class ListenRequest extends ModernRequest {
 
   protected override transmit(channel: Channel, bytes: Buffer, number: number, lines: string): void {
     this.isHeard = false;
-    channel.sendStanding([bytes], number, lines);
+    channel.send([bytes], number, lines, 'standing');
   }
 
   private listsChanged(honoured: string[]): Buffer[] {

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { LastWords } from './last-words.ts';
+import { OutputTail } from './output-tail.ts';
 
-function best(text: string): string {
-  const words = new LastWords();
-  for (const line of text.split('\n')) words.add(line);
-  return words.best;
+function summary(text: string): string {
+  const tail = new OutputTail();
+  for (const line of text.split('\n')) tail.add(line);
+  return tail.summary;
 }
 
 it.each([
@@ -39,10 +39,12 @@ it.each([
   ['one\ntwo\nthree\nfour', 'two | three | four'],
   [`${'x'.repeat(600)}\nlast`, 'last'],
   ['y'.repeat(3_000), 'y'.repeat(3_000)],
-])('of %j are %j', (text, words) => {
-  expect(best(text)).toBe(words);
+])('summarizes %j as %j', (text, expected) => {
+  expect(summary(text)).toBe(expected);
 });
 
-it('are not those of long ago', () => {
-  expect(best(`Error: old\n${'still working\n'.repeat(40)}bye`)).toBe('still working | still working | bye');
+it('ignores failures of long ago', () => {
+  expect(summary(`Error: old\n${'still working\n'.repeat(40)}bye`)).toBe(
+    'still working | still working | bye',
+  );
 });

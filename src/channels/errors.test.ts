@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { statusError } from './http-target.ts';
+import { statusError } from './errors.ts';
 
 const url = new URL('http://a.example/mcp');
 const waitFor = (retryAfter: string) => statusError(503, url, '', { retryAfter }).data.retryAfterMs;
