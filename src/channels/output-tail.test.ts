@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { OutputTail } from './output-tail.ts';
 
 function summary(text: string): string {
@@ -47,4 +47,29 @@ it('ignores failures of long ago', () => {
   expect(summary(`Error: old\n${'still working\n'.repeat(40)}bye`)).toBe(
     'still working | still working | bye',
   );
+});
+
+describe('the text', () => {
+  it('has as many whole lines as fit into 2,000 characters', () => {
+    const tail = new OutputTail();
+    expect(tail.text).toBe('');
+    for (let count = 1; count <= 40; count++) tail.add(`${count} ${'x'.repeat(96)}`);
+    expect(tail.text.length).toBeLessThanOrEqual(2_000);
+    expect(tail.text.split('\n')).toHaveLength(20);
+    expect(tail.text.startsWith('21 x')).toBe(true);
+    expect(tail.text.endsWith(`40 ${'x'.repeat(96)}`)).toBe(true);
+  });
+
+  it('is the end of the last line if that alone is too long', () => {
+    const tail = new OutputTail();
+    tail.add('short');
+    tail.add(`${'x'.repeat(3_000)}!`);
+    expect(tail.text).toBe(`${'x'.repeat(1_999)}!`);
+  });
+
+  it('leaves out empty lines', () => {
+    const tail = new OutputTail();
+    for (const line of ['one', '', '  ', 'two']) tail.add(line);
+    expect(tail.text).toBe('one\ntwo');
+  });
 });

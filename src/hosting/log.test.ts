@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { HostedLog, LastLines, type LogLine } from './log.ts';
+import { HostedLog, type LogLine } from './log.ts';
 
 const asItIs = (text: string) => text;
 
@@ -44,30 +44,5 @@ describe('the log of a hosted server', () => {
     stopSecond();
     log.add('none');
     expect(seen).toEqual(['both', 'both', 'one']);
-  });
-});
-
-describe('the last lines of an instance', () => {
-  it('are whole lines, as many as fit into 2,000 characters', () => {
-    const lines = new LastLines();
-    expect(lines.text).toBe('');
-    for (let count = 1; count <= 40; count++) lines.add(`${count} ${'x'.repeat(96)}`);
-    expect(lines.text.length).toBeLessThanOrEqual(2_000);
-    expect(lines.text.split('\n')).toHaveLength(20);
-    expect(lines.text.startsWith('21 x')).toBe(true);
-    expect(lines.text.endsWith(`40 ${'x'.repeat(96)}`)).toBe(true);
-  });
-
-  it('are the end of the last line where that alone is too long', () => {
-    const lines = new LastLines();
-    lines.add('short');
-    lines.add(`${'x'.repeat(3_000)}!`);
-    expect(lines.text).toBe(`${'x'.repeat(1_999)}!`);
-  });
-
-  it('leave out empty ones', () => {
-    const lines = new LastLines();
-    for (const line of ['one', '', '  ', 'two']) lines.add(line);
-    expect(lines.text).toBe('one\ntwo');
   });
 });

@@ -113,31 +113,6 @@ export class LogSubscriptions {
   }
 }
 
-/** Lines before an exit that may explain it. */
-const RECENT_LINES = 50;
-
-/** The last lines of one instance, redacted. */
-export class LastLines {
-  private readonly lines: string[] = [];
-
-  add(line: string): void {
-    if (line.trim() === '') return;
-    if (this.lines.length === RECENT_LINES) this.lines.shift();
-    this.lines.push(line);
-  }
-
-  /** As many whole lines from the end as fit, or the end of the last one. */
-  get text(): string {
-    let from = this.lines.length;
-    let length = -1;
-    while (from > 0 && length + 1 + this.lines[from - 1]!.length <= SHOWN_CHARACTERS) {
-      length += 1 + this.lines[--from]!.length;
-    }
-    if (from === this.lines.length) return (this.lines.at(-1) ?? '').slice(-SHOWN_CHARACTERS);
-    return this.lines.slice(from).join('\n');
-  }
-}
-
 /** Splits the output of an instance into log lines. */
 export function logLines(log: (line: string) => void): LineSplitter {
   return new LineSplitter(MAX_LOG_LINE, {

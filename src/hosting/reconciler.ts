@@ -13,9 +13,9 @@
  * the process: a process that does not answer is only reported as `unresponsive`.
  */
 
+import { OutputTail } from '../channels/output-tail.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { Driver, Exit, InstanceEvents, InstanceSpec } from './driver.ts';
-import { LastLines } from './log.ts';
 import { type DriverPool, Provisioner } from './provisioner.ts';
 import { CrashHistory, type Timing } from './restart-policy.ts';
 import { notStarted, RestartScheduler } from './restart-scheduler.ts';
@@ -159,7 +159,7 @@ export class Reconciler {
     await provisioner.untilReaped(driver, signal);
     if (signal.aborted) return;
     const { server, restart } = this.desired;
-    const lastLines = new LastLines();
+    const lastLines = new OutputTail();
     const events: InstanceEvents = { log: (line) => lastLines.add(reporter.log.add(line)) };
     let spec: InstanceSpec | undefined;
     try {

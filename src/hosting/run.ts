@@ -1,7 +1,7 @@
 import type { Attachment } from '../channels/hosted.ts';
+import type { OutputTail } from '../channels/output-tail.ts';
 import { SwitchboardError } from '../errors.ts';
 import { type Driver, type Exit, formatBytes, type Instance, type Limits } from './driver.ts';
-import type { LastLines } from './log.ts';
 
 /** One run of a hosted server, from the start of its instance to its exit. */
 export class Run {
@@ -10,7 +10,7 @@ export class Run {
   /** Of the server when it was started. */
   readonly revision: string;
   readonly limits: Limits;
-  readonly lastLines: LastLines;
+  readonly lastLines: OutputTail;
   /** Resolves when it exits or is released. Never rejects. */
   readonly ended: Promise<SwitchboardError>;
   /** Undefined while it runs. */
@@ -23,7 +23,7 @@ export class Run {
   isInitialized = false;
   private readonly released = Promise.withResolvers<SwitchboardError>();
 
-  constructor(driver: Driver, instance: Instance, revision: string, limits: Limits, lastLines: LastLines) {
+  constructor(driver: Driver, instance: Instance, revision: string, limits: Limits, lastLines: OutputTail) {
     this.driver = driver;
     this.instance = instance;
     this.revision = revision;
