@@ -1,4 +1,4 @@
-# Switchboard with PostgreSQL, for a machine that has Docker and nothing else. docs/how-to/run-as-a-service.md says how to run it.
+# Switchboard with PostgreSQL. How to run it: docs/how-to/run-as-a-service.md
 ARG NODE=node:26-slim
 
 FROM ${NODE} AS build
@@ -23,7 +23,7 @@ RUN ln -s /app/bin/switchboard.js /usr/local/bin/switchboard \
   && install -d -o node -g node -m 0700 /var/lib/switchboard
 
 ENV NODE_ENV=production SWITCHBOARD_HOME=/var/lib/switchboard
-# Projects, secrets, the token and the database: what is to be kept.
+# Persistent data: projects, secrets, the token and the database.
 VOLUME /var/lib/switchboard
 USER node
 ENTRYPOINT ["node", "--initial-heap-size=128", "/app/bin/switchboard.js"]

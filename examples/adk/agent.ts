@@ -59,7 +59,7 @@ for await (const event of new InMemoryRunner({ agent }).runEphemeral({ userId: '
   print(event);
 }
 
-/** A server that is installed here. Elsewhere it is `command: 'npx', args: ['-y', '@modelcontextprotocol/server-memory']`. */
+/** A server that is installed in this clone. Elsewhere, use `command: 'npx', args: ['-y', '@modelcontextprotocol/server-memory']`. */
 function programOf(server: string): string {
   return fileURLToPath(import.meta.resolve(`@modelcontextprotocol/server-${server}/dist/index.js`));
 }

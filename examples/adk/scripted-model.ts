@@ -1,9 +1,9 @@
 import { BaseLlm, type BaseLlmConnection, type LlmRequest, type LlmResponse } from '@google/adk';
 
-/** One turn of the model: what it says, or the tools that it calls. */
+/** One turn of the model: text, or tool calls. */
 export type ScriptedTurn = string | { name: string; args: Record<string, unknown> }[];
 
-/** A model that says what it is told to, so that an agent can be tried without a key. It keeps what it was asked. */
+/** Replays scripted turns, so that an agent can be tried without a key. It records its requests. */
 export class ScriptedModel extends BaseLlm {
   readonly requests: LlmRequest[] = [];
   private readonly turns: ScriptedTurn[];
@@ -14,7 +14,7 @@ export class ScriptedModel extends BaseLlm {
   }
 
   override async *generateContentAsync(request: LlmRequest): AsyncGenerator<LlmResponse, void> {
-    // The ADK goes on writing into what it hands over.
+    // The ADK keeps modifying the request.
     this.requests.push({ ...request, contents: [...request.contents] });
     const turn = this.turns.shift() ?? 'That is all.';
     const parts = typeof turn === 'string' ? [{ text: turn }] : turn.map((call) => ({ functionCall: call }));

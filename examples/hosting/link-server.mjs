@@ -1,7 +1,7 @@
 import { readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Makes the program of the only package that is installed here known as ./server, whatever it is called. */
+/** Links ./server to the program of the only installed package, whatever its name. */
 const read = (path) => JSON.parse(readFileSync(path, 'utf8'));
 const [name] = Object.keys(read('package.json').dependencies);
 const folder = join('node_modules', name);

@@ -17,7 +17,7 @@ await using agent = new AiAgent({
   system: 'You look after the recipe book of the user. Show recipes with display_recipe.',
   servers: {
     recipes: { command: process.execPath, args: [join(import.meta.dirname, 'server.ts'), folder] },
-    // Servers see nothing of our environment but what they are given: here uv's own settings, like a mirror.
+    // Servers do not inherit our environment. This passes uv's own settings, such as a mirror.
     fetch: { command: 'uvx', args: ['mcp-server-fetch'], env: environmentOf('UV_') },
   },
   nativeTools: [displayRecipe],
@@ -25,7 +25,7 @@ await using agent = new AiAgent({
 
 const lines = createInterface({ input: process.stdin, output: process.stdout, prompt: '\nyou › ' });
 let talk: AbortController | undefined;
-// The first Ctrl-C ends what Claude is at, and the next one the chat.
+// The first Ctrl-C cancels Claude's answer, the next one ends the chat.
 lines.on('SIGINT', () => (talk === undefined ? lines.close() : talk.abort()));
 
 let isOver = false;

@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import { nativeTool } from 'switchboard/agent';
 import { type Recipe, recipe } from './recipe.ts';
 
-/** A native tool: it runs in the chat's own process, because only that has the terminal. */
+/** A native tool: it runs in the chat's process, which owns the terminal. */
 export const displayRecipe = nativeTool({
   name: 'display_recipe',
   description: 'Shows the user a recipe, nicely set. Say nothing of it again in words.',

@@ -1,4 +1,4 @@
-/** An MCP server with the five tools of a recipe book, which is a folder: `node server.ts <folder>`. */
+/** An MCP server with the five tools of a recipe book in a folder: `node server.ts <folder>`. */
 import { McpServer } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { type Recipe, type RecipeChanges, recipe } from './recipe.ts';
 
-/** Recipes in a folder, a file each. An id is what the file is called. */
+/** Stores each recipe in a file of its folder. The id is the file's name. */
 export class RecipeStore {
   private readonly folder: string;
 
@@ -17,7 +17,7 @@ export class RecipeStore {
     for (let number = 1; ; number++) {
       const id = number === 1 ? name : `${name}-${number}`;
       try {
-        // Fails where there is one, also where another process has just made it.
+        // Fails if the file exists, even if another process has just created it.
         await writeFile(this.pathOf(id), textOf(given), { flag: 'wx' });
         return id;
       } catch (error) {
@@ -42,7 +42,7 @@ export class RecipeStore {
 
   async update(id: string, changes: RecipeChanges): Promise<Recipe> {
     const changed = recipe.parse({ ...(await this.get(id)), ...changes });
-    // Whoever reads meanwhile finds the old one or the new one, and never half of it.
+    // Concurrent readers see the old file or the new one, never a partial one.
     const draft = join(this.folder, `.${randomUUID()}`);
     await writeFile(draft, textOf(changed));
     await rename(draft, this.pathOf(id));
@@ -55,7 +55,7 @@ export class RecipeStore {
     });
   }
 
-  /** Ids come from whoever calls: they must not lead out of the folder. */
+  /** Callers choose ids, so an id must not lead out of the folder. */
   private pathOf(id: string): string {
     if (!/^[\p{L}\p{N}-]+$/u.test(id)) throw new Error(`"${id}" is not the id of a recipe`);
     return join(this.folder, `${id}.json`);
