@@ -1,9 +1,9 @@
 /**
- * An agent of the ADK with the tools of two MCP servers: it reads a file, and remembers what was in it.
+ * An agent of the ADK with the tools of two MCP servers: it reads a file and stores its content.
  *
  *     node examples/adk/agent.ts [the URL of a project of a running Switchboard]
  *
- * With GEMINI_API_KEY it asks Gemini, otherwise a model that follows a script.
+ * With GEMINI_API_KEY it uses Gemini, otherwise a scripted model.
  */
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
  * Talk with Claude about your recipes: `node examples/recipes/chat.ts [folder of the recipes]`.
- * It needs ANTHROPIC_API_KEY; ANTHROPIC_BASE_URL and ANTHROPIC_MODEL are other addresses and models.
+ * It needs ANTHROPIC_API_KEY. ANTHROPIC_BASE_URL and ANTHROPIC_MODEL select another address and model.
  */
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
