@@ -1,3 +1,4 @@
+import type { ProjectView } from '../api/views.ts';
 import type { Receiver } from '../channels/channel.ts';
 import { HttpChannel } from '../channels/http.ts';
 import type { SwitchboardError } from '../errors.ts';
@@ -15,7 +16,6 @@ import { callApi, noSwitchboard, projectPath } from './api.ts';
 import { endpointOf } from './defaults.ts';
 import { RpcFailure } from './exit.ts';
 import { request } from './request.ts';
-import type { ProjectView } from './views.ts';
 
 const MAX_BYTES = 256 * 1024 * 1024;
 const HEALTH_MS = 5_000;

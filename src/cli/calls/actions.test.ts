@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import type { CallView } from '../../api/views.ts';
 import { localTime, table } from '../output.ts';
-import type { CallView } from '../views.ts';
 import { callRow } from './actions.ts';
 
 const created_at = '2030-01-01T12:00:00.000Z';
@@ -8,6 +8,7 @@ const created_at = '2030-01-01T12:00:00.000Z';
 function callView(otherwise: Partial<CallView> = {}): CallView {
   return {
     id: '1',
+    ...{ run_id: null, message_id: null, step: null, input: null, output: null },
     client: 'cursor 1.0',
     method: 'tools/call',
     server: 'github',
@@ -29,7 +30,7 @@ it('a call is a row of time, status, server, tool, duration, sizes, client and e
     ...['ok', 'github', 'search', '12 ms', '120 B → 4.5 kB', 'cursor 1.0', ''],
   ]);
   const error = { code: 'call_timeout', message: 'It took\u001b[2J\ntoo long.' };
-  const failed = { status: 'tool_error', replica: 2, tool: null, method: 'resources/read', client: null };
+  const failed = { status: 'tool_error' as const, replica: 2, tool: null, method: 'resources/read', client: null };
   expect(callRow(callView({ ...failed, output_bytes: 2_000_000, error }))).toEqual([
     localTime(created_at),
     ...['tool error', 'github/2', 'resources/read', '12 ms', '120 B → 2.0 MB', ''],

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { CallList, CallView } from '../../api/views.ts';
 import { callApi, projectPath } from '../api.ts';
 import { complain, listTable, localTime, oneLine, print, printJson, printJsonLine } from '../output.ts';
-import type { CallList, CallView } from '../views.ts';
 
 export interface CallsFlags {
   url: string;

@@ -1,11 +1,12 @@
 import { createInterface } from 'node:readline';
+import type { ChatMessage } from '../../api/chat-messages.ts';
+import type { ChatView, ToolCallView } from '../../api/chat-views.ts';
 import type { SwitchboardError } from '../../errors.ts';
 import { callApi, failureOf, projectPath } from '../api.ts';
 import { usageError } from '../exit.ts';
 import { readInput } from '../input.ts';
 import { printable, printJson } from '../output.ts';
 import { canAsk } from '../prompt.ts';
-import type { ChatMessage, ChatView, ToolCallView } from '../views.ts';
 import { postForEvents } from './stream.ts';
 import { ChatScreen, type Screen } from './text.ts';
 

@@ -1,5 +1,5 @@
+import type { ChatView, ToolCallView } from '../../api/chat-views.ts';
 import { oneLine, printable, summary } from '../output.ts';
-import type { ChatView, ToolCallView } from '../views.ts';
 
 export interface Screen {
   /** What the model says. */

@@ -1,9 +1,9 @@
+import type { ToolView } from '../../api/views.ts';
 import { callApi, projectPath } from '../api.ts';
 import { exitCodes } from '../exit.ts';
 import { Client, projectNames } from '../mcp-client.ts';
 import { complain, print, printJson } from '../output.ts';
 import { type TargetFlags, withSwitchboard } from '../target.ts';
-import type { ToolView } from '../views.ts';
 import { readObject, readWords } from './arguments.ts';
 
 export interface CallFlags extends TargetFlags {

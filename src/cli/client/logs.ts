@@ -1,3 +1,4 @@
+import type { HostedLine, HostedView } from '../../api/hosted-views.ts';
 import { SwitchboardError } from '../../errors.ts';
 import { callApi, projectPath } from '../api.ts';
 import { DEFAULT_PROJECT } from '../defaults.ts';
@@ -5,7 +6,6 @@ import { exitCodes, usageError } from '../exit.ts';
 import { follow } from '../follow.ts';
 import { allHosted, ambiguous, hostedPath } from '../hosted/find.ts';
 import { complain, localTime, print, printJson, printJsonLine } from '../output.ts';
-import type { HostedLine, HostedView } from '../views.ts';
 
 interface LogsFlags {
   url: string;

@@ -1,4 +1,4 @@
-import type { ServerView } from '../../app.ts';
+import type { ServerView } from '../../api/views.ts';
 import { callApi, projectPath } from '../api.ts';
 import { DEFAULT_PROJECT, type Listable } from '../defaults.ts';
 import { exitCodes } from '../exit.ts';
@@ -6,7 +6,6 @@ import { Client, projectNames } from '../mcp-client.ts';
 import { complain, counted, jsonText, listTable, note, print, printJson, summary } from '../output.ts';
 import { serverNotes, stateText } from '../server/text.ts';
 import { type TargetFlags, withSwitchboard } from '../target.ts';
-import type { ServerDetails } from '../views.ts';
 
 export interface LsFlags extends TargetFlags {
   project?: string;
@@ -22,7 +21,7 @@ export async function ls(what: Listable, flags: LsFlags): Promise<number> {
   if (what === 'servers') {
     const { servers, projects } = await withSwitchboard(flags, (url) => listServers(url, flags.project));
     const now = new Date();
-    const first = (server: ServerDetails) => (projects.length > 1 ? [server.project] : []);
+    const first = (server: ServerView) => (projects.length > 1 ? [server.project] : []);
     show(what, servers, (server) => [...first(server), ...serverRow(server, now)], flags);
     return exitCodes.ok;
   }
@@ -80,7 +79,7 @@ function show<Shown>(
 async function listServers(
   url: string,
   project: string | undefined,
-): Promise<{ servers: ServerDetails[]; projects: string[] }> {
+): Promise<{ servers: ServerView[]; projects: string[] }> {
   // A first list makes the servers known; without it every server would be idle.
   const client = await Client.connect(url, project);
   await client.list('tools/list', 'tools');
@@ -92,10 +91,10 @@ async function listServers(
 async function serversOf(
   url: string,
   project: string | undefined,
-): Promise<{ servers: ServerDetails[]; projects: string[] }> {
+): Promise<{ servers: ServerView[]; projects: string[] }> {
   const projects = project === undefined ? await projectNames(url) : [project];
   const lists = projects.map((name) =>
-    callApi<{ servers: ServerDetails[] }>(url, 'GET', projectPath(name, 'servers')),
+    callApi<{ servers: ServerView[] }>(url, 'GET', projectPath(name, 'servers')),
   );
   return { servers: (await Promise.all(lists)).flatMap(({ servers }) => servers), projects };
 }

@@ -1,4 +1,4 @@
-import type { ServerEvent, ServerView } from '../../app.ts';
+import type { ServerEvent, ServerView } from '../../api/views.ts';
 import { SwitchboardError } from '../../errors.ts';
 import { callApi, projectPath } from '../api.ts';
 import { exitCodes } from '../exit.ts';

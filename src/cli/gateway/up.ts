@@ -1,13 +1,7 @@
 import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
-import {
-  type App,
-  type AppOptions,
-  type ServerEvent,
-  type ServerView,
-  startApp,
-  type Waiting,
-} from '../../app.ts';
+import type { ServerEvent, ServerView } from '../../api/views.ts';
+import { type App, type AppOptions, startApp, type Waiting } from '../../app.ts';
 import { home } from '../../home.ts';
 import { identity } from '../../identity.ts';
 import { DEFAULT_PROJECT } from '../defaults.ts';

@@ -1,3 +1,4 @@
+import type { HostedView } from '../../api/hosted-views.ts';
 import { SwitchboardError } from '../../errors.ts';
 import { callApi } from '../api.ts';
 import { DEFAULT_PROJECT } from '../defaults.ts';
@@ -5,7 +6,6 @@ import { exitCodes } from '../exit.ts';
 import { complain, listTable, print, printJson, tellMoved } from '../output.ts';
 import { isConfirmed } from '../prompt.ts';
 import { secretsOnlyOf } from '../secret/actions.ts';
-import type { HostedView } from '../views.ts';
 import { allHosted, findHosted, hostedPath } from './find.ts';
 import { type ChangeFlags, changesOf } from './flags.ts';
 import { hostedRow, hostedText, statusText } from './text.ts';

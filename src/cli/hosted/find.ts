@@ -1,6 +1,6 @@
+import type { HostedView } from '../../api/hosted-views.ts';
 import { SwitchboardError } from '../../errors.ts';
 import { apiPath, callApi } from '../api.ts';
-import type { HostedView } from '../views.ts';
 
 interface Place {
   url: string;

@@ -1,7 +1,7 @@
+import type { HostedView } from '../../api/hosted-views.ts';
 import { callApi } from '../api.ts';
 import { exitCodes } from '../exit.ts';
 import { complain, printJson, tellMoved } from '../output.ts';
-import type { HostedView } from '../views.ts';
 import { type HostFlags, newHosted } from './flags.ts';
 import { tellSettled, untilSettled } from './wait.ts';
 

@@ -1,5 +1,5 @@
+import type { HostedView } from '../../api/hosted-views.ts';
 import { counted, firstLine, localTime, oneLine, table } from '../output.ts';
-import type { HostedView } from '../views.ts';
 
 export function statusText(status: string): string {
   return status.replaceAll('_', ' ');

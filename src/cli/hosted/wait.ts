@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { HostedLine, HostedView } from '../../api/hosted-views.ts';
 import { callApi } from '../api.ts';
 import { exitCodes } from '../exit.ts';
 import { follow } from '../follow.ts';
 import { complain, counted, firstLine, oneLine, print, printJson } from '../output.ts';
-import type { HostedLine, HostedView } from '../views.ts';
 import { hostedPath } from './find.ts';
 import { endpointOf, hostedNotes, statusText } from './text.ts';
 

@@ -1,9 +1,9 @@
+import type { Installation, ProductView } from '../../api/views.ts';
 import { callApi, projectPath } from '../api.ts';
 import { exitCodes, usageError } from '../exit.ts';
 import { inputName, readInput } from '../input.ts';
 import { complain, counted, listTable, localTime, print, printJson, tellMoved } from '../output.ts';
 import { isConfirmed } from '../prompt.ts';
-import type { Installation, ProductView } from '../views.ts';
 
 interface Flags {
   url: string;

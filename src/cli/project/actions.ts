@@ -1,3 +1,4 @@
+import type { ProjectView } from '../../api/views.ts';
 import { callApi, projectPath } from '../api.ts';
 import { endpointOf } from '../defaults.ts';
 import { exitCodes, usageError } from '../exit.ts';
@@ -13,7 +14,6 @@ import {
   table,
 } from '../output.ts';
 import { isConfirmed } from '../prompt.ts';
-import type { ProjectView } from '../views.ts';
 
 interface Flags {
   url: string;

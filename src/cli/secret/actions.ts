@@ -1,9 +1,9 @@
+import type { SecretView } from '../../api/views.ts';
 import { callApi, projectPath } from '../api.ts';
 import { exitCodes, usageError } from '../exit.ts';
 import { readInput } from '../input.ts';
 import { complain, counted, listTable, localTime, print, printJson } from '../output.ts';
 import { askHidden, canAsk, isConfirmed } from '../prompt.ts';
-import type { SecretView } from '../views.ts';
 
 interface Flags {
   url: string;

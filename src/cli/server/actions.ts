@@ -1,3 +1,4 @@
+import type { ServerTest, ServerView } from '../../api/views.ts';
 import { callApi, projectPath } from '../api.ts';
 import { exitCodes } from '../exit.ts';
 import {
@@ -12,8 +13,7 @@ import {
   tellMoved,
 } from '../output.ts';
 import { isConfirmed } from '../prompt.ts';
-import type { ServerDetails, ServerTest } from '../views.ts';
-import { newServer, type ServerChangeFlags, type ServerFlags, serverChanges } from './flags.ts';
+import { newServer, type Reach, type ServerChangeFlags, type ServerFlags, serverChanges } from './flags.ts';
 import { serverNotes, stateText } from './text.ts';
 
 interface Flags {
@@ -27,7 +27,7 @@ const TEST_MS = 10 * 60_000;
 
 export async function listServers({ url, project, json }: Flags): Promise<void> {
   const path = projectPath(project, 'servers');
-  const { servers } = await callApi<{ servers: ServerDetails[] }>(url, 'GET', path);
+  const { servers } = await callApi<{ servers: ServerView[] }>(url, 'GET', path);
   const now = new Date();
   if (json) printJson(servers);
   else if (servers.length === 0) print('no servers');
@@ -35,7 +35,7 @@ export async function listServers({ url, project, json }: Flags): Promise<void> 
 }
 
 export async function showServer(name: string, { url, project, json }: Flags): Promise<void> {
-  const server = await callApi<ServerDetails>(url, 'GET', projectPath(project, 'servers', name));
+  const server = await callApi<ServerView>(url, 'GET', projectPath(project, 'servers', name));
   if (json) printJson(server);
   else print(serverText(server));
 }
@@ -46,7 +46,7 @@ export async function addServer(
   flags: Flags & ServerFlags & { disabled?: boolean; test?: boolean },
 ): Promise<number> {
   const body = newServer(name, command, flags);
-  const server = await callApi<ServerDetails>(flags.url, 'POST', projectPath(flags.project, 'servers'), {
+  const server = await callApi<ServerView>(flags.url, 'POST', projectPath(flags.project, 'servers'), {
     body,
   });
   tellMoved(server);
@@ -66,9 +66,9 @@ export async function changeServer(
   flags: Flags & ServerChangeFlags,
 ): Promise<void> {
   const path = projectPath(flags.project, 'servers', name);
-  const present = await callApi<ServerDetails>(flags.url, 'GET', path);
+  const present = await callApi<ServerView>(flags.url, 'GET', path);
   const body = serverChanges(present, command, flags);
-  const server = await callApi<ServerDetails>(flags.url, 'PATCH', path, { body, version: present.version });
+  const server = await callApi<ServerView>(flags.url, 'PATCH', path, { body, version: present.version });
   tellMoved(server);
   if (flags.json) printJson(server);
   else print(serverText(server));
@@ -76,7 +76,7 @@ export async function changeServer(
 
 export async function switchServer(name: string, enabled: boolean, flags: Flags): Promise<void> {
   const path = projectPath(flags.project, 'servers', name);
-  const server = await callApi<ServerDetails>(flags.url, 'PATCH', path, { body: { enabled } });
+  const server = await callApi<ServerView>(flags.url, 'PATCH', path, { body: { enabled } });
   if (flags.json) printJson(server);
   else print(`${server.name} is ${server.enabled ? 'enabled' : 'disabled'}`);
 }
@@ -110,13 +110,13 @@ function exitCodeOfTest({ ok }: ServerTest): number {
   return ok ? exitCodes.ok : exitCodes.failed;
 }
 
-function serverRow(server: ServerDetails, now: Date): string[] {
+function serverRow(server: ServerView, now: Date): string[] {
   const { name, state, transport, tool_count } = server;
   const tools = tool_count === null ? '' : counted(tool_count, 'tool');
   return [name, stateText(state), transport, sourceText(server), tools, serverNotes(server, now)];
 }
 
-function sourceText({ source, product }: ServerDetails): string {
+function sourceText({ source, product }: ServerView): string {
   return source === 'product' ? `product ${product}` : source;
 }
 
@@ -127,8 +127,8 @@ export function testText(name: string, test: ServerTest): string {
   return `${name} answers: ${offerText(test)} (${facts.join(', ')})`;
 }
 
-export function serverText(server: ServerDetails): string {
-  const { config, labels } = server;
+export function serverText(server: ServerView): string {
+  const config = server.config as Reach;
   const each = (what: string, values: Record<string, string> = {}, separator = '=') =>
     Object.entries(values).map(([name, value], index) => [index === 0 ? what : '', name + separator + value]);
   const notes = serverNotes(server, new Date());
@@ -163,7 +163,7 @@ export function serverText(server: ServerDetails): string {
     ...known(rows),
     ...each('env', config.env),
     ...each('headers', config.headers, ': '),
-    ...each('labels', labels),
+    ...each('labels', server.labels),
     ...known(settings),
   ]);
 }

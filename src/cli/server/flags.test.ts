@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { serverView } from '../../../test/helpers/server-view.ts';
-import type { ServerDetails } from '../views.ts';
+import type { ServerView } from '../../api/views.ts';
 import { newServer, serverChanges } from './flags.ts';
 
 /** A server as the API shows it, but for what is said otherwise. */
-function details(otherwise: Partial<ServerDetails> = {}): ServerDetails {
+function details(otherwise: Partial<ServerView> = {}): ServerView {
   return {
     ...serverView({ transport: 'stdio' }),
     project: 'default',
@@ -23,7 +23,7 @@ function details(otherwise: Partial<ServerDetails> = {}): ServerDetails {
     prefix: null,
     version: 1,
     ...otherwise,
-  } as ServerDetails;
+  } as ServerView;
 }
 
 const remote = details({

@@ -1,6 +1,10 @@
 import { resolve } from 'node:path';
+import type { ServerView } from '../../api/views.ts';
+import type { ServerEntry } from '../../config/entry.ts';
 import { usageError } from '../exit.ts';
-import type { ReachView, ServerDetails } from '../views.ts';
+
+/** How a server is reached, by a command or at an address. */
+export type Reach = Pick<ServerEntry, 'command' | 'args' | 'env' | 'cwd' | 'url' | 'headers'>;
 
 /** What a server can be given on the command line. */
 export interface ServerFlags {
@@ -79,7 +83,7 @@ export function newServer(
 }
 
 /** What is to change of a server, as the API takes it: parts of what is there are kept. */
-export function serverChanges(server: ServerDetails, command: string[], flags: ServerChangeFlags): object {
+export function serverChanges(server: ServerView, command: string[], flags: ServerChangeFlags): object {
   const { unset = [], name } = flags;
   for (const what of unset) checkUnset(what);
   checkReach(command, flags, server);
@@ -102,7 +106,7 @@ export function serverChanges(server: ServerDetails, command: string[], flags: S
 }
 
 /** Options that need the other kind of server. */
-function checkReach(command: string[], flags: ServerFlags, present?: ServerDetails): void {
+function checkReach(command: string[], flags: ServerFlags, present?: ServerView): void {
   if (command.length > 0 && flags.endpoint !== undefined) {
     throw usageError('A server is either started by a command or reached at an endpoint: give one of them.');
   }
@@ -117,16 +121,17 @@ function checkReach(command: string[], flags: ServerFlags, present?: ServerDetai
 }
 
 /** What stays of how a server is reached. */
-function keptReach({ config }: ServerDetails, command: string[], { endpoint }: ServerFlags): ReachView {
+function keptReach(server: ServerView, command: string[], { endpoint }: ServerFlags): Reach {
+  const config = server.config as Reach;
   if (command.length > 0 && config.command === undefined) return {};
   return endpoint !== undefined && config.url === undefined ? {} : config;
 }
 
-function keptTransport({ transport }: ServerDetails): 'http' | 'sse' {
+function keptTransport({ transport }: ServerView): 'http' | 'sse' {
   return transport === 'sse' ? 'sse' : 'http';
 }
 
-function reachOf(kept: ReachView, words: string[], { endpoint, header, env, cwd }: ServerFlags): ReachView {
+function reachOf(kept: Reach, words: string[], { endpoint, header, env, cwd }: ServerFlags): Reach {
   const [command, ...args] = words;
   return {
     ...kept,
@@ -177,7 +182,7 @@ function checkUnset(what: string): void {
   throw usageError(`There is no "${what}" to unset. There are: ${unsettable.join(', ')}.`);
 }
 
-function withoutParts(reach: ReachView, unset: string[]): ReachView {
+function withoutParts(reach: Reach, unset: string[]): Reach {
   const { cwd, env, headers, ...rest } = reach;
   return {
     ...rest,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { afterNoon, noon, replicaView, serverView } from '../../../test/helpers/server-view.ts';
-import type { ServerEvent, ServerView } from '../../app.ts';
+import type { ServerEvent, ServerView } from '../../api/views.ts';
 import { eventNotes, serverNotes, stateColumn, subjectOf } from './text.ts';
 
 function eventOf(server: Partial<ServerView>, replica: number | null = null): ServerEvent {

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import type { ServerEvent, ServerView } from '../../app.ts';
+import type { ServerEvent, ServerView } from '../../api/views.ts';
 import { offerText, oneLine } from '../output.ts';
 
 type State = ServerView['state'];

@@ -1,8 +1,8 @@
+import type { ToolView } from '../../api/views.ts';
 import { allowedBy } from '../../config/tool-patterns.ts';
 import { SwitchboardError } from '../../errors.ts';
 import { callApi, projectPath } from '../api.ts';
 import { complain, listTable, oneLine, print, printJson, summary } from '../output.ts';
-import type { ToolView } from '../views.ts';
 
 interface Flags {
   url: string;
