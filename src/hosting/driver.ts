@@ -109,6 +109,19 @@ export interface Volumes {
   remove(server: Pick<InstanceSpec, 'name' | 'project'>): Promise<string[]>;
 }
 
+/** CPU usage between two measurements. */
+export class CpuMeter {
+  private last: { cpuMs: number; atMs: number } | undefined;
+
+  /** In percent of one core since the last call. The total may drop when a process of a group exits. */
+  percent(cpuMs: number, atMs: number): number | undefined {
+    const { last } = this;
+    this.last = { cpuMs, atMs };
+    if (last === undefined || atMs <= last.atMs) return undefined;
+    return Math.max(0, (100 * (cpuMs - last.cpuMs)) / (atMs - last.atMs));
+  }
+}
+
 /** Retryable, because the port may become free. */
 export function portInUse(server: string, port: number): SwitchboardError {
   return new SwitchboardError(

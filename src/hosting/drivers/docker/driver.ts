@@ -1,15 +1,19 @@
 import { SwitchboardError } from '../../../errors.ts';
-import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../../driver.ts';
-import { formatBytes, portInUse } from '../../driver.ts';
-import { inspectContainer, listContainers, removeContainer } from './containers.ts';
+import {
+  type Driver,
+  formatBytes,
+  type Instance,
+  type InstanceEvents,
+  type InstanceSpec,
+  portInUse,
+} from '../../driver.ts';
+import { listContainers, removeContainer } from './containers.ts';
 import { DiskMeter } from './disk.ts';
 import { Engine, EngineRefusal } from './engine.ts';
-import { ExitWaiter } from './exit-waiter.ts';
 import { provideImage } from './image.ts';
-import { DockerInstance, describeRunning } from './instance.ts';
+import { openInstance } from './instance.ts';
 import { containerName, containerOptions, type Installation, portBindings } from './options.ts';
 import { type Choice, chooseRuntime, type EngineInfo } from './runtimes.ts';
-import { ContainerStreams } from './streams.ts';
 import { DockerSurvivors } from './survivors.ts';
 import { DockerVolumes } from './volumes.ts';
 
@@ -38,10 +42,10 @@ export class DockerDriver implements Driver {
   readonly provider: DockerDriverOptions['provider'];
   readonly survivors: DockerSurvivors;
   readonly volumes: DockerVolumes;
-  private readonly engine: Engine;
+  readonly engine: Engine;
+  readonly diskMeter: DiskMeter;
   private readonly configuredRuntime: string | undefined;
   private readonly owner: string;
-  private readonly diskMeter: DiskMeter;
   /** Whether the engine can limit the disk of a container; false after the first refusal. */
   private canLimitDisk = true;
 
@@ -132,34 +136,22 @@ export class DockerDriver implements Driver {
     }
   }
 
-  private async createOne(spec: InstanceSpec, options: Options, events: InstanceEvents, signal: AbortSignal) {
-    const id = await this.create(spec, options);
-    try {
-      return await this.run(id, spec, events, signal);
-    } catch (error) {
-      await removeContainer(this.engine, id).catch(() => {});
-      throw error;
-    }
-  }
-
-  private async run(
-    id: string,
+  private async createOne(
     spec: InstanceSpec,
+    options: Options,
     events: InstanceEvents,
     signal: AbortSignal,
   ): Promise<Instance> {
-    const streams = await ContainerStreams.attach(this.engine, id, spec.hasStdio, events.log);
-    let waiter: ExitWaiter | undefined;
-    try {
-      waiter = await ExitWaiter.beforeStart(this.engine, id);
+    const id = await this.create(spec, options);
+    const start = async () => {
       signal.throwIfAborted();
       await this.engine.post(`/containers/${id}/start`, { timeoutMs: START_MS });
       signal.throwIfAborted();
-      const running = describeRunning(id, spec, await inspectContainer(this.engine, id));
-      return new DockerInstance(this.engine, { ...running, streams, waiter }, this.diskMeter);
+    };
+    try {
+      return (await openInstance(this, id, spec, events, start))!;
     } catch (error) {
-      streams.destroy();
-      waiter?.stop();
+      await removeContainer(this.engine, id).catch(() => {});
       throw error;
     }
   }

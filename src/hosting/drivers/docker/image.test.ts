@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PullProgress, type PullStep } from './pull-progress.ts';
+import { PullProgress, type PullStep } from './image.ts';
 
 const MEGABYTE = 1024 * 1024;
 

@@ -2,14 +2,20 @@ import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../../../errors.ts';
-import type { Exit, Instance, InstanceSpec, Limits, Usage } from '../../driver.ts';
-import { formatBytes } from '../../driver.ts';
-import { type Inspected, inspectContainer, isGone, removeContainer } from './containers.ts';
-import { type DiskMeter, DiskWatch } from './disk.ts';
+import {
+  type Exit,
+  formatBytes,
+  type Instance,
+  type InstanceEvents,
+  type InstanceSpec,
+  type Limits,
+  type Usage,
+} from '../../driver.ts';
+import { ExitWaiter, type Inspected, inspectContainer, isGone, removeContainer } from './containers.ts';
+import { type Disk, type DiskMeter, DiskWatch } from './disk.ts';
 import { type Engine, EngineAway } from './engine.ts';
-import type { ExitWaiter } from './exit-waiter.ts';
 import { containerLabels } from './options.ts';
-import type { ContainerStreams } from './streams.ts';
+import { ContainerStreams } from './streams.ts';
 import { UsageMeter } from './usage-meter.ts';
 
 interface Running {
@@ -19,18 +25,52 @@ interface Running {
   limits: Limits;
   streams: ContainerStreams;
   waiter: ExitWaiter;
-  disk: { root: string | undefined; volumes: readonly string[] };
+  disk: Disk;
 }
 
-export function describeRunning(
+export interface EngineParts {
+  engine: Engine;
+  diskMeter: DiskMeter;
+}
+
+/** Attaches to a container. `start` starts it; without it the result is undefined if the container does not run. */
+export async function openInstance(
+  { engine, diskMeter }: EngineParts,
+  id: string,
+  spec: InstanceSpec,
+  { log }: InstanceEvents,
+  start?: () => Promise<void>,
+): Promise<Instance | undefined> {
+  // Before the start, so that no output is lost and no exit missed.
+  const streams = await ContainerStreams.attach(engine, id, spec.hasStdio, log);
+  let waiter: ExitWaiter | undefined;
+  try {
+    waiter =
+      start === undefined ? ExitWaiter.whileRunning(engine, id) : await ExitWaiter.beforeStart(engine, id);
+    await start?.();
+    const inspected = await inspectContainer(engine, id);
+    if (start !== undefined || inspected.State.Running) {
+      const running = { id, ...describeRunning(id, spec, inspected), streams, waiter };
+      return new DockerInstance(engine, running, diskMeter);
+    }
+  } catch (error) {
+    streams.destroy();
+    waiter?.stop();
+    throw error;
+  }
+  streams.destroy();
+  waiter.stop();
+  return undefined;
+}
+
+function describeRunning(
   id: string,
   { limits, port, hasWritableRoot }: InstanceSpec,
   { State, NetworkSettings, Mounts }: Inspected,
-): Omit<Running, 'streams' | 'waiter'> {
+): Pick<Running, 'limits' | 'startedAt' | 'url' | 'disk'> {
   const published = port === undefined ? undefined : NetworkSettings.Ports?.[`${port}/tcp`]?.[0];
   const volumes = Mounts.flatMap(({ Type, Name }) => (Type === 'volume' && Name !== undefined ? [Name] : []));
   return {
-    id,
     limits,
     startedAt: new Date(State.StartedAt),
     url: published === undefined ? undefined : `http://127.0.0.1:${published.HostPort}`,
@@ -45,7 +85,7 @@ const ANSWER_MS = 5_000;
 /** For the engine to stop a container, beyond the grace period. */
 const STOPPING_MS = 15_000;
 
-export class DockerInstance implements Instance {
+class DockerInstance implements Instance {
   readonly id: string;
   readonly startedAt: Date;
   readonly stdio: { input: Writable; output: Readable } | undefined;

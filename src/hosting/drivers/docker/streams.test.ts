@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FrameSplitter } from './frames.ts';
+import { FrameSplitter } from './streams.ts';
 
 type Stream = 'stdout' | 'stderr';
 

@@ -1,5 +1,5 @@
 import { SwitchboardError } from '../../../errors.ts';
-import type { Usage } from '../../driver.ts';
+import { CpuMeter, type Usage } from '../../driver.ts';
 import type { Engine } from './engine.ts';
 
 interface Stats {
@@ -12,7 +12,7 @@ interface Stats {
 export class UsageMeter {
   private readonly engine: Engine;
   private readonly id: string;
-  private last: { at: number; cpuMs: number } | undefined;
+  private readonly cpu = new CpuMeter();
 
   constructor(engine: Engine, id: string) {
     this.engine = engine;
@@ -24,16 +24,10 @@ export class UsageMeter {
     const stats = await this.engine.get<Stats>(`/containers/${this.id}/stats`, { query });
     // The engine reports no error for a container that has exited.
     if (stats.memory_stats.usage === undefined) {
-      throw new SwitchboardError('server_unavailable', 'The container does not run.');
+      throw new SwitchboardError('server_unavailable', 'The container is not running.');
     }
-    const now = { at: Date.parse(stats.read), cpuMs: stats.cpu_stats.cpu_usage.total_usage / 1e6 };
-    const { last } = this;
-    this.last = now;
     return {
-      cpuPercent:
-        last === undefined || now.at <= last.at
-          ? undefined
-          : (100 * (now.cpuMs - last.cpuMs)) / (now.at - last.at),
+      cpuPercent: this.cpu.percent(stats.cpu_stats.cpu_usage.total_usage / 1e6, Date.parse(stats.read)),
       memoryBytes: withoutPageCache(stats.memory_stats.usage, stats.memory_stats.stats ?? {}),
     };
   }

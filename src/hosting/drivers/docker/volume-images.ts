@@ -1,8 +1,19 @@
-import { chmod, open, rename, rm, rmdir, stat, truncate } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { execFile } from 'node:child_process';
+import {
+  chmod,
+  open,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  truncate,
+} from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { runCommand } from './command.ts';
-import { isMounted, listenersAt } from './mounts.ts';
 
 /** For formatting, checking and growing a large file system. */
 const LONG_MS = 120_000;
@@ -122,4 +133,89 @@ async function untilUnused(image: string): Promise<void> {
     if ((await runCommand('losetup', args)).trim() === '') return;
     if (performance.now() > deadline) throw new Error('another container uses it');
   }
+}
+
+/** Whether that process sees a mount on the folder. */
+export async function isMounted(folder: string, pid = 'self'): Promise<boolean> {
+  // Without root the engine's folders cannot be resolved, but their paths have no links.
+  const path = await realpath(folder).catch(() => folder);
+  const mounts = await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '');
+  return mounts.split('\n').some((line) => withoutEscapes(line.split(' ')[4] ?? '') === path);
+}
+
+/** The processes that listen on a unix socket: the engine, and what opened it for the engine. Empty if not on this machine. */
+async function listenersAt(socketPath: string): Promise<string[]> {
+  const wanted = await withoutLinks(socketPath);
+  const sockets = await readFile('/proc/net/unix', 'utf8').catch(() => '');
+  const inodes = new Set<string>();
+  for (const line of sockets.split('\n').slice(1)) {
+    const [, , , flags = '', , , inode = '', ...path] = line.trim().split(/\s+/);
+    const isListening = (Number.parseInt(flags, 16) & LISTENING) !== 0;
+    if (isListening && (await withoutLinks(path.join(' '))) === wanted) inodes.add(`socket:[${inode}]`);
+  }
+  if (inodes.size === 0) return [];
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const holders = await Promise.all(pids.map((pid) => holdsOne(pid, inodes)));
+  return pids.filter((_, index) => holders[index]);
+}
+
+/** __SO_ACCEPTCON of the kernel. */
+const LISTENING = 0x10000;
+
+async function holdsOne(pid: string, inodes: ReadonlySet<string>): Promise<boolean> {
+  const folder = `/proc/${pid}/fd`;
+  for (const file of await readdir(folder).catch(() => [])) {
+    if (inodes.has(await readlink(join(folder, file)).catch(() => ''))) return true;
+  }
+  return false;
+}
+
+async function withoutLinks(path: string): Promise<string> {
+  if (!path.startsWith('/')) return path;
+  return join(await realpath(dirname(path)).catch(() => dirname(path)), basename(path));
+}
+
+/** The kernel writes a space as \040. */
+function withoutEscapes(text: string): string {
+  return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+}
+
+interface CommandOptions {
+  timeoutMs?: number;
+  /** Exit codes besides 0 that mean success. */
+  allowed?: readonly number[];
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+/** Runs an administrative program without a shell. Returns its stdout. */
+function runCommand(
+  program: string,
+  args: readonly string[],
+  { timeoutMs = DEFAULT_TIMEOUT_MS, allowed = [] }: CommandOptions = {},
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const options = {
+      timeout: timeoutMs,
+      killSignal: 'SIGKILL',
+      // Not every PATH has the programs of root. The rest of our environment may be secret.
+      env: { PATH: `${process.env.PATH ?? ''}:/usr/sbin:/usr/bin:/sbin:/bin`, LC_ALL: 'C' },
+    } as const;
+    execFile(program, args, options, (error, stdout, stderr) => {
+      if (error === null || (typeof error.code === 'number' && allowed.includes(error.code))) resolve(stdout);
+      else reject(new Error(describeFailure(program, error, stderr, timeoutMs), { cause: error }));
+    });
+  });
+}
+
+function describeFailure(
+  program: string,
+  { code, killed }: { code?: number | string | null | undefined; killed?: boolean | undefined },
+  stderr: string,
+  timeoutMs: number,
+): string {
+  if (code === 'ENOENT') return `${program} is not installed`;
+  if (killed === true) return `${program} took longer than ${timeoutMs / 1_000} s`;
+  const [line = ''] = stderr.trim().split('\n');
+  return line === '' ? `${program} failed with ${code}` : `${program} failed: ${line.replace(/\.$/, '')}`;
 }

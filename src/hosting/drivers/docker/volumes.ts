@@ -3,8 +3,7 @@ import { SwitchboardError } from '../../../errors.ts';
 import type { InstanceEvents, InstanceSpec, Volumes } from '../../driver.ts';
 import { formatBytes } from '../../driver.ts';
 import { type Engine, EngineRefusal } from './engine.ts';
-import { isMounted } from './mounts.ts';
-import { VolumeImages } from './volume-images.ts';
+import { isMounted, VolumeImages } from './volume-images.ts';
 
 /** Volumes belong to a name, not an id, so that a server finds them when it is registered again. */
 type VolumeOwner = Pick<InstanceSpec, 'name' | 'project'>;

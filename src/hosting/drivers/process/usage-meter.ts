@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { runningIn } from '../../../channels/process-table.ts';
-import type { Usage } from '../../driver.ts';
+import { CpuMeter, type Usage } from '../../driver.ts';
 
 interface Sum {
   cpuMs: number;
@@ -15,7 +15,7 @@ const MS_PER_TICK = 10;
 /** Measures all processes of a group together. */
 export class UsageMeter {
   private readonly group: number;
-  private last: { cpuMs: number; at: number } | undefined;
+  private readonly cpu = new CpuMeter();
 
   constructor(group: number) {
     this.group = group;
@@ -24,20 +24,8 @@ export class UsageMeter {
   async read(): Promise<Usage> {
     const { cpuMs, memoryBytes } =
       process.platform === 'linux' ? readProc(this.group) : await askPs(this.group);
-    const at = performance.now();
-    const { last } = this;
-    this.last = { cpuMs, at };
-    return {
-      cpuPercent: last && percent(cpuMs - last.cpuMs, at - last.at),
-      memoryBytes,
-      diskBytes: undefined,
-    };
+    return { cpuPercent: this.cpu.percent(cpuMs, performance.now()), memoryBytes, diskBytes: undefined };
   }
-}
-
-/** The total drops when a process of the group exits. */
-function percent(cpuMs: number, elapsedMs: number): number {
-  return elapsedMs <= 0 ? 0 : Math.max(0, (cpuMs / elapsedMs) * 100);
 }
 
 function readProc(group: number): Sum {
