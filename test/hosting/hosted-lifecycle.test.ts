@@ -181,7 +181,7 @@ describe.concurrent('a server that ends by itself', () => {
 describe.concurrent('a server that is changed', () => {
   const open = sharedHostingSite();
 
-  it('to an image that is not there goes on with the old one, and says so', async ({ skip }) => {
+  it('to an image that is not there keeps the old instance running, and says so', async ({ skip }) => {
     const site = await open({ skip });
     const image = await site.image('logs-lifecycle');
     const { id, name, provider_workspace_id } = await site.host({ image, volumes: ['/data'] });
@@ -190,7 +190,7 @@ describe.concurrent('a server that is changed', () => {
     expect(await site.volumes()).toEqual(expect.arrayContaining(volumes!));
     const missing = '127.0.0.1:1/nobody/nothing:2';
     await site.site.done(`PATCH /mcp/servers/${id}`, { image: missing });
-    const kept = await site.reaches(id, ({ error }) => error?.includes('goes on') ?? false);
+    const kept = await site.reaches(id, ({ error }) => error?.includes('keeps running') ?? false);
     expect(kept).toMatchObject({
       ...{ status: 'ready', health: 'warning', image: missing, provider_workspace_id, last_crash: null },
       error: expect.stringContaining(`The image "${missing}" is not on this machine`),

@@ -115,7 +115,7 @@ describe.concurrent('hosted servers', () => {
     const started = await site.site.done<HostedView>(`POST /mcp/servers/${id}/start`);
     expect(started.status).not.toBe('stopped');
     await site.reaches(id, ({ status }) => status === 'stopped');
-    expect((await site.log(id)).match(/^runs /gm)).toHaveLength(2);
+    expect((await site.log(id)).match(/^running /gm)).toHaveLength(2);
   });
 
   it('that were written into the database by hand are taken as they are, and harm no others', async () => {
