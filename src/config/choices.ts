@@ -7,7 +7,9 @@ export const toolNamings = ['model-safe', 'as-is'] as const;
 
 /** What can run hosted servers, the most isolated first. */
 export const providers = ['gvisor', 'firecracker', 'e2b', 'docker', 'process'] as const;
+export type Provider = (typeof providers)[number];
 export const restartPolicies = ['always', 'on-failure', 'never'] as const;
+export type RestartPolicy = (typeof restartPolicies)[number];
 
 /** The settings of a server: their keys in files, and in requests and the database. */
 export const settingKeys = {

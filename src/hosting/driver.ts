@@ -1,12 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
+import type { Provider } from '../config/choices.ts';
 import type { Limits } from '../config/limits.ts';
 import { SwitchboardError } from '../errors.ts';
-
-export type { Limits };
-
-/** From the most to the least isolated. */
-export const providers = ['gvisor', 'firecracker', 'e2b', 'docker', 'process'] as const;
-export type Provider = (typeof providers)[number];
 
 /** Between SIGTERM and SIGKILL when Switchboard stops. */
 export const STOP_GRACE_MS = 30_000;

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProcessRecord } from '../channels/process-record.ts';
+import { type Provider, providers } from '../config/choices.ts';
 import type { HostingSettings } from '../config.ts';
 import { asSwitchboardError, type SwitchboardError } from '../errors.ts';
-import { type Provider, providers } from './driver.ts';
 import { chooseDriver, createDrivers, type DriversOptions } from './drivers.ts';
 
 /** What is chosen where these can be used and no others. */

@@ -1,7 +1,8 @@
 import type { ChildRecord } from '../channels/stdio.ts';
+import type { Provider } from '../config/choices.ts';
 import type { HostingSettings } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
-import type { Driver, Provider } from './driver.ts';
+import type { Driver } from './driver.ts';
 import type { Former } from './server-state.ts';
 
 export interface Drivers {

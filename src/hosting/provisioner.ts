@@ -1,6 +1,7 @@
 import { type BackoffRule, backoffMs } from '../channels/timing.ts';
+import type { Provider } from '../config/choices.ts';
 import { asSwitchboardError, type SwitchboardError } from '../errors.ts';
-import type { Driver, Instance, InstanceEvents, InstanceSpec, Provider } from './driver.ts';
+import type { Driver, Instance, InstanceEvents, InstanceSpec } from './driver.ts';
 import type { DesiredState, Former, HostedServer, StatusReporter } from './server-state.ts';
 import { sleep, unlessAborted } from './timeouts.ts';
 

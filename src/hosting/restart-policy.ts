@@ -1,7 +1,6 @@
 import type { BackoffRule } from '../channels/timing.ts';
+import type { RestartPolicy } from '../config/choices.ts';
 import type { Exit } from './driver.ts';
-
-export type RestartPolicy = 'always' | 'on-failure' | 'never';
 
 /** Persisted for the next start of Switchboard. */
 export interface RunHistory {

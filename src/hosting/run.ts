@@ -1,7 +1,8 @@
 import type { Attachment } from '../channels/hosted.ts';
 import type { OutputTail } from '../channels/output-tail.ts';
+import type { Limits } from '../config/limits.ts';
 import { SwitchboardError } from '../errors.ts';
-import { type Driver, type Exit, formatBytes, type Instance, type Limits } from './driver.ts';
+import { type Driver, type Exit, formatBytes, type Instance } from './driver.ts';
 
 /** One run of a hosted server, from the start of its instance to its exit. */
 export class Run {

@@ -1,7 +1,8 @@
+import type { Provider, RestartPolicy } from '../config/choices.ts';
 import { SwitchboardError } from '../errors.ts';
-import type { InstanceSpec, Provider } from './driver.ts';
+import type { InstanceSpec } from './driver.ts';
 import { HostedLog } from './log.ts';
-import type { RestartPolicy, RunHistory } from './restart-policy.ts';
+import type { RunHistory } from './restart-policy.ts';
 
 /** A registered server. */
 export interface HostedServer {

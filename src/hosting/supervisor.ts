@@ -1,6 +1,7 @@
 import type { Attachment } from '../channels/hosted.ts';
+import { type Provider, providers } from '../config/choices.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { type Driver, type Provider, providers, STOP_GRACE_MS, type Usage } from './driver.ts';
+import { type Driver, STOP_GRACE_MS, type Usage } from './driver.ts';
 import type { Drivers } from './drivers.ts';
 import { Hosted } from './hosted.ts';
 import type { HostedLog } from './log.ts';

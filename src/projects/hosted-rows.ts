@@ -1,3 +1,4 @@
+import { type Provider, providers } from '../config/choices.ts';
 import { readHosted } from '../config/hosted.ts';
 import { parseLimits } from '../config/limits.ts';
 import {
@@ -9,7 +10,7 @@ import {
   variablesIn,
 } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
-import { type InstanceSpec, type Provider, providers } from '../hosting/driver.ts';
+import type { InstanceSpec } from '../hosting/driver.ts';
 import type { RunHistory } from '../hosting/restart-policy.ts';
 import type { HostedServer } from '../hosting/server-state.ts';
 import type { WorkspaceRow } from '../store/workspaces.ts';

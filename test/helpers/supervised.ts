@@ -5,15 +5,9 @@ import { join } from 'node:path';
 import type { Attachment } from '../../src/channels/hosted.ts';
 import { ProcessRecord } from '../../src/channels/process-record.ts';
 import { groupRuns } from '../../src/channels/process-table.ts';
+import type { Provider } from '../../src/config/choices.ts';
 import { SwitchboardError } from '../../src/errors.ts';
-import type {
-  Driver,
-  Exit,
-  Instance,
-  InstanceEvents,
-  InstanceSpec,
-  Provider,
-} from '../../src/hosting/driver.ts';
+import type { Driver, Exit, Instance, InstanceEvents, InstanceSpec } from '../../src/hosting/driver.ts';
 import { ProcessDriver } from '../../src/hosting/drivers/process/driver.ts';
 import type { HostedServer, HostedStatus, StatusReport } from '../../src/hosting/server-state.ts';
 import { Supervisor, type SupervisorSettings } from '../../src/hosting/supervisor.ts';

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { providers, restartPolicies } from '../../config/choices.ts';
 import type { SetExitCode } from '../defaults.ts';
 import {
   anyProjectOption,
@@ -185,13 +186,9 @@ function addSettings(command: Command): void {
       new Option(
         '--provider <provider>',
         'what runs it (default: the first of these that isolates and is there)',
-      ).choices(['gvisor', 'firecracker', 'e2b', 'docker', 'process']),
+      ).choices(providers),
     )
     .addOption(
-      new Option('--restart <when>', 'when it is started again (default: always)').choices([
-        'always',
-        'on-failure',
-        'never',
-      ]),
+      new Option('--restart <when>', 'when it is started again (default: always)').choices(restartPolicies),
     );
 }

@@ -1,6 +1,7 @@
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Limits } from '../../../config/limits.ts';
 import { SwitchboardError } from '../../../errors.ts';
 import {
   type Exit,
@@ -8,7 +9,6 @@ import {
   type Instance,
   type InstanceEvents,
   type InstanceSpec,
-  type Limits,
   type Usage,
 } from '../../driver.ts';
 import { ExitWaiter, type Inspected, inspectContainer, isGone, removeContainer } from './containers.ts';

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { posix } from 'node:path';
-import type { InstanceSpec, Provider } from '../../driver.ts';
+import type { Provider } from '../../../config/choices.ts';
+import type { InstanceSpec } from '../../driver.ts';
 import { volumeMount } from './volumes.ts';
 
 export interface Installation {

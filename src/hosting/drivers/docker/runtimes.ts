@@ -1,4 +1,4 @@
-import type { Provider } from '../../driver.ts';
+import type { Provider } from '../../../config/choices.ts';
 import type { Engine } from './engine.ts';
 
 interface Runtime {
