@@ -158,7 +158,10 @@ export class StdioChannel implements Channel {
   }
 }
 
-function describeSpawnError(error: NodeJS.ErrnoException, target: StdioTarget): SwitchboardError {
+export function describeSpawnError(
+  error: NodeJS.ErrnoException,
+  target: Pick<StdioTarget, 'command' | 'cwd'>,
+): SwitchboardError {
   const why =
     error.code === 'ENOENT'
       ? whatIsMissing(target)
@@ -173,7 +176,7 @@ function describeSpawnError(error: NodeJS.ErrnoException, target: StdioTarget): 
 const installedWith: Record<string, string> = { uvx: 'uv', uv: 'uv', npx: 'Node.js', npm: 'Node.js' };
 
 /** ENOENT does not say which of these does not exist. */
-function whatIsMissing({ command, cwd }: StdioTarget): string {
+function whatIsMissing({ command, cwd }: Pick<StdioTarget, 'command' | 'cwd'>): string {
   if (!existsSync(cwd)) return `the folder ${cwd} does not exist`;
   const isPath = command.includes('/');
   if (isPath && existsSync(resolve(cwd, command))) {

@@ -67,7 +67,7 @@ describe('a wish', () => {
     expect(error.code).toBe('server_start_failed');
     expect(error.message).toContain(`"${asked}"`);
     expect(error.message).toContain(`there is no ${asked}`);
-    expect(error.message).toContain('which the server asks for');
+    expect(error.message).toContain('which the server requires');
   });
 });
 

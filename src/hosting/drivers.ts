@@ -64,16 +64,16 @@ export async function chooseDriver<Found extends Candidate>(
 }
 
 function origin(former: Former | undefined): string {
-  if (former === undefined) return 'the server asks for';
+  if (former === undefined) return 'the server requires';
   return former.hasVolumes ? 'ran the server before and has its volumes' : 'ran the server before';
 }
 
 function describeNone(reasons: readonly [Provider, string][]): string {
   return [
-    'Nothing that isolates servers can be used here.',
+    'No provider that isolates servers is available on this machine.',
     'Set up one of these:',
     ...reasons.map(([provider, reason]) => `  ${provider}: ${reason}`),
-    'To run the server with less isolation, ask for the provider "docker" or "process" by name, or allow it for all in the configuration: "switchboard": {"hosting": {"allow": ["docker"]}}',
+    'To run the server with less isolation, set its provider to "docker" or "process", or allow it for all servers in the configuration: "switchboard": {"hosting": {"allow": ["docker"]}}',
   ].join('\n');
 }
 

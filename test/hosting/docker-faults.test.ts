@@ -27,7 +27,7 @@ describe('a Docker engine that is stopped', () => {
       await outputEnded;
       expect(await made.driver.unavailable()).toContain(engine.socketPath);
       await expect(instance.usage()).rejects.toThrow(engine.socketPath);
-      await expect(instance.stop(100)).rejects.toThrow(/may still run/);
+      await expect(instance.stop(100)).rejects.toThrow(/may still be running/);
       await expect(made.driver.survivors.adopt(spec, deaf)).rejects.toThrow(/cannot be reached/);
       await expect(made.driver.start(spec, deaf, never)).rejects.toThrow(/cannot be reached/);
 
@@ -60,13 +60,13 @@ describe.concurrent('a Docker engine that cannot be used', () => {
   it('says which socket is missing, and how to point to another', async () => {
     const driver = driverOf('docker', undefined, '/nowhere/docker.sock');
     expect(await driver.unavailable()).toBe(
-      'The Docker engine at /nowhere/docker.sock cannot be reached: there is no such socket. Start Docker (sudo systemctl start docker), or say where it listens with DOCKER_HOST or the setting `hosting.engine`.',
+      'The Docker engine at /nowhere/docker.sock cannot be reached: the socket does not exist. Start Docker (sudo systemctl start docker), or set its address with DOCKER_HOST or the setting `hosting.engine`.',
     );
   });
 
   it('says that it is elsewhere', async () => {
     const driver = driverOf('docker', undefined, 'ssh://user@machine');
-    expect(await driver.unavailable()).toContain('has to be on this machine');
+    expect(await driver.unavailable()).toContain('must run on this machine');
   });
 
   it('is given up when it says nothing', async ({ skip }) => {
@@ -76,7 +76,7 @@ describe.concurrent('a Docker engine that cannot be used', () => {
     await once(silent, 'listening');
     onTestFinished(() => void silent.close());
     const driver = driverOf('docker', undefined, `unix://${path}`);
-    expect(await driver.unavailable()).toContain('no answer within 5 s');
+    expect(await driver.unavailable()).toContain('no response within 5 s');
   });
 
   it('says what to install for gVisor', async ({ skip }) => {
@@ -89,9 +89,11 @@ describe.concurrent('a Docker engine that cannot be used', () => {
   it('takes no plain containers for a sandbox', async ({ skip }) => {
     const { socketPath } = await sharedEngine({ skip });
     const driver = driverOf('gvisor', 'runc', socketPath);
-    expect(await driver.unavailable()).toContain('isolates no more than plain containers');
+    expect(await driver.unavailable()).toContain('does not isolate more than plain containers');
     await using made = await dockerDriver({ socketPath }, 'docker');
-    await expect(driver.start(made.spec('runs-commands'), deaf, never)).rejects.toThrow(/isolates no more/);
+    await expect(driver.start(made.spec('runs-commands'), deaf, never)).rejects.toThrow(
+      /does not isolate more/,
+    );
   });
 
   it('says what to install for Firecracker', async ({ skip }) => {
@@ -110,7 +112,7 @@ describe.concurrent.for(dockerProviders)('a container of %s that cannot be start
       () => expect.unreachable(),
       (error: Error) => error,
     );
-    expect(refused.message).toMatch(/cannot be started: .*environment.*\*\*\*/);
+    expect(refused.message).toMatch(/Cannot start the container .*environment.*\*\*\*/);
     expect(JSON.stringify(refused, Object.getOwnPropertyNames(refused))).not.toContain('very secret');
     expect(refused.cause).toBe(undefined);
     expect(await made.volumes()).toEqual([]);

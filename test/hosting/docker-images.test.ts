@@ -20,7 +20,7 @@ describe.concurrent('the image of a container', () => {
     const instance = await made.driver.start(spec, { log: (line) => log.add(line) }, never);
     expect(await instance.exited).toMatchObject({ code: 127 });
     expect(log.items[0]).toBe(`pulling the image ${image}`);
-    expect(log.items).toContain(`the image ${image} is there`);
+    expect(log.items).toContain(`pulled the image ${image}`);
     expect(log.items.some((line) => /: \d of 1 layers, .* MB so far$/.test(line))).toBe(true);
 
     const again = new Inbox<string>();
@@ -51,7 +51,9 @@ describe.concurrent('the image of a container', () => {
         made.driver.start(made.spec('runs-commands', { image }), deaf, never),
       ).rejects.toMatchObject({
         code: 'invalid_config',
-        message: expect.stringContaining(`The image "${image}" is not on this machine and cannot be pulled`),
+        message: expect.stringContaining(
+          `The image "${image}" is not on this machine and could not be pulled`,
+        ),
       });
     }
   });
@@ -62,7 +64,7 @@ describe.concurrent('the image of a container', () => {
     const spec = made.spec('runs-commands', { image: '127.0.0.1:1/server:latest' });
     await expect(made.driver.start(spec, deaf, never)).rejects.toMatchObject({
       code: 'server_start_failed',
-      message: expect.stringMatching(/cannot be pulled: .*127\.0\.0\.1:1.*reaches the registry/s),
+      message: expect.stringMatching(/could not be pulled: .*127\.0\.0\.1:1.*connection to the registry/s),
     });
   });
 

@@ -113,7 +113,7 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
       code: 'invalid_config',
       // How much of the last file it could write depends on when it is looked at.
       message: expect.stringMatching(
-        /hold (1[6-9]|2[0-4])(\.\d)? MB, and it may use 16 MB of disk. Raise its limit/,
+        /hold (1[6-9]|2[0-4])(\.\d)? MB, more than its disk limit of 16 MB. Raise the limit/,
       ),
     });
     expect(await made.running()).toEqual([]);
@@ -140,7 +140,8 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     await using probe = await start(made, spec);
     expect(await probe.instance.exited).toMatchObject({ reason: 'used more than its 256 MB of disk' });
     const refused: unknown = await start(made, spec).catch((error: unknown) => error);
-    const [, held] = /hold ([\d.]+) MB, and it may use 256 MB/.exec((refused as Error).message) ?? [];
+    const [, held] =
+      /hold ([\d.]+) MB, more than its disk limit of 256 MB/.exec((refused as Error).message) ?? [];
     expect(Number(held)).toBeGreaterThan(256);
     expect(Number(held)).toBeLessThanOrEqual(1.1 * 256);
   });
@@ -169,7 +170,7 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     const serving = { port: 8080, args: ['listen'] };
     await expect(start(made, made.spec('runs-commands', { ...serving, hostPort }))).rejects.toMatchObject({
       code: 'server_start_failed',
-      message: expect.stringMatching(`The port ${hostPort} of this machine, .* is taken`),
+      message: expect.stringMatching(`Port ${hostPort} of this machine is in use`),
     });
     await using probe = await start(
       made,

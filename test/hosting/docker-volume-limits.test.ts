@@ -77,7 +77,7 @@ describe.concurrent.for(dockerProviders)('a volume of a container of the provide
     expect(more.size).toBeLessThanOrEqual(raised.limits.diskBytes);
     expect(readdirSync(folder)).not.toContain('lost+found');
     // It stays as large as it is under the lower limit, and what it holds is too much then.
-    await expect(start(made, spec)).rejects.toThrow('may use 16 MB of disk');
+    await expect(start(made, spec)).rejects.toThrow('disk limit of 16 MB');
   });
 
   it('is removed with its mount and its loop device', async ({ skip, expect }) => {

@@ -122,15 +122,15 @@ describe('the driver e2b', () => {
 
     it('and says that their limits are others', async () => {
       await installation.run();
-      expect(installation.log.items.join('\n')).toMatch(/limited as its template says/);
+      expect(installation.log.items.join('\n')).toMatch(/the template limits CPU/);
     });
   });
 
   describe('refuses, before it asks E2B for anything,', () => {
     it.each([
-      ['volumes', { volumes: ['/data'] }, /no volumes: leave `volumes` out/],
-      ['a server without an image', { image: undefined }, /needs an `image`: the name of an E2B template/],
-      ['a server without a command', { command: undefined }, /needs a `command`/],
+      ['volumes', { volumes: ['/data'] }, /does not support volumes: remove `volumes`/],
+      ['a server without an image', { image: undefined }, /requires an `image`, the name of an E2B template/],
+      ['a server without a command', { command: undefined }, /requires a `command`/],
     ])('%s', async (_what, more, message) => {
       const asked = installation.api.seen.items.length;
       const started = installation.run(sandboxed('runs-commands', more));
@@ -160,7 +160,7 @@ describe('the driver e2b', () => {
 
     it('while E2B is away', async () => {
       await installation.api.goAway();
-      expect(await installation.driver.unavailable()).toMatch(/ECONNREFUSED.*can be reached from here/);
+      expect(await installation.driver.unavailable()).toMatch(/ECONNREFUSED.*connection to E2B/);
       await installation.api.comeBack();
       expect(await installation.driver.unavailable()).toBe(undefined);
     });
@@ -193,7 +193,7 @@ describe('the driver e2b', () => {
     it('where the template is too old', async () => {
       await expect(installation.run(sandboxed('runs-commands', { image: 'old' }))).rejects.toMatchObject({
         code: 'invalid_config',
-        message: expect.stringMatching(/template is too old.*build it again/),
+        message: expect.stringMatching(/template is too old.*rebuild it/),
       });
       expect(installation.sandboxes).toEqual([]);
     });
@@ -221,7 +221,7 @@ describe('the driver e2b', () => {
         isLost: true,
         code: undefined,
         signal: undefined,
-        reason: expect.stringMatching(/^the connection to its sandbox broke/),
+        reason: expect.stringMatching(/^the connection to its sandbox was lost/),
       });
       await ended;
       const adopted = await installation.again().survivors.adopt(spec, deaf);
@@ -250,7 +250,7 @@ describe('the driver e2b', () => {
       expect(await instance.exited).toEqual({
         code: undefined,
         signal: 'SIGKILL',
-        reason: expect.stringMatching(/^its sandbox is gone/),
+        reason: expect.stringMatching(/^its sandbox no longer exists/),
         isLost: false,
       });
       await ended;
@@ -288,7 +288,7 @@ describe('the driver e2b', () => {
       const instance = await installation.run();
       await installation.api.goAway();
       await instance.stop(0);
-      await installation.log.first((line) => line.includes('ends by itself within 10 minutes'));
+      await installation.log.first((line) => line.includes('E2B kills it within 10 minutes'));
     });
   });
 
@@ -338,6 +338,6 @@ describe('the driver e2b', () => {
   it('knows nothing of what a sandbox uses that is gone', async () => {
     const instance = await installation.run();
     await installation.api.endSandbox(instance.id);
-    await expect(instance.usage()).rejects.toThrow(/E2B could not say what its sandbox uses/);
+    await expect(instance.usage()).rejects.toThrow(/E2B could not report the usage of its sandbox/);
   });
 });

@@ -135,7 +135,7 @@ describe.concurrent('the log', () => {
     const stream = await site.followLog(id);
     const line = (fits: RegExp) =>
       stream.events.first(({ event, data = '' }) => event === 'line' && fits.test(data));
-    await line(/runs \(process/);
+    await line(/running \(process/);
     await line(/begins with \*\*\*"/);
     await site.call(id, 'tools/call', { name: 'crash' });
     await line(/FATAL: out of luck/);

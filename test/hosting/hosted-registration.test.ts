@@ -212,9 +212,9 @@ describe.concurrent('where nothing isolates', () => {
     await using site = await HostingSite.start();
     const { id } = await site.register({ image: 'mcp/time', ...command, env: undefined });
     const { error } = await site.reaches(id, ({ status }) => status === 'waiting');
-    expect(error).toMatch(/Nothing that isolates servers can be used here/);
+    expect(error).toMatch(/No provider that isolates servers is available/);
     for (const provider of ['gvisor', 'firecracker', 'e2b']) expect(error).toContain(`  ${provider}: `);
-    expect(await site.site.warning(/has to wait/)).toContain('Nothing that isolates');
+    expect(await site.site.warning(/is waiting/)).toContain('No provider that isolates');
     expect(childrenOf(site.site.switchboard.process.pid!)).toEqual([]);
   });
 

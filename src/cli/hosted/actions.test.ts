@@ -280,11 +280,11 @@ describe('a hosted server', () => {
     expect(done).toMatchObject({ code: 0, stdout: 'time is ready (gvisor, 2 tools)\n' });
     expect(done.stderr).toBe('changed hosted server time\n  pulling the image\n');
     expect(done.requests[1]).toBe(`PATCH ${path} {"resource_limits":{"memory":"1G"},"image":"mcp/time:2"}`);
-    const behind = { ...time, error: 'The new image cannot be had: the server goes on with the old one.' };
+    const behind = { ...time, error: 'The new image is not available, so the old instance keeps running.' };
     expect(await runWith({ ...answers, [`GET ${path}`]: behind }, ...words)).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringContaining('the server goes on with the old one.'),
+      stderr: expect.stringContaining('the old instance keeps running.'),
     });
     const off = { ...time, status: 'stopped', enabled: false };
     expect(await runWith({ ...answers, [`PATCH ${path}`]: off }, ...words)).toMatchObject({

@@ -81,7 +81,7 @@ export class ExitWaiter {
     this.begun = answer;
     this.exitCode = answer.then(async (response) => {
       const body = await text(response);
-      if (!response.complete || body === '') throw new EngineAway('The engine broke off its answer.');
+      if (!response.complete || body === '') throw new EngineAway('The engine closed the connection.');
       return (JSON.parse(body) as { StatusCode: number }).StatusCode;
     });
     // It is awaited later.

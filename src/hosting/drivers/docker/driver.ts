@@ -177,7 +177,7 @@ export class DockerDriver implements Driver {
     if (volumes.length === 0) return;
     const used = await this.diskMeter.measureNow(volumes).catch(() => 0);
     if (used <= limits.diskBytes) return;
-    const message = `The volumes of the server "${name}" hold ${formatBytes(used)}, and it may use ${formatBytes(limits.diskBytes)} of disk. Raise its limit, or remove what it does not need from the volumes ${volumes.join(', ')}.`;
+    const message = `The volumes of the server "${name}" hold ${formatBytes(used)}, more than its disk limit of ${formatBytes(limits.diskBytes)}. Raise the limit, or delete files from the volumes ${volumes.join(', ')}.`;
     throw new SwitchboardError('invalid_config', message);
   }
 
@@ -207,16 +207,16 @@ function isPortInUse(error: unknown): boolean {
 
 function imageOf({ image, name }: InstanceSpec): string {
   if (image !== undefined) return image;
-  const message = `The server "${name}" has no \`image\`, and a container is made of one. Give an image, or choose the provider "process" to run a command without isolation.`;
+  const message = `The server "${name}" has no \`image\`, which a container requires. Set an image, or use the provider "process" to run a command without isolation.`;
   throw new SwitchboardError('invalid_config', message);
 }
 
 /** Masks the environment, because the engine quotes its input. */
 function cannotStart({ name, image, environment }: InstanceSpec, cause: EngineRefusal): SwitchboardError {
-  const said = Object.values(environment)
+  const text = Object.values(environment)
     .filter((value) => value.length >= SHORTEST_SECRET)
-    .reduce((text, value) => text.replaceAll(value, '***'), cause.message);
-  const message = `The container of the server "${name}" with the image "${image}" cannot be started: ${said.replace(/\.?$/, '.')}`;
+    .reduce((masked, value) => masked.replaceAll(value, '***'), cause.message);
+  const message = `Cannot start the container of the server "${name}" with the image "${image}": ${text.replace(/\.?$/, '.')}`;
   // Without the cause, which has the unmasked text.
   return new SwitchboardError(cause.status === 400 ? 'invalid_config' : 'server_start_failed', message);
 }

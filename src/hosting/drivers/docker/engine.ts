@@ -87,7 +87,10 @@ export class Engine {
       return body.trim() === '' ? undefined : JSON.parse(body);
     } catch (error) {
       ask.signal?.throwIfAborted();
-      throw new EngineAway(`${this.called} broke off its answer to ${method} ${path}.`, error);
+      throw new EngineAway(
+        `${this.called} closed the connection during its response to ${method} ${path}.`,
+        error,
+      );
     } finally {
       clearTimeout(timer);
     }
@@ -132,7 +135,7 @@ export class Engine {
     return new Promise<{ response: IncomingMessage } | Hijacked>((resolve, reject) => {
       const outgoing = request(options);
       const timer = setTimeout(() => {
-        outgoing.destroy(new Error(`no answer within ${timeoutMs / 1_000} s`));
+        outgoing.destroy(new Error(`no response within ${timeoutMs / 1_000} s`));
       }, timeoutMs);
       outgoing.on('response', (response) => {
         clearTimeout(timer);
@@ -155,9 +158,9 @@ export class Engine {
   private away(error: NodeJS.ErrnoException): EngineAway {
     const why =
       error.code === 'EACCES' || error.code === 'EPERM'
-        ? 'permission denied: add the user to the group "docker" and log in again, or run Switchboard as a user that may use it'
+        ? 'permission denied: add the user to the group "docker" and log in again, or run Switchboard as a user with access'
         : error.code === 'ENOENT'
-          ? `there is no such socket. ${HOW_TO_START}`
+          ? `the socket does not exist. ${HOW_TO_START}`
           : error.code === 'ECONNREFUSED'
             ? `the connection was refused. ${HOW_TO_START}`
             : error.message;
@@ -174,7 +177,7 @@ function socketPathOf(address: Address): string | undefined {
 }
 
 const HOW_TO_START =
-  'Start Docker (sudo systemctl start docker), or say where it listens with DOCKER_HOST or the setting `hosting.engine`';
+  'Start Docker (sudo systemctl start docker), or set its address with DOCKER_HOST or the setting `hosting.engine`';
 
 async function messageOf(response: IncomingMessage): Promise<string> {
   const body = await text(response).catch(() => '');
@@ -202,7 +205,7 @@ export function readAddress(text: string): Address {
     return { name: text, connect: { host, port: Number(url.port || 2375) } };
   }
   // A remote engine would publish ports on its own machine, and anyone who reaches it could use it.
-  const problem = `The Docker engine at ${withoutUser(text)} cannot be used: it has to be on this machine, at a socket such as unix:///var/run/docker.sock or at tcp://127.0.0.1:2375. Set DOCKER_HOST or the setting \`hosting.engine\` to such an address.`;
+  const problem = `The Docker engine at ${withoutUser(text)} cannot be used: the engine must run on this machine, at a socket such as unix:///var/run/docker.sock or at tcp://127.0.0.1:2375. Set DOCKER_HOST or the setting \`hosting.engine\` to such an address.`;
   return { name: withoutUser(text), problem };
 }
 

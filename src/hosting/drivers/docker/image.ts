@@ -42,7 +42,7 @@ async function pullImage(
   } catch (error) {
     throw error instanceof EngineRefusal ? cannotPull(image, error) : error;
   }
-  log(`the image ${image} is there`);
+  log(`pulled the image ${image}`);
 }
 
 /** Returns the error, because a pull may fail after a successful HTTP status. */
@@ -73,7 +73,7 @@ function readStep(line: string): PullStep {
   try {
     return JSON.parse(line) as PullStep;
   } catch {
-    return { error: `the engine said: ${line.slice(0, 200)}` };
+    return { error: `the engine sent: ${line.slice(0, 200)}` };
   }
 }
 
@@ -82,10 +82,10 @@ function cannotPull(image: string, cause: EngineRefusal): SwitchboardError {
   const isUnknown = /not found|unknown|does not exist|denied|unauthorized|no matching manifest/i.test(
     cause.message,
   );
-  const message = `The image "${image}" is not on this machine and cannot be pulled: ${cause.message.replace(/\.?$/, '.')} ${
+  const message = `The image "${image}" is not on this machine and could not be pulled: ${cause.message.replace(/\.?$/, '.')} ${
     isUnknown
-      ? 'Check its name, or build or pull it with docker first. An image that needs a login must be pulled with docker.'
-      : 'Check that the machine reaches the registry, or build or load the image with docker.'
+      ? 'Check its name, or build or pull it with docker first. An image that requires a login must be pulled with docker.'
+      : 'Check the connection to the registry, or build or load the image with docker.'
   }`;
   return new SwitchboardError(isUnknown ? 'invalid_config' : 'server_start_failed', message, { cause });
 }
@@ -99,7 +99,7 @@ function pathOf(image: string): string {
   if (!/^[a-z0-9][a-z0-9._/:@-]*$/i.test(image) || image.includes('..')) {
     throw new SwitchboardError(
       'invalid_config',
-      `"${image}" is not the name of an image, such as "mcp/fetch:latest" or "ghcr.io/owner/name:1.0".`,
+      `"${image}" is not a valid image name, such as "mcp/fetch:latest" or "ghcr.io/owner/name:1.0".`,
     );
   }
   return image.split('/').map(encodeURIComponent).join('/');

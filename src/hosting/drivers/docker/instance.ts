@@ -132,7 +132,7 @@ class DockerInstance implements Instance {
       await this.end(graceMs);
     } catch (error) {
       this.finish(lost);
-      const message = `The container ${this.id.slice(0, 12)} could not be stopped and may still run: ${(error as Error).message}`;
+      const message = `The container ${this.id.slice(0, 12)} could not be stopped and may still be running: ${(error as Error).message}`;
       throw new SwitchboardError('server_unavailable', message, { cause: error });
     }
     await this.untilReported();
@@ -255,7 +255,7 @@ class DockerInstance implements Instance {
 const lost: Exit = {
   code: undefined,
   signal: undefined,
-  reason: 'the connection to the Docker engine broke',
+  reason: 'the connection to the Docker engine was lost',
   isLost: true,
 };
 const KILLED = 128 + constants.signals.SIGKILL;

@@ -49,7 +49,7 @@ describe('the runtime of a provider', () => {
     ];
     for (const runtimes of disguised) {
       expect(choose('gvisor', 'runsc', runtimes)).toEqual({
-        problem: expect.stringContaining('isolates no more than plain containers'),
+        problem: expect.stringContaining('does not isolate more than plain containers'),
       });
     }
   });

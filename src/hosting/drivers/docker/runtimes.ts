@@ -24,7 +24,7 @@ export function chooseRuntime(
   { OSType, Runtimes }: EngineInfo,
 ): Choice {
   const called = `The Docker engine at ${engine.name}`;
-  if (OSType !== 'linux') return { problem: `${called} runs no Linux containers.` };
+  if (OSType !== 'linux') return { problem: `${called} does not run Linux containers.` };
   if (provider === 'docker') return { runtime: configured };
   const runtimes = Runtimes ?? {};
   const name = configured ?? Object.keys(runtimes).find((each) => isFirecracker(each, runtimes[each]!));
@@ -34,7 +34,7 @@ export function chooseRuntime(
   }
   if (WITHOUT_SANDBOX.test(runtime.runtimeType ?? baseName(runtime.path ?? name))) {
     return {
-      problem: `The runtime "${name}" of ${called} isolates no more than plain containers do, so it cannot be the provider "${provider}". ${howToInstall(provider)}`,
+      problem: `The runtime "${name}" of ${called} does not isolate more than plain containers, so it cannot be the provider "${provider}". ${howToInstall(provider)}`,
     };
   }
   return { runtime: name };
@@ -51,14 +51,14 @@ function baseName(path: string): string {
 
 function missing(name: string | undefined): string {
   return name === undefined
-    ? 'has no runtime that is Kata Containers with Firecracker, such as "kata-fc"'
+    ? 'has no runtime for Kata Containers with Firecracker, such as "kata-fc"'
     : `has no runtime "${name}"`;
 }
 
 function howToInstall(provider: Provider): string {
   return provider === 'gvisor'
     ? 'Install gVisor (https://gvisor.dev/docs/user_guide/install/), run `sudo runsc install`, then restart Docker: sudo systemctl restart docker.'
-    : 'Install Kata Containers with Firecracker (https://github.com/kata-containers/kata-containers), add its runtime to /etc/docker/daemon.json, restart Docker (sudo systemctl restart docker), and name it in the setting `hosting.runtimes.firecracker` if it is not called "kata-fc".';
+    : 'Install Kata Containers with Firecracker (https://github.com/kata-containers/kata-containers), add its runtime to /etc/docker/daemon.json, restart Docker (sudo systemctl restart docker), and set `hosting.runtimes.firecracker` to its name if that is not "kata-fc".';
 }
 
 /** Kata's runtimes are named after the hypervisor. */

@@ -76,7 +76,7 @@ describe('the volumes of an engine', () => {
     await provide();
     expect(asked).toEqual([]);
     expect(log).toEqual(
-      mounts.map(({ Source }) => `The volume ${Source} keeps the quota that it was made with, 512 MB.`),
+      mounts.map(({ Source }) => `The volume ${Source} keeps its original quota of 512 MB.`),
     );
   });
 

@@ -96,7 +96,7 @@ export class DockerVolumes implements Volumes {
   async mountAgain(server: VolumeOwner, log: Log): Promise<void> {
     for (const volume of (await this.find(server)).filter(hasImage)) {
       await this.images.mount(volume.Mountpoint).catch((error: Error) => {
-        log(`The volume ${volume.Name} cannot be measured, because it cannot be mounted: ${error.message}.`);
+        log(`Cannot measure the volume ${volume.Name}, because mounting it failed: ${error.message}.`);
       });
     }
   }
@@ -141,7 +141,7 @@ export class DockerVolumes implements Volumes {
     try {
       await this.images.make(volume.Mountpoint, bytes);
     } catch (error) {
-      log(`The volume at ${Target} is measured, and not limited: ${(error as Error).message}.`);
+      log(`The size of the volume at ${Target} is measured but not limited: ${(error as Error).message}.`);
       // Its label would be wrong.
       await this.images.unmount(volume.Mountpoint).catch(() => {});
       await this.engine.delete(`/volumes/${Name}`);
@@ -160,12 +160,12 @@ export class DockerVolumes implements Volumes {
       if (!(await this.images.exists(Mountpoint))) return await this.images.make(Mountpoint, bytes);
       if (await this.images.isTooSmall(Mountpoint, bytes)) {
         await this.images.grow(Mountpoint, bytes).catch((error: Error) => {
-          log(`The volume ${Name} cannot grow to ${formatBytes(bytes)}: ${error.message}.`);
+          log(`Cannot grow the volume ${Name} to ${formatBytes(bytes)}: ${error.message}.`);
         });
       }
       await this.images.mount(Mountpoint);
     } catch (error) {
-      const message = `The volume ${Name} cannot be mounted at ${Mountpoint}, and the server would not find its data without: ${(error as Error).message}.`;
+      const message = `Cannot mount the volume ${Name} at ${Mountpoint}, so the server would not find its data: ${(error as Error).message}.`;
       throw new SwitchboardError('server_start_failed', message, { cause: error });
     }
   }
@@ -175,7 +175,7 @@ export class DockerVolumes implements Volumes {
     // Otherwise the engine would delete the content, and then fail.
     if (hasImage(volume)) {
       await this.images.unmount(Mountpoint).catch((cause: Error) => {
-        const message = `The volume ${Name} of the server "${name}" cannot be unmounted: ${cause.message}. Unmount ${Mountpoint} as root, then remove it again.`;
+        const message = `Cannot unmount the volume ${Name} of the server "${name}": ${cause.message}. Unmount ${Mountpoint} as root, then retry the removal.`;
         throw new SwitchboardError('conflict', message, { cause });
       });
     }
@@ -186,7 +186,7 @@ export class DockerVolumes implements Volumes {
       if (error.status === 404) return;
       if (hasImage(volume)) await this.images.mount(Mountpoint).catch(() => {});
       if (error.status !== 409) throw error;
-      const message = `The volume ${Name} of the server "${name}" is in use. Stop what uses it (docker ps --filter volume=${Name}), then remove it again.`;
+      const message = `The volume ${Name} of the server "${name}" is in use. Stop the containers that use it (docker ps --filter volume=${Name}), then retry the removal.`;
       throw new SwitchboardError('conflict', message, { cause: error });
     }
   }
@@ -199,5 +199,5 @@ function hasImage({ Labels }: Listed): boolean {
 /** Engines cannot change the quota of a volume. */
 function noteQuota({ Name, Options }: Listed, bytes: number, log: Log): void {
   const size = Number(Options?.size);
-  if (size < bytes) log(`The volume ${Name} keeps the quota that it was made with, ${formatBytes(size)}.`);
+  if (size < bytes) log(`The volume ${Name} keeps its original quota of ${formatBytes(size)}.`);
 }

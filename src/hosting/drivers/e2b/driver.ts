@@ -41,9 +41,7 @@ export class E2bDriver implements Driver {
     const template = templateOf(spec);
     const { sdk, connection } = await connect(this.options);
     signal.throwIfAborted();
-    events.log(
-      'E2B: CPU, memory, disk and processes are limited as its template says, not by `resource_limits`.',
-    );
+    events.log('E2B: the template limits CPU, memory, disk and processes; `resource_limits` has no effect.');
     // Not aborted, because a sandbox with an unknown id could not be killed.
     const sandbox = await sdk.Sandbox.create(template, {
       ...connection,
@@ -67,11 +65,12 @@ export class E2bDriver implements Driver {
 }
 
 function templateOf({ image, command, volumes }: InstanceSpec): string {
-  if (image === undefined) throw refusal('it needs an `image`: the name of an E2B template, such as "base"');
+  if (image === undefined)
+    throw refusal('it requires an `image`, the name of an E2B template such as "base"');
   if (command === undefined)
-    throw refusal('it needs a `command`: Switchboard cannot talk to what the template itself starts');
+    throw refusal('it requires a `command`: Switchboard cannot connect to what the template itself starts');
   if (volumes.length > 0)
-    throw refusal('it has no volumes: leave `volumes` out, or choose the provider "gvisor"');
+    throw refusal('it does not support volumes: remove `volumes`, or use the provider "gvisor"');
   return image;
 }
 

@@ -132,11 +132,11 @@ class E2bInstance implements Instance {
     if (this.isReleased || this.removal !== undefined) return killed(undefined);
     try {
       await this.parts.sandbox.getInfo({ requestTimeoutMs: REQUEST_TIMEOUT_MS });
-      return lost(`the connection to its sandbox broke: ${explain(cut, 'keep it').message}`);
+      return lost(`the connection to its sandbox was lost: ${explain(cut, 'keep it').message}`);
     } catch (error) {
-      if (!isNotFound(error)) return lost(explain(error, 'say whether its sandbox is still there').message);
+      if (!isNotFound(error)) return lost(explain(error, 'report the state of its sandbox').message);
       return killed(
-        'its sandbox is gone: it was killed at E2B, or reached the longest run time of the E2B plan',
+        'its sandbox no longer exists: it was killed at E2B, or reached the maximum run time of the E2B plan',
       );
     }
   }
@@ -152,8 +152,8 @@ class E2bInstance implements Instance {
       await sandbox.kill({ requestTimeoutMs: REQUEST_TIMEOUT_MS });
     } catch (error) {
       const minutes = LEASE_MS / 60_000;
-      const { message } = explain(error, `end the sandbox ${this.id}`);
-      events.log(`${message} The sandbox ends by itself within ${minutes} minutes.`);
+      const { message } = explain(error, `kill the sandbox ${this.id}`);
+      events.log(`${message} E2B kills it within ${minutes} minutes.`);
     }
     this.leave();
   }
@@ -163,7 +163,8 @@ class E2bInstance implements Instance {
       await this.parts.sandbox.setTimeout(LEASE_MS);
     } catch (error) {
       // If the sandbox is gone, the stream ends too.
-      if (!isNotFound(error)) this.parts.events.log(explain(error, 'keep its sandbox').message);
+      if (!isNotFound(error))
+        this.parts.events.log(explain(error, 'extend the lease of its sandbox').message);
     }
   }
 

@@ -38,14 +38,14 @@ function forward(incoming: IncomingMessage, outgoing: ServerResponse, target: Ta
     method: incoming.method,
     headers: { ...headers, ...target.headers },
   });
-  onward.on('response', (answer) => {
-    outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+  onward.on('response', (response) => {
+    outgoing.writeHead(response.statusCode ?? 502, response.headers);
     outgoing.flushHeaders();
-    pipeline(answer, outgoing, () => {});
+    pipeline(response, outgoing, () => {});
   });
   onward.on('error', (error) => {
     if (outgoing.headersSent) outgoing.destroy();
-    else outgoing.writeHead(502).end(`E2B cannot be reached: ${error.message}\n`);
+    else outgoing.writeHead(502).end(`Cannot reach E2B: ${error.message}\n`);
   });
   outgoing.on('close', () => onward.destroy());
   pipeline(incoming, onward, () => {});

@@ -49,12 +49,12 @@ export class SandboxProcess {
     const stream = new AbortController();
     const giveUp = () => stream.abort(signal?.reason);
     signal?.addEventListener('abort', giveUp);
-    const timer = setTimeout(() => stream.abort(new Error('no answer in time')), START_TIMEOUT_MS);
+    const timer = setTimeout(() => stream.abort(new Error('no response in time')), START_TIMEOUT_MS);
     try {
       const events = call(rpcOf(sandbox), { headers, signal: stream.signal })[Symbol.asyncIterator]();
       const first = await events.next();
       const started = first.done ? undefined : first.value.event?.event;
-      if (started?.case !== 'start') throw new Error('its answer does not begin with a start');
+      if (started?.case !== 'start') throw new Error('the response does not begin with a start event');
       return new SandboxProcess(sandbox, started.value.pid, events, stream);
     } catch (error) {
       throw (error as { code?: unknown }).code === UNAUTHENTICATED ? tooOld(error) : error;
@@ -121,7 +121,7 @@ function rpcOf({ commands }: Sandbox): Rpc {
   if (rpc !== undefined) return rpc;
   throw new SwitchboardError(
     'invalid_config',
-    'Switchboard does not know this version of the package e2b: run `npm install e2b@2.51.0` where Switchboard is installed.',
+    'This version of the package e2b is not supported: run `npm install e2b@2.51.0` where Switchboard is installed.',
   );
 }
 
@@ -129,7 +129,7 @@ function rpcOf({ commands }: Sandbox): Rpc {
 function tooOld(cause: unknown): SwitchboardError {
   return new SwitchboardError(
     'invalid_config',
-    'The E2B template is too old to be used by Switchboard: build it again with the tools that E2B has now.',
+    'The E2B template is too old for Switchboard: rebuild it with the current E2B tools.',
     { cause },
   );
 }

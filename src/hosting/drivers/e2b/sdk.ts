@@ -17,7 +17,7 @@ export async function connect({
   if (apiKey === undefined || apiKey === '')
     throw new SwitchboardError(
       'invalid_config',
-      'E2B_API_KEY is not set: E2B gives keys at e2b.dev/dashboard.',
+      'E2B_API_KEY is not set: create a key at e2b.dev/dashboard.',
     );
   const sdk = await loadSdk();
   return { sdk, connection: { apiKey, ...(domain === undefined ? {} : { domain }) } };
@@ -32,7 +32,7 @@ export async function loadSdk(load: () => Promise<Sdk> = () => import('e2b')): P
     throw new SwitchboardError(
       'invalid_config',
       isMissing
-        ? 'The package e2b is not installed: run `npm install e2b` where Switchboard is installed (`npm install -g e2b` where that is global).'
+        ? 'The package e2b is not installed: run `npm install e2b` where Switchboard is installed (`npm install -g e2b` if it is installed globally).'
         : `The package e2b cannot be loaded: ${textOf(error)}. Run \`npm install e2b\` again where Switchboard is installed.`,
       { cause: error },
     );
@@ -60,9 +60,9 @@ export function isNotFound(error: unknown): boolean {
 
 function adviceFor(status: number | undefined): string {
   if (status === 401 || status === 403) return 'Check E2B_API_KEY.';
-  if (status === 400 || status === 404) return 'Check that its `image` is an E2B template of your team.';
-  if (status === 429) return 'It is tried again later; the limits of your plan are at e2b.dev.';
-  return 'Check that E2B can be reached from here, and its state at status.e2b.dev.';
+  if (status === 400 || status === 404) return 'Check that `image` is an E2B template of your team.';
+  if (status === 429) return 'Switchboard retries later; see e2b.dev for the limits of your plan.';
+  return 'Check the connection to E2B, and status.e2b.dev.';
 }
 
 const statusByName: Record<string, number> = {

@@ -45,7 +45,7 @@ export class E2bSurvivors implements Survivors {
       return await instanceOf(sandbox, server, { spec, events, startedAt: info.startedAt });
     } catch (error) {
       if (isNotFound(error)) return undefined;
-      throw explain(error, `take over the sandbox ${info.sandboxId}`);
+      throw explain(error, `adopt the sandbox ${info.sandboxId}`);
     }
   }
 

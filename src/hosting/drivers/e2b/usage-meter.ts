@@ -19,10 +19,7 @@ export class UsageMeter {
     const figures = await this.ask();
     const newest = figures.at(-1);
     if (newest === undefined)
-      throw new SwitchboardError(
-        'server_unavailable',
-        'E2B has not measured it yet: ask again in a few seconds.',
-      );
+      throw new SwitchboardError('server_unavailable', 'E2B has no metrics yet: try again in a few seconds.');
     const { last } = this;
     this.last = newest.timestamp;
     const since = figures.filter(({ timestamp }) => last === undefined || timestamp > last);
@@ -38,7 +35,7 @@ export class UsageMeter {
       const figures = await this.sandbox.getMetrics({ start: new Date(Date.now() - WINDOW_MS) });
       return figures.toSorted((a, b) => a.timestamp.getTime() - b.timestamp.getTime());
     } catch (error) {
-      throw explain(error, 'say what its sandbox uses');
+      throw explain(error, 'report the usage of its sandbox');
     }
   }
 }

@@ -66,14 +66,14 @@ describe('what cannot be run', () => {
   it('is a file that is no program', async () => {
     const error = await refusal(start(specOf({ command: home })));
     expect(error.code).toBe('server_start_failed');
-    expect(error.message).toContain('may not be executed');
+    expect(error.message).toContain('is not executable');
   });
 
-  it('is a server whose volumes cannot be made', async () => {
+  it('is a server whose volumes cannot be created', async () => {
     driver = new ProcessDriver({ home: '/dev/null', children });
     const error = await refusal(start(specOf({ command: 'true', volumes: ['/data'] })));
     expect(error.code).toBe('server_start_failed');
-    expect(error.message).toContain('"/data" cannot be made');
+    expect(error.message).toContain('Cannot create the volume "/data"');
   });
 });
 
@@ -176,5 +176,5 @@ describe('the end of a server', () => {
 
 it('lines of the log that are too long are skipped: nobody knows the half of a secret', async () => {
   await outputOf("head -c 40000 /dev/zero | tr '\\0' y >&2; echo >&2; echo short >&2");
-  expect(log.items).toEqual(['a line over 32768 bytes is skipped', 'short']);
+  expect(log.items).toEqual(['skipped a line longer than 32768 bytes', 'short']);
 });

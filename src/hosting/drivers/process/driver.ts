@@ -1,7 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+<<<<<<< HEAD
 import type { ChildRecord } from '../../../channels/stdio.ts';
 import { childEnvironment } from '../../../channels/stdio.ts';
+=======
+import { childEnvironment } from '../../../channels/environment.ts';
+import { type ChildRecord, describeSpawnError } from '../../../channels/stdio.ts';
+>>>>>>> 5ebe3eb (hosting: write the messages of the drivers in plain English)
 import { SwitchboardError } from '../../../errors.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../../driver.ts';
 import { ProcessInstance } from './instance.ts';
@@ -36,8 +41,9 @@ export class ProcessDriver implements Driver {
     const folders = await this.volumes.open(spec, spec.volumes);
     await this.children.turn();
     signal.throwIfAborted();
+    const cwd = single(Object.values(folders)) ?? process.cwd();
     const child = spawn(command, spec.args, {
-      cwd: single(Object.values(folders)),
+      cwd,
       env: childEnvironment(
         process.env,
         { ...environmentOf(spec, folders), ...this.children.environment },
@@ -46,7 +52,7 @@ export class ProcessDriver implements Driver {
       stdio: [spec.hasStdio ? 'pipe' : 'ignore', 'pipe', 'pipe'],
       detached: true,
     });
-    if (!hasPid(child)) throw describeSpawnError(await spawnError(child), command);
+    if (!hasPid(child)) throw describeSpawnError(await spawnError(child), { command, cwd });
     const url = spec.port === undefined ? undefined : `http://127.0.0.1:${spec.port}`;
     return new ProcessInstance(child, { hasStdio: spec.hasStdio, url }, this.children, events.log);
   }
@@ -57,7 +63,7 @@ function commandOf({ command, image }: InstanceSpec): string {
   const why = image === undefined ? '' : ` It cannot run the image "${image}".`;
   throw new SwitchboardError(
     'invalid_config',
-    `The provider "process" needs a \`command\`: it runs a program of this machine, such as "npx".${why}`,
+    `The provider "process" needs a \`command\`: a program on this machine, such as "npx".${why}`,
   );
 }
 
@@ -82,16 +88,4 @@ function hasPid(child: ChildProcess): child is ChildProcess & { pid: number } {
 async function spawnError(child: ChildProcess): Promise<NodeJS.ErrnoException> {
   const [error] = (await once(child, 'error')) as [NodeJS.ErrnoException];
   return error;
-}
-
-function describeSpawnError(error: NodeJS.ErrnoException, command: string): SwitchboardError {
-  const why =
-    error.code === 'ENOENT'
-      ? `"${command}" was not found: install it, or give its whole path`
-      : error.code === 'EACCES'
-        ? `"${command}" may not be executed`
-        : error.message;
-  return new SwitchboardError('server_start_failed', `The server's process cannot be started: ${why}.`, {
-    cause: error,
-  });
 }

@@ -20,7 +20,7 @@ export class ProcessVolumes implements Volumes {
       await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: Error) => {
         throw new SwitchboardError(
           'server_start_failed',
-          `The volume "${path}" cannot be made: ${error.message}. Check that the folder ${this.root} may be written to.`,
+          `Cannot create the volume "${path}": ${error.message}. Check that the folder ${this.root} is writable.`,
           { cause: error },
         );
       });
