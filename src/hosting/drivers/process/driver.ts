@@ -1,12 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-<<<<<<< HEAD
-import type { ChildRecord } from '../../../channels/stdio.ts';
-import { childEnvironment } from '../../../channels/stdio.ts';
-=======
-import { childEnvironment } from '../../../channels/environment.ts';
-import { type ChildRecord, describeSpawnError } from '../../../channels/stdio.ts';
->>>>>>> 5ebe3eb (hosting: write the messages of the drivers in plain English)
+import { type ChildRecord, childEnvironment, describeSpawnError } from '../../../channels/stdio.ts';
 import { SwitchboardError } from '../../../errors.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec } from '../../driver.ts';
 import { ProcessInstance } from './instance.ts';
