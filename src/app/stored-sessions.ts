@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { allWithin } from '../gateway/discovery.ts';
 import type { KeptSession, SessionKeeper } from '../gateway/legacy/session-keeper.ts';
-import { allWithin } from '../gateway/within.ts';
 import type { SessionRow, SessionTable } from '../store/restart-state.ts';
 
 interface KeptSessionsSettings {

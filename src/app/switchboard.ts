@@ -198,8 +198,8 @@ export class Switchboard implements App {
         this.hosting?.connected(origin.server);
       },
       disconnected: (origin, upstream) => this.gateway.disconnected(origin, upstream),
-      notificationReceived: (word) => this.gateway.notified(word),
-      requestReceived: (word) => this.gateway.asked(word),
+      notificationReceived: (message) => this.gateway.onNotification(message),
+      requestReceived: (message) => this.gateway.onServerRequest(message),
       logged: (server, line) => this.hosting?.log(server, line),
       callsFailed: ({ name }, line) => events.warned(`Project "${name}": ${line}`),
     };
@@ -210,7 +210,7 @@ export class Switchboard implements App {
     return {
       listsChanged: (scope, lists, warnings) => {
         this.stored?.names.note(scope);
-        this.gateway.announce(scope, lists);
+        this.gateway.listsChanged(scope, lists);
         for (const warning of warnings) this.opened.events.warned(warning);
       },
       applied: (project, changes) => this.applied(project, changes),

@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SwitchboardError } from '../errors.ts';
 import { readMessage } from '../protocol/envelope.ts';
-import { noWishes, readWishes, type Wishes } from './call-options.ts';
+import { type CallOptions, noOptions, readCallOptions } from './call-options.ts';
 
-function wishesOf(meta: unknown, preferHeader?: string): Wishes {
+function wishesOf(meta: unknown, preferHeader?: string): CallOptions {
   const params = { name: 'a', ...(meta === undefined ? {} : { _meta: meta }) };
   const text = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
-  return readWishes(readMessage(Buffer.from(text)), preferHeader);
+  return readCallOptions(readMessage(Buffer.from(text)), preferHeader);
 }
 
 const run = (value: unknown) => ({ 'dev.switchboard/run': value });
@@ -23,7 +23,7 @@ describe('the wishes of a request', () => {
     ['an empty header', undefined, ''],
     ['a header of commas', { progressToken: 1 }, ' , ,'],
   ])('are none, and cost nothing, with %s', (_what, meta, header) => {
-    expect(wishesOf(meta, header)).toBe(noWishes);
+    expect(wishesOf(meta, header)).toBe(noOptions);
   });
 
   it('are labels and a timeout, in _meta', () => {
@@ -58,7 +58,7 @@ describe('the wishes of a request', () => {
   it('in _meta count more than those in the header', () => {
     const labels = { region: 'us' };
     expect(wishesOf(prefer({ labels }), 'region=eu, tier=gold').labels).toEqual(labels);
-    expect(wishesOf(prefer({ labels: {} }), 'region=eu')).toBe(noWishes);
+    expect(wishesOf(prefer({ labels: {} }), 'region=eu')).toBe(noOptions);
     expect(wishesOf(timeout(7), 'region=eu')).toEqual({ labels: { region: 'eu' }, timeoutMs: 7 });
   });
 

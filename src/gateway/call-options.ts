@@ -4,17 +4,20 @@ import type { Message } from '../protocol/envelope.ts';
 import { asObject, isObject } from '../protocol/objects.ts';
 import type { RunOfCall } from './records.ts';
 
-/** What the sender of one request wants of us, beside what the server is to do. */
-export interface Wishes {
-  /** Replicas with these labels are taken before others. */
+/** What a request asks of Switchboard itself. */
+export interface CallOptions {
+  /** Replicas with these labels are preferred. */
   readonly labels: Readonly<Record<string, string>> | undefined;
-  /** How long this call may take. */
   readonly timeoutMs: number | undefined;
-  /** The run of an agent that it belongs to, for the record of the call. */
+  /** The run of an agent that the call belongs to, for its record. */
   readonly run: RunOfCall | undefined;
 }
 
-export const noWishes: Wishes = Object.freeze({ labels: undefined, timeoutMs: undefined, run: undefined });
+export const noOptions: CallOptions = Object.freeze({
+  labels: undefined,
+  timeoutMs: undefined,
+  run: undefined,
+});
 
 const preferKey = 'dev.switchboard/prefer';
 const timeoutKey = 'dev.switchboard/timeoutMs';
@@ -22,16 +25,16 @@ const runKey = 'dev.switchboard/run';
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const MAX_STEP = 1_000_000;
 
-/** The wishes in a request's `_meta`, and in its header X-Switchboard-Prefer. Where both say something, `_meta` counts. */
-export function readWishes(message: Message, preferHeader: string | undefined): Wishes {
-  if (message.wishes === undefined && preferHeader === undefined) return noWishes;
+/** Reads the options in a request's `_meta` and in its header X-Switchboard-Prefer; `_meta` takes precedence. */
+export function readCallOptions(message: Message, preferHeader: string | undefined): CallOptions {
+  if (message.wishes === undefined && preferHeader === undefined) return noOptions;
   const meta = metaOf(message);
   const prefer = meta[preferKey];
   const timeout = meta[timeoutKey];
   const labels = prefer === undefined ? labelsOfHeader(preferHeader ?? '') : labelsOfMeta(prefer);
   const timeoutMs = timeout === undefined ? undefined : wholeMilliseconds(timeout);
   const run = meta[runKey] === undefined ? undefined : runOfMeta(meta[runKey]);
-  if (labels === undefined && timeoutMs === undefined && run === undefined) return noWishes;
+  if (labels === undefined && timeoutMs === undefined && run === undefined) return noOptions;
   return { labels, timeoutMs, run };
 }
 
@@ -39,7 +42,7 @@ function metaOf({ bytes, wishes }: Message): Record<string, unknown> {
   return wishes === undefined ? {} : asObject(parseBounded(bytes.toString('utf8', wishes.start, wishes.end)));
 }
 
-function labelsOfMeta(prefer: unknown): Wishes['labels'] {
+function labelsOfMeta(prefer: unknown): CallOptions['labels'] {
   const labels = isObject(prefer) ? prefer.labels : undefined;
   if (!isObject(labels))
     throw wrong(`_meta["${preferKey}"]`, 'an object such as {"labels": {"region": "eu"}}');
@@ -53,7 +56,7 @@ function labelsOfMeta(prefer: unknown): Wishes['labels'] {
   );
 }
 
-function labelsOfHeader(header: string): Wishes['labels'] {
+function labelsOfHeader(header: string): CallOptions['labels'] {
   const pairs = header.split(',').filter((pair) => pair.trim() !== '');
   return labelsOf(
     pairs.map((pair) => {
@@ -66,7 +69,7 @@ function labelsOfHeader(header: string): Wishes['labels'] {
   );
 }
 
-function labelsOf(pairs: [name: string, value: string][]): Wishes['labels'] {
+function labelsOf(pairs: [name: string, value: string][]): CallOptions['labels'] {
   return pairs.length === 0 ? undefined : Object.fromEntries(pairs);
 }
 

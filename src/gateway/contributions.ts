@@ -5,15 +5,14 @@ import type { Offer } from '../upstreams/lists.ts';
 
 const nothing: Offer = { tools: [], resources: [], templates: [], prompts: [] };
 
-/** A project, as far as names depend on it. */
 interface NamedProject {
   readonly name: string;
   readonly isDefault: boolean;
   isSwitchedOff(group: string, tool: string): boolean;
 }
 
-/** What servers are called in a scope: of one project, or of all. */
-export class Places {
+/** The names of servers in a scope of one project, or of all. */
+export class Qualifiers {
   private readonly isOfOne: boolean;
   private readonly separator: string;
 
@@ -22,29 +21,21 @@ export class Places {
     this.separator = separator;
   }
 
-  /**
-   * What stands for a server in URIs. Names are unique in a project only. A slash cannot be in a name, so nothing that
-   * is added later changes what a place means.
-   */
-  placeIn(project: NamedProject, name: string): string {
+  /** Names a server in URIs. Names have no slash, so no server that is added later can change what a qualifier means. */
+  qualifier(project: NamedProject, name: string): string {
     return this.isPlain(project) ? name : `${project.name}/${name}`;
   }
 
-  prefixIn(project: NamedProject, prefix: string): string {
-    return this.isPlain(project) ? prefix : project.name + this.separator + prefix;
-  }
-
   /** What the qualified names of a server with this prefix begin with. */
-  qualifierIn(project: NamedProject, prefix: string): string {
-    return this.prefixIn(project, prefix) + this.separator;
+  namePrefix(project: NamedProject, prefix: string): string {
+    return this.prefix(project, prefix) + this.separator;
   }
 
-  /** What the qualified names of a group begin with. */
-  qualifierOf(project: NamedProject, group: Group): string {
-    return this.qualifierIn(project, prefixOf(group));
+  groupPrefix(project: NamedProject, group: Group): string {
+    return this.namePrefix(project, prefixOf(group));
   }
 
-  /** What a group brings into the catalog. */
+  /** What a group adds to the catalog. */
   contribution(project: NamedProject, group: Group, withSwitches: boolean): Contribution {
     const { name, members } = group;
     const switchedOff = new Set<string>();
@@ -58,19 +49,23 @@ export class Places {
       return withSwitches ? tools.filter((tool) => isOffered(String(tool.name), filter)) : tools;
     };
     return {
-      place: this.placeIn(project, name),
+      place: this.qualifier(project, name),
       group: name,
       project: project.isDefault ? undefined : project.name,
-      prefix: this.prefixIn(project, prefixOf(group)),
+      prefix: this.prefix(project, prefixOf(group)),
       servers: members.map(({ config, offer = nothing }) => ({
         server: config.name,
-        place: this.placeIn(project, config.name),
-        prefix: this.prefixIn(project, config.prefix ?? config.name),
+        place: this.qualifier(project, config.name),
+        prefix: this.prefix(project, config.prefix ?? config.name),
         ...offer,
         tools: offeredTools(config, offer),
       })),
       switchedOff: [...switchedOff],
     };
+  }
+
+  private prefix(project: NamedProject, prefix: string): string {
+    return this.isPlain(project) ? prefix : project.name + this.separator + prefix;
   }
 
   private isPlain({ isDefault }: NamedProject): boolean {

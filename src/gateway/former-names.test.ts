@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { Catalog } from '../catalog/catalog.ts';
-import { FormerNames } from './former-names.ts';
-import { moment } from './moment.ts';
+import { FormerNames, moment } from './former-names.ts';
 
 const rules = { mode: 'on-conflict', separator: '__', pageSize: 0, maxItems: 100 } as const;
 

@@ -1,6 +1,30 @@
 import type { Catalog, Route } from '../catalog/catalog.ts';
 import type { NamedKind } from '../catalog/contribution.ts';
-import { moment } from './moment.ts';
+import type { Message } from '../protocol/envelope.ts';
+import { resolve, type Target } from './resolve.ts';
+
+/** Milliseconds since 1970 that never go back while this process runs, and mean the same after a restart. */
+export function moment(): number {
+  return performance.timeOrigin + performance.now();
+}
+
+interface FormerRoutes {
+  former(kind: NamedKind, name: string, listedAt: number | undefined): Route | undefined;
+}
+
+/** Resolves a name that the client was shown before, and that is now listed under another one. */
+export function resolveFormer(
+  scope: FormerRoutes,
+  listedAt: number | undefined,
+  message: Message,
+): Target | undefined {
+  const former = {
+    tool: (name: string) => scope.former('tools', name, listedAt),
+    prompt: (name: string) => scope.former('prompts', name, listedAt),
+    resource: () => undefined,
+  };
+  return resolve(former, message);
+}
 
 /** What a name stood for until then. */
 interface Former {

@@ -6,36 +6,39 @@ import type { Client } from '../upstreams/request.ts';
 import type { Origin, Server, ServerMessage } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
-import type { CallDesk } from './call-context.ts';
-import type { InFlight } from './caller.ts';
+import type { CallServices } from './client-call.ts';
 import { HeldCalls } from './crossing/held-calls.ts';
-import type { Follower } from './follower.ts';
 import { LegacyGateway, type LegacySettings } from './legacy/dispatch.ts';
-import { LogLevels } from './legacy/log-levels.ts';
-import { withdrawAsks } from './legacy/server-requests.ts';
 import type { SessionKeeper } from './legacy/session-keeper.ts';
-import { followAgain, followElsewhere, followRegrouped } from './legacy/subscriptions.ts';
-import { changedNotifications } from './list-changes.ts';
+import { changedNotifications } from './lists.ts';
+import { LogLevels } from './logging.ts';
 import { ModernGateway, type ModernSettings } from './modern/dispatch.ts';
 import { RequestStates } from './modern/request-state.ts';
 import type { CallRecorder } from './records.ts';
+import type { InFlight } from './responder.ts';
 import type { Scope, Scopes } from './scope.ts';
-import { ServerWords } from './server-messages.ts';
+import { ServerMessages } from './server-messages.ts';
+import {
+  moveSubscriptions,
+  regroupSubscriptions,
+  restoreSubscriptions,
+  type Subscriber,
+} from './subscriptions.ts';
 
 export interface GatewaySettings extends LegacySettings, ModernSettings {
   keepAliveMs: number;
-  /** How many calls may wait for clients that were asked for something, and for how long. */
+  /** How many calls may wait for their clients, and for how long. */
   maxHeldCalls: number;
   inputWaitMs: number;
 }
 
-/** Everything between clients and servers: clients of both eras on one side, scopes with their servers on the other. */
+/** Connects the clients of both eras with the servers in their scopes. */
 export class Gateway {
   readonly legacy: LegacyGateway;
   readonly modern: ModernGateway;
   private readonly scopes: Scopes;
   private readonly held: HeldCalls;
-  private readonly words: ServerWords;
+  private readonly serverMessages: ServerMessages;
   private readonly logLevels: LogLevels;
   private readonly sweeper: NodeJS.Timeout;
 
@@ -43,84 +46,86 @@ export class Gateway {
     this.scopes = scopes;
     const { maxHeldCalls, inputWaitMs } = settings;
     this.held = new HeldCalls(maxHeldCalls, inputWaitMs);
-    const desk: CallDesk = { recorder, held: this.held, states: new RequestStates(inputWaitMs), inputWaitMs };
-    this.legacy = new LegacyGateway(scopes, desk, keeper, settings, {
+    const services: CallServices = {
+      recorder,
+      held: this.held,
+      states: new RequestStates(inputWaitMs),
+      inputWaitMs,
+    };
+    this.legacy = new LegacyGateway(scopes, services, keeper, settings, {
       release: (client) => this.release(client),
       levelChanged: (session) => this.logLevels.changed(session),
-      viewers: (server) => this.words.viewers(server),
+      viewers: (server) => this.serverMessages.viewers(server),
     });
-    this.words = new ServerWords(this.legacy.sessions, this.held);
-    this.logLevels = new LogLevels((server) => this.words.viewers(server));
-    this.modern = new ModernGateway(scopes, desk, settings, {
-      louder: (scope, level) => this.logLevels.louder(scope, level),
+    this.serverMessages = new ServerMessages(this.legacy.sessions, this.held);
+    this.logLevels = new LogLevels((server) => this.serverMessages.viewers(server));
+    this.modern = new ModernGateway(scopes, services, settings, {
+      raiseLogLevel: (scope, level) => this.logLevels.raise(scope, level),
       release: (client, as) => this.release(client, as),
     });
     this.sweeper = setInterval(() => this.sweep(Date.now()), settings.keepAliveMs);
     this.sweeper.unref();
   }
 
-  /** How many clients are there, as far as one can know. */
   get clientCount(): number {
     return this.legacy.clientCount + this.modern.clientCount;
   }
 
-  /** Tells every client of this scope, once for each kind of list. */
-  announce(scope: Scope, lists: readonly ListName[]): void {
+  /** Notifies every client of this scope, once for each kind of list. */
+  listsChanged(scope: Scope, lists: readonly ListName[]): void {
     for (const method of new Set(lists.map((name) => changedNotifications[name]))) {
       const notification = notificationMessage(method);
-      for (const follower of this.followers()) {
-        if (follower.scope === scope) follower.announce(method, notification);
+      for (const subscriber of this.subscribers()) {
+        if (subscriber.scope === scope) subscriber.listChanged(method, notification);
       }
     }
   }
 
-  /** A project is gone, and with it everything that its clients came for. What they have under way is finished. */
+  /** Ends the clients of a removed project when their requests are finished. */
   endScope(scope: Scope): void {
-    for (const { followed } of this.followers()) {
-      for (const [key, { project }] of followed) if (project === scope.project?.id) followed.delete(key);
+    for (const { subscriptions } of this.subscribers()) {
+      for (const [key, { project }] of subscriptions)
+        if (project === scope.project?.id) subscriptions.delete(key);
     }
     this.legacy.endScope(scope);
     this.modern.endScope(scope);
   }
 
-  /** What clients have asked of a server is asked on its new connection too. */
+  /** Restores on a new connection what clients have set on the lost one. */
   connected({ server, replica, connection }: Origin): void {
     const { owner } = connection;
-    void this.logLevels.tell(server, connection);
-    // The shared one of a server that gives each client its own tells nobody of anything.
+    void this.logLevels.apply(server, connection);
+    // The shared connection of a server with isolated clients has no subscriptions.
     if (owner === undefined && replica.isolates) return;
-    const followers = [...this.followers()].filter(
+    const subscribers = [...this.subscribers()].filter(
       ({ identity }) => owner === undefined || identity === owner,
     );
-    followAgain(server, this.groupOf(server), replica, connection, followers);
+    restoreSubscriptions(server, this.groupOf(server), replica, connection, subscribers);
   }
 
-  /** What the server has asked clients need not be answered any more. */
+  /** Withdraws the server's requests, and moves its subscriptions. */
   disconnected({ server, replica }: Origin, upstream: Upstream): void {
-    withdrawAsks(upstream, this.legacy.sessions.values());
+    for (const { serverRequests } of this.legacy.sessions.values()) serverRequests.withdrawAll(upstream);
     const group = this.groupOf(server);
     const isGone = !replica.isLive || replica.condition.state === 'stopped';
-    if (group !== undefined && isGone) followElsewhere(group, replica, this.followers());
+    if (group !== undefined && isGone) moveSubscriptions(group, replica, this.subscribers());
   }
 
-  /** Servers of a project have come, gone, or changed groups. */
+  /** Servers of a project were added, removed, or moved between groups. */
   regrouped(servers: Servers): void {
-    followRegrouped(servers, this.followers());
+    regroupSubscriptions(servers, this.subscribers());
   }
 
-  /** A server says something by itself. */
-  notified(word: ServerMessage): void {
-    this.words.notified(word);
+  onNotification(received: ServerMessage): void {
+    this.serverMessages.onNotification(received);
   }
 
-  /** A server asks something. */
-  asked(word: ServerMessage): void {
-    this.words.asked(word);
+  onServerRequest(received: ServerMessage): void {
+    this.serverMessages.onRequest(received);
   }
 
   /**
-   * Takes no more requests. What waits for a client fails at once, and streams are closed that nothing is under way for.
-   * Settles when nothing is under way any more.
+   * Rejects new requests, fails those that wait for a client, and closes idle streams. Resolves when nothing is in flight.
    */
   drain(): Promise<void> {
     this.held.close();
@@ -135,14 +140,14 @@ export class Gateway {
     });
   }
 
-  /** The servers whose answers are awaited, one name for each call; undefined where it is none in particular. */
+  /** The groups whose responses are awaited, one name for each call; undefined if the response is ours. */
   underWay(): (string | undefined)[] {
     return this.requests().map(({ group }) => group?.name);
   }
 
   close(): void {
     clearInterval(this.sweeper);
-    // The last first: a slot that is free again must not go to one that is about to fail.
+    // The last first: a slot that becomes free must not go to a request that is about to fail.
     for (const request of this.requests().toReversed()) request.fail(stopping());
     this.legacy.close();
     this.modern.close();
@@ -153,8 +158,7 @@ export class Gateway {
     return [...this.legacy.requests(), ...this.modern.requests()];
   }
 
-  /** Everybody who is told of changes. */
-  private *followers(): Generator<Follower> {
+  private *subscribers(): Generator<Subscriber> {
     yield* this.legacy.sessions.values();
     yield* this.modern.listeners;
   }

@@ -8,12 +8,13 @@ import { findResponseId } from '../protocol/response.ts';
 import type { Era } from '../protocol/versions.ts';
 import { Group } from '../upstreams/group.ts';
 import type { RoutedRequest } from '../upstreams/routed-request.ts';
-import type { Caller, Responder } from './caller.ts';
+import type { Caller } from './caller.ts';
 import { ClientCall } from './client-call.ts';
 import { HeldCalls } from './crossing/held-calls.ts';
-import { mapLargeAnswer } from './large-responses.ts';
+import { mapLargeResponse } from './large-responses.ts';
 import { RequestStates } from './modern/request-state.ts';
-import { type AnsweredCall, mapAnswer } from './response-mapping.ts';
+import type { Responder } from './responder.ts';
+import { mapResponse, type ResponseContext } from './response-mapping.ts';
 
 const group = new Group('notes', { id: 'p', name: 'p' }, () => {});
 const states = new RequestStates(1_000);
@@ -40,7 +41,7 @@ function callerOf(era: Era, awaitsOthers = () => false): Caller {
     name: 'x',
     facts: { capabilities: {}, name: 'x' },
     sender: undefined,
-    tasks: undefined,
+    serverRequests: undefined,
     listedAt: undefined,
     listed() {},
     isFull: false,
@@ -77,17 +78,18 @@ describe('a large answer', () => {
         for (const method of ['tools/call', 'resources/read']) {
           const whole = Buffer.from(text);
           const chunks = [whole.subarray(0, place), whole.subarray(place)];
-          const call: AnsweredCall = {
-            ...{ method, serverEra, states, caller: callerOf(era), isVerified: true, replica: undefined },
+          const call: ResponseContext = {
+            ...{ serverEra, caller: callerOf(era), isVerified: true, replica: undefined },
             ...{
-              context: { group, place: 'notes', catalog, project: undefined },
-              idBytes: Buffer.from('"mine"'),
+              context: { group, qualifier: 'notes', catalog, project: undefined },
+              message: readMessage(Buffer.from(`{"jsonrpc":"2.0","id":"mine","method":"${method}"}`)),
+              services: { states },
             },
             binding: () => '',
           };
           const at = findResponseId(chunks)!;
-          const { message, errorCode, check } = await mapLargeAnswer(chunks, at, call);
-          const small = mapAnswer([whole], findResponseId([whole])!, call);
+          const { message, errorCode, check } = await mapLargeResponse(chunks, at, call);
+          const small = mapResponse([whole], findResponseId([whole])!, call);
           expect(JSON.parse(join(message).toString())).toEqual(JSON.parse(join(small.message).toString()));
           expect(errorCode).toBe(small.errorCode);
           if (name === 'a link to another' && method === 'tools/call')
@@ -138,7 +140,7 @@ describe('a call with a large answer', () => {
         ...{ prefer: undefined, projects: undefined },
       },
       { recorder, held: new HeldCalls(1, 1_000), states, inputWaitMs: 1_000 },
-      { group, place: 'notes', catalog: undefined, project: undefined },
+      { group, qualifier: 'notes', catalog: undefined, project: undefined },
       { own: 'x' } as RoutedRequest,
     );
     const answered = (bytes: Buffer) => call.onResponse([bytes], findResponseId([bytes])!);
@@ -176,14 +178,14 @@ describe('a call with a large answer', () => {
     answered(answer(',"id":8'));
     awaitsOthers = true;
     await over;
-    expect(JSON.parse(join(said[0]!).toString()).error.message).toMatch(/answered wrongly/);
+    expect(JSON.parse(join(said[0]!).toString()).error.message).toMatch(/sent an invalid response/);
   });
 
   it('is refused where that is no JSON', async () => {
     const { answered, said, outcomes, over } = begin();
     answered(answer(',,'));
     await over;
-    expect(JSON.parse(join(said[0]!).toString()).error.message).toMatch(/answered wrongly: .*at byte/);
+    expect(JSON.parse(join(said[0]!).toString()).error.message).toMatch(/sent an invalid response: .*at byte/);
     expect(outcomes).toEqual(['failed']);
   });
 
@@ -192,7 +194,7 @@ describe('a call with a large answer', () => {
     const data = `[${'1e1,'.repeat(LARGE_BYTES / 4)}1]`;
     answered(Buffer.from(`{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"x","data":${data}}}`));
     await over;
-    expect(JSON.parse(join(said[0]!).toString()).error.message).toMatch(/answered wrongly: .*values/);
+    expect(JSON.parse(join(said[0]!).toString()).error.message).toMatch(/sent an invalid response: .*values/);
     expect(outcomes).toEqual(['failed']);
   });
 });

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { SwitchboardError } from '../errors.ts';
-import { readMessage } from '../protocol/envelope.ts';
+import { idBytes, readMessage } from '../protocol/envelope.ts';
 import { byteLength, type Chunks, join } from '../protocol/jsonrpc.ts';
 import { LARGE_BYTES, type Shape, type Walked, walkLarge } from '../protocol/large-walk.ts';
 import { withMembers, withoutMembers } from '../protocol/members.ts';
@@ -10,41 +10,41 @@ import { mayHoldUris, uriShapes } from '../protocol/result-uris.ts';
 import { type Edit, spliceMany } from '../protocol/splice.ts';
 import { skipSpace } from '../protocol/white-space.ts';
 import { errorOf, typeMembers } from './crossing/responses.ts';
-import { type FoundResult, leadBack } from './modern/affinity.ts';
-import { type AnsweredCall, leadsBackTo, type MappedAnswer, publicUri } from './response-mapping.ts';
+import { affinityEdits, type FoundResult } from './modern/affinity.ts';
+import { affineReplica, type MappedResponse, publicUri, type ResponseContext } from './response-mapping.ts';
 
-/** Whether an answer is so large, and has to be looked into so closely, that others must have their turn meanwhile. */
-export function isReadInSlices(chunks: Chunks, at: ResponseId, call: AnsweredCall): boolean {
+/** Whether a response is so large, and needs so much work, that it must not block the event loop. */
+export function isReadInSlices(chunks: Chunks, at: ResponseId, call: ResponseContext): boolean {
   if (byteLength(chunks) <= LARGE_BYTES) return false;
   if (call.isVerified) return true;
   if (at.isError) return false;
   if (call.caller.era === 'legacy' && call.serverEra === 'modern') return true;
-  return mayHoldUris(call.method, chunks) || leadsBackTo(chunks, call) !== undefined;
+  return mayHoldUris(call.message.method, chunks) || affineReplica(chunks, call) !== undefined;
 }
 
-/** The same as `mapAnswer` does, with turns for others in between. `check` is for the moment at which it goes to the client. */
-export async function mapLargeAnswer(
+/** Like `mapResponse`, in slices. Call `check` right before the response goes to the client. */
+export async function mapLargeResponse(
   chunks: Chunks,
   at: ResponseId,
-  call: AnsweredCall,
-): Promise<MappedAnswer & { check(): void }> {
-  const leadsTo = at.isError ? undefined : leadsBackTo(chunks, call);
-  const answer = join(chunks);
-  const walked = await walkLarge(answer, at.isError ? undefined : shapeOf(call.method));
-  const place = inOneChunk(chunks, at);
-  const edits = responseIdEdits(place, call.idBytes);
+  call: ResponseContext,
+): Promise<MappedResponse & { check(): void }> {
+  const affine = at.isError ? undefined : affineReplica(chunks, call);
+  const response = join(chunks);
+  const walked = await walkLarge(response, at.isError ? undefined : shapeOf(call.message.method));
+  const joined = inOneChunk(chunks, at);
+  const edits = responseIdEdits(joined, idBytes(call.message));
   let errorCode: number | undefined;
   if (at.isError) {
-    if (call.caller.era === 'modern' || call.serverEra === 'modern') errorCode = errorOf([answer]).code;
+    if (call.caller.era === 'modern' || call.serverEra === 'modern') errorCode = errorOf([response]).code;
   } else {
-    const start = skipSpace(answer, place.payload);
-    const result = { start, ...modernResultOf(answer, walked.members) };
-    edits.push(...eraEdits(answer, result, call));
-    if (leadsTo !== undefined) edits.push(...leadBack(answer, result, leadsTo, call));
+    const start = skipSpace(response, joined.payload);
+    const result = { start, ...modernResultOf(response, walked.members) };
+    edits.push(...eraEdits(response, result, call));
+    if (affine !== undefined) edits.push(...affinityEdits(response, result, affine, call));
   }
-  const message = await withPublicUris(answer, edits, walked, call);
+  const message = await withPublicUris(response, edits, walked, call);
   const check = () => {
-    if (call.isVerified) verify(answer, walked, at);
+    if (call.isVerified) verify(response, walked, at);
   };
   return { message, errorCode, check };
 }
@@ -56,38 +56,39 @@ function shapeOf(method: string): Shape {
   return { result: { ...resultShape, ...(typeof result === 'object' ? result : {}) } };
 }
 
-/** What a result says of itself, as it is said in the era of the client. */
-function eraEdits(answer: Buffer, result: FoundResult, { method, caller, serverEra }: AnsweredCall): Edit[] {
+/** Adapts the result's own metadata to the client's era. */
+function eraEdits(
+  response: Buffer,
+  result: FoundResult,
+  { message, caller, serverEra }: ResponseContext,
+): Edit[] {
   const { start, type, additions } = result;
   if (caller.era === 'legacy') {
     if (serverEra === 'legacy') return [];
     if (type === INPUT_REQUIRED)
-      throw new SwitchboardError(
-        'server_protocol_error',
-        `it asks for something in over ${LARGE_BYTES} bytes`,
-      );
-    return withoutMembers(answer, additions);
+      throw new SwitchboardError('server_protocol_error', `it requires input in over ${LARGE_BYTES} bytes`);
+    return withoutMembers(response, additions);
   }
   const isTyped = serverEra === 'modern' && type !== undefined;
-  return isTyped || answer[start] !== 0x7b
+  return isTyped || response[start] !== 0x7b
     ? []
-    : [withMembers(answer, start, typeMembers(method, serverEra))];
+    : [withMembers(response, start, typeMembers(message.method, serverEra))];
 }
 
 function withPublicUris(
-  answer: Buffer,
+  response: Buffer,
   edits: Edit[],
   { strings }: Walked,
-  call: AnsweredCall,
+  call: ResponseContext,
 ): Promise<Buffer[]> {
-  return spliceMany(answer, edits, strings.length / 2, (index) =>
-    publicUri(answer, { start: strings[2 * index]!, end: strings[2 * index + 1]! }, call),
+  return spliceMany(response, edits, strings.length / 2, (index) =>
+    publicUri(response, { start: strings[2 * index]!, end: strings[2 * index + 1]! }, call),
   );
 }
 
-/** By then the client may await other servers, too. */
-function verify(answer: Buffer, { passed }: Walked, at: ResponseId): void {
-  if (!isUtf8(answer)) throw new SwitchboardError('parse_error', 'The message is not valid UTF-8.');
-  if (readMessage(answer, passed).id !== at.id)
-    throw new SwitchboardError('server_protocol_error', 'the answer has two ids');
+/** By then the client may also await other servers. */
+function verify(response: Buffer, { passed }: Walked, at: ResponseId): void {
+  if (!isUtf8(response)) throw new SwitchboardError('parse_error', 'The message is not valid UTF-8.');
+  if (readMessage(response, passed).id !== at.id)
+    throw new SwitchboardError('server_protocol_error', 'the response has two ids');
 }

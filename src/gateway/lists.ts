@@ -7,9 +7,8 @@ import { INSTANCES_KEY } from '../protocol/instances.ts';
 import { resultMessage } from '../protocol/jsonrpc.ts';
 import { asObject } from '../protocol/objects.ts';
 import type { Incoming } from './caller.ts';
-import { hold } from './hold.ts';
-import { instancesMeta } from './instances.ts';
-import { refuse } from './refuse.ts';
+import { instancesMeta } from './greeting.ts';
+import { after, reject } from './respond.ts';
 import type { Scope } from './scope.ts';
 
 const listOfMethod: Record<string, ListName> = {
@@ -19,28 +18,34 @@ const listOfMethod: Record<string, ListName> = {
   'prompts/list': 'prompts',
 };
 
-/** Answers a list request from the bytes of the snapshot. Only servers never seen are waited for, and not for long. */
+/** The notification that a list has changed. */
+export const changedNotifications: Record<ListName, string> = {
+  tools: 'notifications/tools/list_changed',
+  resources: 'notifications/resources/list_changed',
+  templates: 'notifications/resources/list_changed',
+  prompts: 'notifications/prompts/list_changed',
+};
+
+export function isList(method: string): boolean {
+  return Object.hasOwn(listOfMethod, method);
+}
+
+/** Responds with a page of the snapshot. Waits, briefly, only for servers that never connected. */
 export function list(scope: Scope, incoming: Incoming, instance: string): void {
-  const wanted = wantedOf(incoming.message);
-  const discovered = scope.listable();
-  const goOn = () => answer(scope, incoming, wanted, instance);
-  if (discovered === undefined) goOn();
-  else hold(incoming, () => discovered, goOn);
+  const wanted = readParams(incoming.message);
+  after(incoming, scope.listable(), () => {
+    const listing = scope.catalog.lists[listOfMethod[incoming.message.method]!];
+    after(incoming, listing.prepare(wanted.cursor), () =>
+      respondFrom(listing, scope, incoming, wanted, instance),
+    );
+  });
 }
 
-function answer(scope: Scope, incoming: Incoming, wanted: Wanted, instance: string): void {
-  const listing = scope.catalog.lists[listOfMethod[incoming.message.method]!];
-  const goOn = () => answerFrom(listing, scope, incoming, wanted, instance);
-  const prepared = listing.prepare(wanted.cursor);
-  if (prepared === undefined) goOn();
-  else hold(incoming, () => prepared, goOn);
-}
-
-function answerFrom(
+function respondFrom(
   listing: Listing,
   scope: Scope,
   incoming: Incoming,
-  { cursor, asksInstances }: Wanted,
+  { cursor, wantsInstances }: ListParams,
   instance: string,
 ): void {
   const { caller, message, responder } = incoming;
@@ -51,42 +56,39 @@ function answerFrom(
   }
   const page = listing.page(cursor);
   if (page === undefined) {
-    refuse(
-      incoming,
-      new SwitchboardError('invalid_params', 'params.cursor is not one that this list gave out.'),
-    );
+    reject(incoming, new SwitchboardError('invalid_params', 'params.cursor is not a cursor of this list.'));
     return;
   }
   const id = idBytes(message);
   const isChosen = incoming.projects !== undefined || message.projectId !== undefined;
   const first: string[] = [];
   if (caller.era === 'modern') first.push(cacheable(scope, name, isChosen));
-  if (asksInstances) first.push(`"_meta":${JSON.stringify(instancesMeta(scope, instance))}`);
+  if (wantsInstances) first.push(`"_meta":${JSON.stringify(instancesMeta(scope, instance))}`);
   if (first.length === 0) responder.respond(resultMessage(id, page));
   else responder.respond(resultMessage(id, Buffer.from(`{${first.join(',')},`), page.subarray(1)));
 }
 
-/** How a page of a list begins in the modern era: with how long it holds, and for whom. */
+/** The members that begin a page in the modern era: how long it may be cached, and by whom. */
 function cacheable(scope: Scope, name: ListName, isChosen: boolean): string {
   const { ttlMs, isPublic } = scope.freshness(name);
-  // What is listed may depend on a header, which no cache looks at.
+  // The list depends on a header, which caches ignore.
   const cacheScope = isPublic && !isChosen ? 'public' : 'private';
   return `"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"${cacheScope}"`;
 }
 
-interface Wanted {
+interface ListParams {
   cursor: string | undefined;
-  /** Whether a Switchboard wants to know which others are on the way. */
-  asksInstances: boolean;
+  /** Whether another Switchboard wants to know which ones are on the path. */
+  wantsInstances: boolean;
 }
 
-const firstPage: Wanted = { cursor: undefined, asksInstances: false };
+const firstPage: ListParams = { cursor: undefined, wantsInstances: false };
 
-function wantedOf({ bytes, params }: Message): Wanted {
-  // `{}` is the common case and needs no parser.
+function readParams({ bytes, params }: Message): ListParams {
+  // `{}` is the common case, and needs no parser.
   if (params === undefined || params.end - params.start === 2) return firstPage;
   const { cursor, _meta: meta } = asObject(parseBounded(bytesAt(bytes, params).toString()));
   if (cursor !== undefined && typeof cursor !== 'string')
     throw new SwitchboardError('invalid_params', 'params.cursor must be a string.');
-  return { cursor, asksInstances: asObject(meta)[INSTANCES_KEY] !== undefined };
+  return { cursor, wantsInstances: asObject(meta)[INSTANCES_KEY] !== undefined };
 }

@@ -2,8 +2,16 @@ import { SwitchboardError } from '../errors.ts';
 import { parseBounded } from '../protocol/bounded-parse.ts';
 import { bytesAt, type Message } from '../protocol/envelope.ts';
 import { inWords } from '../protocol/objects.ts';
+import type { Connection } from '../upstreams/connection.ts';
+import type { Client } from '../upstreams/request.ts';
+import type { Server } from '../upstreams/server.ts';
+import { allWithin } from './discovery.ts';
+import type { Scope } from './scope.ts';
 
-/** From the most talkative to the most silent. */
+/** How long a call waits for servers to take over a level. */
+const SET_LEVEL_MS = 1_000;
+
+/** From the most to the least verbose. */
 export const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
 export function readLevel(message: Message): string {
@@ -18,8 +26,8 @@ export function isLevel(level: unknown): level is string {
   return typeof level === 'string' && levels.includes(level);
 }
 
-/** The level that gives everybody what they want; undefined where nobody has said. */
-export function mostTalkative(wanted: Iterable<string | undefined>): string | undefined {
+/** The level that includes all of these; undefined if none is given. */
+function mostVerbose(wanted: Iterable<string | undefined>): string | undefined {
   let lowest = levels.length;
   for (const logLevel of wanted) {
     if (logLevel !== undefined) lowest = Math.min(lowest, levels.indexOf(logLevel));
@@ -27,7 +35,7 @@ export function mostTalkative(wanted: Iterable<string | undefined>): string | un
   return levels[lowest];
 }
 
-/** Whether a client that asked for this level wants to see the log message. */
+/** Whether a client with this level gets the log message. */
 export function isWanted(message: Message, wanted: string | undefined): boolean {
   if (wanted === undefined) return true;
   const { level } = paramsOf(message);
@@ -38,4 +46,54 @@ function paramsOf({ bytes, params }: Message): Record<string, unknown> {
   return params === undefined
     ? {}
     : (parseBounded(bytesAt(bytes, params).toString()) as Record<string, unknown>);
+}
+
+/** A legacy client, whose level holds for all of its requests. */
+interface LogClient extends Client {
+  readonly scope: Scope;
+  readonly logLevel: string | undefined;
+}
+
+/**
+ * The log levels of legacy servers. A server gets the most verbose level that any of its clients wants, and each client gets its
+ * share. Modern servers get a level with every request.
+ */
+export class LogLevels {
+  private readonly viewers: (server: Server) => readonly LogClient[];
+  /** The most verbose level that modern clients have wanted of each server. */
+  private readonly wantedByModern = new WeakMap<Server, string>();
+
+  constructor(viewers: (server: Server) => readonly LogClient[]) {
+    this.viewers = viewers;
+  }
+
+  /** Sends a connection its level. Resolves when the server has it. */
+  apply(server: Server, connection: Connection): Promise<void> {
+    const viewers = this.viewers(server);
+    const owner = viewers.find((viewer) => viewer === connection.owner);
+    if (owner !== undefined) return connection.setLogLevel(owner.logLevel);
+    const wanted = viewers.map(({ logLevel }) => logLevel);
+    return connection.setLogLevel(mostVerbose([this.wantedByModern.get(server), ...wanted]));
+  }
+
+  /** A legacy client has changed its level, or has disconnected. */
+  changed(client: LogClient): void {
+    for (const server of client.scope.servers()) {
+      for (const connection of server.connectionsOf(client)) void this.apply(server, connection);
+    }
+  }
+
+  /** A modern client wants at least this level. Resolves when the servers have it; undefined if they do already. */
+  raise(scope: Scope, level: string): Promise<void> | undefined {
+    const pending: Promise<void>[] = [];
+    for (const server of scope.servers()) {
+      const before = this.wantedByModern.get(server);
+      const wanted = mostVerbose([before, level])!;
+      if (before === wanted) continue;
+      this.wantedByModern.set(server, wanted);
+      for (const connection of server.connections()) pending.push(this.apply(server, connection));
+    }
+    // A slow server must not keep clients from calling another.
+    return pending.length === 0 ? undefined : allWithin(pending, SET_LEVEL_MS);
+  }
 }

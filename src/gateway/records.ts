@@ -1,7 +1,11 @@
 import type { SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/envelope.ts';
-import type { Chunks } from '../protocol/jsonrpc.ts';
+import { byteLength, type Chunks } from '../protocol/jsonrpc.ts';
+import { saysToolError } from '../protocol/tool-error.ts';
+import type { Group } from '../upstreams/group.ts';
+import type { Replica } from '../upstreams/replica.ts';
 import type { Project } from '../upstreams/settings.ts';
+import type { Caller } from './caller.ts';
 
 /** A run of an agent, and the turn of its model in which a call was made. */
 export interface RunOfCall {
@@ -46,3 +50,45 @@ export interface CallRecorder {
 
 /** Without a database nothing is kept. */
 export const recordsNothing: CallRecorder = { keepsPayloads: () => false, record() {} };
+
+/** A call as far as its record needs it. */
+interface RecordedCall {
+  readonly message: Message;
+  readonly group: Group;
+  readonly caller: Caller;
+  readonly replica: Replica | undefined;
+  readonly request: { readonly own: string };
+  readonly startedAt: number;
+  readonly context: { readonly run?: RunOfCall | undefined };
+}
+
+/** `response` is what the server sent, if anything. */
+export function recordCall(
+  recorder: CallRecorder,
+  { message, group, caller, replica, request, startedAt, context }: RecordedCall,
+  outcome: FinishedCall['outcome'],
+  error?: SwitchboardError,
+  response?: Chunks,
+  isRpcError = false,
+): void {
+  const keeps = recorder.keepsPayloads(group.project);
+  recorder.record({
+    project: group.project,
+    client: caller.facts.name,
+    method: message.method,
+    server: replica?.server ?? group.name,
+    replica: replica?.number,
+    own: request.own,
+    outcome,
+    isRpcError,
+    isToolError: response !== undefined && message.method === 'tools/call' && saysToolError(response),
+    error,
+    durationMs: performance.now() - startedAt,
+    inputBytes: message.bytes.length,
+    outputBytes: response === undefined ? 0 : byteLength(response),
+    request: keeps ? message : undefined,
+    // A server's error is short, and recorded nowhere else.
+    answer: keeps || isRpcError ? response : undefined,
+    run: context.run,
+  });
+}

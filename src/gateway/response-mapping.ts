@@ -1,6 +1,7 @@
+import type { Catalog } from '../catalog/catalog.ts';
 import { uriPrefix } from '../catalog/uris.ts';
 import { SwitchboardError } from '../errors.ts';
-import { readMessage } from '../protocol/envelope.ts';
+import { idBytes, readMessage } from '../protocol/envelope.ts';
 import type { Span } from '../protocol/json-scanner.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { readModernResult, resultStart, stringAt } from '../protocol/modern-result.ts';
@@ -8,92 +9,102 @@ import { type ResponseId, responseIdOf, withResponseId } from '../protocol/respo
 import { mayHoldUris, resultUriSpans } from '../protocol/result-uris.ts';
 import { type Edit, splice } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
+import type { Group } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';
-import type { CallContext } from './call-context.ts';
 import type { Caller } from './caller.ts';
-import { type Answer, errorOf, toLegacy, toModern, withResultType } from './crossing/responses.ts';
-import { type LedCall, leadBack, mayLeadBack } from './modern/affinity.ts';
+import { errorOf, type RpcResponse, toLegacy, toModern, withResultType } from './crossing/responses.ts';
+import { type AffinityContext, affinityEdits, needsAffinity } from './modern/affinity.ts';
+import type { RunOfCall } from './records.ts';
 
-/** The call that an answer belongs to. */
-export interface AnsweredCall extends LedCall {
+/** Where a call goes, and how its client knows that place. */
+export interface CallContext {
+  group: Group;
+  /** The name of the server that the client used; URIs in the response get the same one. */
+  qualifier: string;
+  /** The catalog at the time of the call: it tells whose the URIs in the response are. */
+  catalog: Catalog | undefined;
+  /** The project that the request is limited to. */
+  project: string | undefined;
+  /** The run of an agent that the call belongs to. */
+  run?: RunOfCall | undefined;
+}
+
+/** The call that a response belongs to. */
+export interface ResponseContext extends AffinityContext {
   readonly context: CallContext;
   readonly caller: Caller;
-  /** Who has answered. */
+  /** The replica that responded. */
   readonly replica: Replica | undefined;
   readonly serverEra: Era;
-  /** The client's own id of its request. */
-  readonly idBytes: Buffer;
-  /** Whether the answer has to be exactly one, and that of this server. */
+  /** Whether the response must be exactly one, and that of this server. */
   readonly isVerified: boolean;
 }
 
-export interface MappedAnswer {
+export interface MappedResponse {
   message: Buffer[];
-  /** Where it is an error of which a client of the modern era is told by the status too. */
+  /** The code of an error that a modern client also gets as an HTTP status. */
   errorCode: number | undefined;
 }
 
-/** A server's answer as its client gets it: in its era, under its id, with the server's URIs made public. */
-export function mapAnswer(chunks: Chunks, at: ResponseId, call: AnsweredCall): MappedAnswer {
-  // Asked of what the server wrote: it is looked at least where it is in the usual order.
-  const mayHold = !at.isError && mayHoldUris(call.method, chunks);
-  const answer = inClientsEra(call.isVerified ? verified(chunks, at) : { chunks, at }, call);
-  const isTold = answer.at.isError && call.caller.era === 'modern';
+/** A server's response as its client gets it: in its era, under its id, with public URIs. */
+export function mapResponse(chunks: Chunks, at: ResponseId, call: ResponseContext): MappedResponse {
+  // Checked on what the server wrote: in the usual order, only little of it is searched.
+  const mayHold = !at.isError && mayHoldUris(call.message.method, chunks);
+  const response = inClientsEra(call.isVerified ? verified(chunks, at) : { chunks, at }, call);
+  const hasStatus = response.at.isError && call.caller.era === 'modern';
   return {
-    message: withPublicNames(answer, call, mayHold),
-    errorCode: isTold ? errorOf(answer.chunks).code : undefined,
+    message: withPublicNames(response, call, mayHold),
+    errorCode: hasStatus ? errorOf(response.chunks).code : undefined,
   };
 }
 
-function inClientsEra(answer: Answer, { caller, serverEra, method }: AnsweredCall): Answer {
-  if (caller.era === 'legacy') return serverEra === 'legacy' ? answer : toLegacy(method, answer);
-  return serverEra === 'modern' ? withResultType(answer) : toModern(method, answer, caller.facts);
+function inClientsEra(response: RpcResponse, { caller, serverEra, message }: ResponseContext): RpcResponse {
+  if (caller.era === 'legacy') return serverEra === 'legacy' ? response : toLegacy(message.method, response);
+  return serverEra === 'modern' ? withResultType(response) : toModern(message.method, response, caller.facts);
 }
 
-function withPublicNames({ chunks, at }: Answer, call: AnsweredCall, mayHold: boolean): Buffer[] {
-  const { method, idBytes } = call;
-  const leadsTo = at.isError ? undefined : leadsBackTo(chunks, call);
-  if (at.isError || (leadsTo === undefined && !mayHold)) {
-    return withResponseId(chunks, at, idBytes);
+function withPublicNames({ chunks, at }: RpcResponse, call: ResponseContext, mayHold: boolean): Buffer[] {
+  const { message } = call;
+  const affine = at.isError ? undefined : affineReplica(chunks, call);
+  if (at.isError || (affine === undefined && !mayHold)) return withResponseId(chunks, at, idBytes(message));
+  const response = join(withResponseId(chunks, at, idBytes(message)));
+  const edits = resultUriSpans(message.method, response).map((span) => publicUri(response, span, call));
+  if (affine !== undefined) {
+    const start = resultStart(response);
+    edits.push(...affinityEdits(response, { start, ...readModernResult(response, start) }, affine, call));
   }
-  const answer = join(withResponseId(chunks, at, idBytes));
-  const edits = resultUriSpans(method, answer).map((span) => publicUri(answer, span, call));
-  if (leadsTo !== undefined) {
-    const start = resultStart(answer);
-    edits.push(...leadBack(answer, { start, ...readModernResult(answer, start) }, leadsTo, call));
-  }
-  return edits.length === 0 ? [answer] : [splice(answer, edits)];
+  return edits.length === 0 ? [response] : [splice(response, edits)];
 }
 
-/** The replica that a client of the modern era has to be led back to. */
-export function leadsBackTo(chunks: Chunks, call: AnsweredCall): Replica | undefined {
-  const { caller, serverEra, replica, context, method } = call;
+/** The replica that a modern client has to return to. */
+export function affineReplica(chunks: Chunks, call: ResponseContext): Replica | undefined {
+  const { caller, serverEra, replica, context, message } = call;
   if (caller.era === 'legacy' || serverEra === 'legacy' || replica === undefined) return undefined;
-  return mayLeadBack(context.group, replica, method, chunks) ? replica : undefined;
+  return needsAffinity(context.group, replica, message.method, chunks) ? replica : undefined;
 }
 
-/** The edit that makes the URI that stands there, with its quotes, public. */
-export function publicUri(answer: Buffer, span: Span, { method, context }: AnsweredCall): Edit {
+/** The edit that makes a URI public; `span` includes its quotes. */
+export function publicUri(response: Buffer, span: Span, { message, context }: ResponseContext): Edit {
   const at = span.start + 1;
-  const own = answer.toString('utf8', at, span.end - 1);
-  // What is read is that of who was asked for it, whoever else may list it. All else may be a link to others.
-  const place =
-    method === 'resources/read'
-      ? context.place
-      : linkPlace(context, own.includes('\\') ? stringAt(answer, span)! : own);
-  return { start: at, end: at, bytes: Buffer.from(uriPrefix(place, own)) };
+  const own = response.toString('utf8', at, span.end - 1);
+  // A resource that is read belongs to the server that was asked for it. Any other URI may link to another server's.
+  const qualifier =
+    message.method === 'resources/read'
+      ? context.qualifier
+      : linkQualifier(context, own.includes('\\') ? stringAt(response, span)! : own);
+  return { start: at, end: at, bytes: Buffer.from(uriPrefix(qualifier, own)) };
 }
 
-function linkPlace({ catalog, place }: CallContext, uri: string): string {
-  return catalog === undefined ? place : catalog.placeOfLink(uri, place);
+function linkQualifier({ catalog, qualifier }: CallContext, uri: string): string {
+  return catalog === undefined ? qualifier : catalog.placeOfLink(uri, qualifier);
 }
 
 /**
- * A client that awaits several servers could be made to take one server's answer for another's by an answer with
- * two ids, and a batch by two answers in one. Then, and only then, answers are read whole, and left one reading.
+ * A response with two ids could pass for that of another server, and two responses in one could slip into a batch. So if the
+ * client awaits several servers, or sent a batch, responses are read whole and left with one reading.
  */
-function verified(chunks: Chunks, at: ResponseId): Answer {
+function verified(chunks: Chunks, at: ResponseId): RpcResponse {
   const message = readMessage(join(chunks));
-  if (message.id !== at.id) throw new SwitchboardError('server_protocol_error', 'the answer has two ids');
+  if (message.id !== at.id) throw new SwitchboardError('server_protocol_error', 'the response has two ids');
   return { chunks: [message.bytes], at: responseIdOf(message) };
 }

@@ -36,10 +36,10 @@ it('tells once of changes that come close together', () => {
 
 it('has nothing left to tell to those who come after it has settled', () => {
   const { scope, told } = scopeThatTells();
-  scope.settle();
+  scope.flush();
   expect(told).toEqual([]);
   scope.changes(['tools']);
-  scope.settle();
+  scope.flush();
   expect(told).toEqual([['tools']]);
   vi.runAllTimers();
   expect(told).toHaveLength(1);

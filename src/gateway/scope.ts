@@ -1,14 +1,17 @@
 import { Catalog, type CatalogRules, type Route } from '../catalog/catalog.ts';
 import type { Contribution, ListName, NamedKind } from '../catalog/contribution.ts';
+import { SwitchboardError } from '../errors.ts';
+import type { Message } from '../protocol/envelope.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Freshness, OfferKind } from '../upstreams/lists.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import type { Project } from '../upstreams/settings.ts';
-import { Places } from './contributions.ts';
+import type { Incoming } from './caller.ts';
+import { Qualifiers } from './contributions.ts';
+import { Discovery } from './discovery.ts';
 import { FormerNames } from './former-names.ts';
 import { type DisabledServer, Unlisted } from './unlisted.ts';
-import { allWithin } from './within.ts';
 
 export interface ScopeSettings extends CatalogRules {
   discoveryWaitMs: number;
@@ -17,17 +20,15 @@ export interface ScopeSettings extends CatalogRules {
 
 /** A project as clients see it. */
 export interface ScopedProject extends Project {
-  /** Its servers are shown under their own names even among those of other projects. */
+  /** Its servers keep their plain names among those of other projects. */
   readonly isDefault: boolean;
   readonly servers: Servers;
   readonly scope: Scope;
-  /** Whether this tool of a group was switched off. */
   isSwitchedOff(group: string, tool: string): boolean;
-  /** Those of its servers that are not used. */
   disabledServers(): Iterable<DisabledServer>;
 }
 
-/** The scopes that there are: clients choose one. */
+/** All scopes. */
 export interface Scopes {
   /** All servers of all projects. */
   readonly all: Scope;
@@ -37,18 +38,18 @@ export interface Scopes {
 
 interface Snapshot {
   catalog: Catalog;
-  /** By their places in the catalog. */
+  /** By their qualifiers in the catalog. */
   groups: ReadonlyMap<string, Group>;
 }
 
-/** Changes that come this close together are one change for clients. */
+/** Changes within this time are one notification for clients. */
 const COALESCE_MS = 20;
-/** Thousands of names may hide others. */
+/** Thousands of names may shadow others. */
 const MAX_WARNINGS = 100;
 
-/** The servers that a client sees, and the catalog of what they offer: always the newest snapshot. */
+/** The servers that a client sees, and the newest catalog of what they offer. */
 export class Scope {
-  /** The one project whose servers these are; undefined where it is all of them. */
+  /** Undefined for the scope of all projects. */
   readonly project: ScopedProject | undefined;
   private readonly projects: () => Iterable<ScopedProject>;
   private settings: ScopeSettings;
@@ -56,8 +57,7 @@ export class Scope {
   private snapshot: Snapshot | undefined;
   private readonly changed = new Set<ListName>();
   private pending: NodeJS.Timeout | undefined;
-  /** Until when lists wait for a server that was never seen. */
-  private readonly deadlines = new WeakMap<Server, number>();
+  private readonly discovery: Discovery;
   readonly formerNames = new FormerNames();
 
   constructor(
@@ -67,6 +67,7 @@ export class Scope {
   ) {
     this.project = typeof projects === 'function' ? undefined : projects;
     this.projects = typeof projects === 'function' ? projects : () => [projects];
+    this.discovery = new Discovery(this.projects);
     this.settings = settings;
     this.announce = announce;
   }
@@ -75,33 +76,31 @@ export class Scope {
     return this.current.catalog;
   }
 
-  /** How much of what servers tell models of themselves clients are told. */
   get maxInstructionsBytes(): number {
     return this.settings.maxInstructionsBytes;
   }
 
-  /** A client is shown what is listed now. */
+  /** A client sees the current lists. */
   show(): void {
     if (this.sole === undefined) this.formerNames.show(this.catalog);
     else this.sole.scope.show();
   }
 
-  /** Where a name led that is listed no longer, for a client that saw its first list then. */
+  /** The route of a name that is no longer listed, for a client that saw its first list at that time. */
   former(kind: NamedKind, name: string, listedAt: number | undefined): Route | undefined {
     if (this.sole !== undefined) return this.sole.scope.former(kind, name, listedAt);
     return this.formerNames.find(kind, name, listedAt, this.catalog);
   }
 
-  /** The group that has this place in the catalog. */
-  group(place: string): Group | undefined {
-    return this.current.groups.get(place);
+  group(qualifier: string): Group | undefined {
+    return this.current.groups.get(qualifier);
   }
 
-  /** The group of a server of this project, and what stands for it here. */
-  groupOf(project: string, server: string): { place: string; group: Group } | undefined {
-    for (const [place, group] of this.current.groups) {
-      const isIt = group.project.id === project && group.members.some(({ name }) => name === server);
-      if (isIt) return { place, group };
+  /** The group of a server, and its qualifier here. */
+  groupOf(project: string, server: string): { qualifier: string; group: Group } | undefined {
+    for (const [qualifier, group] of this.current.groups) {
+      const hasIt = group.project.id === project && group.members.some(({ name }) => name === server);
+      if (hasIt) return { qualifier, group };
     }
     return undefined;
   }
@@ -110,28 +109,27 @@ export class Scope {
     return [...this.projects()].flatMap(({ servers }) => servers.all());
   }
 
-  /** What stands for a server here. */
-  placeOf({ name, project }: Server): string {
+  qualifierOf({ name, project }: Server): string {
     const owner = this.project ?? [...this.projects()].find(({ id }) => id === project.id);
-    return owner === undefined ? name : this.places.placeIn(owner, name);
+    return owner === undefined ? name : this.qualifiers.qualifier(owner, name);
   }
 
   shows(project: Project): boolean {
     return this.project === undefined || this.project.id === project.id;
   }
 
-  /** Something changed: the next look at the catalog sees it, and clients are told soon, once for each list. */
+  /** Drops the snapshot, and notifies clients soon, once for each list. */
   changes(kinds: readonly OfferKind[]): void {
     this.snapshot = undefined;
     for (const kind of kinds) this.changed.add(kind);
-    this.pending ??= setTimeout(() => this.tell(), COALESCE_MS);
+    this.pending ??= setTimeout(() => this.notify(), COALESCE_MS);
   }
 
-  /** Tells now what would be told soon: nobody who comes later hears of what was there before. */
-  settle(): void {
+  /** Sends pending notifications now, so that clients that connect later do not get them. */
+  flush(): void {
     if (this.pending === undefined) return;
     clearTimeout(this.pending);
-    this.tell();
+    this.notify();
   }
 
   configure(settings: ScopeSettings): void {
@@ -139,20 +137,17 @@ export class Scope {
     this.snapshot = undefined;
   }
 
-  /** Settles when every server has been seen once, or after the set time; undefined where all have been. */
+  /** Resolves when the offer of every server is known, or after `discoveryWaitMs`; undefined if it is. */
   discovered(): Promise<void> | undefined {
-    return this.waitFor(() => Date.now() + this.settings.discoveryWaitMs);
+    return this.discovery.all(this.settings.discoveryWaitMs);
   }
 
-  /**
-   * The same for lists, which many clients ask for again and again: each server delays them only once, and not at all
-   * where it is known what it offered before.
-   */
+  /** The same for lists, which each server delays only once. */
   listable(): Promise<void> | undefined {
-    return this.waitFor((server) => (server.isRemembered ? 0 : this.deadlineOf(server)));
+    return this.discovery.forLists(this.settings.discoveryWaitMs);
   }
 
-  /** How long a list holds, and whether it is the same for everybody, as far as all of its servers say so. */
+  /** How long a list may be cached, and by whom: the minimum of all servers. */
   freshness(kind: OfferKind): Freshness {
     let [ttlMs, isPublic] = [Number.POSITIVE_INFINITY, true];
     for (const project of this.projects()) {
@@ -165,12 +160,19 @@ export class Scope {
     return { ttlMs: Number.isFinite(ttlMs) ? ttlMs : 0, isPublic };
   }
 
-  /** What explains why something is not listed. */
-  get unlisted(): Unlisted {
-    return new Unlisted([...this.projects()], this.places, this.catalog);
+  /** Why a request names something that is not listed. */
+  explainUnknown(message: Message): SwitchboardError {
+    return new Unlisted([...this.projects()], this.qualifiers, this.catalog).explain(message);
   }
 
-  /** The catalog as it would be if nothing was switched off. */
+  /** A call failed because its server never connected. */
+  callMissed(error: SwitchboardError): void {
+    const server = this.servers().find(({ name }) => name === error.data.server);
+    const home = server && this.groupOf(server.project.id, server.name);
+    home?.group.callMissed(server!.name, error);
+  }
+
+  /** The catalog without switches. */
   unswitched(): Catalog {
     return this.build(false).catalog;
   }
@@ -179,8 +181,8 @@ export class Scope {
     clearTimeout(this.pending);
   }
 
-  private get places(): Places {
-    return new Places(this.project !== undefined, this.settings.separator);
+  private get qualifiers(): Qualifiers {
+    return new Qualifiers(this.project !== undefined, this.settings.separator);
   }
 
   private get current(): Snapshot {
@@ -194,7 +196,7 @@ export class Scope {
     return next;
   }
 
-  /** Where there is only one project, and its names are shown as they are, all of them is the same as that one. */
+  /** If the default project is the only one, the scope of all projects is the same as its own. */
   private get sole(): ScopedProject | undefined {
     if (this.project !== undefined) return undefined;
     const [first, second] = this.projects();
@@ -204,10 +206,10 @@ export class Scope {
   private build(withSwitches: boolean): Snapshot {
     const groups = new Map<string, Group>();
     const contributions: Contribution[] = [];
-    const { places } = this;
+    const { qualifiers } = this;
     for (const project of this.projects()) {
       for (const group of project.servers.groups()) {
-        const contribution = places.contribution(project, group, withSwitches);
+        const contribution = qualifiers.contribution(project, group, withSwitches);
         groups.set(contribution.place, group);
         contributions.push(contribution);
       }
@@ -215,45 +217,42 @@ export class Scope {
     return { catalog: new Catalog(contributions, this.settings), groups };
   }
 
-  /** Starts servers that were never seen. Others are not waited for, connected or not. */
-  private waitFor(deadlineOf: (server: Server) => number): Promise<void> | undefined {
-    const now = Date.now();
-    const awaited: Promise<void>[] = [];
-    let last = now;
-    for (const project of this.projects()) {
-      for (const server of project.servers.each()) {
-        server.freshen();
-        if (!server.isUnseen) continue;
-        const seen = server.seen();
-        const deadline = deadlineOf(server);
-        if (deadline <= now) continue;
-        awaited.push(seen);
-        last = Math.max(last, deadline);
-      }
-    }
-    return awaited.length === 0 ? undefined : allWithin(awaited, last - now);
-  }
-
-  private deadlineOf(server: Server): number {
-    const known = this.deadlines.get(server);
-    if (known !== undefined) return known;
-    const deadline = Date.now() + this.settings.discoveryWaitMs;
-    this.deadlines.set(server, deadline);
-    return deadline;
-  }
-
-  private tell(): void {
+  private notify(): void {
     this.pending = undefined;
     const lists = [...this.changed];
     this.changed.clear();
-    // Names that hide each other are told of where they are: in their project.
     const { leftOut, warnings } = this.catalog;
-    const told =
+    // Names that shadow each other are reported by the scope of their project.
+    const all =
       this.project !== undefined ? [...leftOut, ...warnings] : this.sole === undefined ? leftOut : [];
-    const more = told.length - MAX_WARNINGS;
-    this.announce(lists, [
-      ...told.slice(0, MAX_WARNINGS),
-      ...(more > 0 ? [`and ${more} more of these`] : []),
-    ]);
+    const more = all.length - MAX_WARNINGS;
+    const shown = all.slice(0, MAX_WARNINGS);
+    this.announce(lists, more > 0 ? [...shown, `and ${more} more of these`] : shown);
   }
+}
+
+/** The scope of the project that a request's path, header or `_meta` name, else the client's own. All must name the same. */
+export function chooseScope(
+  scopes: Scopes,
+  own: Scope,
+  projects: Incoming['projects'],
+  { projectId }: Message,
+): Scope {
+  if (projects === undefined && projectId === undefined) return own;
+  const names = [...(projects ?? []), ...(projectId === undefined ? [] : [projectId.value])];
+  const named = names.map((name) => scopeNamed(scopes, name));
+  const [chosen = own] = named;
+  const isOne = named.every((scope) => scope === chosen) && (own === chosen || own.project === undefined);
+  if (isOne) return chosen;
+  const all = new Set(own.project === undefined ? names : [own.project.name, ...names]);
+  const list = [...all].map((name) => JSON.stringify(name)).join(' and ');
+  throw new SwitchboardError('invalid_request', `The request names several projects: ${list}. Name one.`);
+}
+
+function scopeNamed(scopes: Scopes, name: string): Scope {
+  const scope = scopes.of(name);
+  if (scope !== undefined) return scope;
+  throw new SwitchboardError('unknown_project', `There is no project ${JSON.stringify(name)}.`, {
+    data: { project: name },
+  });
 }

@@ -1,16 +1,17 @@
 import { stopping } from '../errors.ts';
 import { bytesAt, idBytes } from '../protocol/envelope.ts';
-import type { Client } from '../upstreams/request.ts';
+import { Delivery } from '../upstreams/delivery.ts';
+import type { PendingRequest } from '../upstreams/request.ts';
 import type { Server, ServerMessage } from '../upstreams/server.ts';
-import { type ClientCall, clientCallOf } from './client-call.ts';
+import { ClientCall } from './client-call.ts';
 import type { HeldCalls } from './crossing/held-calls.ts';
-import { Session } from './legacy/caller.ts';
-import { type Addressee, ask, cancelAsk, decline, declineUnclear } from './legacy/server-requests.ts';
-import { passUpdate } from './legacy/subscriptions.ts';
+import { type Session, sessionOf } from './legacy/caller.ts';
+import { decline, declineAmbiguous } from './legacy/server-requests.ts';
 import { passTaskProgress, passTaskStatus } from './legacy/tasks.ts';
+import { passUpdate } from './subscriptions.ts';
 
-/** What servers say and ask by themselves: to the client that it is meant for, never to a wrong one. */
-export class ServerWords {
+/** Routes the notifications and requests of servers to the client that they are meant for, never to a wrong one. */
+export class ServerMessages {
   private readonly sessions: ReadonlyMap<string, Session>;
   private readonly held: HeldCalls;
 
@@ -19,17 +20,16 @@ export class ServerWords {
     this.held = held;
   }
 
-  notified(word: ServerMessage): void {
-    const { message, replica, connection, upstream } = word;
+  onNotification(received: ServerMessage): void {
+    const { message, replica, connection, upstream } = received;
     switch (message.method) {
       case 'notifications/resources/updated':
         passUpdate(replica, connection, message);
         return;
       case 'notifications/cancelled':
-        cancelAsk(upstream, message, this.sessions.values());
-        if (message.requestId !== undefined) {
+        for (const { serverRequests } of this.sessions.values()) serverRequests.cancel(upstream, message);
+        if (message.requestId !== undefined)
           this.held.withdraw(upstream, bytesAt(message.bytes, message.requestId));
-        }
         return;
       case 'notifications/tasks/status':
         passTaskStatus(replica, message, this.sessions.values());
@@ -38,81 +38,73 @@ export class ServerWords {
         passTaskProgress(upstream, message, this.sessions.values());
         return;
       default:
-        this.passNotification(word);
+        this.passNotification(received);
     }
   }
 
-  asked(word: ServerMessage): void {
-    const { message, server, upstream } = word;
-    // The client could not answer any more.
+  onRequest(received: ServerMessage): void {
+    const { message, server, upstream } = received;
+    // The client could not respond any more.
     if (this.held.isClosed) {
       decline(upstream, idBytes(message), stopping());
       return;
     }
-    const call = meantCall(word);
-    if (call?.caller.era === 'modern') {
-      call.ask(message, upstream);
+    const call = callOf(received);
+    if (call !== undefined) {
+      call.onServerRequest(message, upstream);
       return;
     }
-    const addressee = this.addressee(word, call);
-    if (addressee === undefined) declineUnclear(message, upstream, server);
-    else ask(message, upstream, addressee);
+    const session = this.onlySession(received);
+    if (session === undefined) declineAmbiguous(message, upstream, server);
+    else session.serverRequests.forward(message, upstream, undefined);
   }
 
-  /** The clients of the legacy era that may know of a server. */
+  /** The legacy clients that see a server. */
   viewers(server: Server): Session[] {
     return [...this.sessions.values()].filter(({ scope }) => scope.shows(server.project));
   }
 
-  /** Log lines and the rest: to the client they belong to; to all where they can be about none. */
-  private passNotification(word: ServerMessage): void {
-    const { message, server, connection, upstream } = word;
+  /** Log messages and the rest: to the client they belong to; to all if they can belong to none. */
+  private passNotification(received: ServerMessage): void {
+    const { message, server, connection, upstream } = received;
     const isLog = message.method === 'notifications/message';
-    const call = meantCall(word);
+    const call = callOf(received);
     if (call !== undefined) {
       if (!isLog || call.caller.wantsLog(message)) call.responder.event([message.bytes]);
       return;
     }
-    const addressee = this.addressee(word, undefined);
-    if (addressee !== undefined) {
-      if (!isLog || addressee.session.wantsLog(message)) addressee.session.stream.send([message.bytes]);
-    } else if (connection.owner === undefined && upstream.audience().kind === 'everybody') {
-      for (const session of this.viewers(server)) {
-        if (!isLog || session.wantsLog(message)) session.stream.send([message.bytes]);
-      }
-    } else {
-      server.log.add(message.bytes.toString());
+    const only = this.onlySession(received);
+    const isForAll =
+      only === undefined && connection.owner === undefined && upstream.audience().kind === 'everybody';
+    if (only === undefined && !isForAll) server.log.add(message.bytes.toString());
+    for (const session of isForAll ? this.viewers(server) : only === undefined ? [] : [only]) {
+      if (!isLog || session.wantsLog(message)) session.stream.send([message.bytes]);
     }
   }
 
-  /** The client of the legacy era that a server's word is meant for, where only one can be. */
-  private addressee(
-    { server, connection, upstream }: ServerMessage,
-    call: ClientCall | undefined,
-  ): Addressee | undefined {
-    if (call !== undefined) {
-      return call.caller instanceof Session ? { session: call.caller, call } : undefined;
-    }
+  /** The legacy client that a message outside of calls is meant for, if it can be only one. */
+  private onlySession({ server, connection, upstream }: ServerMessage): Session | undefined {
+    if (connection.owner !== undefined) return sessionOf(connection.owner);
     const audience = upstream.audience();
-    if (connection.owner !== undefined) return standing(connection.owner);
-    if (audience.kind === 'client') return standing(audience.client);
+    if (audience.kind === 'client') return sessionOf(audience.client);
     if (audience.kind !== 'everybody') return undefined;
     const [only, another] = this.viewers(server);
-    return another === undefined ? standing(only) : undefined;
+    return another === undefined ? only : undefined;
   }
 }
 
-/** The call that a server's word is meant for, where only one can be. */
-function meantCall({ upstream, call: tied }: ServerMessage): ClientCall | undefined {
-  const found = clientCallOf(tied);
+/** The call that a message is meant for, if it can be only one. */
+function callOf({ upstream, call }: ServerMessage): ClientCall | undefined {
+  const found = clientCallOf(call);
   if (found !== undefined) return found;
   const audience = upstream.audience();
   if (audience.kind !== 'calls') return undefined;
-  // All are of one client. One that waits for the client is not about to say anything.
-  const calls = audience.calls.flatMap((call) => clientCallOf(call) ?? []);
+  // All are of one client. A server that waits for the client sends nothing else for that call.
+  const calls = audience.calls.flatMap((pending) => clientCallOf(pending) ?? []);
   return calls.findLast(({ isHeld }) => !isHeld) ?? calls.at(-1);
 }
 
-function standing(client: Client | undefined): Addressee | undefined {
-  return client instanceof Session && !client.isClosed ? { session: client, call: undefined } : undefined;
+function clientCallOf(request: PendingRequest | undefined): ClientCall | undefined {
+  const handler = request instanceof Delivery ? request.handler : undefined;
+  return handler instanceof ClientCall ? handler : undefined;
 }

@@ -1,19 +1,31 @@
+import type { NamedKind } from '../catalog/contribution.ts';
+import { SwitchboardError } from '../errors.ts';
+import type { Message } from '../protocol/envelope.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Servers } from '../upstreams/servers.ts';
-import type { Places } from './contributions.ts';
-import type { AbsentServer, Explainer } from './resolve.ts';
+import type { Qualifiers } from './contributions.ts';
+import { completionReference } from './resolve.ts';
 
-/** A server that is not used, as far as it explains why a name is unknown. */
+/** A disabled server, as far as it explains why a name is unknown. */
 export interface DisabledServer {
   name: string;
   prefix: string;
-  /** What it called its tools and prompts when it was last used. */
+  /** The names of its tools and prompts when it was last used. */
   offered: ReadonlySet<string>;
-  /** Why it is not used, and what to do about it. */
+  /** Why it is disabled, and what to do about it. */
   why: string;
 }
 
-/** A project, as far as it explains why something is not listed. */
+/** A server whose offer is unknown. */
+interface AbsentServer {
+  name: string;
+  /** Its project, if the scope has several. */
+  project: string | undefined;
+  /** What its qualified names begin with. */
+  prefix: string;
+  why: string;
+}
+
 interface ExplainedProject {
   readonly name: string;
   readonly isDefault: boolean;
@@ -22,19 +34,49 @@ interface ExplainedProject {
   disabledServers(): Iterable<DisabledServer>;
 }
 
-/** Why something that a client asks for is not listed. */
-export class Unlisted implements Explainer {
-  readonly catalog: Explainer['catalog'];
-  private readonly projects: readonly ExplainedProject[];
-  private readonly places: Places;
+interface SimilarNames {
+  similar(kind: NamedKind, name: string): readonly string[];
+}
 
-  constructor(projects: readonly ExplainedProject[], places: Places, catalog: Explainer['catalog']) {
+/** More would hide what the error says. */
+const MAX_ABSENT = 3;
+const namedKinds: Partial<Record<string, NamedKind>> = { unknown_tool: 'tools', unknown_prompt: 'prompts' };
+
+/** Explains why something that a client asks for is not listed. */
+export class Unlisted {
+  private readonly catalog: SimilarNames;
+  private readonly projects: readonly ExplainedProject[];
+  private readonly qualifiers: Qualifiers;
+
+  constructor(projects: readonly ExplainedProject[], qualifiers: Qualifiers, catalog: SimilarNames) {
     this.projects = projects;
-    this.places = places;
+    this.qualifiers = qualifiers;
     this.catalog = catalog;
   }
 
-  absent(): AbsentServer[] {
+  /** It does not exist, is switched off, or belongs to a server that never connected. */
+  explain(message: Message): SwitchboardError {
+    const absent = this.absent();
+    const name = message.name?.value ?? '';
+    const owner = absent.find(({ prefix }) => name.startsWith(prefix));
+    if (owner !== undefined)
+      return new SwitchboardError('server_unavailable', owner.why, { data: { server: owner.name } });
+    const error = unknown(message);
+    if (error.code === 'unknown_tool' && this.isSwitchedOff(name))
+      return new SwitchboardError(error.code, `${error.message} (it is switched off)`);
+    const kind = namedKinds[error.code];
+    const disabled = kind && this.disabledOwner(name);
+    if (disabled !== undefined) return new SwitchboardError(error.code, `${error.message} (${disabled})`);
+    const similar = kind === undefined ? [] : this.catalog.similar(kind, name);
+    if (similar.length > 0) {
+      const question = `${error.message}. Did you mean ${similar.join(' or ')}?`;
+      return new SwitchboardError(error.code, question, { data: { ...error.data, similar } });
+    }
+    if (absent.length === 0 || (kind !== undefined && this.hasKnownPrefix(name))) return error;
+    return withAbsent(error, absent);
+  }
+
+  private absent(): AbsentServer[] {
     return this.projects.flatMap((project) =>
       project.servers
         .all()
@@ -42,40 +84,71 @@ export class Unlisted implements Explainer {
         .map(({ name, config, condition }) => ({
           name,
           project: this.projects.length > 1 ? project.name : undefined,
-          qualifier: this.places.qualifierIn(project, config.prefix ?? name),
-          why: condition.reason?.message ?? `Server "${name}" has not said yet what it offers.`,
+          prefix: this.qualifiers.namePrefix(project, config.prefix ?? name),
+          why: condition.reason?.message ?? `Server "${name}" has not reported yet what it offers.`,
         })),
     );
   }
 
-  isSwitchedOff(name: string): boolean {
-    for (const { project, group, qualifier } of this.groups()) {
-      const own = name.startsWith(qualifier) ? name.slice(qualifier.length) : name;
+  private isSwitchedOff(name: string): boolean {
+    for (const { project, group, prefix } of this.groups()) {
+      const own = name.startsWith(prefix) ? name.slice(prefix.length) : name;
       if (project.isSwitchedOff(group.name, name) || project.isSwitchedOff(group.name, own)) return true;
       if (group.members.some((server) => server.leavesOut(name) || server.leavesOut(own))) return true;
     }
     return false;
   }
 
-  disabledOwner(name: string): string | undefined {
+  /** Why the server is disabled that would have it. */
+  private disabledOwner(name: string): string | undefined {
     for (const project of this.projects) {
       for (const { prefix, offered, why } of project.disabledServers()) {
-        if (name.startsWith(this.places.qualifierIn(project, prefix)) || offered.has(name)) return why;
+        if (name.startsWith(this.qualifiers.namePrefix(project, prefix)) || offered.has(name)) return why;
       }
     }
     return undefined;
   }
 
-  isOfKnown(name: string): boolean {
-    for (const { qualifier } of this.groups()) if (name.startsWith(qualifier)) return true;
+  private hasKnownPrefix(name: string): boolean {
+    for (const { prefix } of this.groups()) if (name.startsWith(prefix)) return true;
     return false;
   }
 
-  private *groups(): Generator<{ project: ExplainedProject; group: Group; qualifier: string }> {
+  private *groups(): Generator<{ project: ExplainedProject; group: Group; prefix: string }> {
     for (const project of this.projects) {
       for (const group of project.servers.groups()) {
-        yield { project, group, qualifier: this.places.qualifierOf(project, group) };
+        yield { project, group, prefix: this.qualifiers.groupPrefix(project, group) };
       }
     }
+  }
+}
+
+function withAbsent(error: SwitchboardError, absent: readonly AbsentServer[]): SwitchboardError {
+  const shown = absent.slice(0, MAX_ABSENT);
+  const texts = shown.map(({ name, project }) =>
+    project === undefined ? `"${name}"` : `"${name}" of project "${project}"`,
+  );
+  const more = absent.length - shown.length;
+  const who = more > 0 ? `${texts.join(', ')} and ${more} more offer` : `${texts.join(', ')} offers`;
+  const names = shown.map(({ project, name }) => (project === undefined ? name : `${project}/${name}`));
+  return new SwitchboardError(error.code, `${error.message} (not known yet: what ${who})`, {
+    data: { ...error.data, absent: names },
+  });
+}
+
+function unknown(message: Message): SwitchboardError {
+  switch (message.method) {
+    case 'tools/call':
+      return new SwitchboardError('unknown_tool', `Unknown tool: ${message.name?.value}`);
+    case 'prompts/get':
+      return new SwitchboardError('unknown_prompt', `Unknown prompt: ${message.name?.value}`);
+    case 'completion/complete': {
+      const { named } = completionReference(message);
+      return new SwitchboardError('invalid_params', `Unknown reference: ${named.value}`);
+    }
+    default:
+      return new SwitchboardError('unknown_resource', `Unknown resource: ${message.uri?.value}`, {
+        data: { uri: message.uri?.value },
+      });
   }
 }

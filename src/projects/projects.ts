@@ -126,8 +126,8 @@ export class Projects implements Scopes {
 
   /** Clients come from now on. */
   settle(): void {
-    this.all.settle();
-    for (const { scope } of this.list()) scope.settle();
+    this.all.flush();
+    for (const { scope } of this.list()) scope.flush();
   }
 
   /** Clients have seen what is listed now. */

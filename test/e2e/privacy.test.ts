@@ -115,7 +115,7 @@ it.concurrent('a question for a cancelled call is declined, and not put to anoth
   witness.tell('asking', 'ask');
   const { answer } = await witness.sees('asking', 'answer');
   expect(answer).toMatchObject({
-    error: { message: expect.stringContaining('cannot be told for which client') },
+    error: { message: expect.stringContaining('not clear which client it is for') },
   });
   witness.tell('asking', 'release');
   await call.ended;

@@ -74,12 +74,12 @@ describe.concurrent('a server that asks a client', () => {
       await using _call = await keepBusy(busy);
       const result = await asking.client.callTool(askUser);
       expect(result.isError).toBe(true);
-      expect(textOf(result)).toContain('cannot be told for which client');
+      expect(textOf(result)).toContain('not clear which client it is for');
       expect(textOf(result)).toContain('"isolation": "session"');
     }
     // The cancelled call may still be at work, and ask: it stays unclear for a while.
     const afterCancel = await asking.client.callTool(askUser);
-    expect(textOf(afterCancel)).toContain('cannot be told for which client');
+    expect(textOf(afterCancel)).toContain('not clear which client it is for');
   });
 
   it('over stdio with "isolation": "session" asks each client in a process of its own', async () => {

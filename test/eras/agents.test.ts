@@ -70,7 +70,7 @@ describe('with a server of the modern era', () => {
   it('`switchboard call` says why where one wants to ask', async () => {
     const { code, stdout, stderr } = await run('call', 'ask');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/Server "worker" asks for elicitation\/create, and the client does not support/);
+    expect(stderr).toMatch(/Server "worker" requires elicitation\/create, but the client does not support/);
   });
 
   it('`switchboard ls` shows it as any other', async () => {

@@ -32,7 +32,7 @@ it('a client that comes back to a server that left its group is told so', async 
   }
   expect(outcomes.toSorted()).toEqual([
     'complete',
-    'params.requestState is that of a server that is gone: send the request anew without it.',
+    'params.requestState is that of a server that is gone: send the request again without it.',
   ]);
 });
 

@@ -33,7 +33,7 @@ describe('calls that wait for their clients', () => {
         witness.sees('asker', 'told', ({ key }) => key === 'left'),
         witness.sees('asker', 'cancelled', ({ key }) => key === 'left'),
       ]);
-      expect(declined.answer).toMatchObject({ message: expect.stringContaining('went away') });
+      expect(declined.answer).toMatchObject({ message: expect.stringContaining('disconnected') });
       expect(cancelled).toBeDefined();
       expect(textIn(await client.call('asker__echo', { after: 1 }))).toBe('{"after":1}');
       const { error } = await client.call('asker__ask', { key: 'left' }, comeBack(asked));

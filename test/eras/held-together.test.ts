@@ -40,7 +40,7 @@ describe('two calls at the same time at a legacy server over stdio', () => {
   it('of clients that do not say who they are cannot be told apart, and no question is put to the wrong one', async () => {
     const first = askedBy(await stranger.call('ask', { key: 'first' }));
     expect(textIn(await stranger.call('ask', { key: 'second' }))).toContain(
-      'cannot be told for which client',
+      'not clear which client it is for',
     );
     expect(textIn(await stranger.call('ask', { key: 'first' }, comeBack(first, accept('One'))))).toContain(
       'One',

@@ -32,7 +32,7 @@ it('a subscription that is large is refused, because it would be kept', async ()
   const notifications = { ...changes, resourceSubscriptions: ['note:'.padEnd(256 * 1024, 'x')] };
   await expect(client.listen(notifications)).rejects.toThrow('is no stream');
   const { error } = await client.request('subscriptions/listen', { notifications });
-  expect(error?.message).toContain('A subscription has 262144 bytes at the most');
+  expect(error?.message).toContain('at most 262144 bytes');
 });
 
 it('there are no more of them either where all begin while a server is looked at', async () => {

@@ -98,7 +98,7 @@ describe('a client that never answers', () => {
     const session = await RawSession.open(switchboard.url, '2025-11-25', { elicitation: {} });
     const [declined, why] = JSON.parse(await session.callText('asking__pester', { count: 150 }));
     expect(declined).toBe(50);
-    expect(why).toContain('Too many questions wait for an answer of this client');
+    expect(why).toContain('Too many requests wait for a response of this client');
   });
 });
 
@@ -145,7 +145,7 @@ describe('what is kept of a client', () => {
       1_000,
     );
     const refused = await session.request(method, { uri: uris[1_000] });
-    expect(refused.error?.message).toContain('A session follows 1000 resources at the most');
+    expect(refused.error?.message).toContain('A session can subscribe to at most 1000 resources');
     // Room is made by what it lets go, and what it follows already takes none.
     const again = () => session.request(method, { uri: uris[1_000] });
     expect((await session.request(method, { uri: uris[0] })).result).toEqual({});

@@ -1,30 +1,38 @@
 import { randomUUID } from 'node:crypto';
+import { asSwitchboardError, SwitchboardError, stopping } from '../../errors.ts';
+import { idBytes, type Message } from '../../protocol/envelope.ts';
+import { METHOD_NOT_FOUND } from '../../protocol/jsonrpc.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import type { Incoming } from '../caller.ts';
-import { wrong } from '../modern/request-state.ts';
+import { checkSupported, decline } from '../legacy/server-requests.ts';
+import { type RequestStates, wrongState } from '../modern/request-state.ts';
+import { inputRequired, mayRequireInput } from './input.ts';
+import { InputRequests } from './input-requests.ts';
 
-/** A call of which the server waits until its client comes back with what it was asked for. */
-export interface Holdable {
+/** A call of a modern client whose legacy server waits for input until the client returns with it. */
+interface HeldCall {
+  readonly message: Message;
+  readonly caller: Incoming['caller'];
+  readonly isOver: boolean;
+  /** What a request state is bound to. */
+  binding(): string;
+  /** Responds to the client's request with this result, while the call goes on. */
+  suspend(result: Buffer): void;
   /** The client is back. */
   resume(incoming: Incoming): void;
-  /** It did not come back in time, or we stop. */
+  /** The client did not return in time, or Switchboard stops. */
   abandon(): void;
-  /** The server takes a question back. */
-  withdraw(upstream: Upstream, serverId: Buffer): void;
+  /** Runs an action that fails the call if it throws. */
+  attempt(action: () => void): void;
 }
 
-interface Held {
-  call: Holdable;
-  deadline: NodeJS.Timeout;
-}
-
-/** The calls that wait for their clients: so many at the most, and each only for so long. */
+/** The calls that wait for their clients: a limited number, for a limited time. */
 export class HeldCalls {
   private readonly limit: number;
   private readonly waitMs: number;
-  private readonly byId = new Map<string, Held>();
-  /** Those that have asked their clients, held or about to be. */
-  private readonly asking = new Set<Holdable>();
+  private readonly byId = new Map<string, { call: HeldCall; deadline: NodeJS.Timeout }>();
+  /** Of the calls that are held, or about to be. */
+  private readonly inputs = new Set<HeldInput>();
 
   isClosed = false;
 
@@ -37,8 +45,8 @@ export class HeldCalls {
     return this.byId.size >= this.limit;
   }
 
-  /** Keeps a call until its client comes back. Gives the name under which it is kept. */
-  hold(call: Holdable): string {
+  /** Holds a call until its client returns with the id that this gives. */
+  hold(call: HeldCall): string {
     const id = randomUUID();
     const deadline = setTimeout(() => {
       this.byId.delete(id);
@@ -48,28 +56,29 @@ export class HeldCalls {
     return id;
   }
 
-  /** The call of that name, which is held no more. */
-  take(id: string): Holdable {
+  /** The call with this id, which is then held no more. */
+  take(id: string): HeldCall {
     const held = this.byId.get(id);
-    if (held === undefined) throw wrong('was used already, or its call is over');
+    if (held === undefined) throw wrongState('was used already, or its call is over');
     clearTimeout(held.deadline);
     this.byId.delete(id);
     return held.call;
   }
 
-  asks(call: Holdable): void {
-    this.asking.add(call);
+  add(input: HeldInput): void {
+    this.inputs.add(input);
   }
 
-  over(call: Holdable): void {
-    this.asking.delete(call);
+  remove(input: HeldInput): void {
+    this.inputs.delete(input);
   }
 
+  /** A server cancels one of its requests. */
   withdraw(upstream: Upstream, serverId: Buffer): void {
-    for (const call of this.asking) call.withdraw(upstream, serverId);
+    for (const { requests } of this.inputs) requests.withdraw(upstream, serverId);
   }
 
-  /** Those that wait are given up, and no more are taken. */
+  /** Abandons the calls that wait, and holds no more. */
   close(): void {
     this.isClosed = true;
     for (const { call, deadline } of this.byId.values()) {
@@ -77,5 +86,78 @@ export class HeldCalls {
       call.abandon();
     }
     this.byId.clear();
+  }
+}
+
+/** The input that one call needs from its client. The call is held while the client is away. */
+export class HeldInput {
+  private readonly call: HeldCall;
+  private readonly held: HeldCalls;
+  private readonly states: RequestStates;
+  readonly requests = new InputRequests();
+  /** Whether the client is away. */
+  isHeld = false;
+  /** What happened to the call while the client was away. */
+  private deferred: (() => void) | undefined;
+
+  constructor(call: HeldCall, { held, states }: { held: HeldCalls; states: RequestStates }) {
+    this.call = call;
+    this.held = held;
+    this.states = states;
+  }
+
+  /** A server requests input. Requests that arrive together go into one response. */
+  request(message: Message, upstream: Upstream): void {
+    const { caller, message: called } = this.call;
+    if (!mayRequireInput(called.method)) {
+      const text = `A client cannot be asked for input during ${called.method}.`;
+      upstream.answerError(idBytes(message), { code: METHOD_NOT_FOUND, message: text });
+      return;
+    }
+    if (!checkSupported(message, upstream, caller.facts.capabilities)) return;
+    try {
+      this.requests.add(message, upstream);
+    } catch (error) {
+      decline(upstream, idBytes(message), asSwitchboardError(error));
+      return;
+    }
+    this.held.add(this);
+    setImmediate(() => this.call.attempt(() => this.suspend()));
+  }
+
+  defer(action: () => void): void {
+    this.deferred = action;
+  }
+
+  /** The client is back, with this message. */
+  resume(message: Message): void {
+    this.requests.respond(message);
+    const { deferred } = this;
+    this.deferred = undefined;
+    if (deferred === undefined) this.suspend();
+    else deferred();
+  }
+
+  /** The call is over. */
+  close(): void {
+    this.held.remove(this);
+  }
+
+  private suspend(): void {
+    const { call, held, requests } = this;
+    if (call.isOver || this.isHeld || requests.isEmpty) return;
+    if (held.isClosed) {
+      requests.declineAll(stopping());
+      return;
+    }
+    if (held.isFull) {
+      const why = 'Too many calls wait for their clients (setting maxHeldCalls).';
+      requests.declineAll(new SwitchboardError('client_unavailable', why));
+      return;
+    }
+    const binding = call.binding();
+    const state = this.states.issue({ kind: 'held', call: held.hold(call) }, binding);
+    this.isHeld = true;
+    call.suspend(inputRequired(requests.inputRequests(), state));
   }
 }

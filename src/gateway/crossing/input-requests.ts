@@ -4,87 +4,86 @@ import { bytesOf } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
 import { isObject } from '../../protocol/objects.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
-import { tooManyQuestions } from '../legacy/caller.ts';
-import { decline } from '../legacy/server-requests.ts';
+import { decline, tooManyPending } from '../legacy/server-requests.ts';
 
-interface Question {
+interface InputRequest {
   upstream: Upstream;
   serverId: Buffer;
   method: string;
   params: unknown;
 }
 
-/** They go into one answer. */
-const MAX_OPEN = 100;
-/** One may be as large as any message. */
-const MAX_OPEN_BYTES = 64 * 1024 * 1024;
+/** All of them go into one response. */
+const MAX_PENDING = 100;
+/** A single one may be as large as any message. */
+const MAX_PENDING_BYTES = 64 * 1024 * 1024;
 
-/** What servers of the legacy era have asked during one call, and a client of the modern era is asked for by its answer. */
-export class Questions {
-  private readonly open = new Map<string, Question>();
-  private openBytes = 0;
-  private asked = 0;
+/** The requests of legacy servers during one call of a modern client, which gets them as `inputRequests` of its response. */
+export class InputRequests {
+  private readonly pending = new Map<string, InputRequest>();
+  private pendingBytes = 0;
+  private count = 0;
   private settledAt = 0;
 
   get isEmpty(): boolean {
-    return this.open.size === 0;
+    return this.pending.size === 0;
   }
 
-  /** Until when a server waited for the client; `now` where one still does. */
+  /** Until when a server waited for the client: `now` if one still does. */
   waitedUntil(now: number): number {
     return this.isEmpty ? this.settledAt : now;
   }
 
-  /** Fails where it would be too many. */
+  /** Throws if there are too many. */
   add(message: Message, upstream: Upstream): void {
     const { bytes, method, params } = message;
-    const isFull = this.open.size >= MAX_OPEN || this.openBytes + bytes.length > MAX_OPEN_BYTES;
-    if (isFull) throw tooManyQuestions();
-    this.openBytes += bytes.length;
-    const asked = params && withoutProgress(parseLossless(bytesAt(bytes, params).toString()));
+    const isFull = this.pending.size >= MAX_PENDING || this.pendingBytes + bytes.length > MAX_PENDING_BYTES;
+    if (isFull) throw tooManyPending();
+    this.pendingBytes += bytes.length;
+    const parsed = params && withoutProgress(parseLossless(bytesAt(bytes, params).toString()));
     const serverId = Buffer.from(idBytes(message));
-    this.open.set(`question-${++this.asked}`, { upstream, serverId, method, params: asked });
+    this.pending.set(`question-${++this.count}`, { upstream, serverId, method, params: parsed });
   }
 
-  /** As they stand in a result. */
+  /** As they appear in a result. */
   inputRequests(): object {
-    const entries = [...this.open].map(([key, { method, params }]) => [
+    const entries = [...this.pending].map(([key, { method, params }]) => [
       key,
       params === undefined ? { method } : { method, params },
     ]);
     return Object.fromEntries(entries);
   }
 
-  /** Passes on what the client says; what it says nothing of stays open. */
-  answer({ bytes, inputResponses }: Message): void {
+  /** Passes the client's input to the servers; requests without input stay pending. */
+  respond({ bytes, inputResponses }: Message): void {
     const given = inputResponses && parseLossless(bytesAt(bytes, inputResponses).toString());
     if (!isObject(given)) return;
-    for (const [key, { upstream, serverId }] of this.open) {
-      const answer = Object.hasOwn(given, key) ? given[key] : undefined;
-      if (!isObject(answer)) continue;
-      this.open.delete(key);
+    for (const [key, { upstream, serverId }] of this.pending) {
+      const response = Object.hasOwn(given, key) ? given[key] : undefined;
+      if (!isObject(response)) continue;
+      this.pending.delete(key);
       this.settledAt = performance.now();
-      upstream.answer(serverId, bytesOf(answer));
+      upstream.answer(serverId, bytesOf(response));
     }
-    if (this.isEmpty) this.openBytes = 0;
+    if (this.isEmpty) this.pendingBytes = 0;
   }
 
   withdraw(upstream: Upstream, serverId: Buffer): void {
-    for (const [key, question] of this.open) {
-      if (question.upstream !== upstream || !question.serverId.equals(serverId)) continue;
-      this.open.delete(key);
+    for (const [key, request] of this.pending) {
+      if (request.upstream !== upstream || !request.serverId.equals(serverId)) continue;
+      this.pending.delete(key);
       this.settledAt = performance.now();
     }
   }
 
-  declineAll(why: SwitchboardError): void {
-    for (const { upstream, serverId } of this.open.values()) decline(upstream, serverId, why);
-    this.open.clear();
-    this.openBytes = 0;
+  declineAll(error: SwitchboardError): void {
+    for (const { upstream, serverId } of this.pending.values()) decline(upstream, serverId, error);
+    this.pending.clear();
+    this.pendingBytes = 0;
   }
 }
 
-/** Nobody can report progress on it. */
+/** A modern client cannot report progress on a server's request. */
 function withoutProgress(params: unknown): unknown {
   if (!isObject(params) || !isObject(params._meta)) return params;
   const { _meta, ...rest } = params;

@@ -1,104 +1,138 @@
 import { randomUUID } from 'node:crypto';
-import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
+import { asSwitchboardError, SwitchboardError, stopping } from '../../errors.ts';
 import { parseBounded } from '../../protocol/bounded-parse.ts';
 import { bytesAt, type Message } from '../../protocol/envelope.ts';
 import { requestMessage } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
 import { asObject, inWords } from '../../protocol/objects.ts';
-import type { Responder } from '../caller.ts';
-import { lackedCapability } from '../capabilities.ts';
-import type { Session } from '../legacy/caller.ts';
-import { clientGone, withdrawAsk } from '../legacy/server-requests.ts';
+import type { Replica } from '../../upstreams/replica.ts';
+import { clientGone, type ServerRequests } from '../legacy/server-requests.ts';
+import type { Responder } from '../responder.ts';
+import { missingCapability, type RequiredInput } from './input.ts';
 
-interface RoundEvents {
-  /** The client has answered everything: the answers, by the keys of the questions. */
-  done(responses: Record<string, unknown>): void;
-  failed(error: SwitchboardError): void;
+/** The call of a legacy client that a modern server requires input for. */
+interface RoundsCall {
+  readonly responder: Responder;
+  /** Sends the call to the same replica again, with the client's input. */
+  sendAgain(replica: Replica, responses: object, requestState: unknown): void;
+  onError(error: SwitchboardError): void;
 }
 
-/** What a server of the modern era asks for by its answer, asked of a client of the legacy era by requests. */
-export class ClientRound {
-  private readonly session: Session;
-  private readonly events: RoundEvents;
-  private readonly missing = new Map<number, string>();
-  private readonly responses = new Map<string, unknown>();
-  private readonly deadline: NodeJS.Timeout;
+interface RoundsServices {
+  held: { readonly isClosed: boolean };
+  /** How long the client may take to respond. */
+  inputWaitMs: number;
+}
 
-  constructor(
-    server: string,
-    session: Session,
-    responder: Responder,
-    requests: Record<string, unknown>,
-    waitMs: number,
-    events: RoundEvents,
-  ) {
-    this.session = session;
-    this.events = events;
-    session.checkRoomFor(undefined, Object.keys(requests).length);
-    const questions = Object.entries(requests).map(([key, request]) => {
-      const { method: asked, params } = asObject(request);
-      const method = inWords(asked);
-      const lacked = lackedCapability(session.facts.capabilities, method, params);
-      if (lacked === undefined) return { key, method, params };
-      const why = `Server "${server}" asks for ${method}, and the client does not support ${lacked}.`;
-      throw new SwitchboardError('client_unavailable', why, { data: { server } });
-    });
-    this.deadline = setTimeout(() => {
-      const why = `The client did not answer within ${waitMs} ms what server "${server}" asked.`;
+/** A server that never has enough must not keep a call open without end. */
+const MAX_ROUNDS = 32;
+/** How long to wait before the call is sent again, if the server required no particular input. */
+const PAUSE_MS = 100;
+
+/** Turns the input that a modern server requires by its response into requests to a legacy client, round by round. */
+export class InputRounds {
+  private readonly call: RoundsCall;
+  private readonly client: ServerRequests;
+  private readonly services: RoundsServices;
+  private count = 0;
+  private readonly pending = new Map<number, string>();
+  private responses: [key: string, response: unknown][] = [];
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(call: RoundsCall, client: ServerRequests, services: RoundsServices) {
+    this.call = call;
+    this.client = client;
+    this.services = services;
+  }
+
+  get isPending(): boolean {
+    return this.pending.size > 0;
+  }
+
+  /** Throws after too many rounds. */
+  countRound(): void {
+    if (++this.count > MAX_ROUNDS) throw new Error(`it required input more than ${MAX_ROUNDS} times`);
+  }
+
+  /** Requests the input from the client, and then sends the call again. Throws if the client cannot be asked. */
+  begin(replica: Replica, { requests, requestState }: RequiredInput): void {
+    const proceed = () => this.call.sendAgain(replica, Object.fromEntries(this.responses), requestState);
+    const entries = Object.entries(requests);
+    this.responses = [];
+    if (entries.length === 0) {
+      this.timer = setTimeout(proceed, PAUSE_MS);
+      return;
+    }
+    const { held, inputWaitMs } = this.services;
+    // The client could not respond any more.
+    if (held.isClosed) throw stopping();
+    this.client.checkRoom(undefined, entries.length);
+    const { server } = replica;
+    const supported = entries.map(([key, request]) => this.checked(server, key, asObject(request)));
+    this.timer = setTimeout(() => {
+      const why = `The client did not answer within ${inputWaitMs} ms what server "${server}" requested.`;
       this.fail(new SwitchboardError('call_timeout', why, { data: { server } }));
-    }, waitMs).unref();
-    for (const { key, method, params } of questions) {
-      const id = session.ask({
-        place: responder,
+    }, inputWaitMs).unref();
+    for (const { key, method, params } of supported) {
+      const id = this.client.register({
+        destination: this.call.responder,
         source: undefined,
         call: undefined,
-        answered: (message) => this.answered(id, message),
-        declined: () => this.fail(clientGone()),
+        onResponse: (message) => this.onResponse(id, message, proceed),
+        onDisconnect: () => this.fail(clientGone()),
       });
-      this.missing.set(id, key);
-      responder.event([requestMessage(id, method, identified(method, params))]);
+      this.pending.set(id, key);
+      this.call.responder.event([requestMessage(id, method, withElicitationId(method, params))]);
     }
   }
 
-  /** Nobody wants to know any more. */
+  /** The call is over. */
   cancel(): void {
-    clearTimeout(this.deadline);
-    for (const id of this.missing.keys()) withdrawAsk(this.session, id, 'The call that asked is over.');
-    this.missing.clear();
+    clearTimeout(this.timer);
+    for (const id of this.pending.keys()) this.client.withdraw(id, 'The call that needed it is over.');
+    this.pending.clear();
   }
 
-  private answered(id: number, message: Message): void {
+  private checked(server: string, key: string, { method: name, params }: Record<string, unknown>) {
+    const method = inWords(name);
+    const missing = missingCapability(this.client.capabilities, method, params);
+    if (missing === undefined) return { key, method, params };
+    const why = `Server "${server}" requires ${method}, but the client does not support ${missing}.`;
+    throw new SwitchboardError('client_unavailable', why, { data: { server } });
+  }
+
+  private onResponse(id: number, message: Message, proceed: () => void): void {
     try {
       this.take(id, message);
     } catch (error) {
       this.fail(asSwitchboardError(error));
+      return;
     }
+    if (this.isPending) return;
+    clearTimeout(this.timer);
+    proceed();
   }
 
   private take(id: number, { kind, bytes, result }: Message): void {
-    const key = this.missing.get(id);
-    if (key === undefined) return;
-    this.missing.delete(id);
-    if (kind === 'error' || result === undefined) {
-      const { error } = asObject(parseBounded(bytes.toString())) as { error?: { message?: unknown } };
-      const why = `The client could not answer what was asked of it: ${inWords(error?.message)}`;
-      this.fail(new SwitchboardError('client_unavailable', why));
+    const key = this.pending.get(id)!;
+    this.pending.delete(id);
+    if (kind !== 'error' && result !== undefined) {
+      this.responses.push([key, parseLossless(bytesAt(bytes, result).toString())]);
       return;
     }
-    this.responses.set(key, parseLossless(bytesAt(bytes, result).toString()));
-    if (this.missing.size > 0) return;
-    clearTimeout(this.deadline);
-    this.events.done(Object.fromEntries(this.responses));
+    const { error } = asObject(parseBounded(bytes.toString())) as { error?: { message?: unknown } };
+    const why = `The client responded with an error to a server's request: ${inWords(error?.message)}`;
+    throw new SwitchboardError('client_unavailable', why);
   }
 
   private fail(error: SwitchboardError): void {
     this.cancel();
-    this.events.failed(error);
+    this.call.onError(error);
   }
 }
 
-/** In the legacy era a client that is sent to an address gets an id for that, too. */
-function identified(method: string, params: unknown): unknown {
+/** In the legacy era, a client that is sent to a URL also gets an id for it. */
+function withElicitationId(method: string, params: unknown): unknown {
   const { mode, elicitationId } = asObject(params);
   if (method !== 'elicitation/create' || mode !== 'url' || elicitationId !== undefined) return params;
   return { ...asObject(params), elicitationId: randomUUID() };

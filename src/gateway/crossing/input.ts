@@ -2,30 +2,58 @@ import { byteLength, bytesOf, type Chunks, join } from '../../protocol/jsonrpc.t
 import { parseLossless } from '../../protocol/lossless.ts';
 import { endsOf, mentions } from '../../protocol/mentions.ts';
 import { INPUT_REQUIRED, readModernResult } from '../../protocol/modern-result.ts';
-import { isObject } from '../../protocol/objects.ts';
+import { asObject, isObject } from '../../protocol/objects.ts';
 import type { ResponseId } from '../../protocol/response.ts';
 
-/** What a server of the modern era wants to know before it goes on. */
-export interface WantedInput {
+/** What a modern server needs from the client before it continues a call. */
+export interface RequiredInput {
   requests: Record<string, unknown>;
   requestState: unknown;
 }
 
-/** Up to this size, searching an answer costs less than finding out whether that can be saved. */
+/** Up to this size, searching a response costs less than finding out whether the search is needed. */
 export const SMALL_BYTES = 64 * 1024;
-const methods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
+const inputMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
-/** Whether a client of the modern era can be asked for something during such a request. */
-export function mayAskInput(method: string): boolean {
-  return methods.has(method);
+/** The capability that a client must declare, by the method of the server's request. */
+const capabilityOf: Record<string, string> = {
+  'sampling/createMessage': 'sampling',
+  'elicitation/create': 'elicitation',
+  'roots/list': 'roots',
+};
+
+/** Whether the method is one by which servers may ask clients for something. */
+export function isServerRequest(method: string): boolean {
+  return Object.hasOwn(capabilityOf, method);
 }
 
-/** What the answer of a server of the modern era asks for; undefined where it asks for nothing. */
-export function inputIn(chunks: Chunks, { payload }: ResponseId): WantedInput | undefined {
-  // Small ones are the most, and searching them is quicker than reading them.
-  const isPlain =
+/** The capability that the client lacks for a server's request; undefined if it has it. */
+export function missingCapability(
+  capabilities: Record<string, unknown>,
+  method: string,
+  params: unknown,
+): string | undefined {
+  if (!isServerRequest(method)) return method;
+  const capability = capabilityOf[method]!;
+  const declared = capabilities[capability];
+  if (declared === undefined) return capability;
+  const { mode } = asObject(params);
+  // A client that declares no modes supports forms.
+  const lacksUrls = method === 'elicitation/create' && mode === 'url' && asObject(declared).url === undefined;
+  return lacksUrls ? 'elicitation by URL' : undefined;
+}
+
+/** Whether a response to this method may require input from a modern client. */
+export function mayRequireInput(method: string): boolean {
+  return inputMethods.has(method);
+}
+
+/** The input that a modern server's response requires; undefined if it requires none. */
+export function readRequiredInput(chunks: Chunks, { payload }: ResponseId): RequiredInput | undefined {
+  // Most responses are small, and searching them is quicker than parsing them.
+  const isComplete =
     byteLength(chunks) <= SMALL_BYTES ? !mentions(chunks, INPUT_REQUIRED) : saysComplete(chunks);
-  if (isPlain) return undefined;
+  if (isComplete) return undefined;
   const bytes = join(chunks);
   if (readModernResult(bytes, payload).type !== INPUT_REQUIRED) return undefined;
   const { result } = parseLossless(bytes.toString()) as {
@@ -35,19 +63,19 @@ export function inputIn(chunks: Chunks, { payload }: ResponseId): WantedInput | 
   return { requests: isObject(inputRequests) ? inputRequests : {}, requestState };
 }
 
-/** Servers write it first or last: of what is large, only the ends are looked at. In a text its quotes would be escaped. */
+/** Servers write the type first or last, so only the ends of a large response are searched. Inside a text, quotes are escaped. */
 function saysComplete(chunks: Chunks): boolean {
   return endsOf(chunks).some((end) => complete.test(end.toString('latin1')));
 }
 
 const complete = /"resultType"\s*:\s*"complete"/;
 
-/** A result that asks the client for something. */
+/** A result that requires input from the client. */
 export function inputRequired(inputRequests: object, requestState: string | undefined): Buffer {
   return bytesOf({ resultType: INPUT_REQUIRED, inputRequests, requestState });
 }
 
-/** What the client is sent back with, as members of its params. */
+/** What a client returns with, as members of `params`. */
 export function inputMembers(inputResponses: object, requestState: unknown): Buffer {
   const text = JSON.stringify({ inputResponses, requestState });
   return Buffer.from(text.slice(1, -1));

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { InFlight } from '../caller.ts';
+import type { InFlight } from '../responder.ts';
 import type { Scope } from '../scope.ts';
 import { type ClientStream, Session } from './caller.ts';
 

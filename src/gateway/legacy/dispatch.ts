@@ -6,20 +6,20 @@ import { bytesOf, emptyResult, notificationMessage, resultMessage } from '../../
 import type { Identity } from '../../upstreams/handshake.ts';
 import type { Client } from '../../upstreams/request.ts';
 import type { Server } from '../../upstreams/server.ts';
-import { call, callTask } from '../call.ts';
-import type { CallDesk } from '../call-context.ts';
-import type { Incoming, InFlight } from '../caller.ts';
-import { chooseScope } from '../choose-scope.ts';
-import { changedNotifications } from '../list-changes.ts';
-import { list } from '../lists.ts';
+import { call } from '../call.ts';
+import type { Incoming } from '../caller.ts';
+import type { CallServices } from '../client-call.ts';
+import { changedNotifications, isList, list } from '../lists.ts';
 import { readLevel } from '../logging.ts';
-import { refuse } from '../refuse.ts';
-import type { Scope, Scopes } from '../scope.ts';
+import { isCall } from '../resolve.ts';
+import { reject } from '../respond.ts';
+import type { InFlight } from '../responder.ts';
+import { chooseScope, type Scope, type Scopes } from '../scope.ts';
+import { callLegacyTask } from '../task-calls.ts';
 import { type ClientStream, Session } from './caller.ts';
 import { initializeResult, readInitialize } from './greeting.ts';
-import { answerAsk, declineAsks, progressOfAsk } from './server-requests.ts';
 import { type SessionKeeper, stateToKeep } from './session-keeper.ts';
-import { follow, followKept } from './subscriptions.ts';
+import { changeSubscription, resubscribe } from './subscriptions.ts';
 
 export interface LegacySettings {
   identity: Identity;
@@ -29,34 +29,32 @@ export interface LegacySettings {
 }
 
 interface LegacyEvents {
-  /** What a session has at servers ends. */
+  /** Frees what a session has at servers. */
   release(client: Client): void;
-  /** How loud a session wants servers to be has changed. */
   levelChanged(session: Session): void;
-  /** The sessions that see a server. */
   viewers(server: Server): readonly Session[];
 }
 
-/** Clients of the legacy era: each has a session, and its requests belong to that. */
+/** Clients of the legacy era: each has a session that its requests belong to. */
 export class LegacyGateway {
   private readonly scopes: Scopes;
-  private readonly desk: CallDesk;
+  private readonly services: CallServices;
   private readonly settings: LegacySettings;
   private readonly keeper: SessionKeeper;
   private readonly events: LegacyEvents;
   readonly sessions = new Map<string, Session>();
-  /** No more requests are taken. */
+  /** Whether new requests are rejected. */
   isStopping = false;
 
   constructor(
     scopes: Scopes,
-    desk: CallDesk,
+    services: CallServices,
     keeper: SessionKeeper,
     settings: LegacySettings,
     events: LegacyEvents,
   ) {
     this.scopes = scopes;
-    this.desk = desk;
+    this.services = services;
     this.keeper = keeper;
     this.settings = settings;
     this.events = events;
@@ -66,7 +64,7 @@ export class LegacyGateway {
     return this.sessions.size;
   }
 
-  /** The session of that id. One that was opened for a project is not there for requests that name another. */
+  /** The session with this id. Requests that name another project than the session's do not find it. */
   session(id: string, projects: Incoming['projects']): Session | undefined {
     const session = this.sessions.get(id);
     if (session === undefined || (session.isLeaving && !this.isStopping)) return undefined;
@@ -77,12 +75,12 @@ export class LegacyGateway {
     return session;
   }
 
-  /** Opens a session for the client that sent this initialize request. The answer is the caller's to send. */
+  /** Opens a session for an initialize request, and returns the response to send. */
   open(
     message: Message,
     projects: Incoming['projects'],
     openStream: (facts: Session['facts']) => ClientStream,
-  ): { session: Session; answer: Buffer[] } {
+  ): { session: Session; response: Buffer[] } {
     if (this.isStopping) throw stopping();
     const facts = readInitialize(message);
     const scope = chooseScope(this.scopes, this.scopes.all, projects, message);
@@ -90,56 +88,56 @@ export class LegacyGateway {
     const session = new Session(randomUUID(), facts, scope, openStream(facts));
     this.sessions.set(session.id, session);
     const result = initializeResult(facts, this.settings, scope);
-    return { session, answer: resultMessage(idBytes(message), bytesOf(result)) };
+    return { session, response: resultMessage(idBytes(message), bytesOf(result)) };
   }
 
-  /** The session is known after a restart too, from now on. */
-  keep(session: Session): void {
-    session.isKept = true;
-    session.whenListed = () => this.note(session);
-    this.note(session);
+  /** Makes the session survive a restart. */
+  persist(session: Session): void {
+    session.isPersisted = true;
+    session.whenListed = () => this.save(session);
+    this.save(session);
   }
 
-  /** A client comes with a session of the time before this start. */
-  revive(
+  /** A client returns with a session from before a restart. */
+  restore(
     id: string,
     projects: Incoming['projects'],
     openStream: (facts: Session['facts']) => ClientStream,
   ): Session | undefined {
-    const kept = this.keeper.recall(id);
-    if (kept === undefined) return undefined;
-    const { project, facts, logLevel } = kept;
+    const persisted = this.keeper.recall(id);
+    if (persisted === undefined) return undefined;
+    const { project, facts, logLevel } = persisted;
     const scope = project === undefined ? this.scopes.all : this.scopes.of(project);
     if (scope === undefined) return undefined;
     this.makeRoom();
     const session = new Session(id, facts, scope, openStream(facts));
-    session.isKept = true;
-    session.listedAt = kept.listedAt;
-    session.whenListed = () => this.note(session);
+    session.isPersisted = true;
+    session.listedAt = persisted.listedAt;
+    session.whenListed = () => this.save(session);
     this.sessions.set(id, session);
     session.logLevel = logLevel;
     if (logLevel !== undefined) this.events.levelChanged(session);
-    followKept(this.scopes, session, kept.followed);
-    // Nobody knows what it missed.
+    resubscribe(this.scopes, session, persisted.followed);
+    // It may have missed changes.
     for (const method of new Set(Object.values(changedNotifications)))
-      session.announce(method, notificationMessage(method));
+      session.listChanged(method, notificationMessage(method));
     return this.session(id, projects);
   }
 
-  /** Settles when the sessions that were ended are gone for good, or after a while; undefined where they are already. */
+  /** Resolves when ended sessions are deleted from the database, or after a while; undefined if they are. */
   ended(): Promise<void> | undefined {
     return this.keeper.forgotten();
   }
 
   end(session: Session): void {
     if (!this.sessions.delete(session.id)) return;
-    if (session.isKept) this.keeper.forget(session.id);
-    declineAsks(session.close());
+    if (session.isPersisted) this.keeper.forget(session.id);
+    session.close();
     this.events.release(session);
     if (session.logLevel !== undefined) this.events.levelChanged(session);
   }
 
-  /** One message of a client. Requests are answered through the responder, in time. */
+  /** Handles a client's message. Responses go to the responder, when they are ready. */
   receive(incoming: Incoming<Session>): void {
     const { caller: session, message } = incoming;
     switch (message.kind) {
@@ -147,14 +145,14 @@ export class LegacyGateway {
         try {
           this.request(incoming);
         } catch (error) {
-          refuse(incoming, error);
+          reject(incoming, error);
         }
         return;
       case 'notification':
         this.notification(session, message);
         return;
       default:
-        answerAsk(session, message);
+        session.serverRequests.respond(message);
     }
   }
 
@@ -166,14 +164,14 @@ export class LegacyGateway {
     }
   }
 
-  /** A project is gone, and with it everything that its clients came for. What they have under way is finished. */
+  /** Ends the sessions of a removed project when their requests are finished. */
   endScope(scope: Scope): void {
     for (const session of this.sessions.values()) {
       if (session.scope === scope) session.leave(() => this.end(session));
     }
   }
 
-  /** Takes no more requests, and closes streams that nothing is under way for. Calls `whenIdle` for each session that has nothing left. */
+  /** Rejects new requests, and closes the stream of each session that has nothing in flight. Calls `whenIdle` for each. */
   drain(whenIdle: () => void): void {
     this.isStopping = true;
     for (const session of this.sessions.values()) {
@@ -184,7 +182,6 @@ export class LegacyGateway {
     }
   }
 
-  /** Everything under way. */
   *requests(): Generator<InFlight> {
     for (const { requests } of this.sessions.values()) yield* requests;
   }
@@ -197,39 +194,35 @@ export class LegacyGateway {
     if (this.isStopping) throw stopping();
     const { caller: session, message, responder, projects } = incoming;
     const scope = chooseScope(this.scopes, session.scope, projects, message);
+    if (isCall(message.method)) {
+      call(scope, incoming, this.services);
+      return;
+    }
+    if (isList(message.method)) {
+      list(scope, incoming, this.settings.instance);
+      return;
+    }
     switch (message.method) {
-      case 'tools/call':
-      case 'prompts/get':
-      case 'resources/read':
-      case 'completion/complete':
-        call(scope, incoming, this.desk);
-        return;
       case 'tasks/get':
       case 'tasks/result':
       case 'tasks/cancel':
-        callTask(scope, incoming, this.desk);
-        return;
-      case 'tools/list':
-      case 'resources/list':
-      case 'resources/templates/list':
-      case 'prompts/list':
-        list(scope, incoming, this.settings.instance);
+        callLegacyTask(scope, incoming, this.services);
         return;
       case 'resources/subscribe':
       case 'resources/unsubscribe':
-        follow(scope, incoming, () => this.note(session));
+        changeSubscription(scope, incoming, () => this.save(session));
         return;
       case 'logging/setLevel':
         session.logLevel = readLevel(message);
         this.events.levelChanged(session);
-        this.note(session);
+        this.save(session);
         responder.respond(resultMessage(idBytes(message), emptyResult));
         return;
       case 'ping':
         responder.respond(resultMessage(idBytes(message), emptyResult));
         return;
       case 'initialize':
-        throw new SwitchboardError('invalid_request', 'The session is initialized already.');
+        throw new SwitchboardError('invalid_request', 'The session is already initialized.');
       default:
         throw new SwitchboardError('method_not_found', `Unknown method: ${message.method}`);
     }
@@ -243,15 +236,15 @@ export class LegacyGateway {
         return;
       }
       case 'notifications/progress':
-        progressOfAsk(session, message);
+        session.serverRequests.progress(message);
         return;
       case 'notifications/roots/list_changed':
         this.passRootsChanged(session);
     }
   }
 
-  private note(session: Session): void {
-    if (!session.isKept || session.isClosed) return;
+  private save(session: Session): void {
+    if (!session.isPersisted || session.isClosed) return;
     this.keeper.keep(session.id, () => stateToKeep(session));
   }
 
@@ -261,7 +254,7 @@ export class LegacyGateway {
     }
   }
 
-  /** At the limit, the session that was silent for longest and that nobody listens on makes room. */
+  /** At the limit, ends the session that was idle for longest and has no open stream. */
   private makeRoom(): void {
     if (this.sessions.size < this.settings.maxSessions) return;
     let oldest: Session | undefined;

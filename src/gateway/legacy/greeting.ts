@@ -2,24 +2,13 @@ import { SwitchboardError } from '../../errors.ts';
 import type { Message } from '../../protocol/envelope.ts';
 import { isProtocolVersion, newestVersion } from '../../protocol/versions.ts';
 import type { Identity } from '../../upstreams/handshake.ts';
-import { mergedExtensions } from '../extensions.ts';
-import { instancesMeta } from '../instances.ts';
-import { instructionsOf } from '../instructions.ts';
+import { instancesMeta, instructionsOf, mergedExtensions, offeredCapabilities } from '../greeting.ts';
 import type { Scope } from '../scope.ts';
 import type { SessionFacts } from './caller.ts';
 
-/** What we can do for every client, whatever the servers behind us can: they come and go. */
-export const offeredCapabilities = {
-  tools: { listChanged: true },
-  resources: { listChanged: true, subscribe: true },
-  prompts: { listChanged: true },
-  completions: {},
-  logging: {},
-};
-
 const legacyTasks = { tasks: { cancel: {}, requests: { tools: { call: {} } } } };
 
-/** What the client says of itself. A version that we do not speak is answered with the newest one that we do. */
+/** Reads how the client describes itself. An unknown version is answered with our newest one. */
 export function readInitialize(message: Message): SessionFacts {
   if (message.bytes.length > LARGEST_INITIALIZE) {
     throw new SwitchboardError('invalid_params', `initialize is larger than ${LARGEST_INITIALIZE} bytes.`);
@@ -37,23 +26,23 @@ export function readInitialize(message: Message): SessionFacts {
   };
 }
 
-/** Both are kept for as long as the session is: no real client comes near. */
+/** Both are kept for as long as the session is; real clients stay far below. */
 const LARGEST_INITIALIZE = 256 * 1024;
 const LARGEST_CAPABILITIES = 8 * 1024;
-/** What a client shows of itself may have pictures in it. Where it is larger, only its words are kept. */
+/** `clientInfo` may hold icons. Of a larger one, only name, title and version are kept. */
 const LARGEST_INFO = 4 * 1024;
 const LONGEST_NAME = 200;
-/** Servers of the modern era want to be told of some name. */
+/** Modern servers require a name. */
 const unnamed = { name: 'unknown', version: '0' };
 
-/** What a client calls itself. */
+/** The client's name and version. */
 export function nameOf(clientInfo: unknown): string {
   const { name, version } = (clientInfo ?? {}) as { name?: unknown; version?: unknown };
   const words = [name, version].filter((word) => typeof word === 'string' && word !== '');
   return cut(words.join(' '));
 }
 
-/** A copy: a part of a text keeps the whole of it in memory. */
+/** A copy: a slice keeps the whole text in memory. */
 function cut(text: string): string {
   return text.length <= LONGEST_NAME ? text : Buffer.from(text.slice(0, LONGEST_NAME)).toString();
 }

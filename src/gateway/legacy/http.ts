@@ -11,7 +11,7 @@ import {
   modernVersion,
   protocolVersions,
 } from '../../protocol/versions.ts';
-import { discardResponder, type Incoming } from '../caller.ts';
+import type { Incoming } from '../caller.ts';
 import type { Gateway } from '../gateway.ts';
 import {
   checkMediaType,
@@ -24,6 +24,7 @@ import {
   writeJson,
 } from '../http/exchange.ts';
 import { forgetsClient, isModern, isModernByHeader, receiveModern } from '../modern/http.ts';
+import { discardResponder } from '../responder.ts';
 import type { Session } from './caller.ts';
 import { ReplayBudget } from './replay-budget.ts';
 import { LegacyResponder } from './responder.ts';
@@ -162,13 +163,13 @@ export class StreamableEndpoint {
 
   private initialize(message: Message, response: ServerResponse, projects: Projects): void {
     try {
-      const { session, answer } = this.gateway.legacy.open(
+      const { session, response: opened } = this.gateway.legacy.open(
         message,
         projects,
         ({ version }) => new SessionStreams(version, this.replayBudget),
       );
-      this.gateway.legacy.keep(session);
-      writeJson(response, answer, { 'mcp-session-id': session.id });
+      this.gateway.legacy.persist(session);
+      writeJson(response, opened, { 'mcp-session-id': session.id });
     } catch (thrown) {
       refuseMessage(response, message, asSwitchboardError(thrown));
     }
@@ -236,7 +237,7 @@ export class StreamableEndpoint {
   }
 
   private revive(id: string, projects: Projects): Session | undefined {
-    return this.gateway.legacy.revive(
+    return this.gateway.legacy.restore(
       id,
       projects,
       // The events of the time before are not to be taken for ours.

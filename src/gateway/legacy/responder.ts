@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Chunks } from '../../protocol/jsonrpc.ts';
-import type { Responder } from '../caller.ts';
 import { type PostTerms, writeJson } from '../http/exchange.ts';
+import type { Responder } from '../responder.ts';
 import type { SessionStreams } from './streams.ts';
 
 /**

@@ -2,13 +2,13 @@ import { expect, it } from 'vitest';
 import { readMessage } from '../../protocol/envelope.ts';
 import type { Server } from '../../upstreams/server.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
-import { declineUnclear } from './server-requests.ts';
+import { declineAmbiguous } from './server-requests.ts';
 
 function declined(method: string, type: string): string {
   const message = readMessage(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method })));
   const sent: string[] = [];
   const upstream = { send: (bytes: Uint8Array) => sent.push(String(bytes)) } as unknown as Upstream;
-  declineUnclear(message, upstream, { name: 'box', config: { transport: { type } } } as unknown as Server);
+  declineAmbiguous(message, upstream, { name: 'box', config: { transport: { type } } } as unknown as Server);
   return sent[0]!;
 }
 
@@ -17,7 +17,7 @@ it.each([
   ['hosted', false],
 ])('a question of a %s server that is for nobody comes back with advice it can follow', (type, isAdvised) => {
   const answer = declined('elicitation/create', type);
-  expect(answer).toContain('it cannot be told for which client.');
+  expect(answer).toContain('it is not clear which client it is for.');
   expect(answer.includes('isolation')).toBe(isAdvised);
 });
 

@@ -1,122 +1,197 @@
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import { parseBounded } from '../../protocol/bounded-parse.ts';
 import { bytesAt, idBytes, idValue, type Message } from '../../protocol/envelope.ts';
-import { errorMessage, METHOD_NOT_FOUND, notificationMessage, toRpcError } from '../../protocol/jsonrpc.ts';
+import {
+  type Chunks,
+  errorMessage,
+  METHOD_NOT_FOUND,
+  notificationMessage,
+  type RequestId,
+  toRpcError,
+} from '../../protocol/jsonrpc.ts';
 import { type Edit, splice } from '../../protocol/splice.ts';
 import type { Server } from '../../upstreams/server.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
-import type { InFlight } from '../caller.ts';
-import { askedByName, lackedCapability } from '../capabilities.ts';
-import type { Ask, Session } from './caller.ts';
+import { isServerRequest, missingCapability } from '../crossing/input.ts';
+import type { InFlight, Responder } from '../responder.ts';
 
-/** The one client that a server's message can be meant for, and the request that it belongs to, if any. */
-export interface Addressee {
-  session: Session;
-  call: InFlight | undefined;
+/** A server's request to a client that has no response yet. */
+interface ServerRequest {
+  /** The stream of the client's request that it belongs to, or the standing one. */
+  readonly destination: Pick<Responder, 'event'>;
+  /** The legacy server that waits for the response, with its own id and progress token. */
+  readonly source: { upstream: Upstream; serverId: Buffer; progressToken: Buffer | undefined } | undefined;
+  /** The client's request that it belongs to, if known. */
+  readonly call: InFlight | undefined;
+  onResponse(message: Message): void;
+  /** The client disconnected before it responded. */
+  onDisconnect(): void;
 }
 
-/** Whether a client that can do so much may be asked this; a server that asks for more is told no. */
-export function mayAsk(message: Message, upstream: Upstream, capabilities: Record<string, unknown>): boolean {
-  const lacked = lackedCapability(capabilities, message.method, paramsOf(message));
-  if (lacked === undefined) return true;
-  const text = askedByName(message.method)
-    ? `The client does not support ${lacked}.`
-    : `Unknown method: ${message.method}`;
-  upstream.answerError(idBytes(message), { code: METHOD_NOT_FOUND, message: text });
+/** No working client has more of them to respond to. */
+const MAX_PENDING_OF_SERVER = 100;
+const MAX_PENDING = 200;
+
+/** The requests of servers that wait for a response of one legacy client. */
+export class ServerRequests {
+  readonly capabilities: Record<string, unknown>;
+  private readonly stream: { send(message: Chunks): void };
+  private pending: Map<number, ServerRequest> | undefined;
+  /** When each upstream last got a response, or withdrew a request. */
+  private settledAt: WeakMap<Upstream, number> | undefined;
+  private nextId = 1;
+
+  constructor(capabilities: Record<string, unknown>, stream: { send(message: Chunks): void }) {
+    this.capabilities = capabilities;
+    this.stream = stream;
+  }
+
+  isPendingFor(call: InFlight): boolean {
+    for (const request of this.pending?.values() ?? []) if (request.call === call) return true;
+    return false;
+  }
+
+  /** Until when an upstream waited for the client: `now` if it still does, 0 if it never did. */
+  waitedUntil(upstream: Upstream, now: number): number {
+    return this.of(upstream).length > 0 ? now : (this.settledAt?.get(upstream) ?? 0);
+  }
+
+  /** Throws if this many more would exceed the limit, of one server or of all. */
+  checkRoom(upstream: Upstream | undefined, count = 1): void {
+    const isTooMany =
+      (this.pending?.size ?? 0) + count > MAX_PENDING ||
+      (upstream !== undefined && this.of(upstream).length >= MAX_PENDING_OF_SERVER);
+    if (isTooMany) throw tooManyPending();
+  }
+
+  /** Registers a request, and returns the id to send it to the client under. */
+  register(request: ServerRequest): number {
+    const id = this.nextId++;
+    this.pending ??= new Map();
+    this.pending.set(id, request);
+    return id;
+  }
+
+  /** Sends a server's request to the client under an id of ours, or declines it. */
+  forward(message: Message, upstream: Upstream, call: InFlight | undefined): void {
+    if (!checkSupported(message, upstream, this.capabilities)) return;
+    // A copy: a few bytes of a large read would keep all of it in memory.
+    const serverId = Buffer.from(idBytes(message));
+    try {
+      this.checkRoom(upstream);
+    } catch (error) {
+      decline(upstream, serverId, asSwitchboardError(error));
+      return;
+    }
+    const wanted = message.wantedProgress;
+    const progressToken = wanted && Buffer.from(bytesAt(message.bytes, wanted));
+    const destination = call?.responder ?? { event: (request) => this.stream.send(request) };
+    const id = this.register({
+      destination,
+      call,
+      source: { upstream, serverId, progressToken },
+      onResponse: ({ bytes, idSpan }) => upstream.send(splice(bytes, [{ ...idSpan!, bytes: serverId }])),
+      onDisconnect: () => decline(upstream, serverId, clientGone()),
+    });
+    const ourId = Buffer.from(String(id));
+    const edits: Edit[] = [{ ...message.idSpan!, bytes: ourId }];
+    if (wanted !== undefined) edits.push({ ...wanted, bytes: ourId });
+    destination.event([splice(message.bytes, edits)]);
+  }
+
+  /** The client responds. */
+  respond(message: Message): void {
+    this.take(message.id)?.onResponse(message);
+  }
+
+  /** The client reports progress on a request. */
+  progress({ bytes, progressToken }: Message): void {
+    const { source } = (progressToken && this.find(idValue(bytes, progressToken))) ?? {};
+    if (source?.progressToken === undefined) return;
+    source.upstream.send(splice(bytes, [{ ...progressToken!, bytes: source.progressToken }]));
+  }
+
+  /** The server cancels one of its requests. */
+  cancel(upstream: Upstream, { bytes, requestId }: Message): void {
+    if (requestId === undefined) return;
+    const serverId = bytesAt(bytes, requestId);
+    for (const [id, { source, destination }] of this.of(upstream)) {
+      if (!source?.serverId.equals(serverId)) continue;
+      this.take(id);
+      destination.event([splice(bytes, [{ ...requestId, bytes: Buffer.from(String(id)) }])]);
+    }
+  }
+
+  /** The client need not respond to this any more. */
+  withdraw(id: number, reason: string): void {
+    const request = this.take(id);
+    request?.destination.event([notificationMessage('notifications/cancelled', { requestId: id, reason })]);
+  }
+
+  withdrawAll(upstream: Upstream): void {
+    for (const [id] of this.of(upstream)) this.withdraw(id, 'The server that sent the request has gone.');
+  }
+
+  /** The client has disconnected. */
+  close(): void {
+    const left = [...(this.pending?.values() ?? [])];
+    this.pending = undefined;
+    for (const request of left) request.onDisconnect();
+  }
+
+  private find(id: RequestId | undefined): ServerRequest | undefined {
+    return typeof id === 'number' ? this.pending?.get(id) : undefined;
+  }
+
+  private take(id: RequestId | undefined): ServerRequest | undefined {
+    const request = this.find(id);
+    if (request === undefined) return undefined;
+    this.pending?.delete(id as number);
+    if (request.source !== undefined) {
+      this.settledAt ??= new WeakMap();
+      this.settledAt.set(request.source.upstream, performance.now());
+    }
+    return request;
+  }
+
+  private of(upstream: Upstream): [number, ServerRequest][] {
+    return [...(this.pending ?? [])].filter(([, { source }]) => source?.upstream === upstream);
+  }
+}
+
+/** Whether a client with these capabilities can be sent the request. If not, the server gets an error. */
+export function checkSupported(
+  { bytes, method, params, idSpan }: Message,
+  upstream: Upstream,
+  capabilities: Record<string, unknown>,
+): boolean {
+  const parsed = params && parseBounded(bytesAt(bytes, params).toString());
+  const missing = missingCapability(capabilities, method, parsed);
+  if (missing === undefined) return true;
+  const message = isServerRequest(method)
+    ? `The client does not support ${missing}.`
+    : `Unknown method: ${method}`;
+  upstream.answerError(bytesAt(bytes, idSpan!), { code: METHOD_NOT_FOUND, message });
   return false;
 }
 
-/** A question that nobody can be asked. */
-export function declineUnclear(message: Message, upstream: Upstream, { name, config }: Server): void {
-  // One that is hosted is one for all clients.
-  const canHaveOne = config.transport.type !== 'hosted';
+/** Declines a request that could be meant for several clients. */
+export function declineAmbiguous(message: Message, upstream: Upstream, { name, config }: Server): void {
+  // A hosted server has one instance for all clients.
+  const canIsolate = config.transport.type !== 'hosted';
   const why =
     message.method === 'roots/list'
-      ? sharedRoots(canHaveOne)
-      : `Server "${name}" asked ${message.method}, and it cannot be told for which client.${canHaveOne ? ' Set "isolation": "session" for it.' : ''}`;
+      ? sharedRoots(canIsolate)
+      : `Server "${name}" sent ${message.method}, but it is not clear which client it is for.${canIsolate ? ' Set "isolation": "session" for this server.' : ''}`;
   decline(upstream, idBytes(message), new SwitchboardError('client_unavailable', why));
 }
 
-/** Many servers ask for roots as soon as they run, and log the answer: it must not look like a fault. */
-function sharedRoots(canHaveOne: boolean): string {
-  const advice = canHaveOne
+/** Many servers request roots as soon as they run, and log the response: it must not look like a fault. */
+function sharedRoots(canIsolate: boolean): string {
+  const advice = canIsolate
     ? '; with "isolation": "session" each client has its own process and its roots'
     : '';
   return `There are no roots, because all clients share this server (this is normal${advice}).`;
-}
-
-/** A server asks the client: passed on under an id of ours, or declined with the reason. */
-export function ask(message: Message, upstream: Upstream, { session, call }: Addressee): void {
-  if (!mayAsk(message, upstream, session.facts.capabilities)) return;
-  // A few bytes of a large read would keep all of it.
-  const serverId = Buffer.from(idBytes(message));
-  try {
-    session.checkRoomFor(upstream);
-  } catch (error) {
-    decline(upstream, serverId, asSwitchboardError(error));
-    return;
-  }
-  const wanted = message.wantedProgress;
-  const progressToken = wanted && Buffer.from(bytesAt(message.bytes, wanted));
-  const place = call?.responder ?? { event: (question) => session.stream.send(question) };
-  const id = Buffer.from(
-    String(
-      session.ask({
-        place,
-        call,
-        source: { upstream, serverId, progressToken },
-        answered: ({ bytes, idSpan }) => upstream.send(splice(bytes, [{ ...idSpan!, bytes: serverId }])),
-        declined: () => decline(upstream, serverId, clientGone()),
-      }),
-    ),
-  );
-  const edits: Edit[] = [{ ...message.idSpan!, bytes: id }];
-  if (wanted !== undefined) edits.push({ ...wanted, bytes: id });
-  place.event([splice(message.bytes, edits)]);
-}
-
-/** The client answers what a server asked. */
-export function answerAsk(session: Session, message: Message): void {
-  session.takeAsk(message.id)?.answered(message);
-}
-
-/** The client reports progress on what a server asked. */
-export function progressOfAsk(session: Session, message: Message): void {
-  if (message.progressToken === undefined) return;
-  const { source } = session.peekAsk(idValue(message.bytes, message.progressToken)) ?? {};
-  if (source?.progressToken === undefined) return;
-  source.upstream.send(splice(message.bytes, [{ ...message.progressToken, bytes: source.progressToken }]));
-}
-
-/** The server takes its question back. */
-export function cancelAsk(upstream: Upstream, message: Message, sessions: Iterable<Session>): void {
-  if (message.requestId === undefined) return;
-  const serverId = bytesAt(message.bytes, message.requestId);
-  for (const session of sessions) {
-    for (const [id, asked] of session.asksOf(upstream)) {
-      if (!asked.source?.serverId.equals(serverId)) continue;
-      session.takeAsk(id);
-      asked.place.event([splice(message.bytes, [{ ...message.requestId, bytes: Buffer.from(String(id)) }])]);
-    }
-  }
-}
-
-/** The server is gone, and with it everybody who wanted an answer. */
-export function withdrawAsks(upstream: Upstream, sessions: Iterable<Session>): void {
-  for (const session of sessions) {
-    for (const [id] of session.asksOf(upstream)) withdrawAsk(session, id, 'The server that asked is gone.');
-  }
-}
-
-/** The client need not answer this any more. */
-export function withdrawAsk(session: Session, id: number, reason: string): void {
-  const asked = session.takeAsk(id);
-  asked?.place.event([notificationMessage('notifications/cancelled', { requestId: id, reason })]);
-}
-
-/** The client went away without answering. */
-export function declineAsks(asks: Ask[]): void {
-  for (const asked of asks) asked.declined();
 }
 
 export function decline(upstream: Upstream, serverId: Buffer, error: SwitchboardError): void {
@@ -124,9 +199,10 @@ export function decline(upstream: Upstream, serverId: Buffer, error: Switchboard
 }
 
 export function clientGone(): SwitchboardError {
-  return new SwitchboardError('client_unavailable', 'The client went away before it answered.');
+  return new SwitchboardError('client_unavailable', 'The client disconnected before it responded.');
 }
 
-function paramsOf({ bytes, params }: Message): unknown {
-  return params && parseBounded(bytesAt(bytes, params).toString());
+export function tooManyPending(): SwitchboardError {
+  const why = 'Too many requests wait for a response of this client: retry when some have one.';
+  return new SwitchboardError('client_unavailable', why);
 }

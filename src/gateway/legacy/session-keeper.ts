@@ -35,13 +35,13 @@ export const keepsNothing: SessionKeeper = {
 const KEPT_CHARACTERS = 64 * 1024;
 
 /** What of a session is known after a restart. */
-export function stateToKeep({ facts, scope, logLevel, listedAt, followed }: Session): KeptSession {
+export function stateToKeep({ facts, scope, logLevel, listedAt, subscriptions }: Session): KeptSession {
   return {
     project: scope.project?.id,
     facts,
     logLevel,
     listedAt,
-    followed: firstOf(followed.keys(), KEPT_CHARACTERS),
+    followed: firstOf(subscriptions.keys(), KEPT_CHARACTERS),
   };
 }
 

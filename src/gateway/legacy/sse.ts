@@ -7,8 +7,9 @@ import { type Chunks, errorMessage, toRpcError } from '../../protocol/jsonrpc.ts
 import { readLargeMessage } from '../../protocol/large-message.ts';
 import { LARGE_BYTES } from '../../protocol/large-walk.ts';
 import { sseMessage } from '../../protocol/sse.ts';
-import type { Incoming, Responder } from '../caller.ts';
+import type { Incoming } from '../caller.ts';
 import { checkMediaType, preferOf, projectsOf, writeFailure } from '../http/exchange.ts';
+import type { Responder } from '../responder.ts';
 import type { ClientStream, Session } from './caller.ts';
 import type { LegacyGateway } from './dispatch.ts';
 
@@ -79,7 +80,7 @@ export class LegacySseEndpoint {
       } else if (message.method === 'initialize' && message.kind === 'request') {
         const opened = this.gateway.open(message, projects, () => client);
         client.session = opened.session;
-        client.respond(opened.answer);
+        client.respond(opened.response);
       } else {
         throw new SwitchboardError('session_required', 'Send initialize first.');
       }

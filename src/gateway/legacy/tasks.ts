@@ -3,35 +3,50 @@ import { bytesAt, idValue, type Message } from '../../protocol/envelope.ts';
 import { byteLength, type Chunks, join } from '../../protocol/jsonrpc.ts';
 import { MAX_TASK_ID_BYTES } from '../../protocol/scalar-limits.ts';
 import { splice } from '../../protocol/splice.ts';
+import type { Delivery } from '../../upstreams/delivery.ts';
 import type { Group } from '../../upstreams/group.ts';
 import type { Replica } from '../../upstreams/replica.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import { required } from '../resolve.ts';
 
-/** Work that a replica does for a client after it has answered the call that began it. Only that replica knows of it. */
-export interface Task {
+/** Work that a replica does for a client after it has responded to the call that began it. Only that replica knows it. */
+interface Task {
   readonly id: string;
   readonly group: Group;
   readonly replica: Replica;
-  /** The name under which the client asked for it; URIs in its result are under the same one. */
-  readonly place: string;
-  /** Progress goes on under the token of that call: ours, and the client's. */
+  /** The name of the server that the client used; URIs in the result get the same one. */
+  readonly qualifier: string;
+  /** Progress continues under the token of the call: ours, and the client's. */
   readonly progress: { upstream: Upstream; token: number; given: Buffer } | undefined;
 }
 
-/** A client that begins tasks and never looks after them must not fill our memory. */
+/** The call that began a task. */
+export interface TaskCall {
+  readonly message: Message;
+  readonly group: Group;
+  readonly context: { readonly qualifier: string };
+  readonly delivery: Pick<Delivery, 'carrier'> | undefined;
+}
+
+/** Bounds the memory of a client that begins tasks and never asks for them. */
 const MAX_TASKS = 1_000;
 
-/** What a server says of a task that has begun is short. */
+/** A response that begins a task is short. */
 const LARGEST_TASK = 1024 * 1024;
 
 /** The tasks of one client, by the ids that servers gave them. */
 export class Tasks {
   private readonly byId = new Map<string, Task>();
 
-  add(task: Task): void {
-    this.byId.delete(task.id);
-    this.byId.set(task.id, task);
+  /** Remembers the task that a response has begun. */
+  begin(response: Chunks, { message, group, context, delivery }: TaskCall): void {
+    const id = begunTask(response);
+    const carrier = delivery?.carrier;
+    if (id === undefined || carrier === undefined) return;
+    const { replica, upstream, id: token } = carrier;
+    const progress = progressOf(message, upstream, token);
+    this.byId.delete(id);
+    this.byId.set(id, { id, group, replica, qualifier: context.qualifier, progress });
     const [oldest] = this.byId.keys();
     if (this.byId.size > MAX_TASKS) this.byId.delete(oldest!);
   }
@@ -44,17 +59,17 @@ export class Tasks {
     return task;
   }
 
-  find(fits: (task: Task) => boolean): Task | undefined {
-    for (const task of this.byId.values()) if (fits(task)) return task;
+  find(matches: (task: Task) => boolean): Task | undefined {
+    for (const task of this.byId.values()) if (matches(task)) return task;
     return undefined;
   }
 }
 
-/** The id of the task that an answer says has begun; none where nobody could ask for it. */
-export function begunTask(answer: Chunks): string | undefined {
-  // One that is larger begins none: a server need not do as a task what it is asked to.
-  if (byteLength(answer) > LARGEST_TASK) return undefined;
-  const { result } = JSON.parse(join(answer).toString()) as { result?: { task?: { taskId?: unknown } } };
+/** The id of the task that a response has begun; undefined if the id is too long to ask for. */
+export function begunTask(response: Chunks): string | undefined {
+  // A server may respond without a task, and then the response may be large.
+  if (byteLength(response) > LARGEST_TASK) return undefined;
+  const { result } = JSON.parse(join(response).toString()) as { result?: { task?: { taskId?: unknown } } };
   const id = result?.task?.taskId;
   return typeof id === 'string' && Buffer.byteLength(id) <= MAX_TASK_ID_BYTES ? id : undefined;
 }
@@ -65,7 +80,7 @@ interface TaskOwner {
   stream: { send(message: Chunks): void };
 }
 
-/** Passes what a server says of a task to the client whose task it is. */
+/** Sends the status of a task to the client that owns it. */
 export function passTaskStatus(replica: Replica, message: Message, sessions: Iterable<TaskOwner>): void {
   const id = message.taskId?.value;
   for (const session of sessions) {
@@ -75,15 +90,18 @@ export function passTaskStatus(replica: Replica, message: Message, sessions: Ite
   }
 }
 
-/** Passes progress that came after the answer of its call. */
-export function passTaskProgress(upstream: Upstream, message: Message, sessions: Iterable<TaskOwner>): void {
-  const place = message.progressToken;
-  const token = place && idValue(message.bytes, place);
+/** Sends progress that came after the response of its call. */
+export function passTaskProgress(
+  upstream: Upstream,
+  { bytes, progressToken }: Message,
+  sessions: Iterable<TaskOwner>,
+): void {
+  const token = progressToken && idValue(bytes, progressToken);
   for (const session of sessions) {
     const isIt = ({ progress }: Task) => progress?.upstream === upstream && progress.token === token;
     const given = session.tasks?.find(isIt)?.progress?.given;
     if (given === undefined) continue;
-    session.stream.send([splice(message.bytes, [{ ...place!, bytes: given }])]);
+    session.stream.send([splice(bytes, [{ ...progressToken!, bytes: given }])]);
     return;
   }
 }
@@ -91,6 +109,6 @@ export function passTaskProgress(upstream: Upstream, message: Message, sessions:
 /** The token under which the client wants progress on the call that began a task. */
 export function progressOf(message: Message, upstream: Upstream, token: number): Task['progress'] {
   const { bytes, wantedProgress } = message;
-  // A few bytes of a large request would keep all of it.
+  // A copy: a few bytes of a large request would keep all of it in memory.
   return wantedProgress && { upstream, token, given: Buffer.from(bytesAt(bytes, wantedProgress)) };
 }

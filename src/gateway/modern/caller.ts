@@ -4,61 +4,62 @@ import { bytesAt, type Claim, type Message } from '../../protocol/envelope.ts';
 import { modernVersion, protocolVersions } from '../../protocol/versions.ts';
 import type { Group } from '../../upstreams/group.ts';
 import type { Client } from '../../upstreams/request.ts';
-import type { Caller, ClientFacts, InFlight } from '../caller.ts';
+import type { Caller, ClientFacts } from '../caller.ts';
 import { isLevel, isWanted, levels } from '../logging.ts';
+import type { InFlight } from '../responder.ts';
 import type { KnownClient } from './known-clients.ts';
 
-/** A client of the modern era, for as long as one request of it takes. All that is known of it stands in that request. */
+/** A client of the modern era, for the duration of one request. All that is known about it is in that request. */
 export class ModernCaller implements Caller {
   readonly era = 'modern';
   readonly identity: Client;
   readonly name: string;
   readonly facts: ClientFacts;
   readonly sender = undefined;
-  readonly tasks = undefined;
+  readonly serverRequests = undefined;
   readonly listedAt = undefined;
   readonly isFull = false;
   private readonly logLevel: string | undefined;
   private readonly known: KnownClient | undefined;
   private request: InFlight | undefined;
-  /** All that have something under way. */
-  private readonly underWay: Set<ModernCaller>;
-  /** None of them has any more. */
-  private readonly idle: () => void;
+  /** All callers with a request in flight. */
+  private readonly inFlight: Set<ModernCaller>;
+  /** Called when none is left. */
+  private readonly onIdle: () => void;
   private isGone = false;
 
-  /** `known` is the client as which it says that it comes again, if it does. */
+  /** `known` is the client that returns under a name, if it gave one. */
   constructor(
     { claims = {}, bytes }: Message,
     name: string,
     known: KnownClient | undefined,
-    underWay: Set<ModernCaller>,
-    idle: () => void,
+    inFlight: Set<ModernCaller>,
+    onIdle: () => void,
   ) {
     this.facts = new StatedFacts(name, bytes, claims.clientCapabilities!);
     this.logLevel = levelIn(bytes, claims.logLevel);
     this.known = known;
     this.identity = known ?? this;
     this.name = known?.key ?? name;
-    this.underWay = underWay;
-    this.idle = idle;
+    this.inFlight = inFlight;
+    this.onIdle = onIdle;
   }
 
   begin(request: InFlight): boolean {
     if (this.isGone) return false;
-    if (this.known !== undefined && this.request === undefined) this.known.underWay++;
+    if (this.known !== undefined && this.request === undefined) this.known.inFlight++;
     this.request = request;
-    this.underWay.add(this);
+    this.inFlight.add(this);
     return true;
   }
 
   finish(request: InFlight): boolean {
     if (this.request !== request) return false;
     this.request = undefined;
-    this.underWay.delete(this);
-    if (this.underWay.size === 0) this.idle();
+    this.inFlight.delete(this);
+    if (this.inFlight.size === 0) this.onIdle();
     if (this.known !== undefined) {
-      this.known.underWay--;
+      this.known.inFlight--;
       this.known.lastSeen = Date.now();
     }
     return true;
@@ -66,12 +67,12 @@ export class ModernCaller implements Caller {
 
   listed(): void {}
 
-  /** It has nothing else under way. */
+  /** It has nothing else in flight. */
   awaitsOthersThan(_group: Group): boolean {
     return false;
   }
 
-  /** Who does not say how loud a server may be wants it silent. */
+  /** A request without a level gets no log messages. */
   wantsLog(message: Message): boolean {
     return this.logLevel !== undefined && isWanted(message, this.logLevel);
   }
@@ -80,7 +81,6 @@ export class ModernCaller implements Caller {
     return this.logLevel;
   }
 
-  /** What it has under way. */
   get current(): InFlight | undefined {
     return this.request;
   }
@@ -89,14 +89,14 @@ export class ModernCaller implements Caller {
     this.request?.responder.keepAlive();
   }
 
-  /** The client has closed its connection: that is how it cancels. */
+  /** The client has closed its connection, which cancels the request. */
   leave(): void {
     this.isGone = true;
     this.request?.cancel('The client has gone.');
   }
 }
 
-/** Most requests are relayed without anybody asking what their clients can do. */
+/** Parsed on demand: most requests are forwarded without a look at the client's capabilities. */
 class StatedFacts implements ClientFacts {
   readonly name: string;
   private readonly bytes: Buffer;
@@ -113,7 +113,7 @@ class StatedFacts implements ClientFacts {
   }
 }
 
-/** Checks what a request of the modern era has to say of its sender. Gives the protocol version that it names. */
+/** Checks how a request describes its sender, and returns the protocol version. */
 export function checkDescription({ bytes, claims = {} }: Message): string {
   const { protocolVersion: version, clientCapabilities: capabilities, clientInfo } = claims;
   if (version === undefined) throw lacking('protocolVersion');
@@ -143,7 +143,7 @@ function levelIn(bytes: Buffer, claim: Claim | undefined): string | undefined {
 function lacking(key: string): SwitchboardError {
   return new SwitchboardError(
     'invalid_params',
-    `params._meta["io.modelcontextprotocol/${key}"] is missing: every request of protocol ${modernVersion} has it.`,
+    `params._meta["io.modelcontextprotocol/${key}"] is missing: protocol ${modernVersion} requires it in every request.`,
   );
 }
 

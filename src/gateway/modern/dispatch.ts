@@ -2,13 +2,15 @@ import { SwitchboardError, stopping } from '../../errors.ts';
 import type { Message } from '../../protocol/envelope.ts';
 import type { Identity } from '../../upstreams/handshake.ts';
 import type { Client } from '../../upstreams/request.ts';
-import { call, callModernTask } from '../call.ts';
-import type { CallDesk } from '../call-context.ts';
-import type { Incoming, InFlight, Responder } from '../caller.ts';
-import { chooseScope } from '../choose-scope.ts';
-import { hold } from '../hold.ts';
-import { list } from '../lists.ts';
-import type { Scope, Scopes } from '../scope.ts';
+import { call } from '../call.ts';
+import type { Incoming } from '../caller.ts';
+import type { CallServices } from '../client-call.ts';
+import { isList, list } from '../lists.ts';
+import { isCall } from '../resolve.ts';
+import { after } from '../respond.ts';
+import type { InFlight, Responder } from '../responder.ts';
+import { chooseScope, type Scope, type Scopes } from '../scope.ts';
+import { callModernTask } from '../task-calls.ts';
 import { ModernCaller } from './caller.ts';
 import { ClientNames } from './client-names.ts';
 import { discover } from './greeting.ts';
@@ -24,22 +26,22 @@ export interface ModernSettings {
 }
 
 interface ModernEvents {
-  /** A client wants servers to be as loud as this. Settles when they know. */
-  louder(scope: Scope, level: string): Promise<void> | undefined;
-  /** What a client, or a subscription of it, has at servers ends. `as`: whom they took it for. */
+  /** A client wants at least this log level. Resolves when the servers have it. */
+  raiseLogLevel(scope: Scope, level: string): Promise<void> | undefined;
+  /** Frees what a client, or its listener, has at servers. `as`: the identity that it had there. */
   release(client: Client, as?: Client): void;
 }
 
-/** How a request came. */
+/** The circumstances of a request. */
 export interface Circumstances extends Pick<Incoming, 'prefer' | 'projects' | 'headers'> {
-  /** As whom its client says that it comes again. */
+  /** The name under which its client returns. */
   session: string | undefined;
 }
 
-/** Requests of the modern era: each stands for itself. What lasts is only what they subscribe to. */
+/** Requests of the modern era: each is independent. Only listeners last. */
 export class ModernGateway {
   private readonly scopes: Scopes;
-  private readonly desk: CallDesk;
+  private readonly services: CallServices;
   private readonly settings: ModernSettings;
   private readonly events: ModernEvents;
   private readonly names = new ClientNames();
@@ -50,21 +52,20 @@ export class ModernGateway {
   private readonly becameIdle = () => this.whenIdle();
   private isStopping = false;
 
-  constructor(scopes: Scopes, desk: CallDesk, settings: ModernSettings, events: ModernEvents) {
+  constructor(scopes: Scopes, services: CallServices, settings: ModernSettings, events: ModernEvents) {
     this.scopes = scopes;
-    this.desk = desk;
+    this.services = services;
     this.settings = settings;
     this.events = events;
     const { maxSessions, sessionIdleMs } = settings;
     this.known = new KnownClients(maxSessions, sessionIdleMs, (client) => events.release(client));
   }
 
-  /** How many clients are there, as far as one can know. */
   get clientCount(): number {
     return this.callers.size + this.known.size;
   }
 
-  /** A request of a client, of which nothing is known but what it says. Fails where it cannot be understood. */
+  /** Handles a request. Throws if it is malformed. */
   receive(message: Message, responder: Responder, { session, ...how }: Circumstances): ModernCaller {
     if (this.isStopping) throw stopping();
     const known: KnownClient | undefined =
@@ -74,12 +75,12 @@ export class ModernGateway {
     return caller;
   }
 
-  /** A client that named itself has gone for good. Fails where there is none of that name in these projects. */
+  /** Forgets a client that had a name. Throws if these projects have none of that name. */
   forget(session: string, projects: Incoming['projects']): void {
     if (this.known.forgetNamed(clientKey(session, projects))) return;
     throw new SwitchboardError(
       'unknown_session',
-      'No client of that name is known here: it never came, or stayed away for too long.',
+      'There is no client with this X-Switchboard-Session: it never connected, or has expired.',
     );
   }
 
@@ -88,19 +89,18 @@ export class ModernGateway {
     for (const caller of this.callers) caller.keepAlive();
   }
 
-  /** A project is gone, and with it everything that could be told of. */
+  /** Ends the listeners of a removed project. */
   endScope(scope: Scope): void {
     for (const listener of [...this.listeners]) if (listener.scope === scope) listener.end();
   }
 
-  /** Takes no more requests, and ends what would go on for ever. Calls `whenIdle` when nothing may be under way any more. */
+  /** Rejects new requests, and ends listeners. Calls `whenIdle` when nothing may be in flight any more. */
   drain(whenIdle: () => void): void {
     this.isStopping = true;
     for (const listener of [...this.listeners]) listener.end();
     this.whenIdle = () => setImmediate(whenIdle);
   }
 
-  /** Everything under way. */
   *requests(): Generator<InFlight> {
     for (const { current } of this.callers) if (current !== undefined) yield current;
   }
@@ -114,24 +114,23 @@ export class ModernGateway {
   private dispatch(incoming: Incoming<ModernCaller>): void {
     const { caller, message, projects } = incoming;
     const scope = chooseScope(this.scopes, this.scopes.all, projects, message);
+    if (isCall(message.method)) {
+      const level = caller.wantedLogLevel;
+      if (level === undefined) call(scope, incoming, this.services);
+      else
+        after(incoming, this.events.raiseLogLevel(scope, level), () => call(scope, incoming, this.services));
+      return;
+    }
+    if (isList(message.method)) {
+      list(scope, incoming, this.settings.instance);
+      return;
+    }
     switch (message.method) {
-      case 'tools/call':
-      case 'prompts/get':
-      case 'resources/read':
-      case 'completion/complete':
-        this.whenLoud(scope, incoming, () => call(scope, incoming, this.desk));
-        return;
       case 'tasks/get':
       case 'tasks/update':
       case 'tasks/cancel':
         requireTasks(caller.facts.capabilities);
-        callModernTask(scope, incoming, this.desk);
-        return;
-      case 'tools/list':
-      case 'resources/list':
-      case 'resources/templates/list':
-      case 'prompts/list':
-        list(scope, incoming, this.settings.instance);
+        callModernTask(scope, incoming, this.services);
         return;
       case 'server/discover':
         discover(scope, incoming, this.settings);
@@ -144,13 +143,6 @@ export class ModernGateway {
     }
   }
 
-  private whenLoud(scope: Scope, incoming: Incoming<ModernCaller>, goOn: () => void): void {
-    const level = incoming.caller.wantedLogLevel;
-    const told = level === undefined ? undefined : this.events.louder(scope, level);
-    if (told === undefined) goOn();
-    else hold(incoming, () => told, goOn);
-  }
-
   private listen(scope: Scope, incoming: Incoming<ModernCaller>): void {
     if (!incoming.responder.takesEvents)
       throw new SwitchboardError('not_acceptable', 'A subscription is a stream: accept text/event-stream.');
@@ -159,17 +151,14 @@ export class ModernGateway {
       this.listeners.delete(ended);
       this.events.release(ended, ended.identity);
     });
-    const discovered = scope.listable();
-    const begin = () => {
+    after(incoming, scope.listable(), () => {
       if (this.isStopping) throw stopping();
-      // Others may have come while this one was held.
+      // Others may have come in the meantime.
       this.checkRoom();
       if (!incoming.caller.begin(listener)) return;
       this.listeners.add(listener);
       listener.begin().catch(() => listener.end());
-    };
-    if (discovered === undefined) begin();
-    else hold(incoming, () => discovered, begin);
+    });
   }
 
   private checkRoom(): void {
@@ -180,8 +169,8 @@ export class ModernGateway {
   }
 }
 
-/** A name holds where it was given: who comes by the address of one project is nobody in another. */
+/** A client's name holds in the projects where it was given. */
 function clientKey(session: string, projects: Incoming['projects']): string {
-  // A header has no line break in it.
+  // A header cannot contain a line break.
   return projects === undefined ? session : `${projects.join('\n')}\n${session}`;
 }

@@ -4,20 +4,17 @@ import { SERVER_INFO_KEY } from '../../protocol/self-description.ts';
 import { modernVersion, protocolVersions } from '../../protocol/versions.ts';
 import type { Identity } from '../../upstreams/handshake.ts';
 import type { Incoming } from '../caller.ts';
-import { mergedExtensions } from '../extensions.ts';
-import { hold } from '../hold.ts';
-import { instancesMeta } from '../instances.ts';
-import { instructionsOf } from '../instructions.ts';
-import { offeredCapabilities } from '../legacy/greeting.ts';
+import { instancesMeta, instructionsOf, mergedExtensions, offeredCapabilities } from '../greeting.ts';
+import { after } from '../respond.ts';
 import type { Scope } from '../scope.ts';
 
-/** server/discover: what we are. Extensions are those of the servers, so those that were never seen are waited for. */
+/** Handles server/discover. Extensions are those of the servers, so it waits for servers that never connected. */
 export function discover(
   scope: Scope,
   incoming: Incoming,
   { identity, instance }: { identity: Identity; instance: string },
 ): void {
-  const answer = () => {
+  after(incoming, scope.listable(), () => {
     const result = {
       resultType: 'complete',
       supportedVersions: [modernVersion, ...protocolVersions],
@@ -32,8 +29,5 @@ export function discover(
       },
     };
     incoming.responder.respond(resultMessage(idBytes(incoming.message), bytesOf(result)));
-  };
-  const discovered = scope.listable();
-  if (discovered === undefined) answer();
-  else hold(incoming, () => discovered, answer);
+  });
 }

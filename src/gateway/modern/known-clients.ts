@@ -1,14 +1,14 @@
 import type { Client } from '../../upstreams/request.ts';
 
-/** A client of the modern era that says as whom it comes again: what it has at servers stays there in between. */
+/** A modern client that gave a name: its state at servers stays between its requests. */
 export interface KnownClient extends Client {
   readonly key: string;
   lastSeen: number;
-  /** How many of its requests are under way. */
-  underWay: number;
+  /** How many of its requests are in flight. */
+  inFlight: number;
 }
 
-/** The clients that name themselves by the header X-Switchboard-Session. Those that stay away are forgotten. */
+/** The clients that give a name in the header X-Switchboard-Session. They expire when idle. */
 export class KnownClients {
   private readonly limit: number;
   private readonly idleMs: number;
@@ -26,16 +26,16 @@ export class KnownClients {
   }
 
   get(key: string): KnownClient {
-    const known = this.byKey.get(key) ?? { era: 'modern', key, lastSeen: 0, underWay: 0 };
+    const known = this.byKey.get(key) ?? { era: 'modern', key, lastSeen: 0, inFlight: 0 };
     known.lastSeen = Date.now();
-    // In the order in which they were last seen.
+    // Keeps the map in the order in which clients were last seen.
     this.byKey.delete(key);
     this.byKey.set(key, known);
     if (this.byKey.size > this.limit) this.makeRoom();
     return known;
   }
 
-  /** False where nobody of that name is known. */
+  /** False if there is none of that name. */
   forgetNamed(key: string): boolean {
     const client = this.byKey.get(key);
     if (client !== undefined) this.drop(client);
@@ -44,7 +44,7 @@ export class KnownClients {
 
   sweep(now: number): void {
     for (const client of this.byKey.values()) {
-      if (client.underWay === 0 && now - client.lastSeen > this.idleMs) this.drop(client);
+      if (client.inFlight === 0 && now - client.lastSeen > this.idleMs) this.drop(client);
     }
   }
 
@@ -52,10 +52,10 @@ export class KnownClients {
     for (const client of [...this.byKey.values()]) this.drop(client);
   }
 
-  /** Whoever was not seen for longest, and has nothing under way. */
+  /** Evicts the client that was idle for longest. */
   private makeRoom(): void {
     for (const client of this.byKey.values()) {
-      if (client.underWay > 0) continue;
+      if (client.inFlight > 0) continue;
       this.drop(client);
       return;
     }

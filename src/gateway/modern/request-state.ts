@@ -3,24 +3,24 @@ import { SwitchboardError } from '../../errors.ts';
 import { bytesAt, type Message } from '../../protocol/envelope.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
 
-/** What a client of the modern era has to bring along when it comes back with what it was asked for. */
+/** What a modern client has to send back when it returns with input. */
 export type IssuedState =
-  /** A call that waits for it. */
+  /** The call that waits for it. */
   | { kind: 'held'; call: string }
-  /** The server's own state, where it gave one, and which replica has asked. */
+  /** The replica that needs the input, and its own state if it gave one. */
   | { kind: 'replica'; server: string; number: number; state: string | undefined };
 
 interface Sealed {
   content: IssuedState;
-  /** The request, and whose it is. */
+  /** The request and the client that it was issued for. */
   binding: string;
   expires: number;
 }
 
-/** What all of ours begin with; those of servers pass as they are. */
+/** The start of all our states; those of servers pass unchanged. */
 export const STATE_MARK = 'sb1.';
 
-/** States that we give out: signed, for one request of one client, and not for ever. */
+/** Issues states: signed, for one request of one client, and with an expiry. */
 export class RequestStates {
   private readonly key = randomBytes(32);
   private readonly lifeMs: number;
@@ -35,16 +35,16 @@ export class RequestStates {
     return `${STATE_MARK}${text}.${this.signature(text)}`;
   }
 
-  /** What the state stands for; undefined where it is none of ours. */
+  /** The content of a state; undefined if it is not ours. */
   read(state: string, binding: string): IssuedState | undefined {
     if (!state.startsWith(STATE_MARK)) return undefined;
     const [text = '', signature = ''] = state.slice(STATE_MARK.length).split('.');
     if (!isSame(signature, this.signature(text)) || state !== `${STATE_MARK}${text}.${signature}`) {
-      throw wrong('was not given out here, or was changed');
+      throw wrongState('was not given out here, or was changed');
     }
     const sealed = JSON.parse(Buffer.from(text, 'base64url').toString()) as Sealed;
-    if (sealed.binding !== binding) throw wrong('belongs to another request, or to another client');
-    if (sealed.expires <= Date.now()) throw wrong('has expired');
+    if (sealed.binding !== binding) throw wrongState('belongs to another request, or to another client');
+    if (sealed.expires <= Date.now()) throw wrongState('has expired');
     return sealed.content;
   }
 
@@ -53,14 +53,14 @@ export class RequestStates {
   }
 }
 
-export function wrong(how: string): SwitchboardError {
+export function wrongState(how: string): SwitchboardError {
   return new SwitchboardError(
     'invalid_params',
-    `params.requestState ${how}: send the request anew without it.`,
+    `params.requestState ${how}: send the request again without it.`,
   );
 }
 
-/** What a state is bound to: who asks, where, and for what. What is added when a client comes back is left out. */
+/** What a state is bound to: the client, the project and the request, without what a returning client adds. */
 export function bindingOf(
   client: string,
   project: string | undefined,
@@ -72,10 +72,10 @@ export function bindingOf(
   return createHash('sha256').update(text).digest('base64url');
 }
 
-/** A client may write the same object with its keys in another order. */
+/** A client may write the keys of an object in another order when it returns. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
-  // A number that is kept as its text has nothing in it to be sorted.
+  // A number that is kept as text.
   if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) === null) return value;
   const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
   return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));

@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import { openEventStream, writeEvent, writeKeepAlive } from '../../http/event-stream.ts';
 import type { Chunks } from '../../protocol/jsonrpc.ts';
 import { sseMessage } from '../../protocol/sse.ts';
-import type { Responder } from '../caller.ts';
 import { type PostTerms, writeJson } from '../http/exchange.ts';
+import type { Responder } from '../responder.ts';
 
 /** Errors that are told by the status of the answer too; all others are answers like any other. */
 const statusOfCode: Record<number, number> = {

@@ -7,27 +7,27 @@ import { type Edit, splice } from '../../protocol/splice.ts';
 import type { Group } from '../../upstreams/group.ts';
 import type { Identity } from '../../upstreams/handshake.ts';
 import type { Client } from '../../upstreams/request.ts';
-import type { Incoming, InFlight, Responder } from '../caller.ts';
-import type { Followed, Follower } from '../follower.ts';
-import { followOne } from '../legacy/subscriptions.ts';
+import type { Incoming } from '../caller.ts';
+import { allWithin } from '../discovery.ts';
+import type { InFlight, Responder } from '../responder.ts';
 import type { Scope } from '../scope.ts';
-import { allWithin } from '../within.ts';
+import { type Subscriber, type Subscription, subscribeTo } from '../subscriptions.ts';
 
-/** The keys of a filter for changes of lists, by the method of the notification. */
+/** The filter's key for each notification of a changed list. */
 const listKeys: Record<string, string> = {
   'notifications/tools/list_changed': 'toolsListChanged',
   'notifications/prompts/list_changed': 'promptsListChanged',
   'notifications/resources/list_changed': 'resourcesListChanged',
 };
 
-/** A client need not wait longer to hear which of its resources are followed: the others are not. */
-const FOLLOW_MS = 10_000;
+/** After this time, resources whose servers have not responded are left out of the acknowledgement. */
+const SUBSCRIBE_MS = 10_000;
 const MAX_RESOURCES = 1_000;
-/** The request is kept for as long as the subscription is. */
+/** The request is kept for as long as the listener is. */
 const LARGEST_REQUEST = 256 * 1024;
 
-/** A subscription of the modern era: a request that is answered when it ends, and tells of changes until then. */
-export class Listener implements Follower, InFlight {
+/** A subscriptions/listen request: it reports changes until it ends, and gets its response then. */
+export class Listener implements Subscriber, InFlight {
   readonly id: InFlight['id'];
   readonly group: Group | undefined = undefined;
   readonly era = 'modern';
@@ -36,7 +36,7 @@ export class Listener implements Follower, InFlight {
   readonly identity: Client;
   readonly responder: Responder;
   readonly capabilities: object;
-  readonly followed = new Map<string, Followed>();
+  readonly subscriptions = new Map<string, Subscription>();
   private readonly incoming: Incoming;
   private readonly filter: ListenFilter;
   private readonly self: Identity;
@@ -47,7 +47,7 @@ export class Listener implements Follower, InFlight {
   constructor(scope: Scope, incoming: Incoming, self: Identity, ended: (listener: Listener) => void) {
     const { caller } = incoming;
     this.scope = scope;
-    // One that comes again follows where its calls go.
+    // A client with a name subscribes where its calls go.
     this.identity = caller.identity === caller ? this : caller.identity;
     this.incoming = incoming;
     this.id = incoming.message.id!;
@@ -58,10 +58,9 @@ export class Listener implements Follower, InFlight {
     this.ended = ended;
   }
 
-  /** Follows what the client wants, and then says what of that it will be told of. */
+  /** Subscribes to what the client wants, and then acknowledges what it will get. */
   async begin(): Promise<void> {
-    const { uris } = this.filter;
-    const honoured = await this.follow(uris);
+    const honoured = await this.subscribe(this.filter.uris);
     if (this.isClosed) return;
     this.honoured = {
       ...Object.fromEntries(this.filter.lists.map((key) => [key, true as const])),
@@ -72,7 +71,7 @@ export class Listener implements Follower, InFlight {
     if (Object.keys(this.honoured).length === 0) this.end();
   }
 
-  announce(method: string): void {
+  listChanged(method: string): void {
     const key = listKeys[method];
     if (key === undefined || this.honoured?.[key] !== true) return;
     this.responder.event([
@@ -80,13 +79,13 @@ export class Listener implements Follower, InFlight {
     ]);
   }
 
-  tell(message: Message, edits: Edit[]): void {
+  resourceUpdated(message: Message, edits: Edit[]): void {
     if (this.honoured === undefined || this.isClosed) return;
     const all = [...edits, ...subscribedAs(message, idBytes(this.incoming.message))];
     this.responder.event([splice(message.bytes, all)]);
   }
 
-  /** The client has gone. */
+  /** The client has disconnected. */
   cancel(): void {
     if (this.close()) this.responder.end();
   }
@@ -95,7 +94,6 @@ export class Listener implements Follower, InFlight {
     this.end();
   }
 
-  /** There is nothing more to tell of. */
   end(): void {
     if (!this.close()) return;
     const meta = { [SUBSCRIPTION_KEY]: idPlaceholder, [SERVER_INFO_KEY]: this.self };
@@ -111,22 +109,22 @@ export class Listener implements Follower, InFlight {
     return true;
   }
 
-  /** Those of the resources whose servers tell of them. */
-  private async follow(uris: readonly string[]): Promise<string[]> {
+  /** Resolves with the resources whose servers report updates. */
+  private async subscribe(uris: readonly string[]): Promise<string[]> {
     const honoured: string[] = [];
-    const followed = uris.map(async (uri) => {
+    const subscribed = uris.map(async (uri) => {
       try {
-        await followOne(this.scope, this, uri);
+        await subscribeTo(this.scope, this, uri);
         honoured.push(uri);
       } catch {
-        // Nobody tells of it: what is acknowledged says so.
+        // The acknowledgement leaves it out.
       }
     });
-    await allWithin(followed, FOLLOW_MS);
+    await allWithin(subscribed, SUBSCRIBE_MS);
     return uris.filter((uri) => honoured.includes(uri));
   }
 
-  /** The id of the request as the client wrote it: a number may be larger than one of ours can be. */
+  /** Puts in the request's id as the client wrote it: it may be a number that a double cannot hold. */
   private withId(value: object): Buffer {
     const text = JSON.stringify(value);
     const id = bytesAt(this.incoming.message.bytes, this.incoming.message.idSpan!).toString();
@@ -144,16 +142,16 @@ interface ListenFilter {
 
 function readFilter({ bytes, params }: Message): ListenFilter {
   if (bytes.length > LARGEST_REQUEST) {
-    throw new SwitchboardError('invalid_params', `A subscription has ${LARGEST_REQUEST} bytes at the most.`);
+    throw new SwitchboardError(
+      'invalid_params',
+      `A subscription request may have at most ${LARGEST_REQUEST} bytes.`,
+    );
   }
   const { notifications } = (params === undefined ? {} : parseBounded(bytesAt(bytes, params).toString())) as {
     notifications?: unknown;
   };
   if (typeof notifications !== 'object' || notifications === null || Array.isArray(notifications)) {
-    throw new SwitchboardError(
-      'invalid_params',
-      'params.notifications must be an object that says what to tell of.',
-    );
+    throw new SwitchboardError('invalid_params', 'params.notifications must be an object.');
   }
   const wanted = notifications as Record<string, unknown>;
   const { resourceSubscriptions: uris = [] } = wanted;
@@ -166,7 +164,7 @@ function readFilter({ bytes, params }: Message): ListenFilter {
   if (uris.length > MAX_RESOURCES) {
     throw new SwitchboardError(
       'invalid_params',
-      `A subscription is for ${MAX_RESOURCES} resources at the most.`,
+      `A subscription may name at most ${MAX_RESOURCES} resources.`,
     );
   }
   return { lists: Object.values(listKeys).filter((key) => wanted[key] === true), uris: [...new Set(uris)] };

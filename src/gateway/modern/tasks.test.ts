@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { knowsTasks, publicTaskId, requireTasks, taskOf } from './tasks.ts';
+import { publicTaskId, requireTasks, supportsTasks, taskOf } from './tasks.ts';
 
 describe('the id of a task', () => {
   it('says which replica does it, and that one`s own id', () => {
@@ -48,9 +48,9 @@ describe('the id of a task', () => {
 
 describe('a client that knows tasks', () => {
   it('says so in its capabilities', () => {
-    expect(knowsTasks({ extensions: { 'io.modelcontextprotocol/tasks': {} } })).toBe(true);
+    expect(supportsTasks({ extensions: { 'io.modelcontextprotocol/tasks': {} } })).toBe(true);
     for (const capabilities of [undefined, {}, { tasks: {} }, { extensions: null }, { extensions: {} }])
-      expect(knowsTasks(capabilities)).toBe(false);
+      expect(supportsTasks(capabilities)).toBe(false);
     expect(() => requireTasks({})).toThrow('io.modelcontextprotocol/tasks');
   });
 });

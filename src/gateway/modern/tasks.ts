@@ -1,9 +1,9 @@
 import { SwitchboardError } from '../../errors.ts';
 import type { ServerFacts } from '../../upstreams/server-facts.ts';
 
-/** A task of the modern era: which replica does it, and that one's own id of it. */
+/** A task of the modern era: the replica that runs it, and its own id of the task. */
 export interface TaskAddress {
-  /** Names of servers are unique in a project only, and what stands for one in a catalog depends on who looks. */
+  /** Names of servers are unique in a project only, and a qualifier depends on the scope. */
   project: string;
   server: string;
   number: number;
@@ -13,12 +13,12 @@ export interface TaskAddress {
 const EXTENSION = 'io.modelcontextprotocol/tasks';
 const MARK = 'sb-task.';
 
-/** The id under which clients know a task: nothing else has to be remembered of it. */
+/** The id that clients get. It holds everything, so we need not remember the task. */
 export function publicTaskId({ project, server, number, own }: TaskAddress): string {
   return MARK + Buffer.from(JSON.stringify([project, server, number, own])).toString('base64url');
 }
 
-/** Undefined where the id is none of ours. */
+/** Undefined if the id is not ours. */
 export function taskOf(id: string): TaskAddress | undefined {
   if (!id.startsWith(MARK)) return undefined;
   try {
@@ -33,18 +33,18 @@ export function taskOf(id: string): TaskAddress | undefined {
   }
 }
 
-/** Whether a server, or a client, knows tasks of the modern era. */
-export function knowsTasks(capabilities: ServerFacts['capabilities'] | undefined): boolean {
+/** Whether a server or a client supports modern tasks. */
+export function supportsTasks(capabilities: ServerFacts['capabilities'] | undefined): boolean {
   const { extensions } = capabilities ?? {};
   return typeof extensions === 'object' && extensions !== null && EXTENSION in extensions;
 }
 
-/** Only a client that says with the request that it knows tasks may ask for one. */
+/** Throws unless the request says that its client supports tasks. */
 export function requireTasks(capabilities: Record<string, unknown>): void {
-  if (knowsTasks(capabilities)) return;
+  if (supportsTasks(capabilities)) return;
   throw new SwitchboardError(
     'missing_capability',
-    `The request needs a client with the extension ${EXTENSION}.`,
+    `The client must declare the extension ${EXTENSION} with the request.`,
     {
       data: { requiredCapabilities: { extensions: { [EXTENSION]: {} } } },
     },

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { instructionsOf, sharesOf } from './instructions.ts';
+import { instructionsOf, sharesOf } from './greeting.ts';
 import type { Scope } from './scope.ts';
 
 function told(texts: readonly (string | undefined)[], maxInstructionsBytes: number): string {
   const servers = texts.map((instructions, index) => ({ name: `s${index}`, instructions }));
   const scope = {
     servers: () => servers,
-    placeOf: ({ name }: { name: string }) => name,
+    qualifierOf: ({ name }: { name: string }) => name,
     maxInstructionsBytes,
   } as unknown as Scope;
   return instructionsOf(scope).instructions ?? '';

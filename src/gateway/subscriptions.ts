@@ -1,0 +1,197 @@
+import { SwitchboardError } from '../errors.ts';
+import type { Message } from '../protocol/envelope.ts';
+import { bytesOf } from '../protocol/jsonrpc.ts';
+import type { Edit } from '../protocol/splice.ts';
+import type { Era } from '../protocol/versions.ts';
+import type { Connection } from '../upstreams/connection.ts';
+import type { Group } from '../upstreams/group.ts';
+import type { Replica } from '../upstreams/replica.ts';
+import type { Client } from '../upstreams/request.ts';
+import type { RequestTarget } from '../upstreams/routed-request.ts';
+import type { Server } from '../upstreams/server.ts';
+import type { Servers } from '../upstreams/servers.ts';
+import type { Scope } from './scope.ts';
+
+/** A client's subscription to a resource. */
+export interface Subscription {
+  /** As the client wrote it. */
+  uri: string;
+  /** The group that has the resource, in this project. */
+  project: string;
+  group: string;
+  own: string;
+  /** The server, if the client named one of the group. */
+  server: string | undefined;
+  among: RequestTarget['among'];
+  /** The replica that reports the updates. */
+  replica: Replica;
+}
+
+/** A client that is notified of changes: a session of the legacy era, or a listener of the modern era. */
+export interface Subscriber {
+  readonly era: Era;
+  readonly scope: Scope;
+  /** Who it is to servers. */
+  readonly identity: Client;
+  readonly capabilities: object;
+  /** By the client's URI, with the project in front if a request named one. */
+  readonly subscriptions: Map<string, Subscription>;
+  readonly isClosed: boolean;
+  /** A list has changed: the method of the notification, and the notification. */
+  listChanged(method: string, notification: Buffer): void;
+  /** A server's notification of an update, with the edits that it needs. */
+  resourceUpdated(message: Message, edits: Edit[]): void;
+}
+
+/** Chooses the replica that reports updates: the one that already does, or the next in turn. Undefined for unknown resources. */
+export function chooseReplica(
+  scope: Scope,
+  subscriber: Subscriber,
+  uri: string,
+  labels: RequestTarget['labels'],
+): Subscription | undefined {
+  const route = scope.catalog.resource(uri);
+  const group = route && scope.group(route.group);
+  if (route === undefined || group === undefined) return undefined;
+  const { own, server, among } = route;
+  const project = group.project.id;
+  const known = [...subscriber.subscriptions.values()].find(
+    (other) =>
+      other.own === own && isOwner(group, other) && (server === undefined || other.replica.server === server),
+  );
+  if (known !== undefined) return { ...known, uri, server };
+  const target = { ...targetOf(subscriber, { own, server, among }), labels };
+  const replica = group.pick(target, undefined);
+  if (replica === undefined) throw group.unavailable(target);
+  return { uri, project, group: group.name, own, server, among, replica };
+}
+
+/** Subscribes to one more resource. Throws if it does not exist, or its server has no subscriptions. */
+export async function subscribeTo(scope: Scope, subscriber: Subscriber, uri: string): Promise<void> {
+  const subscription = chooseReplica(scope, subscriber, uri, undefined);
+  if (subscription === undefined) throw new SwitchboardError('unknown_resource', `Unknown resource: ${uri}`);
+  await begin(subscriber, uri, subscription);
+}
+
+export async function begin(subscriber: Subscriber, key: string, subscription: Subscription): Promise<void> {
+  const { subscriptions } = subscriber;
+  subscriptions.set(key, subscription);
+  try {
+    await subscribe(subscription.replica, subscriber, subscription.own);
+  } catch (error) {
+    if (subscriptions.get(key) === subscription) subscriptions.delete(key);
+    throw error;
+  }
+  // The client may have unsubscribed in the meantime.
+  if (subscriptions.get(key) !== subscription)
+    await unsubscribe(subscriber, subscription.own, subscription.replica);
+}
+
+export async function end(
+  subscriber: Subscriber,
+  key: string,
+  { own, replica }: Subscription,
+): Promise<void> {
+  subscriber.subscriptions.delete(key);
+  await unsubscribe(subscriber, own, replica);
+}
+
+/** Unsubscribes at the server, unless another subscription needs the same updates. */
+async function unsubscribe(subscriber: Subscriber, own: string, replica: Replica): Promise<void> {
+  const connection = replica.connections.for(subscriber.identity, subscriber);
+  for (const other of subscriber.subscriptions.values())
+    if (other.own === own && other.replica === replica) return;
+  await connection.unsubscribe(own, subscriber);
+}
+
+async function subscribe(replica: Replica, subscriber: Subscriber, uri: string): Promise<void> {
+  const connection = await replica.connections.opened(subscriber.identity, subscriber);
+  if (subscriber.isClosed) throw new SwitchboardError('unknown_session', 'The session has ended.');
+  await connection.subscribe(uri, subscriber);
+}
+
+/** Restores subscriptions on a new connection: those of its replica, and those of replicas that cannot report any more. */
+export function restoreSubscriptions(
+  server: Server,
+  group: Group | undefined,
+  replica: Replica,
+  connection: Connection,
+  subscribers: Iterable<Subscriber>,
+): void {
+  for (const [subscriber, subscription] of subscriptionsOf(subscribers)) {
+    const isOurs =
+      group !== undefined &&
+      isOwner(group, subscription) &&
+      isSilent(subscription.replica) &&
+      group.mayTake(targetOf(subscriber, subscription), replica);
+    if (subscription.replica !== replica && !isOurs) continue;
+    subscription.replica = replica;
+    // A server that speaks both eras has a connection for each: the client's is the one to use.
+    const own = replica.connections.for(subscriber.identity, subscriber);
+    if (own !== connection && own.current !== undefined) continue;
+    subscribe(replica, subscriber, subscription.own).catch((error: Error) => server.log.add(error.message));
+  }
+}
+
+/** Moves the subscriptions of a replica that is gone to another one of its group, if there is one. */
+export function moveSubscriptions(group: Group, gone: Replica, subscribers: Iterable<Subscriber>): void {
+  for (const [subscriber, subscription] of subscriptionsOf(subscribers)) {
+    if (subscription.replica === gone) move(group, subscriber, subscription);
+  }
+}
+
+/** Moves subscriptions away from replicas whose servers have left the group. */
+export function regroupSubscriptions(servers: Servers, subscribers: Iterable<Subscriber>): void {
+  for (const [subscriber, subscription] of subscriptionsOf(subscribers)) {
+    if (subscription.project !== servers.project.id) continue;
+    const { replica, own, server } = subscription;
+    const group = servers.group(subscription.group);
+    // One that is stopping reports updates until it is gone.
+    const isAtHome = server !== undefined || replica.condition.state === 'stopped' || group?.has(replica);
+    if (group === undefined || isAtHome || !move(group, subscriber, subscription)) continue;
+    unsubscribe(subscriber, own, replica).catch(() => {});
+  }
+}
+
+/** Sends a resource's update to its subscribers, under the URI that each of them gave. */
+export function passUpdate(replica: Replica, connection: Connection, message: Message): void {
+  const updated = message.uri;
+  if (updated === undefined) return;
+  for (const [client, own] of connection.subscriptions.subscribers(updated.value)) {
+    const subscriber = client as Subscriber;
+    for (const subscription of subscriber.subscriptions.values()) {
+      // A replica may still report updates after the subscription has moved away.
+      if (subscription.replica !== replica || subscription.own !== own) continue;
+      const uri = bytesOf(subscription.uri + updated.value.slice(own.length));
+      subscriber.resourceUpdated(message, [{ start: updated.start, end: updated.end, bytes: uri }]);
+    }
+  }
+}
+
+function* subscriptionsOf(subscribers: Iterable<Subscriber>): Generator<[Subscriber, Subscription]> {
+  for (const subscriber of subscribers)
+    for (const subscription of subscriber.subscriptions.values()) yield [subscriber, subscription];
+}
+
+function move(group: Group, subscriber: Subscriber, subscription: Subscription): boolean {
+  const replica = group.pick(targetOf(subscriber, subscription), new Set([subscription.replica]));
+  if (replica === undefined) return false;
+  subscription.replica = replica;
+  subscribe(replica, subscriber, subscription.own).catch(() => {});
+  return true;
+}
+
+function targetOf(
+  { identity: client }: Subscriber,
+  { own, server, among }: Pick<Subscription, 'own' | 'server' | 'among'>,
+): RequestTarget {
+  return { client, kind: 'resources', own, server, among, labels: undefined, only: undefined };
+}
+
+function isOwner({ name, project }: Group, subscription: Subscription): boolean {
+  return subscription.group === name && subscription.project === project.id;
+}
+
+function isSilent({ isLive, condition }: Replica): boolean {
+  return !isLive || condition.state === 'stopped';
+}

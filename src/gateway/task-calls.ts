@@ -1,0 +1,66 @@
+import { SwitchboardError } from '../errors.ts';
+import { bytesOf } from '../protocol/jsonrpc.ts';
+import type { Edit } from '../protocol/splice.ts';
+import type { Replica } from '../upstreams/replica.ts';
+import { deliver } from './call.ts';
+import { readCallOptions } from './call-options.ts';
+import type { Incoming } from './caller.ts';
+import type { CallServices } from './client-call.ts';
+import type { Session } from './legacy/caller.ts';
+import { Tasks } from './legacy/tasks.ts';
+import { taskOf } from './modern/tasks.ts';
+import { required } from './resolve.ts';
+import type { CallContext } from './response-mapping.ts';
+import type { Scope } from './scope.ts';
+
+const noTasks = new Tasks();
+
+/** A request about a legacy task, which goes to the replica that runs it. */
+export function callLegacyTask(scope: Scope, incoming: Incoming<Session>, services: CallServices): void {
+  const { caller, message } = incoming;
+  const { group, replica, qualifier } = (caller.tasks ?? noTasks).named(message);
+  const context = { group, qualifier, catalog: scope.catalog, project: undefined };
+  callTask(incoming, services, context, replica, message.taskId?.value ?? '', []);
+}
+
+/** A request about a modern task, whose id names its replica. */
+export function callModernTask(scope: Scope, incoming: Incoming, services: CallServices): void {
+  const { message } = incoming;
+  const id = required(message.taskId, 'taskId');
+  const task = taskOf(id);
+  const home = task && scope.groupOf(task.project, task.server);
+  const replica = task && home?.group.replica(task.server, task.number);
+  if (task === undefined || home === undefined || replica === undefined)
+    throw new SwitchboardError('invalid_params', `Unknown task: ${id}`);
+  const { start, end } = message.taskId!;
+  const context = { ...home, catalog: scope.catalog, project: scope.project?.id };
+  callTask(incoming, services, context, replica, task.own, [{ start, end, bytes: bytesOf(task.own) }]);
+}
+
+function callTask(
+  incoming: Incoming,
+  services: CallServices,
+  context: CallContext,
+  replica: Replica,
+  own: string,
+  edits: readonly Edit[],
+): void {
+  const { caller, message, prefer } = incoming;
+  const { timeoutMs } = readCallOptions(message, prefer);
+  deliver(incoming, services, context, {
+    client: caller.identity,
+    kind: 'tools',
+    own,
+    server: undefined,
+    among: undefined,
+    labels: undefined,
+    only: replica,
+    message,
+    edits,
+    description: caller.facts,
+    sender: caller.sender,
+    isRepeatable: false,
+    // A result may take as long as the task does.
+    timeoutMs: timeoutMs ?? (message.method === 'tasks/result' ? Number.POSITIVE_INFINITY : undefined),
+  });
+}
