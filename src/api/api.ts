@@ -1,34 +1,34 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Backend } from './backend.ts';
+import { sendError } from './http/reply.ts';
 import type { Router } from './http/router.ts';
-import { sendRefusal } from './http/send.ts';
+import type { Services } from './services.ts';
 
 export interface Api {
-  /** Answers a request below /api/. */
+  /** Handles a request below /api/. */
   handle(request: IncomingMessage, response: ServerResponse): void;
-  /** Answers one that does not get so far. */
+  /** Responds to a request that was rejected before. */
   refuse(
     request: IncomingMessage,
     response: ServerResponse,
     error: unknown,
     headers?: Record<string, string>,
   ): void;
-  /** Ends what would go on for ever. */
+  /** Ends the open event streams. */
   close(): void;
 }
 
 /**
- * The REST API. Its parts are loaded with the first request: a gateway that is only called needs none of them.
- * `onFault` is told of what was thrown and is no error that a client may see.
+ * The REST API. Its modules are loaded with the first request: most processes get none.
+ * `onFault` gets errors that clients must not see.
  */
-export function createApi(backend: Backend, onFault: (thrown: unknown) => void = () => {}): Api {
+export function createApi(services: Services, onFault: (thrown: unknown) => void = () => {}): Api {
   let router: Router | undefined;
   let loading: Promise<Router> | undefined;
   let isClosed = false;
 
   async function load(): Promise<Router> {
     const { Router } = await import('./http/router.ts');
-    router = new Router(backend, onFault);
+    router = new Router(services, onFault);
     if (isClosed) router.close();
     return router;
   }
@@ -49,7 +49,7 @@ export function createApi(backend: Backend, onFault: (thrown: unknown) => void =
       );
     },
     refuse({ method }, response, error, headers) {
-      sendRefusal(response, error, method === 'HEAD', headers);
+      sendError(response, error, method === 'HEAD', headers);
     },
     close() {
       isClosed = true;

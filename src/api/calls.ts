@@ -1,19 +1,48 @@
-import type { Backend } from './backend.ts';
+import type { CallRow } from '../store/call-record.ts';
 import { ok } from './http/reply.ts';
 import { type Route, route } from './http/route.ts';
 import { callFilterOf, callQuery } from './inputs.ts';
-import { callList } from './views.ts';
+import { needDatabase } from './services.ts';
+import { type CallView, callList } from './views.ts';
 
-export function callRoutes({ calls }: Backend): Route[] {
-  return [
-    route({
-      method: 'GET',
-      path: '/projects/:project/calls',
-      operationId: 'listCalls',
-      summary: 'The records of calls, the newest first',
-      query: callQuery,
-      answers: { 200: callList },
-      handle: async ({ params, query }) => ok(await calls.list(params.project, callFilterOf(query))),
-    }),
-  ];
+export const callRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/projects/:project/calls',
+    operationId: 'listCalls',
+    summary: 'List recorded calls, newest first',
+    query: callQuery,
+    answers: { 200: callList },
+    async handle({ services, project, query }) {
+      const { store, recorder } = needDatabase(services);
+      const { calls, nextCursor } = await store.calls.list(project.id, callFilterOf(query));
+      return ok({
+        calls: calls.map(callViewOf),
+        next_cursor: nextCursor ?? null,
+        dropped: recorder.dropped,
+      });
+    },
+  }),
+];
+
+export function callViewOf(row: CallRow): CallView {
+  return {
+    id: row.id,
+    run_id: row.run_id,
+    message_id: row.message_id,
+    step: row.step,
+    client: row.client || null,
+    method: row.method,
+    server: row.server_name,
+    replica: row.replica,
+    tool: row.tool_name,
+    status: row.status,
+    duration_ms: row.duration_ms,
+    input_bytes: row.input_bytes,
+    output_bytes: row.output_bytes,
+    error: row.error === null ? null : { code: row.error_code ?? '', message: row.error },
+    input: row.input,
+    output: row.output,
+    created_at: row.created_at.toISOString(),
+  };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { fields, flag, integer, listOf, secretName, text } from '../config/fields.ts';
 import { type ChatMessage, chatMessage } from './chat-messages.ts';
-import { readToolBody } from './http/tool-body.ts';
+import { readToolBody } from './http/body.ts';
 
 const DEFAULT_SECRET = 'ANTHROPIC_API_KEY';
 
@@ -76,5 +76,3 @@ export const runQuery = fields({
     .default(20),
   cursor: text(1_024, 1).optional(),
 });
-
-export type RunFilter = z.infer<typeof runQuery>;

@@ -1,10 +1,19 @@
-import { describe, expect, it } from 'vitest';
-import { serveApi } from '../../test/helpers/api-client.ts';
+import { randomUUID } from 'node:crypto';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { API_KEY, says, startMessagesApi } from '../../test/agent/messages-api.ts';
+import { startForTests } from '../../test/helpers/api-client.ts';
 import { EventStream, openExchange } from '../../test/helpers/raw-http.ts';
 import { SwitchboardError } from '../errors.ts';
+import { readChat } from './chat-input.ts';
 
 const path = '/projects/default/chat';
 const unsaid = { model: undefined, system: undefined, tools: undefined, maxSteps: undefined };
+
+const model = await startMessagesApi(() => says('Hello.'));
+const { services, serve } = await startForTests({ chat: { baseUrl: model.url } });
+const { store, chats } = services.database!;
+await store.secrets.put(services.projects.get('default').id, 'ANTHROPIC_API_KEY', API_KEY);
+afterAll(() => model[Symbol.asyncDispose]());
 
 async function follow(url: string): Promise<EventStream> {
   const headers = { 'content-type': 'application/json' };
@@ -13,21 +22,18 @@ async function follow(url: string): Promise<EventStream> {
 
 describe('a chat', () => {
   it('is asked for with a text, and everything else as usual', async () => {
-    const { ask, backend } = await serveApi();
+    const { ask } = await serve();
     const { status, body } = await ask(`POST ${path}`, { input: 'Hi!' });
     expect([status, body]).toMatchObject([200, { text: 'Hello.', stop_reason: 'end' }]);
-    expect(backend.chatted).toEqual([
-      {
-        ...unsaid,
-        messages: [{ role: 'user', content: 'Hi!' }],
-        maxTokens: undefined,
-        apiKeySecret: 'ANTHROPIC_API_KEY',
-      },
-    ]);
+    expect(readChat('{"input": "Hi!"}').chat).toEqual({
+      ...unsaid,
+      messages: [{ role: 'user', content: 'Hi!' }],
+      maxTokens: undefined,
+      apiKeySecret: 'ANTHROPIC_API_KEY',
+    });
   });
 
   it('is asked for with all that can be said', async () => {
-    const { ask, backend } = await serveApi();
     const messages = [
       { role: 'user', content: 'One!' },
       {
@@ -54,41 +60,49 @@ describe('a chat', () => {
     ];
     const said = { model: 'claude-x', system: 'Be brief.', tools: ['a*', 'b'] };
     const limits = { max_steps: 3, max_tokens: 99, api_key_secret: 'KEY' };
-    await ask(`POST ${path}`, { ...said, ...limits, messages, input: 'Two!' });
-    expect(backend.chatted).toEqual([
-      {
-        ...said,
-        messages: [...messages, { role: 'user', content: 'Two!' }],
-        ...{ maxSteps: 3, maxTokens: 99, apiKeySecret: 'KEY' },
-      },
-    ]);
+    const { chat } = readChat(JSON.stringify({ ...said, ...limits, messages, input: 'Two!' }));
+    expect(chat).toEqual({
+      ...said,
+      messages: [...messages, { role: 'user', content: 'Two!' }],
+      ...{ maxSteps: 3, maxTokens: 99, apiKeySecret: 'KEY' },
+    });
   });
 
   it('that is nested too deep is refused', async () => {
-    const { ask, backend } = await serveApi();
+    const { ask } = await serve();
+    const begin = vi.spyOn(chats, 'begin');
+    onTestFinished(() => begin.mockRestore());
     const deep = `${'['.repeat(5_000)}${']'.repeat(5_000)}`;
     const call = `{"type":"tool_call","id":"a","name":"b","input":{"x":${deep}}}`;
     const text = `{"input":"x","messages":[{"role":"assistant","content":[${call}]}]}`;
     const { status, error } = await ask(`POST ${path}`, text);
     expect([status, error.message]).toEqual([400, expect.stringContaining('nested deeper')]);
-    expect(backend.chatted).toEqual([]);
+    expect(begin).not.toHaveBeenCalled();
   });
 
   it('is told as events', async () => {
-    const { url } = await serveApi();
+    const { url } = await serve();
     const stream = await follow(url(path));
     await stream.ended;
-    expect(stream.events.items.map(({ event }) => event)).toEqual(['run', 'text', 'done']);
-    const [run, , done] = stream.events.items.map(({ data }) => JSON.parse(data!) as { run_id: string });
-    expect(done).toMatchObject({ run_id: run!.run_id, text: 'Hello.' });
+    const events = stream.events.items;
+    expect([...new Set(events.map(({ event }) => event))]).toEqual(['run', 'text', 'step', 'done']);
+    const [run, ...others] = events.map(({ data }) => JSON.parse(data!) as { run_id: string });
+    expect(others.at(-1)).toMatchObject({ run_id: run!.run_id, text: 'Hello.' });
   });
 
   it.each([
     [new SwitchboardError('model_refused', 'No.', { data: { a: 1 } }), 'model_refused', 'No.', { a: 1 }],
     [new Error('a secret'), 'internal', 'Something went wrong inside Switchboard.', {}],
   ])('that fails in the middle tells so in its stream: %s', async (fault, code, message, details) => {
-    const { url, backend } = await serveApi();
-    backend.fault = fault;
+    const { url } = await serve();
+    const begin = vi.spyOn(chats, 'begin').mockResolvedValue({
+      id: randomUUID(),
+      async finish(onEvent) {
+        onEvent({ type: 'text', step: 1, text: 'Hel' });
+        throw fault;
+      },
+    });
+    onTestFinished(() => begin.mockRestore());
     const stream = await follow(url(path));
     await stream.ended;
     expect(stream.events.items.map(({ event }) => event)).toEqual(['run', 'text', 'error']);
@@ -97,7 +111,7 @@ describe('a chat', () => {
   });
 
   it('that cannot be begun is no stream', async () => {
-    const { url } = await serveApi();
+    const { url } = await serve();
     const stream = await follow(url('/projects/nowhere/chat'));
     await stream.ended;
     expect(stream.response.statusCode).toBe(404);

@@ -1,81 +1,67 @@
-import type { Backend } from './backend.ts';
-import { newChat, readChat, runQuery } from './chat-input.ts';
-import { streamChat } from './chat-stream.ts';
-import { begunRun, chatView, runDetails, runList } from './chat-views.ts';
-import { created, noContent, ok } from './http/reply.ts';
+import type { ServerResponse } from 'node:http';
+import type { AgentEvent } from '../agent/events.ts';
+import { ChatFailure, type ChatRun } from '../chats/chats.ts';
+import { SwitchboardError } from '../errors.ts';
+import { newChat, readChat } from './chat-input.ts';
+import { agentMessages, chatEventOf, chatViewOf, messageViewOf } from './chat-view.ts';
+import { type ChatView, chatView } from './chat-views.ts';
+import { EventStream, eventBytes } from './http/event-stream.ts';
+import { errorView, ok } from './http/reply.ts';
 import { type Route, route } from './http/route.ts';
-import { readToolBody } from './http/tool-body.ts';
-import { newRun, runCalls, runChanges } from './run-input.ts';
+import { needDatabase } from './services.ts';
 
-export function chatRoutes({ chats }: Backend): Route[] {
-  return [
-    route({
-      method: 'POST',
-      path: '/projects/:project/chat',
-      operationId: 'chat',
-      summary: 'Ask a model that may use the tools of the project',
-      text: newChat,
-      isStream: 'on demand',
-      answers: { 200: chatView },
-      async handle({ params, text, signal }) {
-        const { chat, isStream } = readChat(text);
-        const run = await chats.begin(params.project, chat);
-        if (isStream) return { stream: (response) => streamChat(run, response, signal) };
-        return ok(await run.finish(() => {}, signal));
-      },
-    }),
-    route({
-      method: 'GET',
-      path: '/projects/:project/runs',
-      operationId: 'listRuns',
-      summary: 'The chats that there were, the newest first',
-      query: runQuery,
-      answers: { 200: runList },
-      handle: async ({ params, query }) => ok(await chats.runs(params.project, query)),
-    }),
-    route({
-      method: 'GET',
-      path: '/projects/:project/runs/:run',
-      operationId: 'getRun',
-      summary: 'One of them, with what was said and every tool call',
-      answers: { 200: runDetails },
-      handle: async ({ params }) => ok(await chats.run(params.project, params.run)),
-    }),
-    route({
-      method: 'POST',
-      path: '/projects/:project/runs',
-      operationId: 'beginRun',
-      summary: 'Tell of a run of an agent elsewhere that begins',
-      text: newRun,
-      answers: { 201: begunRun },
-      async handle({ params, text }) {
-        const run = await chats.beginRun(params.project, readToolBody(newRun, text));
-        return created(run, ['projects', params.project, 'runs', run.id]);
-      },
-    }),
-    route({
-      method: 'POST',
-      path: '/projects/:project/runs/:run/calls',
-      operationId: 'recordRunCalls',
-      summary: 'Tell of tool calls of such a run that did not go through Switchboard',
-      text: runCalls,
-      answers: { 204: null },
-      async handle({ params, text }) {
-        await chats.recordCalls(params.project, params.run, readToolBody(runCalls, text).calls);
-        return noContent;
-      },
-    }),
-    route({
-      method: 'PATCH',
-      path: '/projects/:project/runs/:run',
-      operationId: 'changeRun',
-      summary: 'Tell that such a run goes on, or what it came to',
-      text: runChanges,
-      answers: { 204: null },
-      async handle({ params, text }) {
-        await chats.changeRun(params.project, params.run, readToolBody(runChanges, text));
-        return noContent;
-      },
-    }),
-  ];
+/** Far more than a model sends before a client reads it. */
+const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
+
+export const chatRoutes: Route[] = [
+  route({
+    method: 'POST',
+    path: '/projects/:project/chat',
+    operationId: 'chat',
+    summary: 'Ask a model that may use the tools of the project',
+    body: newChat,
+    read: readChat,
+    isStream: 'on demand',
+    answers: { 200: chatView },
+    async handle({ services, project, body: { chat, isStream }, signal }) {
+      const { chats } = needDatabase(services);
+      const run = await chats.begin(project, { ...chat, messages: agentMessages(chat.messages) });
+      if (isStream) return { stream: (response) => streamChat(run, response, signal) };
+      return ok(await finishChat(run, () => {}, signal));
+    },
+  }),
+];
+
+/** Sends the events of a chat. A client that disconnects, or does not read, cancels it. */
+function streamChat(run: ChatRun, response: ServerResponse, signal: AbortSignal): void {
+  const stream = new EventStream(MAX_UNREAD_BYTES);
+  stream.begin(response, eventBytes('run', { run_id: run.id }));
+  const send = (type: string, data: object) => stream.send(eventBytes(type, data));
+  const onEvent = (event: AgentEvent) => {
+    const shown = chatEventOf(event);
+    if (shown !== undefined) send(shown.type, shown.data);
+  };
+  finishChat(run, onEvent, signal)
+    .then(
+      (view) => send('done', view),
+      (thrown: unknown) => send('error', { error: errorView(thrown) }),
+    )
+    .finally(() => stream.end());
+}
+
+async function finishChat(
+  run: ChatRun,
+  onEvent: (event: AgentEvent) => void,
+  signal: AbortSignal,
+): Promise<ChatView> {
+  try {
+    return chatViewOf(run.id, await run.finish(onEvent, signal));
+  } catch (thrown) {
+    if (!(thrown instanceof ChatFailure)) throw thrown;
+    const { code, message, data, messages } = thrown;
+    throw new SwitchboardError(code, message, {
+      cause: thrown,
+      data: { ...data, run_id: run.id, messages: messages.map(messageViewOf) },
+    });
+  }
 }

@@ -1,11 +1,26 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
-import { serveApi } from '../../test/helpers/api-client.ts';
+import { startForTests } from '../../test/helpers/api-client.ts';
 import type { Peer } from '../../test/helpers/http-exchange.ts';
 import { EventStream, exchange, openExchange } from '../../test/helpers/raw-http.ts';
+import { serverViewsOf } from './server-view.ts';
 
 const path = '/api/v1/projects/default/events';
+const { services, serve: serveApi, newName } = await startForTests();
+const { events: projectEvents } = services;
+const project = services.projects.get('default');
+await services.database!.store.servers.create(
+  project.id,
+  [
+    {
+      ...{ name: 'github', description: '', transport: 'http', enabled: true, settings: {} },
+      config: { url: 'https://example.test' },
+    },
+  ],
+  false,
+);
+await services.database!.refresher.refresh();
 
 // Only what repeats is simulated: connections live in real time.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
@@ -13,14 +28,12 @@ afterEach(() => void vi.useRealTimers());
 
 /** The API over a project with one server whose transitions are made by the test. */
 async function serve() {
-  const { backend, api, peer, ask } = await serveApi();
-  await ask('POST /projects/default/servers', {
-    name: 'github',
-    transport: 'http',
-    config: { url: 'https://example.test' },
-  });
-  const change = (error: string | null = null) => backend.fail('default', 'github', error);
-  return { backend, api, peer, ask, change };
+  const change = (error: string | null = null) => {
+    const [server] = serverViewsOf(project);
+    const event = { server: { ...server!, state: 'failed' as const, error }, replica: null };
+    projectEvents.serverChanged(project, { ...event, time: new Date().toISOString(), from: 'ready' });
+  };
+  return { ...(await serveApi()), change };
 }
 
 async function read({ url }: Peer, at = path): Promise<EventStream> {
@@ -30,7 +43,7 @@ async function read({ url }: Peer, at = path): Promise<EventStream> {
 }
 
 it('says how things stand, then every transition, to every reader', async () => {
-  const { backend, change, peer } = await serve();
+  const { change, peer } = await serve();
   const readers = [await read(peer), await read(peer)];
   change('it exited');
   for (const { response, events } of readers) {
@@ -38,10 +51,10 @@ it('says how things stand, then every transition, to every reader', async () => 
     const { data } = await events.first(({ event }) => event === 'server');
     expect(JSON.parse(data!)).toMatchObject({ from: 'ready', server: { error: 'it exited' } });
     expect(JSON.parse(events.items[0]!.data!)).toEqual({
-      servers: await backend.servers.list('default'),
+      servers: serverViewsOf(project),
     });
   }
-  expect(backend.listeners.size).toBe(1);
+  expect(projectEvents.projectCount).toBe(1);
 });
 
 it('writes a comment every 15 seconds', async () => {
@@ -56,14 +69,13 @@ it('writes a comment every 15 seconds', async () => {
 });
 
 it('keeps nothing for readers that are gone', async () => {
-  const { backend, change, peer } = await serve();
+  const { change, peer } = await serve();
   const [first, second] = [await read(peer), await read(peer)];
   await first.cut();
   change();
   await second.events.first(({ event }) => event === 'server');
   await second.cut();
-  await backend.left.first(() => true);
-  expect(backend.listeners.size).toBe(0);
+  await expect.poll(() => projectEvents.projectCount).toBe(0);
   expect(vi.getTimerCount()).toBe(0);
 });
 
@@ -91,64 +103,67 @@ it('cuts off a reader that does not read, and nobody else', async () => {
 });
 
 it('ends its streams when it is closed, and those that come later', async () => {
-  const { backend, api, peer } = await serve();
+  const { api, peer } = await serve();
   const reader = await read(peer);
   api.close();
   await reader.ended;
   expect(reader.response.complete).toBe(true);
-  expect(backend.listeners.size).toBe(0);
+  expect(projectEvents.projectCount).toBe(0);
   const late = await exchange(new URL(path, peer.url).href, { method: 'GET' });
   expect(late.text).toMatch(/^event: servers\n/);
 });
 
 it('tells of one project only, whether it is named by its name or by its id', async () => {
-  const { backend, change, peer, ask } = await serve();
-  const { body } = await ask('POST /projects', { name: 'web' });
+  const { change, peer, ask } = await serve();
+  const name = newName();
+  const { body } = await ask('POST /projects', { name });
   const [own, other] = [await read(peer), await read(peer, `/api/v1/projects/${body!.id}/events`)];
   change();
   await own.events.first(({ event }) => event === 'server');
   expect(other.events.items.map(({ event }) => event)).toEqual(['servers']);
-  const alike = await read(peer, '/api/v1/projects/web/events');
-  expect(backend.listeners.size).toBe(2);
+  const alike = await read(peer, `/api/v1/projects/${name}/events`);
+  expect(projectEvents.projectCount).toBe(2);
   expect(alike.events.items[0]!.data).toBe('{"servers":[]}');
 });
 
 it('ends the streams of a project that is removed', async () => {
-  const { backend, peer, ask } = await serve();
-  await ask('POST /projects', { name: 'web' });
-  const [own, other] = [await read(peer, '/api/v1/projects/web/events'), await read(peer)];
-  await ask('DELETE /projects/web');
+  const { peer, ask } = await serve();
+  const name = newName();
+  await ask('POST /projects', { name });
+  const [own, other] = [await read(peer, `/api/v1/projects/${name}/events`), await read(peer)];
+  await ask(`DELETE /projects/${name}`);
   await own.ended;
   expect(own.response.complete).toBe(true);
-  expect(backend.listeners.size).toBe(1);
+  expect(projectEvents.projectCount).toBe(1);
   await other.cut();
 });
 
-it('tells what happens while it finds out how things stand', async () => {
-  const { backend, change, peer } = await serve();
-  const { list } = backend.servers;
-  backend.servers.list = async (project) => {
-    const servers = await list(project);
+it('tells what happens before the response begins', async () => {
+  const { change, peer } = await serve();
+  const { subscribe } = projectEvents;
+  const spy = vi.spyOn(projectEvents, 'subscribe').mockImplementation((...subscription) => {
+    const unsubscribe = subscribe.apply(projectEvents, subscription);
     change('in between');
-    return servers;
-  };
+    return unsubscribe;
+  });
+  onTestFinished(() => spy.mockRestore());
   const { events } = await read(peer);
   const { data } = await events.first(({ event }) => event === 'server');
   expect(JSON.parse(data!)).toMatchObject({ server: { error: 'in between' } });
 });
 
 it('says only that it is there to HEAD', async () => {
-  const { backend, peer } = await serve();
+  const { peer } = await serve();
   const { status, headers } = await exchange(new URL(path, peer.url).href, { method: 'HEAD' });
   expect({ status, type: headers['content-type'] }).toEqual({ status: 200, type: 'text/event-stream' });
-  expect(backend.listeners.size).toBe(0);
+  expect(projectEvents.projectCount).toBe(0);
 });
 
 it.each([
   ['/api/v1/projects/nobody/events', 404],
   ['/api/v1/events', 404],
 ])('%s is answered with %d', async (address, status) => {
-  const { backend, peer } = await serve();
+  const { peer } = await serve();
   expect((await exchange(new URL(address, peer.url).href, { method: 'GET' })).status).toBe(status);
-  expect(backend.listeners.size).toBe(0);
+  expect(projectEvents.projectCount).toBe(0);
 });

@@ -1,3 +1,4 @@
+import { SwitchboardError } from '../errors.ts';
 import { JsonScanner, JsonSyntaxError, type Span } from '../protocol/json-scanner.ts';
 import { type HostedCall, hostedCall } from './hosted-input.ts';
 import { parseObject } from './http/body.ts';
@@ -31,4 +32,14 @@ function textOf(wanted: string, text: string): string {
     throw invalidInput([{ path: [wanted], message: 'is nested too deep' }]);
   }
   return bytes.toString('utf8', found!.start, found!.end);
+}
+
+/** Switchboard does the handshake, and a notification gets no response. */
+export function rejectReserved(method: string): void {
+  if (method !== 'initialize' && !method.startsWith('notifications/')) return;
+  const why =
+    method === 'initialize' ? 'Switchboard has done the handshake already' : 'notifications get no response';
+  throw new SwitchboardError('invalid_input', `"${method}" cannot be called: ${why}.`, {
+    data: { problems: [{ path: 'method', message: why }] },
+  });
 }

@@ -1,30 +1,50 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { serveApi } from '../../test/helpers/api-client.ts';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { startForTests } from '../../test/helpers/api-client.ts';
 import { EventStream, exchange, openExchange } from '../../test/helpers/raw-http.ts';
+import { fixtureServer } from '../../test/helpers/servers.ts';
 import { SwitchboardError } from '../errors.ts';
+import type { RpcError } from '../protocol/jsonrpc.ts';
+import { parseLossless } from '../protocol/lossless.ts';
 
 const time = { name: 'time', image: 'mcp/time' };
+const { command, args } = fixtureServer('toolbox');
+const box = { name: 'time', provider: 'process', command, args };
+const { services, serve: serveApi, newName } = await startForTests();
+const { store, hosting, refresher } = services.database!;
+const rows = () => hosting.registered.all().map(({ row }) => row);
 
-async function serve() {
+afterEach(async () => {
+  for (const { id } of rows()) await store.hosted.delete(id, undefined);
+  await refresher.refresh();
+});
+
+async function serve(server: object = time) {
   const served = await serveApi();
-  const { ask, backend } = served;
-  const { body } = await ask('POST /mcp/servers', time);
-  return { ...served, hosted: backend.hosted, id: String(body!.id) };
+  const { status, body } = await served.ask('POST /mcp/servers', server);
+  expect(status).toBe(201);
+  return { ...served, id: String(body!.id) };
+}
+
+/** Responds to calls in place of the servers. */
+function respond(call: typeof hosting.calls.call) {
+  const spy = vi.spyOn(hosting.calls, 'call').mockImplementation(call);
+  onTestFinished(() => spy.mockRestore());
+  return spy;
 }
 
 describe('a hosted server', () => {
   it('is made with everything as usual', async () => {
-    const { ask, backend } = await serveApi();
+    const { ask } = await serveApi();
     const { status, headers, body } = await ask('POST /mcp/servers', time);
     expect(status).toBe(201);
     expect(headers).toMatchObject({ location: `/api/v1/mcp/servers/${body!.id}`, etag: '"1"' });
-    const [server] = backend.hosted.all.values();
-    expect(server!.input).toEqual({
-      ...{ name: 'time', project: 'default', enabled: true },
+    expect(body).toMatchObject({ project: 'default' });
+    expect(rows()[0]).toMatchObject({
+      ...{ name: 'time', enabled: true },
       resource_limits: { cpu: '0.5', memory: '512M', disk: '1G', pids: 128 },
-      config: {
+      mcp_config: {
         ...{ image: 'mcp/time', command: null, args: [], stdio_bridge: true, restart_policy: 'always' },
         ...{ environment: {}, port: null, host_port: null, path: '/mcp', network: false },
         ...{ volumes: [], writable_root: false },
@@ -34,10 +54,11 @@ describe('a hosted server', () => {
   });
 
   it('is made as it is said, and never shows values of its environment', async () => {
-    const { ask, backend } = await serveApi();
-    await ask('POST /projects', { name: 'web' });
+    const { ask } = await serveApi();
+    const web = newName();
+    await ask('POST /projects', { name: web });
     const asked = {
-      ...{ name: 'langfuse', project_id: 'web', enabled: false, image: 'ghcr.io/a/b:1.2' },
+      ...{ name: 'langfuse', project_id: web, enabled: false, image: 'ghcr.io/a/b:1.2' },
       ...{ command: 'node', args: ['-v', ''], stdio_bridge: false, restart_policy: 'on-failure' },
       ...{ environment: { API_KEY: 's3cret', 'npm.x': `\${X}` }, port: 8080, path: '/', network: true },
       ...{ volumes: ['/data', '/var/lib/x y'], writable_root: true, provider: 'docker' },
@@ -47,11 +68,11 @@ describe('a hosted server', () => {
     expect(status, JSON.stringify(body)).toBe(201);
     const { project_id, environment, resource_limits, ...rest } = asked;
     expect(body).toMatchObject({
-      ...{ ...rest, project: project_id, requested_provider: 'docker' },
+      ...{ ...rest, project: project_id, provider: null, requested_provider: 'docker' },
       resource_limits: { cpu: '1', memory: '1G', disk: '1G', pids: 64 },
-      environment: ['API_KEY', 'npm.x'],
+      environment: ['npm.x', 'API_KEY'],
     });
-    expect([...backend.hosted.all.values()][0]!.input.config.environment).toEqual(environment);
+    expect(rows()[0]!.mcp_config.environment).toEqual({ ...environment, API_KEY: `\${LANGFUSE_API_KEY}` });
     const views = [body, (await ask('GET /mcp/servers')).body, (await ask('GET /mcp/servers/langfuse')).body];
     expect(JSON.stringify(views)).not.toContain('s3cret');
     expect(resource_limits.memory).toBe('1024MB');
@@ -104,11 +125,11 @@ describe('a hosted server', () => {
     ['volumes', { volumes: ['/a', '/a'] }],
     ['mounts', { mounts: [] }],
   ])('is refused for its %s: %j', async (path, wrong) => {
-    const { ask, backend } = await serveApi();
+    const { ask } = await serveApi();
     const { status, error } = await ask('POST /mcp/servers', { ...time, ...wrong });
     expect(status).toBe(400);
     expect(error).toMatchObject({ code: 'invalid_input', details: { problems: [{ path }] } });
-    expect(backend.hosted.all.size).toBe(0);
+    expect(rows()).toEqual([]);
   });
 
   it.each([
@@ -132,30 +153,32 @@ describe('a hosted server', () => {
 
   it('is told from others of all projects by its id, and by its name where that is enough', async () => {
     const { ask, id } = await serve();
-    await ask('POST /projects', { name: 'web' });
-    const { body: other } = await ask('POST /mcp/servers', { ...time, project_id: 'web' });
+    const web = newName();
+    await ask('POST /projects', { name: web });
+    const { body: other } = await ask('POST /mcp/servers', { ...time, project_id: web });
     expect((await ask(`GET /mcp/servers/${id}`)).body).toMatchObject({ id, project: 'default' });
-    expect((await ask('GET /mcp/servers/time')).status).toBe(404);
+    expect((await ask('GET /mcp/servers/time')).status).toBe(409);
     const names = async (query: string) =>
       (await ask(`GET /mcp/servers${query}`)).body!.servers as { id: string }[];
     expect(await names('')).toHaveLength(2);
-    expect(await names('?project=web')).toMatchObject([{ id: other!.id }]);
+    expect(await names(`?project=${web}`)).toMatchObject([{ id: other!.id }]);
     expect((await ask('GET /mcp/servers?project=nowhere')).error.code).toBe('unknown_project');
     expect((await ask('POST /mcp/servers', time)).error.code).toBe('conflict');
     expect((await ask('POST /mcp/servers', { ...time, project_id: 'nowhere' })).status).toBe(404);
   });
 
   it('shows what it uses where it is asked for alone', async () => {
-    const { ask, id } = await serve();
+    const { ask, id } = await serve(box);
+    await hosting.calls.call(id, { method: 'ping' }, undefined);
     const { headers, body } = await ask(`GET /mcp/servers/${id}`);
     expect(headers.etag).toBe('"1"');
-    expect(body).toMatchObject({ usage: { memory_bytes: 1024, disk_bytes: null } });
+    expect(body).toMatchObject({ usage: { memory_bytes: expect.any(Number) } });
     expect((await ask('GET /mcp/servers')).body).toMatchObject({ servers: [{ usage: null }] });
   });
 
   it('is changed in what is said', async () => {
-    const { ask, hosted, id } = await serve();
-    const config = () => hosted.all.get(id)!.input.config;
+    const { ask, id } = await serve();
+    const config = () => rows()[0]!.mcp_config;
     const change = (body: object, headers = {}) => ask(`PATCH /mcp/servers/${id}`, body, headers);
     await change({ environment: { A: '1', B: '2' }, resource_limits: { memory: '1G', cpu: '2' } });
     const { body } = await change({
@@ -182,28 +205,34 @@ describe('a hosted server', () => {
   });
 
   it('is stopped, started and restarted', async () => {
-    const { ask, hosted, id } = await serve();
+    const { ask } = await serve(box);
     const { body: stopped } = await ask('POST /mcp/servers/time/stop');
-    expect(stopped).toMatchObject({ enabled: false, status: 'stopped', container_status: 'stopped' });
+    expect(stopped).toMatchObject({ enabled: false, version: 2 });
     const { body: started } = await ask('POST /mcp/servers/time/start');
-    expect(started).toMatchObject({ enabled: true, status: 'ready', version: 3 });
-    expect((await ask('POST /mcp/servers/time/restart')).status).toBe(200);
-    expect(hosted.all.get(id)!.restarts).toBe(1);
+    expect(started).toMatchObject({ enabled: true, version: 3 });
+    const restart = () => ask('POST /mcp/servers/time/restart');
+    const [first, second] = [await restart(), await restart()];
+    expect([first, second]).toMatchObject([{ status: 200 }, { status: 200 }]);
+    expect(second.body).toMatchObject({ container_status: 'running' });
+    expect(second.body!.provider_workspace_id).not.toBe(first.body!.provider_workspace_id);
     for (const what of ['stop', 'start', 'restart']) {
       expect((await ask(`POST /mcp/servers/nobody/${what}`)).status).toBe(404);
     }
   });
 
   it('is removed, and what it has kept only where that is said', async () => {
-    const { ask, hosted, id } = await serve();
+    const { ask, id } = await serve(box);
+    const supervisor = await hosting.requireSupervisor(id);
+    const removeVolumes = vi.spyOn(supervisor, 'removeVolumes');
+    onTestFinished(() => removeVolumes.mockRestore());
     expect((await ask(`DELETE /mcp/servers/${id}?volumes=all`)).status).toBe(400);
     expect((await ask(`DELETE /mcp/servers/${id}`, undefined, { 'if-match': '"9"' })).status).toBe(412);
     expect((await ask(`DELETE /mcp/servers/${id}`)).status).toBe(204);
-    expect(hosted.deletedVolumes).toBe(false);
+    expect(removeVolumes).not.toHaveBeenCalled();
     expect((await ask(`DELETE /mcp/servers/${id}`)).status).toBe(404);
-    await ask('POST /mcp/servers', time);
+    await ask('POST /mcp/servers', box);
     expect((await ask('DELETE /mcp/servers/time?volumes=delete')).status).toBe(204);
-    expect(hosted.deletedVolumes).toBe(true);
+    expect(removeVolumes).toHaveBeenCalledOnce();
   });
 });
 
@@ -211,20 +240,23 @@ describe('a call of a hosted server', () => {
   const json = { 'content-type': 'application/json' };
 
   it('goes and comes as it was written', async () => {
-    const { url, hosted, id } = await serve();
+    const { url, id } = await serve();
     const params = `{ "name": "x", "arguments": {"id": 12345678901234567890, "tiny": 1.0, "nul": "\\u0000"} }`;
-    hosted.answer = async () => ({ resultText: '{"id":12345678901234567890,"a":1.0}' });
+    const call = respond(async () => ({ result: parseLossless('{"id":12345678901234567890,"a":1.0}') }));
     const body = `{"method":"tools/call","params":1,"p\\u0061rams":${params},"timeout_ms":250}`;
     const answer = await exchange(url(`/mcp/servers/${id}/call`), { method: 'POST', headers: json, body });
     expect([answer.status, answer.text]).toEqual([200, '{"result":{"id":12345678901234567890,"a":1.0}}']);
     expect(answer.headers['content-type']).toBe('application/json');
-    expect(hosted.calls.items).toMatchObject([{ method: 'tools/call', paramsText: params, timeoutMs: 250 }]);
+    const asked = { method: 'tools/call', paramsText: params, timeoutMs: 250 };
+    expect(call).toHaveBeenCalledExactlyOnceWith(id, asked, expect.any(AbortSignal));
   });
 
   it('needs no parameters, and as long as usual', async () => {
-    const { ask, hosted } = await serve();
+    const { ask, id } = await serve();
+    const call = respond(async () => ({ result: {} }));
     expect((await ask('POST /mcp/servers/time/call', { method: 'ping' })).body).toEqual({ result: {} });
-    expect(hosted.calls.items).toMatchObject([{ paramsText: undefined, timeoutMs: undefined }]);
+    const asked = { method: 'ping', paramsText: undefined, timeoutMs: undefined };
+    expect(call).toHaveBeenCalledExactlyOnceWith(id, asked, expect.any(AbortSignal));
   });
 
   it.each<[object, string]>([
@@ -235,11 +267,12 @@ describe('a call of a hosted server', () => {
     [{ method: 'x', timeout_ms: 0 }, 'timeout_ms'],
     [{ method: 'x', id: 1 }, 'id'],
   ])('is refused: %j', async (body, path) => {
-    const { ask, hosted } = await serve();
+    const { ask } = await serve();
+    const call = respond(async () => ({ result: {} }));
     const { status, error } = await ask('POST /mcp/servers/time/call', body);
     expect(status).toBe(400);
     expect(error.details.problems).toMatchObject([{ path }]);
-    expect(hosted.calls.items).toEqual([]);
+    expect(call).not.toHaveBeenCalled();
   });
 
   it('is refused where it is nested too deep', async () => {
@@ -257,9 +290,9 @@ describe('a call of a hosted server', () => {
     [-32050, 502],
     [7, 422],
   ])('has the error %d of the server as %d, with all that was said', async (code, status) => {
-    const { url, hosted } = await serve();
+    const { url } = await serve();
     const errorText = `{"code":${code},"message":"Not so","data":{"id":12345678901234567890}}`;
-    hosted.answer = async () => ({ errorText });
+    respond(async () => ({ error: parseLossless(errorText) as RpcError }));
     const answer = await exchange(url('/mcp/servers/time/call'), {
       headers: json,
       body: { method: 'tools/call' },
@@ -271,12 +304,12 @@ describe('a call of a hosted server', () => {
   });
 
   it('that nobody answers in time, or that nobody can answer, says so', async () => {
-    const { ask, hosted } = await serve();
+    const { ask } = await serve();
     for (const [code, status] of [
       ['call_timeout', 504],
       ['server_unavailable', 503],
     ] as const) {
-      hosted.answer = () => Promise.reject(new SwitchboardError(code, 'No answer.'));
+      respond(() => Promise.reject(new SwitchboardError(code, 'No answer.')));
       const answer = await ask('POST /mcp/servers/time/call', { method: 'ping' });
       expect([answer.status, answer.error.code]).toEqual([status, code]);
     }
@@ -284,13 +317,17 @@ describe('a call of a hosted server', () => {
   });
 
   it('is given up when whoever asked has gone', async () => {
-    const { url, hosted } = await serve();
-    hosted.answer = () => new Promise(() => {});
+    const { url } = await serve();
+    const called = Promise.withResolvers<AbortSignal>();
+    respond((_id, _input, signal) => {
+      called.resolve(signal!);
+      return new Promise(() => {});
+    });
     const gone = new AbortController();
     const asked = fetch(url('/mcp/servers/time/call'), {
       ...{ method: 'POST', headers: json, body: '{"method":"ping"}', signal: gone.signal },
     });
-    const { signal } = await hosted.calls.first(() => true);
+    const signal = await called.promise;
     expect(signal.aborted).toBe(false);
     const noticed = once(signal, 'abort');
     gone.abort();
@@ -300,6 +337,26 @@ describe('a call of a hosted server', () => {
 });
 
 describe('the log of a hosted server', () => {
+  /** A stopped server, whose log has what the test says, and a count of its followers. */
+  const serveLog = async () => {
+    let followers = 0;
+    const { logs } = hosting;
+    const add = logs.add.bind(logs);
+    const spy = vi.spyOn(logs, 'add').mockImplementation((...subscription) => {
+      followers++;
+      const { lines, stop } = add(...subscription);
+      const leave = () => {
+        followers--;
+        stop();
+      };
+      return { lines, stop: leave };
+    });
+    onTestFinished(() => spy.mockRestore());
+    const served = await serve({ ...time, enabled: false });
+    const log = (await hosting.requireSupervisor(served.id)).log(served.id)!;
+    const lines = () => log.lines.map(({ at, line }) => ({ at: at.toISOString(), line }));
+    return { ...served, say: (line: string) => log.add(line), lines, followers: () => followers };
+  };
   const follow = async (url: (path: string) => string, query = 'follow=1') => {
     const response = await openExchange(url(`/mcp/servers/time/logs?${query}`), { method: 'GET' });
     const stream = new EventStream(response);
@@ -310,10 +367,10 @@ describe('the log of a hosted server', () => {
   const textOf = ({ data }: { data?: string }) => (JSON.parse(data!) as { line: string }).line;
 
   it('is what there is', async () => {
-    const { ask, hosted } = await serve();
-    hosted.say('hello');
-    expect((await ask('GET /mcp/servers/time/logs')).body).toEqual({ lines: hosted.lines });
-    expect((await ask('GET /mcp/servers/time/logs?follow=0')).body).toEqual({ lines: hosted.lines });
+    const { ask, say, lines } = await serveLog();
+    say('hello');
+    expect((await ask('GET /mcp/servers/time/logs')).body).toEqual({ lines: lines() });
+    expect((await ask('GET /mcp/servers/time/logs?follow=0')).body).toEqual({ lines: lines() });
     expect((await ask('GET /mcp/servers/time/logs?follow=yes')).status).toBe(400);
     for (const query of ['', '?follow=1']) {
       expect((await ask(`GET /mcp/servers/nobody/logs${query}`)).error.code).toBe('not_found');
@@ -321,20 +378,20 @@ describe('the log of a hosted server', () => {
   });
 
   it('goes on with what comes, for every reader, until he goes', async () => {
-    const { url, hosted } = await serve();
-    hosted.say('before');
+    const { url, say, lines: logged, followers } = await serveLog();
+    say('before');
     const [one, other] = [await follow(url), await follow(url, 'follow=true')];
     expect(one.response.headers['content-type']).toBe('text/event-stream');
-    hosted.say('after\nwards');
+    say('after\nwards');
     for (const { events } of [one, other]) {
       const lines = await events.several(2, isLine);
       expect(lines.map(textOf)).toEqual(['before', 'after\nwards']);
-      expect(lines.map(({ data }) => JSON.parse(data!))).toEqual(hosted.lines);
+      expect(lines.map(({ data }) => JSON.parse(data!))).toEqual(logged());
     }
-    expect(hosted.listeners.size).toBe(2);
+    expect(followers()).toBe(2);
     one.response.destroy();
-    await expect.poll(() => hosted.listeners.size).toBe(1);
-    hosted.say('later');
+    await expect.poll(followers).toBe(1);
+    say('later');
     await other.events.first((event) => isLine(event) && textOf(event) === 'later');
   });
 
@@ -344,7 +401,7 @@ describe('the log of a hosted server', () => {
   });
 
   it('ends with the server, and with the API', async () => {
-    const { ask, api, url, hosted } = await serve();
+    const { ask, api, url, followers } = await serveLog();
     const removed = await follow(url);
     const ended = once(removed.response, 'end');
     await ask('DELETE /mcp/servers/time');
@@ -354,16 +411,16 @@ describe('the log of a hosted server', () => {
     const ending = once(closed.response, 'end');
     api.close();
     await ending;
-    expect(hosted.listeners.size).toBe(0);
+    expect(followers()).toBe(0);
     const late = await follow(url);
     await once(late.response, 'end');
-    expect(hosted.listeners.size).toBe(0);
+    expect(followers()).toBe(0);
   });
 
   it('is not followed by whoever only asks for the head', async () => {
-    const { url, hosted } = await serve();
+    const { url, followers } = await serveLog();
     const { status } = await exchange(url('/mcp/servers/time/logs?follow=1'), { method: 'HEAD' });
     expect(status).toBe(200);
-    expect(hosted.listeners.size).toBe(0);
+    expect(followers()).toBe(0);
   });
 });

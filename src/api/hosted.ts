@@ -1,6 +1,11 @@
-import type { Backend } from './backend.ts';
-import { readCall } from './hosted-call.ts';
+import { hostedProblems, limitsOf } from '../config/hosted.ts';
+import { unmaskCredentials } from '../config.ts';
+import { sseKeepAlive } from '../protocol/sse.ts';
+import type { WorkspaceRow } from '../store/workspaces.ts';
+import { readCall, rejectReserved } from './hosted-call.ts';
 import {
+  type HostedChanges,
+  type HostedSettings,
   hostedCall,
   hostedChanges,
   hostedChangesOf,
@@ -10,119 +15,223 @@ import {
   newHostedOf,
   removalQuery,
 } from './hosted-input.ts';
-import type { HostedLogs } from './hosted-logs.ts';
-import { hostedList, hostedLog, hostedResult, hostedView } from './hosted-views.ts';
+import { findHosted, removeHosted } from './hosted-removal.ts';
+import { hostedViewOf } from './hosted-view.ts';
+import {
+  type HostedLine,
+  type HostedView,
+  hostedList,
+  hostedLog,
+  hostedResult,
+  hostedView,
+} from './hosted-views.ts';
+import { eventBytes } from './http/event-stream.ts';
+import { invalidInput } from './http/problems.ts';
 import { created, current, noContent, ok } from './http/reply.ts';
 import { type Route, route } from './http/route.ts';
-import { ServerRefusal } from './http/server-refusal.ts';
+import { ServerRpcError } from './http/rpc-error.ts';
+import { checkNames, movedSecrets } from './server-changes.ts';
+import { applyChange, changeCurrent, needDatabase, type Services } from './services.ts';
 
-export function hostedRoutes({ hosted }: Backend, logs: HostedLogs): Route[] {
-  return [
-    route({
-      method: 'GET',
-      path: '/mcp/servers',
-      operationId: 'listHosted',
-      summary: 'All servers that Switchboard runs, or those of a project, and how they are',
-      query: hostedQuery,
-      answers: { 200: hostedList },
-      handle: async ({ query }) => ok({ servers: await hosted.list(query.project) }),
-    }),
-    route({
-      method: 'POST',
-      path: '/mcp/servers',
-      operationId: 'createHosted',
-      summary: 'Run a server: an image in a sandbox of its own',
-      body: newHosted,
-      answers: { 201: hostedView },
-      async handle({ body }) {
-        const server = await hosted.create(newHostedOf(body));
-        return created(server, ['mcp', 'servers', server.id]);
-      },
-    }),
-    route({
-      method: 'GET',
-      path: '/mcp/servers/:id',
-      operationId: 'getHosted',
-      summary: 'One of them, how it is, and what it uses',
-      answers: { 200: hostedView },
-      handle: async ({ params }) => current(await hosted.get(params.id)),
-    }),
-    route({
-      method: 'PATCH',
-      path: '/mcp/servers/:id',
-      operationId: 'changeHosted',
-      summary: 'Change one: it is started anew where that is needed',
-      body: hostedChanges,
-      isConditional: true,
-      answers: { 200: hostedView },
-      handle: async ({ params, body, ifVersion }) =>
-        current(await hosted.change(params.id, hostedChangesOf(body), ifVersion)),
-    }),
-    route({
-      method: 'DELETE',
-      path: '/mcp/servers/:id',
-      operationId: 'removeHosted',
-      summary:
-        'Stop and remove one; what it has kept stays, unless that is to go too, now or by its name afterwards',
-      query: removalQuery,
-      isConditional: true,
-      answers: { 204: null },
-      async handle({ params, query, ifVersion }) {
-        const { volumes, project } = query;
-        await hosted.remove(params.id, { deleteVolumes: volumes === 'delete', project }, ifVersion);
-        return noContent;
-      },
-    }),
-    route({
-      method: 'POST',
-      path: '/mcp/servers/:id/call',
-      operationId: 'callHosted',
-      summary: 'One request to the server. An error of it has a status by its code, and is in `details.rpc`',
-      text: hostedCall,
-      answers: { 200: hostedResult },
-      async handle({ params, text, signal }) {
-        const answer = await hosted.call(params.id, readCall(text), signal);
-        if ('errorText' in answer) throw new ServerRefusal(answer.errorText);
-        return { status: 200 as const, json: `{"result":${answer.resultText}}` };
-      },
-    }),
-    route({
-      method: 'POST',
-      path: '/mcp/servers/:id/restart',
-      operationId: 'restartHosted',
-      summary: 'Stop it and start it anew; its crashes are forgotten',
-      answers: { 200: hostedView },
-      handle: async ({ params }) => current(await hosted.restart(params.id)),
-    }),
-    route({
-      method: 'POST',
-      path: '/mcp/servers/:id/stop',
-      operationId: 'stopHosted',
-      summary:
-        'Disable it, which stops it until it is started again. Answers at once; `status` tells the rest',
-      answers: { 200: hostedView },
-      handle: async ({ params }) =>
-        current(await hosted.change(params.id, { enabled: false, config: {} }, undefined)),
-    }),
-    route({
-      method: 'POST',
-      path: '/mcp/servers/:id/start',
-      operationId: 'startHosted',
-      summary: 'Enable it, which starts it. Answers at once; `status` tells the rest',
-      answers: { 200: hostedView },
-      handle: async ({ params }) =>
-        current(await hosted.change(params.id, { enabled: true, config: {} }, undefined)),
-    }),
-    route({
-      method: 'GET',
-      path: '/mcp/servers/:id/logs',
-      operationId: 'getHostedLog',
-      summary: 'The last lines of its log, and with `follow` those that come',
-      query: logQuery,
-      isStream: 'on demand',
-      answers: { 200: hostedLog },
-      handle: async ({ params, query }) =>
-        query.follow ? { stream: logs.enter(params.id) } : ok({ lines: [...(await hosted.log(params.id))] }),
-    }),
-  ];
+/** More than all lines that a log keeps. */
+const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
+
+export const hostedRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/mcp/servers',
+    operationId: 'listHosted',
+    summary: 'List the hosted servers, of all projects or of one, with their status',
+    query: hostedQuery,
+    answers: { 200: hostedList },
+    handle({ services, query }) {
+      const { hosting } = needDatabase(services);
+      const only = query.project === undefined ? undefined : services.projects.get(query.project);
+      const all = hosting.registered.all().filter(({ project }) => only === undefined || only === project);
+      return ok({ servers: all.map((registered) => hostedViewOf(registered, hosting)) });
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/mcp/servers',
+    operationId: 'createHosted',
+    summary: 'Host a server: run an image in a sandbox',
+    body: newHosted,
+    answers: { 201: hostedView },
+    async handle({ services, body }) {
+      const { hosting } = needDatabase(services);
+      const { name, project: owner, ...settings } = newHostedOf(body);
+      const project = services.projects.get(owner);
+      checkNames(project, [{ name, group: undefined }]);
+      const { id } = await applyChange(services, project, (store) =>
+        store.hosted.create(project.id, { name, ...rowOf(settings) }),
+      );
+      await hosting.settled();
+      return created(writtenView(services, id, settings), 'mcp', 'servers', id);
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/mcp/servers/:id',
+    operationId: 'getHosted',
+    summary: 'Get a hosted server with its status and its usage of resources',
+    answers: { 200: hostedView },
+    async handle({ services, params }) {
+      const { hosting, registered, id } = findHosted(services, params.id);
+      const { supervisor } = hosting;
+      const [usage, volumes] = await Promise.all([supervisor?.usage(id), supervisor?.volumeNames(id)]);
+      return current(hostedViewOf(registered, hosting, { usage, volumes }));
+    },
+  }),
+  route({
+    method: 'PATCH',
+    path: '/mcp/servers/:id',
+    operationId: 'changeHosted',
+    summary: 'Change a hosted server; it restarts if the change needs that',
+    body: hostedChanges,
+    isConditional: true,
+    answers: { 200: hostedView },
+    handle: async ({ services, params, body, ifVersion }) =>
+      current(await changeHosted(services, params.id, hostedChangesOf(body), ifVersion)),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/mcp/servers/:id',
+    operationId: 'removeHosted',
+    summary:
+      'Stop and remove a hosted server. Its volumes stay, unless `volumes=delete` is set, now or later with its name',
+    query: removalQuery,
+    isConditional: true,
+    answers: { 204: null },
+    async handle({ services, params, query, ifVersion }) {
+      const deletesVolumes = query.volumes === 'delete';
+      await removeHosted(services, params.id, deletesVolumes, query.project, ifVersion);
+      return noContent;
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/mcp/servers/:id/call',
+    operationId: 'callHosted',
+    summary:
+      'Send one MCP request to the server. If the server returns an error, the status depends on its code, and `details.rpc` has the error',
+    body: hostedCall,
+    read: readCall,
+    answers: { 200: hostedResult },
+    async handle({ services, params, body, signal }) {
+      const { hosting, id } = findHosted(services, params.id);
+      rejectReserved(body.method);
+      const response = await hosting.calls.call(id, body, signal);
+      if ('error' in response) throw new ServerRpcError(JSON.stringify(response.error));
+      return { status: 200 as const, json: `{"result":${JSON.stringify(response.result ?? null)}}` };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/mcp/servers/:id/restart',
+    operationId: 'restartHosted',
+    summary: 'Restart a hosted server, and clear its crashes',
+    answers: { 200: hostedView },
+    async handle({ services, params }) {
+      const { hosting, id } = findHosted(services, params.id);
+      await (await hosting.requireSupervisor(id)).restart(id);
+      return current(hostedViewOf(findHosted(services, id).registered, hosting));
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/mcp/servers/:id/stop',
+    operationId: 'stopHosted',
+    summary: 'Disable a hosted server, which stops it. Responds at once: see `status` for progress',
+    answers: { 200: hostedView },
+    handle: async ({ services, params }) =>
+      current(await changeHosted(services, params.id, { enabled: false, config: {} }, undefined)),
+  }),
+  route({
+    method: 'POST',
+    path: '/mcp/servers/:id/start',
+    operationId: 'startHosted',
+    summary: 'Enable a hosted server, which starts it. Responds at once: see `status` for progress',
+    answers: { 200: hostedView },
+    handle: async ({ services, params }) =>
+      current(await changeHosted(services, params.id, { enabled: true, config: {} }, undefined)),
+  }),
+  route({
+    method: 'GET',
+    path: '/mcp/servers/:id/logs',
+    operationId: 'getHostedLog',
+    summary: "Get the last lines of a hosted server's log, and with `follow` those that come after",
+    query: logQuery,
+    isStream: 'on demand',
+    answers: { 200: hostedLog },
+    async handle({ services, streams, params, query }) {
+      const { hosting, id } = findHosted(services, params.id);
+      if (!query.follow) {
+        const supervisor = await hosting.requireSupervisor(id);
+        return ok({ lines: supervisor.log(id)?.lines.map(lineView) ?? [] });
+      }
+      return streams.reply(MAX_UNREAD_BYTES, (stream) => {
+        const { lines, stop } = hosting.logs.add(id, {
+          line: (line) => stream.send(lineEvent(line)),
+          removed: () => stream.end(),
+        });
+        // The comment flushes the headers even if there are no lines yet.
+        return { first: Buffer.concat([sseKeepAlive, ...lines.map(lineEvent)]), unsubscribe: stop };
+      });
+    },
+  }),
+];
+
+async function changeHosted(
+  services: Services,
+  idOrName: string,
+  changes: HostedChanges,
+  ifVersion: number | undefined,
+): Promise<HostedView> {
+  const { hosting, id, registered } = findHosted(services, idOrName);
+  return changeCurrent(services, registered.project, ifVersion, async () => {
+    const { row, project } = findHosted(services, id).registered;
+    const merged = mergeHosted(row, changes);
+    await applyChange(services, project, (store) =>
+      // What was merged holds for this version only.
+      store.hosted.change(id, rowOf(merged), ifVersion ?? row.version),
+    );
+    await hosting.settled();
+    if (changes.enabled === true) hosting.startExited(id);
+    return writtenView(services, id, merged);
+  });
+}
+
+/** A hosted server after changes. Throws if its settings contradict each other then. */
+function mergeHosted(
+  row: Pick<WorkspaceRow, 'enabled' | 'resource_limits' | 'mcp_config'>,
+  { enabled = row.enabled, resource_limits = {}, config: changed }: HostedChanges,
+): HostedSettings {
+  const { environment: changedVariables, args, ...plain } = changed;
+  const unmasked = args === undefined ? {} : unmaskCredentials({ args }, row.mcp_config);
+  const variables = Object.entries({ ...row.mcp_config.environment, ...changedVariables });
+  const environment = Object.fromEntries(
+    variables.filter((variable): variable is [string, string] => variable[1] !== null),
+  );
+  const config = { ...row.mcp_config, ...plain, ...unmasked, environment };
+  const problems = hostedProblems(config);
+  if (problems.length > 0) throw invalidInput(problems);
+  return { enabled, resource_limits: limitsOf({ ...row.resource_limits, ...resource_limits }), config };
+}
+
+function rowOf({ enabled, resource_limits, config }: HostedSettings) {
+  return { enabled, resource_limits, mcp_config: { ...config } };
+}
+
+function writtenView(services: Services, id: string, { config }: HostedSettings): HostedView {
+  const { hosting, registered } = findHosted(services, id);
+  return { ...hostedViewOf(registered, hosting), ...movedSecrets(config, registered.row.mcp_config) };
+}
+
+function lineView({ at, line }: { at: Date; line: string }): HostedLine {
+  return { at: at.toISOString(), line };
+}
+
+function lineEvent(line: { at: Date; line: string }): Buffer {
+  return eventBytes('line', lineView(line));
 }

@@ -38,9 +38,6 @@ const projectSettings = {
 export const newProject = fields({ name: projectName, ...projectSettings });
 export const projectChanges = fields({ name: projectName.optional(), ...projectSettings });
 
-export type NewProject = z.infer<typeof newProject>;
-export type ProjectChanges = z.infer<typeof projectChanges>;
-
 export const toolSwitch = fields({ enabled: flag });
 
 /** An empty one could not be found in what must not show it, and is a mistake more often than not. */

@@ -1,41 +1,69 @@
-import type { Backend } from './backend.ts';
+import type { LiveProject } from '../projects/live-project.ts';
+import type { ProductRow } from '../store/products.ts';
 import { created, noContent, ok } from './http/reply.ts';
 import { type Route, route } from './http/route.ts';
 import { newProductOf, productManifest } from './inputs.ts';
-import { installation, productList } from './views.ts';
+import { checkNames, movedSecrets, namesOf, rowOf } from './server-changes.ts';
+import { applyChange, needDatabase } from './services.ts';
+import { installation, type ProductView, productList } from './views.ts';
 
-export function productRoutes({ products }: Backend): Route[] {
-  return [
-    route({
-      method: 'GET',
-      path: '/projects/:project/products',
-      operationId: 'listProducts',
-      summary: 'The products that are installed in a project',
-      answers: { 200: productList },
-      handle: async ({ params }) => ok({ products: await products.list(params.project) }),
-    }),
-    route({
-      method: 'POST',
-      path: '/projects/:project/products',
-      operationId: 'installProduct',
-      summary: 'Install a product, or bring one that is installed to another version',
-      body: productManifest,
-      answers: { 200: installation, 201: installation },
-      async handle({ params: { project }, body }) {
-        const { isNew, view } = await products.install(project, newProductOf(body));
-        return isNew ? created(view, ['projects', project, 'products', view.product.name]) : ok(view);
-      },
-    }),
-    route({
-      method: 'DELETE',
-      path: '/projects/:project/products/:product',
-      operationId: 'removeProduct',
-      summary: 'Remove a product and the servers that it brought',
-      answers: { 204: null },
-      async handle({ params: { project, product } }) {
-        await products.remove(project, product);
-        return noContent;
-      },
-    }),
-  ];
+export const productRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/projects/:project/products',
+    operationId: 'listProducts',
+    summary: 'List the products that are installed in a project',
+    answers: { 200: productList },
+    async handle({ services, project }) {
+      const rows = await needDatabase(services).store.products.list(project.id);
+      return ok({ products: rows.map((row) => productViewOf(project, row)) });
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/projects/:project/products',
+    operationId: 'installProduct',
+    summary: 'Install a product, or another version of an installed one',
+    body: productManifest,
+    answers: { 200: installation, 201: installation },
+    async handle({ services, project, params, body }) {
+      const { servers, ...product } = newProductOf(body);
+      checkNames(project, servers.map(namesOf));
+      const reserved = project.listed.filter(({ row }) => row === undefined).map(({ name }) => name);
+      const installed = await applyChange(services, project, (store) =>
+        store.products.install(project.id, { ...product, servers: servers.map(rowOf) }, reserved),
+      );
+      const { product: row, isNew, ...changes } = installed;
+      const written = serversOf(project, row).map((listed) => listed.row!.config);
+      const view = { product: productViewOf(project, row), ...changes, ...movedSecrets(servers, written) };
+      return isNew ? created(view, 'projects', params.project, 'products', row.name) : ok(view);
+    },
+  }),
+  route({
+    method: 'DELETE',
+    path: '/projects/:project/products/:product',
+    operationId: 'removeProduct',
+    summary: 'Remove a product and its servers',
+    answers: { 204: null },
+    async handle({ services, project, params }) {
+      await applyChange(services, project, (store) => store.products.remove(project.id, params.product));
+      return noContent;
+    },
+  }),
+];
+
+function serversOf(project: LiveProject, { id }: ProductRow) {
+  return project.listed.filter(({ row }) => row?.product_id === id);
+}
+
+function productViewOf(project: LiveProject, row: ProductRow): ProductView {
+  const { id, name, version, created_at, updated_at } = row;
+  return {
+    id,
+    name,
+    version,
+    servers: serversOf(project, row).map((server) => server.name),
+    created_at: created_at.toISOString(),
+    updated_at: updated_at.toISOString(),
+  };
 }

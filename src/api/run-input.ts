@@ -55,6 +55,4 @@ export const runChanges = fields({
   error: failure.nullable().optional(),
 });
 
-export type NewAgentRun = z.infer<typeof newRun>;
 export type AgentRunCall = z.infer<typeof runCalls>['calls'][number];
-export type AgentRunChanges = z.infer<typeof runChanges>;

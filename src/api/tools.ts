@@ -1,28 +1,102 @@
-import type { Backend } from './backend.ts';
+import type { NamedTool } from '../catalog/catalog.ts';
+import { SwitchboardError } from '../errors.ts';
+import type { LiveProject } from '../projects/live-project.ts';
 import { ok } from './http/reply.ts';
 import { type Route, route } from './http/route.ts';
 import { toolSwitch } from './inputs.ts';
-import { toolList, toolView } from './views.ts';
+import { applyChange } from './services.ts';
+import { type ToolView, toolList, toolView } from './views.ts';
 
-export function toolRoutes({ tools }: Backend): Route[] {
-  return [
-    route({
-      method: 'GET',
-      path: '/projects/:project/tools',
-      operationId: 'listTools',
-      summary: 'All tools of a project, those that are switched off too',
-      answers: { 200: toolList },
-      handle: async ({ params }) => ok({ tools: await tools.list(params.project) }),
-    }),
-    route({
-      method: 'PATCH',
-      path: '/projects/:project/tools/:tool',
-      operationId: 'switchTool',
-      summary: 'Switch a tool on or off',
-      body: toolSwitch,
-      answers: { 200: toolView },
-      handle: async ({ params: { project, tool }, body }) =>
-        ok(await tools.switch(project, tool, body.enabled)),
-    }),
-  ];
+export const toolRoutes: Route[] = [
+  route({
+    method: 'GET',
+    path: '/projects/:project/tools',
+    operationId: 'listTools',
+    summary: 'List all tools of a project, including those that are switched off',
+    answers: { 200: toolList },
+    async handle({ project }) {
+      await project.scope.listable();
+      return ok({ tools: toolsOf(project) });
+    },
+  }),
+  route({
+    method: 'PATCH',
+    path: '/projects/:project/tools/:tool',
+    operationId: 'switchTool',
+    summary: 'Switch a tool on or off',
+    body: toolSwitch,
+    answers: { 200: toolView },
+    async handle({ services, project, params, body: { enabled } }) {
+      await project.scope.discovered();
+      const { group, server, tool } = findTool(project, params.tool);
+      const owner = group ?? server;
+      if (enabled) checkOffered(project, owner, tool);
+      await applyChange(services, project, (store) =>
+        store.projects.setSwitch(project.id, owner, tool, enabled),
+      );
+      // Its public name may be another one now.
+      const isSame = (view: ToolView) => view.tool === tool && (view.group ?? view.server) === owner;
+      return ok(toolsOf(project).find(isSame) ?? unknownTool(project, params.tool));
+    },
+  }),
+];
+
+/** A switch cannot bring back a tool that the server's own configuration leaves out. */
+function checkOffered(project: LiveProject, group: string, tool: string): void {
+  const members = project.servers.groups().find(({ name }) => name === group)?.members ?? [];
+  const having = members.filter(({ offer }) => offer?.tools.some(({ name }) => name === tool));
+  const [first] = having;
+  if (first === undefined || !having.every((server) => server.leavesOut(tool))) return;
+  throw new SwitchboardError(
+    'conflict',
+    `The setting "tools" of the server "${first.name}" leaves out the tool ${JSON.stringify(tool)}: change that setting.`,
+    { data: { tool, server: first.name } },
+  );
+}
+
+/** Tools that clients see have the names that clients see, the others their qualified ones. */
+function toolsOf(project: LiveProject): ToolView[] {
+  const visible = new Map(project.scope.catalog.namedTools.map((tool) => [keyOf(tool), tool]));
+  return project.scope.unswitched().namedTools.map((tool) => {
+    const seen = visible.get(keyOf(tool));
+    return seen === undefined ? toolViewOf(tool, false) : toolViewOf(seen, true);
+  });
+}
+
+/** By its public name, its qualified name, or the server's own name if only one tool has it. */
+function findTool(project: LiveProject, name: string): ToolView {
+  const tools = toolsOf(project);
+  const namesakes = tools.filter(({ tool }) => tool === name);
+  return (
+    tools.find((tool) => tool.name === name) ??
+    tools.find((tool) => tool.qualified_name === name) ??
+    (namesakes.length === 1 ? namesakes[0]! : unknownTool(project, name))
+  );
+}
+
+function unknownTool({ name: project }: LiveProject, name: string): never {
+  const message = `There is no tool ${JSON.stringify(name)} in project "${project}".`;
+  throw new SwitchboardError('unknown_tool', message, { data: { tool: name } });
+}
+
+function keyOf({ place, item }: NamedTool): string {
+  return `${place}\n${String(item.name)}`;
+}
+
+function toolViewOf({ listed, qualified, group, server, item }: NamedTool, enabled: boolean): ToolView {
+  return {
+    name: enabled ? (listed ?? qualified) : qualified,
+    qualified_name: qualified,
+    server,
+    group: group === server ? null : group,
+    tool: String(item.name),
+    title: textOrNull(item.title),
+    description: textOrNull(item.description),
+    enabled,
+    input_schema: item.inputSchema ?? null,
+  };
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
 }

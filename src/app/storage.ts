@@ -9,9 +9,18 @@ import { Recorder } from '../records/recorder.ts';
 import type { SealedSecret } from '../store/secrets.ts';
 import type { Store } from '../store/store.ts';
 import { limitsOf } from '../upstreams/settings.ts';
-import type { Stored } from './backend/context.ts';
 import type { AppEvents, AppOptions } from './options.ts';
 import { StoredSessions } from './stored-sessions.ts';
+
+/** What depends on the database. */
+export interface Stored {
+  store: Store;
+  refresher: Refresher;
+  recorder: Recorder;
+  memory: StoredOffers;
+  sessions: StoredSessions;
+  names: StoredNames;
+}
 
 /** What the program keeps, and how its database fares. */
 export class Storage {

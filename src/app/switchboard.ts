@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Access } from '../access/access.ts';
 import { createApi } from '../api/api.ts';
+import { hostedViewOf } from '../api/hosted-view.ts';
+import { ProjectEvents } from '../api/project-events.ts';
+import { offerEvent, serverViewsOf, startEvent, stateEvent } from '../api/server-view.ts';
+import type { Services } from '../api/services.ts';
 import type { ServerView } from '../api/views.ts';
 import type { Hosts } from '../channels/hosted.ts';
 import { proxyPasswords } from '../channels/http-client/proxy.ts';
@@ -19,16 +23,11 @@ import { type LiveProject, unstoredProject } from '../projects/live-project.ts';
 import { Projects, type ProjectsEvents } from '../projects/projects.ts';
 import type { Server, ServerEvents } from '../upstreams/server.ts';
 import { type Changes, startServers } from '../upstreams/servers.ts';
-import { limitsOf, type ReplicaSettings } from '../upstreams/settings.ts';
-import type { Stored } from './backend/context.ts';
-import { createBackend } from './backend.ts';
+import { limitsOf } from '../upstreams/settings.ts';
 import { cutOff, drain, watchEnding } from './drain.ts';
-import { Followers } from './followers.ts';
-import { hostedViewOf } from './hosted-views.ts';
 import { watchIdleness } from './idleness.ts';
 import { type App, type AppEvents, type AppOptions, withOverrides } from './options.ts';
-import { eventOf, startEvent, unchangedEvent, viewsOf } from './server-views.ts';
-import { noStorage, ownSecretsIn, type Storage } from './storage.ts';
+import { noStorage, ownSecretsIn, type Storage, type Stored } from './storage.ts';
 
 /** What was opened before, and is closed with it. */
 interface Opened {
@@ -52,8 +51,8 @@ export class Switchboard implements App {
   url = '';
   private readonly opened: Opened;
   private readonly self = { identity: identity(), instance: randomUUID() };
-  private readonly serverSettings: Omit<ReplicaSettings, 'project' | 'variable' | 'given' | 'redact'>;
-  private readonly followers = new Followers();
+  private readonly serverSettings: Services['serverSettings'];
+  private readonly projectEvents = new ProjectEvents();
   private readonly projects: Projects;
   private readonly stored: Stored | undefined;
   private readonly hosting: Hosting | undefined;
@@ -62,8 +61,8 @@ export class Switchboard implements App {
   private readonly api: ReturnType<typeof createApi>;
   private readonly front: HttpFront;
   private readonly idleness: NodeJS.Timeout | undefined;
-  /** Servers that are tried out just now. */
-  private readonly trials = new Set<Server>();
+  /** What the API works on. */
+  readonly services: Services;
   /** Servers that came before clients do. */
   private waiting: Server[] | undefined = [];
 
@@ -83,7 +82,10 @@ export class Switchboard implements App {
       this.stored?.sessions ?? keepsNothing,
       { ...this.self, ...settings },
     );
-    this.api = this.createApi();
+    this.services = this.createServices();
+    this.api = createApi(this.services, (thrown) =>
+      events.warned(`internal error: ${(thrown as Error)?.stack ?? thrown}`),
+    );
     this.front = new HttpFront(this.gateway, this.api, new Access(token), { ...settings, ...options });
     this.idleness = watchIdleness(this, options.exitWhenIdleMs, events.idle);
   }
@@ -94,7 +96,7 @@ export class Switchboard implements App {
   }
 
   servers(): ServerView[] {
-    return this.projects.list().flatMap(viewsOf);
+    return this.projects.list().flatMap(serverViewsOf);
   }
 
   async start(): Promise<void> {
@@ -134,7 +136,7 @@ export class Switchboard implements App {
     watch.close();
     front.drain();
     this.api.close();
-    const trialsOver = [...this.trials].map((server) => server.stop());
+    const testsOver = [...this.services.testedServers].map((server) => server.stop());
     const chatsOver = this.chats?.close();
     const drained = hosting === undefined ? [gateway] : [gateway, hosting.calls];
     const cut = await drain(drained, graceMs, events.waiting);
@@ -145,7 +147,7 @@ export class Switchboard implements App {
     const frontOver = front.close(graceMs === 0 ? 0 : FLUSH_MS);
     const ending = () => hosting?.supervisor?.ending ?? [];
     const told = watchEnding(ending, SLOW_END_MS, STOP_GRACE_MS, events.waiting);
-    await Promise.all([chatsOver, frontOver, projects.stop(), hosting?.close(), left, ...trialsOver]);
+    await Promise.all([chatsOver, frontOver, projects.stop(), hosting?.close(), left, ...testsOver]);
     told();
     if (stored !== undefined) await storage?.close(stored);
     record.close();
@@ -181,15 +183,15 @@ export class Switchboard implements App {
       stateChanged: (server, replica, from) => {
         const project = this.projects.lookUp(server.project.id);
         if (project === undefined) return;
-        const event = eventOf(project, server, replica, from);
+        const event = stateEvent(project, server, replica, from);
         events.serverChanged(event);
-        this.followers.changed(project, event);
+        this.projectEvents.serverChanged(project, event);
         if (event.server.state === 'ready') this.stored?.memory.note(server);
       },
       offerChanged: (server, kinds) => {
         const project = this.projects.lookUp(server.project.id);
         if (project === undefined) return;
-        if (server.condition.state === 'ready') events.serverChanged(unchangedEvent(project, server));
+        if (server.condition.state === 'ready') events.serverChanged(offerEvent(project, server));
         this.projects.changed(project, kinds);
         this.stored?.memory.note(server);
       },
@@ -217,7 +219,7 @@ export class Switchboard implements App {
       removed: (project) => {
         this.gateway.endScope(project.scope);
         this.chats?.endOf(project);
-        this.followers.removed(project);
+        this.projectEvents.projectRemoved(project);
       },
       refreshed: () => this.hosting?.refresh(),
     };
@@ -230,25 +232,25 @@ export class Switchboard implements App {
       ...{ children: record, warned: events.warned },
       changed: (place) => {
         const server = hostedViewOf(place, this.needHosting());
-        this.followers.hostedChanged(place.project, { time: new Date().toISOString(), server });
+        this.projectEvents.hostedChanged(place.project, { time: new Date().toISOString(), server });
       },
       recorded: (call) => recorder.record(call),
     });
   }
 
-  private createApi(): ReturnType<typeof createApi> {
-    const { storage, options, events } = this.opened;
-    const { projects, stored, hosting, chats, serverSettings: servers, trials } = this;
-    const parts = { projects, stored, hosting, chats, servers, trials };
-    const backend = createBackend(parts, this.followers, () => ({
-      ...{ version: this.self.identity.version, config: options.configPath },
-      database: storage?.status ?? noStorage,
-      records: { queued: stored?.recorder.queued ?? 0, dropped: stored?.recorder.dropped ?? 0 },
-      sessions: this.gateway.clientCount,
-    }));
-    return createApi(backend, (thrown) =>
-      events.warned(`internal error: ${(thrown as Error)?.stack ?? thrown}`),
-    );
+  private createServices(): Services {
+    const { storage, options } = this.opened;
+    const { projects, projectEvents: events, serverSettings, stored, hosting, chats } = this;
+    return {
+      ...{ projects, events, serverSettings, testedServers: new Set() },
+      database: stored && hosting && chats && { ...stored, hosting, chats },
+      status: () => ({
+        ...{ version: this.self.identity.version, config: options.configPath },
+        database: storage?.status ?? noStorage,
+        records: { queued: stored?.recorder.queued ?? 0, dropped: stored?.recorder.dropped ?? 0 },
+        sessions: this.gateway.clientCount,
+      }),
+    };
   }
 
   private applied(project: LiveProject, changes: Changes): void {
@@ -257,7 +259,8 @@ export class Switchboard implements App {
       return;
     }
     this.gateway.regrouped(project.servers);
-    for (const server of changes.started) this.followers.changed(project, startEvent(project, server));
+    for (const server of changes.started)
+      this.projectEvents.serverChanged(project, startEvent(project, server));
     void startServers(changes.started, false);
     const nameOf = ({ name }: Server) => (project.isDefault ? name : `${project.name}/${name}`);
     const { started, changed, stopped } = changes;

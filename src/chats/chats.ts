@@ -1,72 +1,106 @@
 import { ChatError } from '../agent/chat-error.ts';
+import type { AgentEvent, ChatResult } from '../agent/events.ts';
 import type { AgentMessage } from '../agent/model.ts';
 import { onceEach } from '../agent/once-each.ts';
-import type { NewChat } from '../api/chat-input.ts';
-import type { ChatEvent, ChatView } from '../api/chat-views.ts';
 import type { ChatSettings } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { LiveProject } from '../projects/live-project.ts';
 import type { Store } from '../store/store.ts';
-import { agentMessages, chatEvent, chatViewOf, messageView, usageView } from './chat-views.ts';
 import { ProjectToolbox } from './project-toolbox.ts';
 import { RunRecord } from './run-record.ts';
 
-/** How often it is written down that those under way are still under way. */
-const SEEN_MS = 20_000;
+/** How often the store is told that the active chats are alive. */
+const TOUCH_MS = 20_000;
 
-/** How often those are looked for whose process was killed: this one's before, or another's on the same database. */
-const GIVE_UP_MS = 60_000;
+/** How often runs of killed processes are marked as failed. */
+const FAIL_LOST_MS = 60_000;
+
+export interface NewChat {
+  messages: readonly AgentMessage[];
+  model: string | undefined;
+  system: string | undefined;
+  tools: readonly string[] | undefined;
+  maxSteps: number | undefined;
+  maxTokens: number | undefined;
+  apiKeySecret: string;
+}
+
+/** A chat that has begun. */
+export interface ChatRun {
+  id: string;
+  /** Call it once. The result has the new messages only. `signal`: the client has disconnected, which cancels it. */
+  finish(onEvent: (event: AgentEvent) => void, signal: AbortSignal): Promise<ChatResult>;
+}
+
+/** A chat failed. The messages continue the conversation up to the failure. */
+export class ChatFailure extends SwitchboardError {
+  readonly messages: readonly AgentMessage[];
+
+  constructor(thrown: unknown, message: string, messages: readonly AgentMessage[]) {
+    const { code, data } = asSwitchboardError(thrown);
+    super(code, message, { cause: thrown, data });
+    this.messages = messages;
+  }
+}
 
 interface ActiveChat {
   project: LiveProject;
   abort: AbortController;
-  /** Settles when all of it is written down. */
+  /** Resolves when the run is persisted. */
   over: Promise<unknown>;
 }
 
-/** The chats under way: a model, the tools of a project, and a record of all that they did. */
+/** What a chat works with. */
+interface Work {
+  project: LiveProject;
+  chat: NewChat & { model: string };
+  apiKey: string;
+  record: RunRecord;
+  onEvent: (event: AgentEvent) => void;
+}
+
+/** The chats in flight: a model, the tools of a project, and a record of the run. */
 export class Chats {
   private readonly settings: ChatSettings;
   private readonly store: Store;
-  private readonly warned: (message: string) => void;
-  /** Each chat has the same to say of the tools of its project. */
+  private readonly warn: (message: string) => void;
+  /** Every chat of a project would warn of the same tools. */
   private readonly warnings = new WeakMap<LiveProject, (message: string) => void>();
   private readonly active = new Map<string, ActiveChat>();
-  private timer: NodeJS.Timeout | undefined;
-  private readonly givingUp: NodeJS.Timeout;
+  private touching: NodeJS.Timeout | undefined;
+  private readonly failingLost: NodeJS.Timeout;
   private isClosed = false;
 
-  constructor(settings: ChatSettings, store: Store, warned: (message: string) => void) {
+  constructor(settings: ChatSettings, store: Store, warn: (message: string) => void) {
     this.settings = settings;
     this.store = store;
-    this.warned = warned;
-    // Where the database is away, that has been told already.
-    const giveUp = () => void store.runs.failLost().catch(() => {});
-    giveUp();
-    this.givingUp = setInterval(giveUp, GIVE_UP_MS).unref();
+    this.warn = warn;
+    // The store itself reports an outage.
+    const failLost = () => void store.runs.failLost().catch(() => {});
+    failLost();
+    this.failingLost = setInterval(failLost, FAIL_LOST_MS).unref();
   }
 
   get count(): number {
     return this.active.size;
   }
 
-  /** Fails where it cannot be begun. What is begun is a run from then on. */
-  async begin(project: LiveProject, chat: NewChat) {
-    const apiKey = keyOf(project, chat.apiKeySecret);
-    const { model = this.settings.model, system = null, tools = null } = chat;
-    const messages = agentMessages(chat.messages);
+  /** Rejects if the chat cannot begin. */
+  async begin(project: LiveProject, chat: NewChat): Promise<ChatRun> {
+    const apiKey = apiKeyOf(project, chat.apiKeySecret);
+    const { model = this.settings.model, system = null, tools = null, messages } = chat;
     const record = new RunRecord({
       store: this.store,
       projectId: project.id,
       redact: (text) => project.vault.redact(text),
-      warned: this.warned,
+      warned: this.warn,
     });
     await record.begin({ model, system, tools }, messages);
     return {
       id: record.id,
-      finish: (listener: (event: ChatEvent) => void, signal: AbortSignal): Promise<ChatView> => {
+      finish: (onEvent, signal) => {
         const abort = new AbortController();
-        const work = { project, chat: { ...chat, model }, apiKey, messages, record, listener };
+        const work = { project, chat: { ...chat, model }, apiKey, record, onEvent };
         const over = this.run(work, abort, signal);
         this.enter(record.id, { project, abort, over: over.catch(() => {}) });
         return over;
@@ -74,17 +108,18 @@ export class Chats {
     };
   }
 
-  /** The project is gone, and its tools with it. */
+  /** Cancels the chats of a project that was removed. */
   endOf(project: LiveProject): void {
+    const removed = new SwitchboardError('unknown_project', `The project "${project.name}" was deleted.`);
     for (const chat of this.active.values()) {
-      if (chat.project === project) chat.abort.abort(gone(project));
+      if (chat.project === project) chat.abort.abort(removed);
     }
   }
 
-  /** Ends all of them, and settles when that is written down. */
+  /** Cancels all chats, and resolves when that is persisted. */
   async close(): Promise<void> {
     this.isClosed = true;
-    clearInterval(this.givingUp);
+    clearInterval(this.failingLost);
     const active = [...this.active.values()];
     for (const { abort } of active) abort.abort(stopped());
     await Promise.all(active.map(({ over }) => over));
@@ -93,51 +128,47 @@ export class Chats {
   private enter(id: string, chat: ActiveChat): void {
     this.active.set(id, chat);
     if (this.isClosed) chat.abort.abort(stopped());
-    this.timer ??= setInterval(() => {
-      // Where the database is away, that has been told already.
+    this.touching ??= setInterval(() => {
+      // The store itself reports an outage.
       this.store.runs.touch([...this.active.keys()]).catch(() => {});
-    }, SEEN_MS).unref();
+    }, TOUCH_MS).unref();
     void chat.over.then(() => {
       this.active.delete(id);
       if (this.active.size > 0) return;
-      clearInterval(this.timer);
-      this.timer = undefined;
+      clearInterval(this.touching);
+      this.touching = undefined;
     });
   }
 
-  private async run(work: Work, abort: AbortController, client: AbortSignal): Promise<ChatView> {
-    const { project, record } = work;
-    const leave = () => abort.abort(cancelled());
-    client.addEventListener('abort', leave);
-    if (client.aborted) leave();
+  private async run(work: Work, abort: AbortController, client: AbortSignal): Promise<ChatResult> {
+    const { project, record, chat } = work;
+    const cancel = () => abort.abort(new SwitchboardError('client_unavailable', 'The client disconnected.'));
+    client.addEventListener('abort', cancel);
+    if (client.aborted) cancel();
     const toolbox = new ProjectToolbox(project, (call) => record.call(call));
-    const progress: Progress = { steps: 0, usage: { ...noUsage } };
     try {
-      const result = await this.converse(work, toolbox, progress, abort.signal);
-      const { text: output, stopReason, steps, usage } = result;
-      const end = { output, stopReason, steps, usage: usageView(usage), error: null };
-      await record.end({ ...end, status: 'completed' });
-      return chatViewOf(record.id, result, work.messages.length);
+      const result = await this.converse(work, toolbox, abort.signal);
+      const { text: output, stopReason, steps, usage, messages } = result;
+      await record.end({ status: 'completed', output, stopReason, steps, usage, error: null });
+      return { ...result, messages: messages.slice(chat.messages.length) };
     } catch (thrown) {
       const error = this.failure(thrown, work);
+      const { steps, usage } = thrown instanceof ChatError ? thrown : { steps: 0, usage: noUsage };
       const status = abort.signal.aborted ? 'cancelled' : 'failed';
-      const { code, message } = error;
-      const unfinished = { output: null, stopReason: null, error: { code, message } };
-      await record.end({ ...unfinished, status, steps: progress.steps, usage: usageView(progress.usage) });
+      await record.end({ status, output: null, stopReason: null, steps, usage, error });
       throw error;
     } finally {
-      client.removeEventListener('abort', leave);
+      client.removeEventListener('abort', cancel);
       await toolbox.stop();
     }
   }
 
-  /** The parts of it are loaded with the first chat: a gateway that is only called needs none of them. */
+  /** The agent's modules are loaded with the first chat: most processes have none. */
   private async converse(
-    { project, chat, apiKey, messages, record, listener }: Work,
+    { project, chat, apiKey, record, onEvent }: Work,
     toolbox: ProjectToolbox,
-    progress: Progress,
     signal: AbortSignal,
-  ) {
+  ): Promise<ChatResult> {
     const [{ runLoop }, { ClaudeModel }, { allowedBy }, { unlessAborted }] = await Promise.all([
       import('../agent/loop.ts'),
       import('../agent/claude.ts'),
@@ -145,7 +176,7 @@ export class Chats {
       import('../agent/unless-aborted.ts'),
     ]);
     await unlessAborted(toolbox.start(), signal);
-    const { model, maxTokens, system, maxSteps, tools } = chat;
+    const { model, maxTokens, messages, system, maxSteps, tools } = chat;
     return runLoop({
       model: new ClaudeModel({ model, apiKey, baseUrl: this.settings.baseUrl, maxTokens }),
       ...{ toolbox, messages, system, maxSteps, signal },
@@ -154,78 +185,43 @@ export class Chats {
       onEvent(event) {
         if (event.type === 'message') record.message(event.message, event.step);
         if (event.type === 'tool_end' && event.call.server === undefined) record.unknownTool(event.call);
-        if (event.type === 'step') {
-          progress.steps = event.step;
-          for (const key of Object.keys(noUsage) as (keyof Usage)[]) progress.usage[key] += event.usage[key];
-        }
-        const told = chatEvent(event);
-        if (told !== undefined) listener(told);
+        onEvent(event);
       },
     });
   }
 
   private warningOf(project: LiveProject): (message: string) => void {
     const known = this.warnings.get(project);
+    if (known !== undefined) return known;
     const { name, vault } = project;
-    const tell =
-      known ?? onceEach((message) => this.warned(vault.redact(`Chats of project "${name}": ${message}`)));
-    this.warnings.set(project, tell);
-    return tell;
+    const warnOnce = onceEach((message) => this.warn(vault.redact(`Chats of project "${name}": ${message}`)));
+    this.warnings.set(project, warnOnce);
+    return warnOnce;
   }
 
-  /** What whoever asked is told. It names the run, which can be looked into, and has what the conversation can be gone on with. */
-  private failure(thrown: unknown, { project, record, messages: known }: Work): SwitchboardError {
+  private failure(thrown: unknown, { project, chat }: Work): ChatFailure {
     const isOfChat = thrown instanceof ChatError;
     const cause = isOfChat ? thrown.cause : thrown;
     if (!(cause instanceof SwitchboardError)) {
-      this.warned(`internal error: ${(cause as Error)?.stack ?? cause}`);
+      this.warn(`internal error: ${(cause as Error)?.stack ?? cause}`);
     }
-    const { code, message, data } = asSwitchboardError(thrown);
-    const messages = isOfChat ? thrown.messages.slice(known.length).map(messageView) : [];
-    return new SwitchboardError(code, project.vault.redact(message), {
-      cause: thrown,
-      data: { ...data, run_id: record.id, messages },
-    });
+    const messages = isOfChat ? thrown.messages.slice(chat.messages.length) : [];
+    return new ChatFailure(thrown, project.vault.redact(asSwitchboardError(thrown).message), messages);
   }
 }
 
-type Usage = Parameters<typeof usageView>[0];
+const noUsage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
-interface Work {
-  project: LiveProject;
-  chat: NewChat & { model: string };
-  apiKey: string;
-  messages: readonly AgentMessage[];
-  record: RunRecord;
-  listener: (event: ChatEvent) => void;
-}
-
-/** How far it got. */
-interface Progress {
-  steps: number;
-  usage: Usage;
-}
-
-const noUsage: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
-
-function keyOf(project: LiveProject, secret: string): string {
+function apiKeyOf(project: LiveProject, secret: string): string {
   const key = project.vault.value(secret);
   if (key !== undefined) return key;
   throw new SwitchboardError(
     'missing_secret',
-    `Project "${project.name}" has no secret ${secret}, and the API of the model needs a key: set it with \`switchboard secret set ${secret} --project ${project.name}\`, or name another one in api_key_secret.`,
+    `Project "${project.name}" has no secret ${secret} with the API key of the model: set it with \`switchboard secret set ${secret} --project ${project.name}\`, or name another secret in api_key_secret.`,
     { data: { secret, project: project.name } },
   );
 }
 
-function cancelled(): SwitchboardError {
-  return new SwitchboardError('client_unavailable', 'Whoever asked has gone.');
-}
-
 function stopped(): SwitchboardError {
   return new SwitchboardError('server_unavailable', 'Switchboard was stopped.');
-}
-
-function gone({ name }: LiveProject): SwitchboardError {
-  return new SwitchboardError('unknown_project', `The project "${name}" was deleted.`);
 }

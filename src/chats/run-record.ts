@@ -1,36 +1,40 @@
 import { randomUUID } from 'node:crypto';
 import type { ToolCallRecord } from '../agent/events.ts';
-import type { AgentMessage } from '../agent/model.ts';
+import type { AgentMessage, AssistantPart, ResultContent, Usage, UserPart } from '../agent/model.ts';
 import { asSwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
-import { recordOf } from '../records/call-record.ts';
+import { cleanValue, recordOf } from '../records/call-record.ts';
 import type { CallRecord } from '../store/call-record.ts';
 import type { NewRun, RunEnd } from '../store/runs.ts';
 import type { Store } from '../store/store.ts';
-import { keptContent, keptValue } from './stored-messages.ts';
 
-export interface RunRecordSettings {
+/** Longer texts are truncated: records are for inspection, not for storing results. */
+const MAX_CHARACTERS = 256 * 1024;
+
+type Clean = (text: string) => string;
+
+interface RunRecordSettings {
   store: Pick<Store, 'runs' | 'calls'>;
   projectId: string;
   redact(text: string): string;
   warned(message: string): void;
 }
 
-/** What is written down of one run, in the order in which it happens, behind its back, and all of it before its end. */
+/** Persists one run in the background, in order, and completely before its end. */
 export class RunRecord {
   readonly id = randomUUID();
   private readonly settings: RunRecordSettings;
-  private readonly waiting: (() => Promise<void>)[] = [];
+  private readonly queued: (() => Promise<void>)[] = [];
   private writing: Promise<void> | undefined;
   private position = 0;
-  /** The last turn of the model: the tool calls that come now were made in it. */
+  /** The last turn of the model, which made the tool calls that follow. */
   private turn: { messageId: string; step: number } | undefined;
 
   constructor(settings: RunRecordSettings) {
     this.settings = settings;
   }
 
-  /** Settles when the run is there. */
+  /** Resolves when the run is persisted. */
   async begin(
     run: Pick<NewRun, 'model' | 'system' | 'tools'>,
     messages: readonly AgentMessage[],
@@ -52,7 +56,12 @@ export class RunRecord {
   message(message: AgentMessage, step: number): void {
     const { store, redact } = this.settings;
     const { role } = message;
-    const row = { id: randomUUID(), position: this.position++, role, content: keptContent(message, redact) };
+    const row = {
+      id: randomUUID(),
+      position: this.position++,
+      role,
+      content: persistedContent(message, redact),
+    };
     if (role === 'assistant') this.turn = { messageId: row.id, step };
     this.write(() => store.runs.addMessages(this.id, [row]));
   }
@@ -61,9 +70,9 @@ export class RunRecord {
     this.add(recordOf(call, Date.now(), (_id, text) => this.settings.redact(text)));
   }
 
-  /** No server was asked. */
+  /** A call that reached no server. */
   unknownTool({ name, input, durationMs }: ToolCallRecord): void {
-    const text = keptValue(input, this.settings.redact);
+    const text = persistedValue(input, this.settings.redact);
     this.add({
       ...{ id: randomUUID(), projectId: this.settings.projectId, client: 'chat', method: 'tools/call' },
       ...{ server: null, replica: null, tool: this.settings.redact(name), status: 'error', durationMs },
@@ -73,14 +82,18 @@ export class RunRecord {
     });
   }
 
-  /** Settles when all of it is there; fails where the database does not take it. */
-  async end({ output, error, ...end }: RunEnd): Promise<void> {
+  /** Resolves when everything is persisted; rejects if the database does not accept it. */
+  async end({ output, error, usage, ...end }: Omit<RunEnd, 'usage'> & { usage: Usage }): Promise<void> {
     const { store, redact } = this.settings;
-    const said = typeof output === 'string' ? redact(output) : output;
-    const why = error && { code: error.code, message: redact(error.message) };
-    this.write(() => store.runs.finish(this.id, { ...end, output: said, error: why }));
+    const row: RunEnd = {
+      ...end,
+      output: typeof output === 'string' ? redact(output) : output,
+      usage: usageRow(usage),
+      error: error && { code: error.code, message: redact(error.message) },
+    };
+    this.write(() => store.runs.finish(this.id, row));
     await this.writing;
-    // What was not taken before is tried once more.
+    // Writes that failed before are retried once.
     await this.writeAll();
   }
 
@@ -90,7 +103,7 @@ export class RunRecord {
   }
 
   private write(write: () => Promise<void>): void {
-    this.waiting.push(write);
+    this.queued.push(write);
     this.writing ??= this.writeAll()
       .catch(() => {})
       .finally(() => {
@@ -98,17 +111,17 @@ export class RunRecord {
       });
   }
 
-  /** Each can be written twice and is there once. */
+  /** All writes are idempotent, so that they can be retried. */
   private async writeAll(): Promise<void> {
-    for (let next = this.waiting[0]; next !== undefined; next = this.waiting[0]) {
+    for (let next = this.queued[0]; next !== undefined; next = this.queued[0]) {
       try {
         await next();
       } catch (error) {
         const { kind, message } = asSwitchboardError(error);
         if (kind.retryable) throw error;
-        this.settings.warned(`A part of the run ${this.id} cannot be kept: ${message}`);
+        this.settings.warned(`A part of the run ${this.id} could not be recorded: ${message}`);
       }
-      this.waiting.shift();
+      this.queued.shift();
     }
   }
 
@@ -116,4 +129,52 @@ export class RunRecord {
     const texts = message?.content.map((part) => (part.type === 'text' ? part.text : '')) ?? [];
     return this.settings.redact(texts.join(''));
   }
+}
+
+/** As the API shows it. */
+export function usageRow({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }: Usage) {
+  return {
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    cache_read_tokens: cacheReadTokens,
+    cache_write_tokens: cacheWriteTokens,
+  };
+}
+
+/** The content of a message without secrets, files and long texts. */
+function persistedContent({ content }: AgentMessage, clean: Clean): object[] {
+  return content.map((part: UserPart | AssistantPart) => persistedPart(part, clean));
+}
+
+function persistedPart(part: UserPart | AssistantPart, clean: Clean): object {
+  switch (part.type) {
+    case 'text':
+      return { type: 'text', text: cut(clean(part.text)) };
+    case 'tool_call': {
+      const { type, id, name, input } = part;
+      return { type, id, name: clean(name), input: JSON.parse(persistedValue(input, clean)) as unknown };
+    }
+    case 'tool_result': {
+      const { type, id, isError, content } = part;
+      return { type, id, is_error: isError, content: content.map((item) => persistedResult(item, clean)) };
+    }
+  }
+}
+
+/** The arguments or the result of a tool as JSON text, without secrets. */
+export function persistedValue(value: unknown, clean: Clean): string {
+  const text = JSON.stringify(cleanValue(value, clean));
+  if (text.length <= MAX_CHARACTERS) return text;
+  return JSON.stringify({ omitted: `${text.length} characters are too many to be kept` });
+}
+
+function persistedResult(item: ResultContent, clean: Clean): object {
+  if (item.type === 'text') return { type: 'text', text: cut(clean(item.text)) };
+  const { type, mediaType, data } = item;
+  return { type, media_type: mediaType, omitted: `${data.length} characters of base64 are not kept` };
+}
+
+function cut(text: string): string {
+  if (text.length <= MAX_CHARACTERS) return text;
+  return `${text.slice(0, MAX_CHARACTERS)} [${text.length - MAX_CHARACTERS} more characters are not kept]`;
 }

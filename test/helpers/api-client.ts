@@ -1,22 +1,63 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
 import { createApi } from '../../src/api/api.ts';
+import type { Switchboard } from '../../src/app/switchboard.ts';
+import { startApp } from '../../src/app.ts';
+import { freshDatabase } from './database.ts';
 import { serveHttp } from './http-exchange.ts';
-import { MemoryBackend } from './memory-backend.ts';
+import { removeHome } from './postgres.ts';
 import { exchange } from './raw-http.ts';
 
-/** An answer of the API as tests look at it. */
-export interface ApiAnswer {
+/** A response of the API. */
+interface ApiAnswer {
   status: number;
   headers: Record<string, unknown>;
-  /** The body as data; undefined where there is none. */
+  /** Parsed; undefined if there is none. */
   body: Record<string, unknown> | undefined;
-  /** What an error says. */
   error: { code: string; message: string; details: { problems?: { path: string; message: string }[] } };
 }
 
-/** The API over real connections, with everything behind it in memory. */
-export async function serveApi(onFault?: (thrown: unknown) => void) {
-  const backend = new MemoryBackend();
-  const api = createApi(backend, onFault);
+/** The program in this process, with its own database, for all tests of a file. */
+export async function startForTests(config: object = {}) {
+  const database = await freshDatabase();
+  const home = await mkdtemp(join(tmpdir(), 'switchboard-home-'));
+  const configPath = join(home, 'mcp.json');
+  // No test of the API reaches an engine.
+  const hosting = { engine: join(home, 'no-engine.sock') };
+  await writeFile(configPath, JSON.stringify({ mcpServers: {}, switchboard: { hosting, ...config } }));
+  const ignore = () => {};
+  const app = (await startApp(
+    {
+      ...{ configPath, host: '127.0.0.1', port: 0, home },
+      database: { mode: 'server', url: database.url, secretKey: undefined },
+    },
+    {
+      ...{ progressed: ignore, listening: ignore, serverChanged: ignore, configApplied: ignore },
+      ...{ warned: ignore, idle: ignore, waiting: ignore },
+    },
+  )) as Switchboard;
+  afterAll(async () => {
+    await app.stop(0);
+    await database[Symbol.asyncDispose]();
+    await removeHome(home);
+  });
+  const { services } = app;
+  let count = 0;
+  return {
+    services,
+    /** An API over it, until the end of the test. */
+    serve: (onFault?: (thrown: unknown) => void) => serveApi(services, onFault),
+    /** A name that no other test of the file uses. */
+    newName: (prefix = 'web') => `${prefix}-${++count}`,
+  };
+}
+
+type Services = Switchboard['services'];
+
+async function serveApi(services: Services, onFault?: (thrown: unknown) => void) {
+  const api = createApi(services, onFault);
   const peer = await serveHttp(api.handle);
   const url = (path: string) => `${peer.url.origin}${path.startsWith('/api') ? path : `/api/v1${path}`}`;
   /** `POST /projects`, with a body that is sent as JSON. */
@@ -36,5 +77,14 @@ export async function serveApi(onFault?: (thrown: unknown) => void) {
       error: parsed?.error as ApiAnswer['error'],
     };
   };
-  return { backend, api, peer, url, ask };
+  /** A new project, and requests to its part of the API. */
+  const newProject = async (name: string) => {
+    const { body } = await ask('POST /projects', { name });
+    return {
+      id: String(body!.id),
+      ask: (what: string, ...more: [body?: unknown, headers?: Record<string, string>]) =>
+        ask(what.replace(' ', ` /projects/${name}`), ...more),
+    };
+  };
+  return { api, peer, url, ask, newProject };
 }

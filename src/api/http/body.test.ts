@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { serveApi } from '../../../test/helpers/api-client.ts';
+import { startForTests } from '../../../test/helpers/api-client.ts';
 
 const MEGABYTE = 1024 * 1024;
+const { services, serve, newName } = await startForTests();
 
 describe('a body', () => {
   it.each([
@@ -12,9 +13,9 @@ describe('a body', () => {
     ['application/json', 201],
     ['Application/JSON; charset="UTF-8"', 201],
   ])('of type %s is answered with %d', async (type, status) => {
-    const { ask } = await serveApi();
+    const { ask } = await serve();
     const headers = { 'content-type': type ?? '' };
-    expect((await ask('POST /projects', { name: 'web' }, headers)).status).toBe(status);
+    expect((await ask('POST /projects', { name: newName() }, headers)).status).toBe(status);
   });
 
   it.each([
@@ -32,7 +33,7 @@ describe('a body', () => {
     ['{"a": {"\\u0000": 1}}', 'a must not contain a NUL character'],
     [`{"a": ${'['.repeat(100)}${']'.repeat(100)}}`, 'nested deeper than 64 levels'],
   ])('%j is refused: %s', async (body, message) => {
-    const { ask } = await serveApi();
+    const { ask } = await serve();
     const { status, error } = await ask('POST /projects', body);
     expect({ status, code: error.code }).toEqual({ status: 400, code: 'invalid_input' });
     expect(error.message).toContain(message);
@@ -40,7 +41,7 @@ describe('a body', () => {
   });
 
   it('may be nested as deep as it likes without harm', async () => {
-    const { ask } = await serveApi();
+    const { ask } = await serve();
     const { status } = await ask('POST /projects', `{"a": ${'['.repeat(MEGABYTE)}${']'.repeat(MEGABYTE)}}`);
     expect(status).toBe(400);
   });
@@ -51,14 +52,14 @@ describe('a body', () => {
     ['wrong texts', `{"a": ["\\u0000"${',"\\u0000"'.repeat(300_000)}]}`],
     ['a long key', `{"${'x'.repeat(3 * MEGABYTE)}": 1}`],
   ])('is answered in short, whatever is wrong with it: %s', async (_what, body) => {
-    const { ask } = await serveApi();
+    const { ask } = await serve();
     const { status, error } = await ask('POST /projects/default/servers', body);
     expect(status).toBe(400);
     expect(JSON.stringify(error).length).toBeLessThan(50_000);
   });
 
   it('with too many values in it is refused before they are checked', async () => {
-    const { ask } = await serveApi();
+    const { ask } = await serve();
     const withNames = (count: number) => {
       const env = Array.from({ length: count }, (_, index) => [`VARIABLE_${index}`, index]);
       return { name: 'a', transport: 'stdio', config: { command: 'b', env: Object.fromEntries(env) } };
@@ -74,19 +75,20 @@ describe('a body', () => {
   });
 
   it('cannot change what objects inherit', async () => {
-    const { ask, backend } = await serveApi();
+    const { ask } = await serve();
     const manifest =
       '{"name": "kit", "version": "1", "mcp": {"servers": []}, "__proto__": {"polluted": true}, "constructor": 1}';
     expect((await ask('POST /projects/default/products', manifest)).status).toBe(201);
     expect(({} as { polluted?: boolean }).polluted).toBe(undefined);
-    const [project] = [...backend.all.values()];
-    expect(Object.getPrototypeOf(project!.products.get('kit')!.manifest)).toBe(Object.prototype);
+    const [product] = await services.database!.store.products.list(services.projects.get('default').id);
+    expect(Object.getPrototypeOf(product!.manifest)).toBe(Object.prototype);
+    expect(product!.manifest).toEqual({ name: 'kit', version: '1', mcp: { servers: [] }, constructor: 1 });
     const { error } = await ask('POST /projects', '{"name": "web", "__proto__": {}}');
     expect(error.details.problems).toMatchObject([{ path: '__proto__' }]);
   });
 
   it('may have 4 MB, and no more', async () => {
-    const { ask } = await serveApi();
+    const { ask } = await serve();
     const sized = (bytes: number) => `{"name": "web"${' '.repeat(bytes - 15)}}`;
     const { status, headers, error } = await ask('POST /projects', sized(4 * MEGABYTE + 1));
     expect({ status, code: error.code }).toEqual({ status: 413, code: 'too_large' });

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { mergeServer } from '../../app/backend/merge-server.ts';
 import { SwitchboardError } from '../../errors.ts';
 import {
   callQuery,
@@ -9,6 +8,7 @@ import {
   projectChanges,
   secretValue,
 } from '../inputs.ts';
+import { mergeServer } from '../server-changes.ts';
 import { type NewServer, newServer, serverChanges } from '../server-input.ts';
 import { check } from './check.ts';
 

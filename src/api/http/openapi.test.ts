@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { serveApi } from '../../../test/helpers/api-client.ts';
-import { MemoryBackend } from '../../../test/helpers/memory-backend.ts';
-import { Router } from './router.ts';
+import { startForTests } from '../../../test/helpers/api-client.ts';
+import { routes } from '../routes.ts';
+
+const { serve } = await startForTests();
 
 interface Operation {
   operationId: string;
@@ -17,7 +18,7 @@ interface Document {
 }
 
 async function document(): Promise<Document> {
-  const { ask } = await serveApi();
+  const { ask } = await serve();
   const { status, body } = await ask('GET /openapi.json');
   expect(status).toBe(200);
   return body as unknown as Document;
@@ -27,7 +28,6 @@ describe('the OpenAPI document', () => {
   it('has every route in it, and nothing else', async () => {
     const { openapi, paths } = await document();
     expect(openapi).toMatch(/^3\.1\./);
-    const { routes } = new Router(new MemoryBackend(), () => {});
     const shown = Object.entries(paths).flatMap(([path, operations]) =>
       Object.entries(operations).map(([method, { operationId }]) => `${method} ${path} ${operationId}`),
     );

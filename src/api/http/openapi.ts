@@ -125,16 +125,15 @@ export function openapiOf(routes: readonly Route[]): Json {
 }
 
 function operationOf(route: Route): Json {
-  const { operationId, summary, body, text } = route;
-  const taken = body ?? text;
+  const { operationId, summary, body } = route;
   return {
     operationId,
     summary,
     tags: [tagOf(route.path)],
     parameters: parametersOf(route),
-    ...(taken === undefined
+    ...(body === undefined
       ? {}
-      : { requestBody: { required: true, content: json(schemaOf(taken, bodies, 'input')) } }),
+      : { requestBody: { required: true, content: json(schemaOf(body, bodies, 'input')) } }),
     responses: { ...responsesOf(route), default: { $ref: '#/components/responses/Failure' } },
   };
 }

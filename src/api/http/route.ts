@@ -1,9 +1,11 @@
-import type { ServerResponse } from 'node:http';
 import type { z } from 'zod';
+import type { LiveProject } from '../../projects/live-project.ts';
+import type { Services } from '../services.ts';
+import type { EventStreams, StreamReply } from './event-stream.ts';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** What a path answers with, by status; null is an answer without a body. */
+/** The schemas of the responses by status; null is a response without a body. */
 export type Answers = Record<number, z.ZodType | null>;
 
 /** 'project' and 'name' of '/projects/:project/servers/:name'. */
@@ -15,20 +17,22 @@ type ParameterOf<Path extends string> = Path extends `${infer Head}/${infer Tail
 
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 
-/** What a handler is given: everything has been checked. */
+/** What a handler gets. Everything in it is validated. */
 interface Context<Parameter extends string, Query, Body> {
+  services: Services;
+  streams: EventStreams;
   params: Record<Parameter, string>;
+  /** The project that `:project` names, by id or name. */
+  project: 'project' extends Parameter ? LiveProject : undefined;
   query: Query;
   body: Body;
-  /** The body as it came, where the route takes it so. */
-  text: string;
-  /** The only version that may be changed, where the client said one. */
+  /** The version that the client requires with `If-Match`. */
   ifVersion: number | undefined;
-  /** Whoever asked has gone. */
+  /** Aborts when the client disconnects. */
   signal: AbortSignal;
 }
 
-/** JSON that is sent as it is. */
+/** A body that is JSON text already. */
 interface RawReply {
   status: number;
   json: string;
@@ -37,10 +41,10 @@ interface RawReply {
 export type Reply =
   | { status: number; body: unknown; headers?: Record<string, string> }
   | RawReply
-  | { stream: (response: ServerResponse) => void };
+  | StreamReply;
 
-/** One of the answers that the route says it gives. */
-type Promised<Given extends Answers> =
+/** One of the responses that a route declares. */
+type Declared<Given extends Answers> =
   | {
       [Status in keyof Given & number]: {
         status: Status;
@@ -49,38 +53,44 @@ type Promised<Given extends Answers> =
       };
     }[keyof Given & number]
   | (RawReply & { status: keyof Given & number })
-  | { stream: (response: ServerResponse) => void };
+  | StreamReply;
 
-interface Definition<Path extends string, Query, Body, Given extends Answers> {
+interface Definition<Path extends string, Query, Schema, Body, Given extends Answers> {
   method: Method;
   /** Below /api/v1, with :parameters. */
   path: Path;
   operationId: string;
   summary: string;
   query?: Query;
-  body?: Body;
-  /** What a body looks like that is handed over as it came. */
-  text?: z.ZodType;
-  /** Whether `If-Match` is heeded. */
+  body?: Schema;
+  /** Parses the body in place of the schema, which then only describes it. */
+  read?: (text: string) => Body;
+  /** Whether it takes `If-Match`. */
   isConditional?: boolean;
-  /** Whether the answer is a stream of events that goes on: always, or where that is asked for. */
+  /** Whether it responds with an event stream: always, or if the request asks for one. */
   isStream?: boolean | 'on demand';
   answers: Given;
-  handle(context: Context<ParameterOf<Path>, Parsed<Query>, Parsed<Body>>): Promise<Promised<Given>>;
+  handle(
+    context: Context<ParameterOf<Path>, Parsed<Query>, Body>,
+  ): Promise<Declared<Given>> | Declared<Given>;
 }
 
-/** A row of the table of routes, whatever its handler takes. */
+/** A route, whatever its handler takes. */
 export interface Route
-  extends Omit<Definition<string, z.ZodObject | undefined, z.ZodType | undefined, Answers>, 'handle'> {
-  handle(context: Context<string, unknown, unknown>): Promise<Reply>;
+  extends Omit<
+    Definition<string, z.ZodObject | undefined, z.ZodType | undefined, unknown, Answers>,
+    'handle'
+  > {
+  handle(context: Context<string, unknown, unknown>): Promise<Reply> | Reply;
 }
 
-/** A row of the table. Its handler gets what its schemas let through, and must answer as it says. */
+/** Declares a route. Types its handler by the schemas of the request and of the responses. */
 export function route<
   Path extends string,
   Given extends Answers,
   Query extends z.ZodObject | undefined = undefined,
-  Body extends z.ZodType | undefined = undefined,
->(definition: Definition<Path, Query, Body, Given>): Route {
+  Schema extends z.ZodType | undefined = undefined,
+  Body = Parsed<Schema>,
+>(definition: Definition<Path, Query, Schema, Body, Given>): Route {
   return definition as unknown as Route;
 }

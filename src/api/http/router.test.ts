@@ -1,12 +1,21 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { describe, expect, it, vi } from 'vitest';
-import { serveApi } from '../../../test/helpers/api-client.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { startForTests } from '../../../test/helpers/api-client.ts';
 import { exchange, openExchange } from '../../../test/helpers/raw-http.ts';
+import { fixtureServer } from '../../../test/helpers/servers.ts';
 import { SwitchboardError } from '../../errors.ts';
 
-const server = { name: 'github', transport: 'stdio', config: { command: 'github-mcp' } };
+const { command, args } = fixtureServer('toolbox');
+const server = { name: 'github', transport: 'stdio', config: { command, args } };
+const { services, serve, newName } = await startForTests();
+
+/** Makes the status fail, until the end of the test. */
+function failStatus(status: () => never): void {
+  const spy = vi.spyOn(services, 'status').mockImplementation(status);
+  onTestFinished(() => spy.mockRestore());
+}
 
 describe('paths', () => {
   it.each([
@@ -21,13 +30,13 @@ describe('paths', () => {
     '/projects/default/nothing',
     '/projects/default/servers/a/b',
   ])('%s is not there', async (path) => {
-    const { ask } = await serveApi();
+    const { ask } = await serve();
     const { status, error } = await ask(`GET ${path}`);
     expect({ status, code: error.code }).toEqual({ status: 404, code: 'not_found' });
   });
 
   it('says which methods a path takes', async () => {
-    const { ask } = await serveApi();
+    const { ask } = await serve();
     const answers = [await ask('PUT /projects'), await ask('OPTIONS /projects/default')];
     expect(answers.map(({ status }) => status)).toEqual([405, 405]);
     expect(answers.map(({ headers }) => headers.allow)).toEqual([
@@ -37,17 +46,18 @@ describe('paths', () => {
   });
 
   it('takes names with any characters in them', async () => {
-    const { ask } = await serveApi();
+    const { ask } = await serve();
     const name = 'a b%?#ü.."\\😀';
     const { status, headers } = await ask('POST /projects/default/servers', { ...server, name });
     expect(status).toBe(201);
     expect(headers.location).toBe(`/api/v1/projects/default/servers/${encodeURIComponent(name)}`);
     const { body } = await ask(`GET ${headers.location}`);
     expect(body).toMatchObject({ name });
+    expect((await ask(`DELETE ${headers.location}`)).status).toBe(204);
   });
 
   it('answers HEAD as GET, without the body', async () => {
-    const { url } = await serveApi();
+    const { url } = await serve();
     const get = await exchange(url('/projects/default'), { method: 'GET' });
     const head = await openExchange(url('/projects/default'), { method: 'HEAD' });
     const { date: _date, ...headers } = get.headers;
@@ -60,7 +70,7 @@ describe('paths', () => {
 
 describe('one after the other', () => {
   it('creates, reads, changes and removes a project', async () => {
-    const { ask } = await serveApi();
+    const { ask } = await serve();
     const created = await ask('POST /projects', { name: 'web', description: 'The site' });
     expect(created).toMatchObject({ status: 201, headers: { etag: '"1"' }, body: { name: 'web' } });
     const read = await ask(`GET ${created.headers.location}`);
@@ -77,8 +87,9 @@ describe('one after the other', () => {
   });
 
   it('creates, changes, tests and removes a server', async () => {
-    const { ask } = await serveApi();
-    const servers = '/projects/default/servers';
+    const { newProject } = await serve();
+    const { ask } = await newProject(newName());
+    const servers = '/servers';
     await ask(`POST ${servers}`, { ...server, replicas: 2, group: 'code', labels: { region: 'eu' } });
     const changed = await ask(`PATCH ${servers}/github`, {
       replicas: null,
@@ -91,49 +102,48 @@ describe('one after the other', () => {
       labels: { region: 'us' },
       enabled: false,
     });
+    expect(await ask(`POST ${servers}/github/test`)).toMatchObject({
+      status: 200,
+      body: { ok: true, tools: expect.any(Number) },
+    });
     const moved = await ask(`PATCH ${servers}/github`, {
       transport: 'http',
       config: { url: 'https://example.test' },
     });
     expect(moved.body).toMatchObject({ transport: 'http', config: { url: 'https://example.test' } });
-    expect(await ask(`POST ${servers}/github/test`)).toMatchObject({
-      status: 200,
-      body: { ok: true, tools: 3 },
-    });
-    expect((await ask(`GET ${servers}/github/logs`)).body).toEqual({ lines: ['github says hello'] });
+    expect((await ask(`GET ${servers}/github/logs`)).body).toEqual({ lines: [] });
     expect((await ask(`DELETE ${servers}/github`)).status).toBe(204);
     expect((await ask(`GET ${servers}`)).body).toEqual({ servers: [] });
   });
 
   it('sets a secret, and says whether it is new', async () => {
-    const { ask } = await serveApi();
+    const { ask } = await serve();
     const put = () => ask('PUT /projects/default/secrets/TOKEN', { value: 's3cret' });
     const answers = [await put(), await put()];
     expect(answers.map(({ status }) => status)).toEqual([201, 200]);
     expect(JSON.stringify(answers)).not.toContain('s3cret');
-    expect((await ask('POST /secrets/rotate')).body).toEqual({ rotated: 0, key_id: 'one' });
+    expect((await ask('POST /secrets/rotate')).body).toEqual({ rotated: 1, key_id: expect.any(String) });
     expect((await ask('DELETE /projects/default/secrets/TOKEN')).status).toBe(204);
     expect((await ask('DELETE /projects/default/secrets/TOKEN')).status).toBe(404);
   });
 
   it('installs a product, and keeps all of its manifest', async () => {
-    const { ask, backend } = await serveApi();
+    const { newProject } = await serve();
+    const { id, ask } = await newProject(newName());
     const servers = [
       { name: 'one', transport: 'stdio', command: 'a', args: ['b'], env: { C: 'd' }, replicas: 2 },
       { name: 'two', transport: 'http', url: 'https://example.test', headers: { 'x-a': 'b' } },
     ];
     const manifest = { name: 'kit', version: '1.0', mcp: { servers }, agents: [{ id: 7 }] };
-    const answers = [
-      await ask('POST /projects/default/products', manifest),
-      await ask('POST /projects/default/products', manifest),
-    ];
+    const answers = [await ask('POST /products', manifest), await ask('POST /products', manifest)];
     expect(answers.map(({ status }) => status)).toEqual([201, 200]);
-    const [project] = [...backend.all.values()];
-    expect(project!.products.get('kit')!.manifest).toEqual(manifest);
-    expect([...project!.servers.values()].map(({ input }) => input)).toEqual([
+    const [product] = await services.database!.store.products.list(id);
+    expect(product!.manifest).toEqual(manifest);
+    const rows = services.projects.get(id).listed.map(({ row }) => row);
+    expect(rows).toMatchObject([
       {
         name: 'one',
-        description: null,
+        description: '',
         transport: 'stdio',
         config: { command: 'a', args: ['b'], env: { C: 'd' } },
         settings: { replicas: 2 },
@@ -141,7 +151,7 @@ describe('one after the other', () => {
       },
       {
         name: 'two',
-        description: null,
+        description: '',
         transport: 'http',
         config: { url: 'https://example.test', headers: { 'x-a': 'b' } },
         settings: {},
@@ -151,20 +161,23 @@ describe('one after the other', () => {
   });
 
   it('switches a tool, filters calls, imports a file as it came, tells how it is', async () => {
-    const { ask, backend } = await serveApi();
-    const tool = await ask('PATCH /projects/default/tools/a%2Fb', { enabled: false });
-    expect(tool.body).toMatchObject({ name: 'a/b', enabled: false });
-    await ask('GET /projects/default/calls');
-    await ask('GET /projects/default/calls?server=x&status=ok&limit=5&since=2030-01-01T12:00:00%2B02:00');
-    expect(backend.filters).toEqual([
+    const { ask, newProject } = await serve();
+    const project = await newProject(newName());
+    await project.ask('POST /servers', server);
+    const tool = await project.ask('PATCH /tools/github__echo', { enabled: false });
+    expect(tool.body).toMatchObject({ name: 'github__echo', enabled: false });
+    const list = vi.spyOn(services.database!.store.calls, 'list');
+    onTestFinished(() => list.mockRestore());
+    await project.ask('GET /calls');
+    await project.ask('GET /calls?server=x&status=ok&limit=5&since=2030-01-01T12:00:00%2B02:00');
+    expect(list.mock.calls.map(([, filter]) => filter)).toEqual([
       { limit: 50 },
       { limit: 5, server: 'x', status: 'ok', since: new Date('2030-01-01T10:00:00Z') },
     ]);
-    const text = '{"mcpServers": {}, /* none */}';
-    const imported = await ask('POST /projects/default/import?replace=true', text);
-    expect(imported).toMatchObject({ status: 201, body: { imported: ['github'], notes: ['replaced'] } });
-    expect(backend.imported).toEqual([text]);
-    expect((await ask('GET /status')).body).toMatchObject({ version: '1.2.3' });
+    const text = '{"mcpServers": {"files": {"command": "a"}}, /* no more */}';
+    const imported = await project.ask('POST /import?replace=true', text);
+    expect(imported).toMatchObject({ status: 201, body: { imported: ['files'], notes: [] } });
+    expect((await ask('GET /status')).body).toMatchObject({ database: { mode: 'server', connected: true } });
   });
 });
 
@@ -179,9 +192,10 @@ describe('If-Match', () => {
     ['"0"', 400],
     ['', 400],
   ])('%s is answered with %d', async (version, status) => {
-    const { ask } = await serveApi();
-    await ask('POST /projects', { name: 'web' });
-    const changed = await ask('PATCH /projects/web', { description: 'x' }, { 'if-match': version });
+    const { ask } = await serve();
+    const name = newName();
+    await ask('POST /projects', { name });
+    const changed = await ask(`PATCH /projects/${name}`, { description: 'x' }, { 'if-match': version });
     expect(changed.status).toBe(status);
     if (status === 412) expect(changed.error).toMatchObject({ code: 'version_conflict' });
   });
@@ -189,8 +203,10 @@ describe('If-Match', () => {
 
 describe('failures', () => {
   it('are shown with their code and details', async () => {
-    const { ask, backend } = await serveApi();
-    backend.fault = new SwitchboardError('database_unavailable', 'It is away.', { data: { since: 1 } });
+    const { ask } = await serve();
+    failStatus(() => {
+      throw new SwitchboardError('database_unavailable', 'It is away.', { data: { since: 1 } });
+    });
     expect(await ask('GET /status')).toMatchObject({
       status: 503,
       error: { code: 'database_unavailable', message: 'It is away.', details: { since: 1 } },
@@ -199,8 +215,11 @@ describe('failures', () => {
 
   it('of our own are shown to nobody but to whom they are reported', async () => {
     const onFault = vi.fn();
-    const { ask, backend } = await serveApi(onFault);
-    backend.fault = new TypeError('password=hunter2');
+    const { ask } = await serve(onFault);
+    const fault = new TypeError('password=hunter2');
+    failStatus(() => {
+      throw fault;
+    });
     const { status, body } = await ask('GET /status');
     expect({ status, body }).toEqual({
       status: 500,
@@ -208,20 +227,21 @@ describe('failures', () => {
         error: { code: 'internal', message: 'Something went wrong inside Switchboard.', details: {} },
       },
     });
-    expect(onFault).toHaveBeenCalledExactlyOnceWith(backend.fault);
+    expect(onFault).toHaveBeenCalledExactlyOnceWith(fault);
   });
 
   it('do no harm when the client is gone by then', async () => {
     const onFault = vi.fn();
-    const { ask, backend, peer } = await serveApi(onFault);
+    const { ask, peer } = await serve(onFault);
     const asked = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<never>();
-    backend.status = () => {
+    const list = vi.spyOn(services.database!.store.runs, 'list').mockImplementation(() => {
       asked.resolve();
       return answer.promise;
-    };
+    });
+    onTestFinished(() => list.mockRestore());
     const client = connect(Number(peer.url.port), '127.0.0.1');
-    client.write(`GET /api/v1/status HTTP/1.1\r\nhost: ${peer.url.host}\r\n\r\n`);
+    client.write(`GET /api/v1/projects/default/runs HTTP/1.1\r\nhost: ${peer.url.host}\r\n\r\n`);
     const socket = await peer.sockets.first(() => true);
     await asked.promise;
     client.destroy();
@@ -232,7 +252,7 @@ describe('failures', () => {
 
   it('of a body that is cut off do no harm', async () => {
     const onFault = vi.fn();
-    const { ask, peer } = await serveApi(onFault);
+    const { ask, peer } = await serve(onFault);
     const client = connect(Number(peer.url.port), '127.0.0.1');
     client.write(
       `POST /api/v1/projects HTTP/1.1\r\nhost: ${peer.url.host}\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{`,
@@ -240,7 +260,7 @@ describe('failures', () => {
     const socket = await peer.sockets.first(() => true);
     client.destroy();
     await once(socket, 'close');
-    expect((await ask('GET /projects')).body).toMatchObject({ projects: [{ name: 'default' }] });
+    expect((await ask('GET /projects/default')).body).toMatchObject({ name: 'default' });
     expect(onFault).not.toHaveBeenCalled();
   });
 });

@@ -1,12 +1,13 @@
 import type { AgentEvent, ChatResult, ToolCallRecord, ToolCallStart } from '../agent/events.ts';
-import type { AgentMessage, AssistantPart, ResultContent, Usage, UserPart } from '../agent/model.ts';
-import type { ChatMessage } from '../api/chat-messages.ts';
-import type { ChatEvent, ChatView, ToolCallView } from '../api/chat-views.ts';
+import type { AgentMessage, AssistantPart, ResultContent, UserPart } from '../agent/model.ts';
+import { usageRow } from '../chats/run-record.ts';
+import type { ChatMessage } from './chat-messages.ts';
+import type { ChatEvent, ChatView, ToolCallView } from './chat-views.ts';
 
 type Part = Exclude<ChatMessage['content'], string>[number];
 type ToolResult = Extract<Part, { type: 'tool_result' }>;
 
-/** What a request brings, as agents take it. */
+/** The messages of a request, as agents take them. */
 export function agentMessages(messages: readonly ChatMessage[]): AgentMessage[] {
   return messages.map((message): AgentMessage => {
     if (typeof message.content === 'string') {
@@ -20,18 +21,17 @@ export function agentMessages(messages: readonly ChatMessage[]): AgentMessage[] 
   });
 }
 
-/** What a chat came to. `known` messages were there before. */
-export function chatViewOf(runId: string, result: ChatResult, known: number): ChatView {
+export function chatViewOf(runId: string, result: ChatResult): ChatView {
   const { text, stopReason, steps, usage, messages, toolCalls } = result;
   return {
-    ...{ run_id: runId, text, stop_reason: stopReason, steps, usage: usageView(usage) },
-    messages: messages.slice(known).map(messageView),
+    ...{ run_id: runId, text, stop_reason: stopReason, steps, usage: usageRow(usage) },
+    messages: messages.map(messageViewOf),
     tool_calls: toolCalls.map(toolCallView),
   };
 }
 
-/** Undefined for what is told otherwise. */
-export function chatEvent(event: AgentEvent): ChatEvent | undefined {
+/** Undefined for events that streams do not have. */
+export function chatEventOf(event: AgentEvent): ChatEvent | undefined {
   switch (event.type) {
     case 'text':
       return { type: 'text', data: { step: event.step, text: event.text } };
@@ -40,19 +40,10 @@ export function chatEvent(event: AgentEvent): ChatEvent | undefined {
     case 'tool_end':
       return { type: 'tool_end', data: toolCallView(event.call) };
     case 'step':
-      return { type: 'step', data: { step: event.step, usage: usageView(event.usage) } };
+      return { type: 'step', data: { step: event.step, usage: usageRow(event.usage) } };
     default:
       return undefined;
   }
-}
-
-export function usageView({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }: Usage) {
-  return {
-    input_tokens: inputTokens,
-    output_tokens: outputTokens,
-    cache_read_tokens: cacheReadTokens,
-    cache_write_tokens: cacheWriteTokens,
-  };
 }
 
 function startView({ id, step, name, server, input }: ToolCallStart) {
@@ -69,7 +60,7 @@ function toolCallView(call: ToolCallRecord): ToolCallView {
   };
 }
 
-export function messageView({ role, content }: AgentMessage): ChatMessage {
+export function messageViewOf({ role, content }: AgentMessage): ChatMessage {
   return { role, content: content.map(partView) } as ChatMessage;
 }
 

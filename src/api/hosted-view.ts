@@ -1,4 +1,3 @@
-import type { HostedView } from '../api/hosted-views.ts';
 import { maskCredentials } from '../config/credentials.ts';
 import { parseLimits } from '../config/limits.ts';
 import type { Usage } from '../hosting/driver.ts';
@@ -6,6 +5,7 @@ import type { StatusReport } from '../hosting/server-state.ts';
 import { historyOf } from '../projects/hosted-rows.ts';
 import type { Hosting } from '../projects/hosting/hosting.ts';
 import type { RegisteredServer } from '../projects/hosting/registered.ts';
+import type { HostedView } from './hosted-views.ts';
 
 const running = new Set<HostedView['status']>(['ready', 'unresponsive']);
 const restarting = new Set<HostedView['status']>(['starting', 'restarting', 'backing_off', 'waiting']);

@@ -1,13 +1,13 @@
-import type { ServerEvent, ServerState, ServerView } from '../api/views.ts';
 import { MASK, maskCredentials, type ServerTransport } from '../config.ts';
 import type { ListedServer } from '../projects/listed-server.ts';
 import type { LiveProject } from '../projects/live-project.ts';
 import type { Condition } from '../upstreams/condition.ts';
 import type { Replica } from '../upstreams/replica.ts';
 import type { Server } from '../upstreams/server.ts';
+import type { ServerEvent, ServerState, ServerView } from './views.ts';
 
-/** A server as everybody outside sees it, whether it runs or not. */
-export function viewOf(project: LiveProject, listed: ListedServer): ServerView {
+/** A server, running or not. */
+export function serverViewOf(project: LiveProject, listed: ListedServer): ServerView {
   const { config, row, hosted, isEnabled } = listed;
   const server = project.servers.get(config.name);
   return {
@@ -43,13 +43,13 @@ export function viewOf(project: LiveProject, listed: ListedServer): ServerView {
   };
 }
 
-/** All servers of a project, in the order in which they are written down. */
-export function viewsOf(project: LiveProject): ServerView[] {
-  return project.listed.map((listed) => viewOf(project, listed));
+/** All servers of a project, in the order of its list. */
+export function serverViewsOf(project: LiveProject): ServerView[] {
+  return project.listed.map((listed) => serverViewOf(project, listed));
 }
 
-/** What is told when a replica has gone from one state to another. */
-export function eventOf(
+/** A replica went from one state to another. */
+export function stateEvent(
   project: LiveProject,
   server: Server,
   replica: Replica,
@@ -63,22 +63,22 @@ export function eventOf(
   };
 }
 
-/** The same for a server whose state is as it was, but not what it offers. */
-export function unchangedEvent(project: LiveProject, server: Server): ServerEvent {
+/** The offer of a server changed, and its state did not. */
+export function offerEvent(project: LiveProject, server: Server): ServerEvent {
   const view = viewOfServer(project, server);
   return { time: new Date().toISOString(), server: view, replica: null, from: view.state };
 }
 
-/** The same for a server that was not there before, or not so. */
+/** A server was added or replaced. */
 export function startEvent(project: LiveProject, server: Server): ServerEvent {
-  return { ...unchangedEvent(project, server), from: 'disabled' };
+  return { ...offerEvent(project, server), from: 'disabled' };
 }
 
-/** Also of one that is no longer written down, while it stops. */
+/** Also for a removed server while it stops. */
 function viewOfServer(project: LiveProject, server: Server): ServerView {
   const { name, config } = server;
   const listed = project.listed.find((candidate) => candidate.name === name);
-  const view = viewOf(project, listed ?? { name, config, row: undefined, isEnabled: false });
+  const view = serverViewOf(project, listed ?? { name, config, row: undefined, isEnabled: false });
   return { ...view, ...running(server) };
 }
 
@@ -125,10 +125,7 @@ function sourceOf({ row, hosted }: ListedServer): ServerView['source'] {
   return row.product_id === null ? 'api' : 'product';
 }
 
-/**
- * People write secrets into such files, and whoever may look at the API need not see them: of values only those are shown
- * that refer to a variable.
- */
+/** Configuration files hold secrets that API clients need not see: only values that are a variable are shown. */
 function fileConfigView(transport: ServerTransport): ServerView['config'] {
   const masked = (values: Record<string, string>) =>
     Object.fromEntries(

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { httpStatusOf, OTHER_STATUS, rpcStatuses } from './rpc-status.ts';
+import { httpStatusOf, OTHER_STATUS, rpcStatuses } from './rpc-error.ts';
 
 const docs = readFileSync(new URL('../../../docs/hosting.md', import.meta.url), 'utf8');
 

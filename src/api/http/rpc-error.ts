@@ -1,0 +1,51 @@
+import { SwitchboardError } from '../../errors.ts';
+import { parseLossless } from '../../protocol/lossless.ts';
+
+/** A range of JSON-RPC error codes, both ends inclusive, and the HTTP status for them. */
+export interface RpcStatus {
+  from: number;
+  to: number;
+  status: number;
+  meaning: string;
+}
+
+/** For all other codes: the server defines them itself, so it understood the request and refuses it. */
+export const OTHER_STATUS = 422;
+
+/** The first matching row counts. docs/hosting.md shows this table, and a test compares the two. */
+export const rpcStatuses: readonly RpcStatus[] = [
+  one(-32700, 502, 'The server could not parse our message'),
+  one(-32600, 502, 'The server did not take our message for a request'),
+  one(-32601, 404, 'No such method'),
+  one(-32602, 400, 'The parameters do not fit the method, or there is no such tool'),
+  one(-32603, 502, 'The server failed inside'),
+  one(-32002, 404, 'No such resource'),
+  { from: -32099, to: -32000, status: 502, meaning: 'Other errors of servers' },
+];
+
+export function httpStatusOf(code: number): number {
+  return rpcStatuses.find(({ from, to }) => from <= code && code <= to)?.status ?? OTHER_STATUS;
+}
+
+function one(code: number, status: number, meaning: string): RpcStatus {
+  return { from: code, to: code, status, meaning };
+}
+
+/** A JSON-RPC error of a server as an error of the API. `details.rpc` has the whole error. */
+export class ServerRpcError extends SwitchboardError {
+  readonly status: number;
+
+  /** `errorText` is the error as the server sent it. */
+  constructor(errorText: string) {
+    const rpc = parseLossless(errorText) as { code?: unknown; message?: unknown } | null;
+    const hasMessage = typeof rpc?.message === 'string' && rpc.message !== '';
+    super(
+      'server_error',
+      hasMessage ? String(rpc.message) : 'The server returned an error without a message.',
+      {
+        data: { rpc },
+      },
+    );
+    this.status = httpStatusOf(typeof rpc?.code === 'number' ? rpc.code : Number.NaN);
+  }
+}

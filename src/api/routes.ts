@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { callRoutes } from './calls.ts';
+import { chatRoutes } from './chat.ts';
+import { hostedRoutes } from './hosted.ts';
+import { ok } from './http/reply.ts';
+import { type Route, route } from './http/route.ts';
+import { importRoutes } from './imports.ts';
+import { productRoutes } from './products.ts';
+import { projectRoutes } from './projects.ts';
+import { runRoutes } from './runs.ts';
+import { secretRoutes } from './secrets.ts';
+import { serverRoutes } from './servers.ts';
+import { toolRoutes } from './tools.ts';
+import { statusView } from './views.ts';
+
+const statusRoute = route({
+  method: 'GET',
+  path: '/status',
+  operationId: 'getStatus',
+  summary: 'The status of Switchboard itself',
+  answers: { 200: statusView },
+  handle: ({ services }) => ok(services.status()),
+});
+
+let document: Record<string, unknown> | undefined;
+
+/** The document is built on the first request: most programs never ask for it. */
+const openapiRoute = route({
+  method: 'GET',
+  path: '/openapi.json',
+  operationId: 'getOpenapi',
+  summary: 'This API as an OpenAPI document',
+  answers: { 200: z.looseObject({}) },
+  async handle() {
+    const { openapiOf } = await import('./http/openapi.ts');
+    document ??= openapiOf(routes);
+    return ok(document);
+  },
+});
+
+export const routes: readonly Route[] = [
+  statusRoute,
+  ...projectRoutes,
+  ...serverRoutes,
+  ...toolRoutes,
+  ...secretRoutes,
+  ...productRoutes,
+  ...callRoutes,
+  ...chatRoutes,
+  ...runRoutes,
+  ...importRoutes,
+  ...hostedRoutes,
+  openapiRoute,
+];
