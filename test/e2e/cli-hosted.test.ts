@@ -164,7 +164,7 @@ it('what a hosted server has kept can be removed when the server is gone', async
   expect(existsSync(folder!)).toBe(false);
   expect(await cli(['rm', 'keeper', '--volumes', '--yes'])).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('project "default" has no volumes of one that was called so'),
+    stderr: expect.stringContaining('project "default" has no volumes of a former server with that name'),
   });
 });
 

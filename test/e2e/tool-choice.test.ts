@@ -99,7 +99,7 @@ it('what a server leaves out is shown as off, and cannot be switched on', async 
   expect(await done('tool', 'ls', '--all', '-P', 'shown')).toMatch(/^box__pid +box +off /m);
   expect(await cli('tool', 'enable', 'pid', '-P', 'shown')).toMatchObject({
     code: 1,
-    stderr: 'error: The tool "pid" is off by the setting "tools" of the server "box": change it there.\n',
+    stderr: 'error: The setting "tools" of the server "box" leaves out the tool "pid": change that setting.\n',
   });
 });
 

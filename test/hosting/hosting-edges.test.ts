@@ -54,7 +54,7 @@ describe.concurrent('hosted servers', () => {
       expect(status).toBe(409);
       expect(body.error!).toMatchObject({
         message: expect.stringMatching(
-          /\(\/data\) cannot be removed now, so nothing was: [\s\S]*without volumes=delete/,
+          /\(\/data\) cannot be removed now, so nothing was removed: [\s\S]*without volumes=delete/,
         ),
         details: { server: name, volumes: ['/data'] },
       });

@@ -381,7 +381,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       for (const changes of [{ prefix: 'b' }, { config: fixtureServer('notes') }, { name: 'chest' }]) {
         expect((await project.ask('PATCH /servers/box', changes)).body.error).toMatchObject({
           code: 'read_only',
-          message: 'The server "box" stands in the configuration file: change it there.',
+          message: 'The server "box" is in the configuration file: change it there.',
         });
       }
       expect((await project.ask('DELETE /servers/box')).body.error).toMatchObject({ code: 'read_only' });
@@ -436,7 +436,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       await configured({ box: inFile('box', { enabled: false }) });
       expect((await project.ask('PATCH /servers/box', { enabled: true })).body.error).toMatchObject({
         code: 'read_only',
-        message: 'The server "box" stands in the configuration file: it is disabled there.',
+        message: 'The server "box" is in the configuration file: it is disabled there.',
       });
       expect(await project.server('box')).toMatchObject({ enabled: false, state: 'disabled' });
     });

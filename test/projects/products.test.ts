@@ -228,7 +228,7 @@ describe.each(databases)('products (%s database)', (kind) => {
       expect(status).toBe(409);
       expect(body.error).toMatchObject({
         code: 'read_only',
-        message: expect.stringContaining('comes with the product "acme"'),
+        message: expect.stringContaining('belongs to the product "acme"'),
       });
     }
     expect((await project.ask('DELETE /servers/theirs')).body.error).toMatchObject({ code: 'read_only' });
