@@ -3,7 +3,7 @@ import { mkdirSync, openSync, realpathSync } from 'node:fs';
 import { join as joinPath, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../../errors.ts';
-import type { Switchboard } from '../../gateway/stdio/switchboard.ts';
+import type { Switchboard } from '../../gateway/stdio/client.ts';
 import { home } from '../../home.ts';
 import { apiPassFor, type Pass, passFor } from '../access.ts';
 import { callApi } from '../api.ts';

@@ -3,26 +3,53 @@ import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import { readMessage } from '../../protocol/envelope.ts';
 import { join } from '../../protocol/jsonrpc.ts';
 import { LineSplitter } from '../../protocol/lines.ts';
-import { MAX_BYTES, refuse } from './client.ts';
+import { MAX_BYTES, reject, type Switchboard } from './client.ts';
 import { LegacySession } from './legacy-session.ts';
 import { ModernRequests } from './modern-requests.ts';
-import type { Switchboard } from './switchboard.ts';
 
-const LAST_ANSWERS_MS = 30_000;
+const LAST_RESPONSES_MS = 30_000;
 
 /** Speaks MCP of both eras on stdin and stdout, and passes everything to the running Switchboard. Ends with stdin. */
 export async function bridge(switchboard: Switchboard): Promise<void> {
   await switchboard.ensureRunning();
-  const eras: Eras = { legacy: new LegacySession(switchboard), modern: new ModernRequests(switchboard) };
-  const isOver = await new Promise<boolean>((resolve) => {
+  const [legacy, modern] = [new LegacySession(switchboard), new ModernRequests(switchboard)];
+  // A client may speak both eras: each message tells its own.
+  const receive = (line: Buffer) => {
+    try {
+      const message = readMessage(line);
+      (modern.takes(message) ? modern : legacy).receive(message);
+    } catch (error) {
+      reject(undefined, asSwitchboardError(error));
+    }
+  };
+  const isAborted = await readLines(receive);
+  // A program that pipes requests in closes the pipe behind them, and still wants the responses.
+  if (!isAborted) {
+    // Two turns, as the last lines had.
+    await immediately();
+    await immediately();
+    const settled = Promise.all([legacy.settled(), modern.settled()]);
+    await Promise.race([settled, delay(LAST_RESPONSES_MS, undefined, { ref: false })]);
+  }
+  const why = 'switchboard stdio ended before the response arrived.';
+  for (const era of [legacy, modern]) era.failAll(new SwitchboardError('server_unavailable', why));
+  await Promise.all([legacy.close(), modern.close()]);
+  // After a signal, an open stdin would keep the process alive.
+  process.stdin.destroy();
+}
+
+/** Reads stdin to its end. Resolves with true if it was aborted. */
+function readLines(receive: (line: Buffer) => void): Promise<boolean> {
+  return new Promise((resolve) => {
     const lines = new LineSplitter(MAX_BYTES, {
       line: (chunks) => {
         const line = join(chunks);
-        // What the network says comes first: in one turn of the loop a stream ends and frees its connection, in the
-        // next one that connection is seen to be closed. It must not carry the message.
-        setImmediate(() => setImmediate(() => receive(line, eras)));
+        // Network events come first: in one turn of the loop a stream ends and frees its connection, in the next one that
+        // connection turns out to be closed. It must not carry the message.
+        setImmediate(() => setImmediate(() => receive(line)));
       },
-      tooLong: () => refuse(new SwitchboardError('too_large', `The message is over ${MAX_BYTES} bytes.`)),
+      tooLong: () =>
+        reject(undefined, new SwitchboardError('too_large', `The message is over ${MAX_BYTES} bytes.`)),
     });
     process.stdin.on('data', (chunk: Buffer) => lines.push(chunk));
     process.stdin.on('end', () => {
@@ -34,38 +61,4 @@ export async function bridge(switchboard: Switchboard): Promise<void> {
     process.once('SIGTERM', () => resolve(true));
     process.once('SIGINT', () => resolve(true));
   });
-  // Whoever pipes requests in closes the pipe behind them, and still wants the answers.
-  if (!isOver) await Promise.race([answered(eras), delay(LAST_ANSWERS_MS, undefined, { ref: false })]);
-  const error = new SwitchboardError(
-    'server_unavailable',
-    'switchboard stdio was ended before the answer came.',
-  );
-  for (const era of [eras.legacy, eras.modern]) era.failAll(error);
-  await Promise.all([eras.legacy.close(), eras.modern.close()]);
-  // An open stdin would keep the process where a signal ended it.
-  process.stdin.destroy();
-}
-
-/** A client may speak both: every message tells for itself. */
-interface Eras {
-  legacy: LegacySession;
-  modern: ModernRequests;
-}
-
-function receive(line: Buffer, { legacy, modern }: Eras): void {
-  try {
-    const message = readMessage(line);
-    if (modern.takes(message)) modern.receive(message);
-    else legacy.receive(message);
-  } catch (error) {
-    refuse(asSwitchboardError(error));
-  }
-}
-
-/** Settles when every request of the client has its answer. */
-async function answered({ legacy, modern }: Eras): Promise<void> {
-  // Two turns, as the lines had that were read last.
-  await immediately();
-  await immediately();
-  await Promise.all([legacy.answered(), modern.answered()]);
 }

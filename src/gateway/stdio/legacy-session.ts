@@ -1,13 +1,10 @@
-import type { Receiver } from '../../channels/channel.ts';
-import { HttpChannel } from '../../channels/http.ts';
-import { asSwitchboardError, type SwitchboardError } from '../../errors.ts';
-import { bytesAt, idBytes, idValue, type Message, readMessage } from '../../protocol/envelope.ts';
-import { type Chunks, errorMessage, join, notificationMessage, toRpcError } from '../../protocol/jsonrpc.ts';
+import type { SwitchboardError } from '../../errors.ts';
+import { idValue, type Message, readMessage } from '../../protocol/envelope.ts';
+import { type Chunks, join, notificationMessage } from '../../protocol/jsonrpc.ts';
 import { isProtocolVersion } from '../../protocol/versions.ts';
-import { hangUp, MAX_BYTES, toClient } from './client.ts';
-import type { Switchboard } from './switchboard.ts';
+import { BridgedEra, reject, toClient } from './client.ts';
 
-/** Stands beside the URIs of followed resources. */
+/** A key beside the URIs of subscriptions. */
 const LOG_LEVEL = Symbol('log level');
 
 const listNotifications = ['tools', 'resources', 'prompts'].map((list) =>
@@ -15,162 +12,119 @@ const listNotifications = ['tools', 'resources', 'prompts'].map((list) =>
 );
 
 /**
- * A client of the legacy era: one session on HTTP. When Switchboard is restarted, the session is opened again, and the
- * requests go there that have certainly not reached the old one.
+ * A client of the legacy era: one session over HTTP. When Switchboard restarts, the session is opened again, and gets the
+ * requests that certainly did not reach the old one.
  */
-export class LegacySession implements Receiver {
-  private readonly switchboard: Switchboard;
-  private channel: HttpChannel;
+export class LegacySession extends BridgedEra {
   private nextRequest = 1;
-  private readonly unanswered = new Map<number, Message>();
+  private readonly pending = new Map<number, Message>();
   private readonly sentAgain = new WeakSet<Message>();
-  /** What the client asked for once and still wants of a new session: a log level, resources that it follows. */
-  private readonly wishes = new Map<unknown, Message>();
-  /** Requests of our own: the client does not see their answers. */
+  /** The log level and the subscriptions of the client, to restore in a new session. */
+  private readonly sessionState = new Map<unknown, Message>();
+  /** Requests of our own: the client does not see the responses. */
   private readonly ours = new Set<number>();
-  /** The client's, once it was answered. */
+  /** The client's, once it has its response. */
   private initialize: Message | undefined;
-  /** The request whose answer tells the protocol version. */
+  /** The request whose response tells the protocol version. */
   private initializing: { request: number; isOurs: boolean } | undefined;
-  /** What waits until there is a session. */
-  private held: Message[] | undefined;
-  private isClosed = false;
-  private whenAnswered: (() => void) | undefined;
-
-  constructor(switchboard: Switchboard) {
-    this.switchboard = switchboard;
-    this.channel = this.open();
-  }
+  /** Messages that wait for a session. */
+  private queue: Message[] | undefined;
 
   receive(message: Message): void {
-    if (this.held !== undefined) this.held.push(message);
+    if (this.queue !== undefined) this.queue.push(message);
     else this.send(message);
   }
 
   onMessage(chunks: Chunks, request?: number): void {
     const isInitialize = request !== undefined && request === this.initializing?.request;
-    if (request !== undefined) this.settleIfAnswer(chunks, request, isInitialize);
-    if (isInitialize && this.initializing?.isOurs) this.resumed();
+    if (request !== undefined) this.settleIfResponse(chunks, request, isInitialize);
+    if (isInitialize && this.initializing?.isOurs) this.resume();
     else if (request === undefined || !this.ours.delete(request)) toClient(chunks);
     if (isInitialize) this.initialized();
-    this.noticeLastAnswer();
+    this.checkSettled();
   }
 
   onRequestError(request: number, error: SwitchboardError, sent: boolean): void {
     if (request === this.initializing?.request && this.initializing.isOurs) this.giveUp(error);
-    const message = this.unanswered.get(request);
-    this.unanswered.delete(request);
+    const message = this.pending.get(request);
+    this.pending.delete(request);
     if (message === undefined) return;
     if (sent || this.isClosed || this.sentAgain.has(message)) {
-      toClient([errorMessage(idBytes(message), toRpcError(error))]);
+      reject(message, error);
       if (request === this.initializing?.request) this.initialized();
-      this.noticeLastAnswer();
+      this.checkSettled();
       return;
     }
     this.sentAgain.add(message);
-    this.held ??= [];
-    this.held.push(message);
+    this.queue ??= [];
+    this.queue.push(message);
   }
 
-  onClosed(error: SwitchboardError): void {
-    for (const request of [...this.unanswered.keys()]) this.onRequestError(request, error, true);
+  override onClosed(error: SwitchboardError): void {
+    for (const request of [...this.pending.keys()]) this.onRequestError(request, error, true);
     if (this.isClosed) return;
-    this.held ??= [];
-    this.reopen().catch((failure: unknown) => this.giveUp(failure));
+    this.queue ??= [];
+    this.reopen();
   }
 
-  onRequestPaused(): void {}
-
-  onStale(): void {}
-
-  onMissed(): void {}
-
-  log(line: string): void {
-    this.switchboard.log(line);
-  }
-
-  /** Settles when every request of the client has its answer. */
-  answered(): Promise<void> {
-    return new Promise((resolve) => {
-      this.whenAnswered = resolve;
-      this.noticeLastAnswer();
-    });
-  }
-
-  /** Answers every request of the client that has no answer yet. */
   failAll(error: SwitchboardError): void {
-    const waiting = [...this.unanswered.values(), ...(this.held ?? [])];
-    this.unanswered.clear();
-    this.held = undefined;
-    for (const message of waiting)
-      if (message.kind === 'request') toClient([errorMessage(idBytes(message), toRpcError(error))]);
+    const all = [...this.pending.values(), ...(this.queue ?? [])];
+    this.pending.clear();
+    this.queue = undefined;
+    for (const message of all) if (message.kind === 'request') reject(message, error);
   }
 
-  close(): Promise<void> {
-    this.isClosed = true;
-    return this.channel.close();
+  protected get isAwaited(): boolean {
+    return this.pending.size > 0 || (this.queue?.length ?? 0) > 0;
   }
 
-  private noticeLastAnswer(): void {
-    const isWaiting = this.unanswered.size > 0 || (this.held?.length ?? 0) > 0;
-    if (!isWaiting) this.whenAnswered?.();
-  }
-
-  /** The client's initialize has its answer: what it sent behind it can go. */
+  /** The client's initialize has its response: what came after it can be sent. */
   private initialized(): void {
     const isOurs = this.initializing?.isOurs;
     this.initializing = undefined;
-    if (isOurs === false) this.sendHeld();
+    if (isOurs === false) this.sendQueued();
   }
 
-  private sendHeld(): void {
-    const held = this.held ?? [];
-    this.held = undefined;
-    for (const message of held) {
-      if (this.held === undefined) this.send(message);
-      else (this.held as Message[]).push(message);
-    }
-  }
-
-  private open(): HttpChannel {
-    const { endpoint: url, pass } = this.switchboard;
-    return new HttpChannel({ url, ...pass }, MAX_BYTES, this);
+  private sendQueued(): void {
+    const queued = this.queue ?? [];
+    this.queue = undefined;
+    for (const message of queued) this.receive(message);
   }
 
   private send(message: Message): void {
     if (message.kind !== 'request') {
       this.channel.send([message.bytes]);
-      if (message.method === 'notifications/cancelled') this.cancelled(message);
+      if (message.method === 'notifications/cancelled') this.cancel(message);
       return;
     }
     const request = this.nextRequest++;
-    this.unanswered.set(request, message);
+    this.pending.set(request, message);
     this.remember(message);
     this.channel.send([message.bytes], request);
     if (message.method !== 'initialize') return;
-    // There is no session to send anything else to before this is answered.
+    // There is no session for anything else before the response.
     this.initializing = { request, isOurs: false };
-    this.held ??= [];
+    this.queue ??= [];
   }
 
-  /** What is cancelled gets no answer, not even that there is none. */
-  private cancelled({ bytes, requestId }: Message): void {
+  /** A cancelled request gets no response, not even an error. */
+  private cancel({ bytes, requestId }: Message): void {
     const id = requestId && idValue(bytes, requestId);
-    for (const [request, message] of this.unanswered) {
+    for (const [request, message] of this.pending) {
       if (message.id !== id || message.method === 'initialize') continue;
-      this.unanswered.delete(request);
+      this.pending.delete(request);
       this.channel.abandon(request);
     }
-    this.noticeLastAnswer();
+    this.checkSettled();
   }
 
   private remember(message: Message): void {
-    if (message.method === 'logging/setLevel') this.wishes.set(LOG_LEVEL, message);
-    if (message.method === 'resources/subscribe') this.wishes.set(message.uri?.value, message);
-    if (message.method === 'resources/unsubscribe') this.wishes.delete(message.uri?.value);
+    if (message.method === 'logging/setLevel') this.sessionState.set(LOG_LEVEL, message);
+    if (message.method === 'resources/subscribe') this.sessionState.set(message.uri?.value, message);
+    if (message.method === 'resources/unsubscribe') this.sessionState.delete(message.uri?.value);
   }
 
-  /** A request whose answer is not for the client. */
+  /** Sends a request whose response is not for the client. */
   private sendOurs({ bytes }: Message): number {
     const request = this.nextRequest++;
     this.ours.add(request);
@@ -178,12 +132,12 @@ export class LegacySession implements Receiver {
     return request;
   }
 
-  private settleIfAnswer(chunks: Chunks, request: number, isInitialize: boolean): void {
+  private settleIfResponse(chunks: Chunks, request: number, isInitialize: boolean): void {
     const bytes = join(chunks);
     const { kind } = readMessage(bytes);
     if (kind !== 'result' && kind !== 'error') return;
-    const message = this.unanswered.get(request);
-    this.unanswered.delete(request);
+    const message = this.pending.get(request);
+    this.pending.delete(request);
     if (isInitialize && kind === 'result') {
       this.initialize ??= message;
       const { result } = JSON.parse(bytes.toString()) as { result?: { protocolVersion?: unknown } };
@@ -192,34 +146,23 @@ export class LegacySession implements Receiver {
     this.channel.settle(request);
   }
 
-  private async reopen(): Promise<void> {
-    await this.switchboard.ensureRunning();
-    if (this.isClosed) return;
-    this.channel = this.open();
-    if (this.initialize === undefined) {
-      this.resumed();
-      return;
-    }
-    this.initializing = { request: this.sendOurs(this.initialize), isOurs: true };
+  protected onReopened(): void {
+    if (this.initialize === undefined) this.resume();
+    else this.initializing = { request: this.sendOurs(this.initialize), isOurs: true };
   }
 
-  private resumed(): void {
+  private resume(): void {
     if (this.initialize !== undefined) {
       this.channel.send([notificationMessage('notifications/initialized')]);
-      for (const message of this.wishes.values()) this.sendOurs(message);
+      for (const message of this.sessionState.values()) this.sendOurs(message);
       // Another Switchboard may have other servers.
       for (const notification of listNotifications) toClient([notification]);
     }
-    this.sendHeld();
+    this.sendQueued();
   }
 
-  private giveUp(failure: unknown): void {
-    const error = asSwitchboardError(failure);
-    this.switchboard.log(error.message);
-    for (const { kind, bytes, idSpan } of this.held ?? []) {
-      if (kind === 'request') toClient([errorMessage(bytesAt(bytes, idSpan!), toRpcError(error))]);
-    }
-    this.held = [];
-    hangUp();
+  protected failUnsent(error: SwitchboardError): void {
+    for (const message of this.queue ?? []) if (message.kind === 'request') reject(message, error);
+    this.queue = [];
   }
 }

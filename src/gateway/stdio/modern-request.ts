@@ -1,15 +1,18 @@
 import type { Channel } from '../../channels/channel.ts';
 import type { SwitchboardError } from '../../errors.ts';
-import { idBytes, type Message } from '../../protocol/envelope.ts';
+import { bytesAt, idBytes, type Message, readMessage } from '../../protocol/envelope.ts';
+import { notificationMessage } from '../../protocol/jsonrpc.ts';
+import { membersAt } from '../../protocol/members.ts';
 import { stringAt } from '../../protocol/modern-result.ts';
 import { nameKeyOf, requestLines } from '../../protocol/request-lines.ts';
+import { SUBSCRIPTION_KEY, subscribedAs } from '../../protocol/self-description.ts';
 import { splice } from '../../protocol/splice.ts';
 import { modernVersion } from '../../protocol/versions.ts';
 
-/** A request of the modern era that has no answer yet. */
+/** A request of the modern era that has no response yet. */
 export class ModernRequest {
   readonly message: Message;
-  /** The number that it was sent under; undefined while it waits to be sent. */
+  /** The number that it was sent under; undefined while it is queued. */
   number: number | undefined;
   private channel: Channel | undefined;
   private wasSentAgain = false;
@@ -18,7 +21,7 @@ export class ModernRequest {
     this.message = message;
   }
 
-  /** Whether the client waits for the answer. */
+  /** Whether the client waits for the response. */
   get isAwaited(): boolean {
     return true;
   }
@@ -26,40 +29,40 @@ export class ModernRequest {
   send(channel: Channel, number: number): void {
     this.channel = channel;
     this.number = number;
-    // In place of the id: the channel knows by it which refusals are answers, and the client may use its ids as it likes.
+    // Replaces the id: the channel matches rejections by it, and the client may reuse its ids.
     const id = { ...this.message.idSpan!, bytes: Buffer.from(String(number)) };
     this.transmit(channel, splice(this.message.bytes, [id]), number, this.lines());
   }
 
-  /** What came before the answer, as the client is told of it. */
+  /** A notification that came before the response, as the client gets it. */
   relay(notification: Message): Buffer[] {
     return [notification.bytes];
   }
 
-  /** The answer under the id that the client gave. */
-  relayAnswer({ bytes, idSpan }: Message): Buffer {
+  /** The response under the client's own id. */
+  relayResponse({ bytes, idSpan }: Message): Buffer {
     return splice(bytes, [{ ...idSpan!, bytes: idBytes(this.message) }]);
   }
 
-  /** Whether it is asked again although this came as the answer. */
-  outlastsAnswer(_answer: Message): boolean {
+  /** Whether it is sent again although it has this response. */
+  outlastsResponse(_response: Message): boolean {
     return false;
   }
 
-  /** Whether it is asked again after this failure: once, where nobody can have seen it. */
+  /** Whether it is sent again after this failure: once, if nobody can have seen it. */
   outlastsFailure(_error: SwitchboardError, sent: boolean): boolean {
     if (sent || this.wasSentAgain) return false;
     this.wasSentAgain = true;
     return true;
   }
 
-  /** The answer to what was sent has come. */
+  /** The response has arrived. */
   settle(): void {
     if (this.number !== undefined) this.channel?.settle(this.number);
     this.number = undefined;
   }
 
-  /** Nobody wants the answer: closing the POST says so to whoever works on it. */
+  /** Closing the POST cancels the request. */
   abandon(): void {
     if (this.number !== undefined) this.channel?.abandon(this.number);
     this.number = undefined;
@@ -72,9 +75,91 @@ export class ModernRequest {
   private lines(): string {
     const { bytes, method, claims } = this.message;
     const version = claims?.protocolVersion && stringAt(bytes, claims.protocolVersion.value);
-    // Lines that name our version would contradict it, and the client would not hear which versions there are.
+    // Headers with our version would contradict the message, and hide the error that lists the versions.
     if (version !== modernVersion) return '';
     const key = nameKeyOf(method);
     return requestLines(method, key && this.message[key]?.value);
   }
+}
+
+export const LISTEN = 'subscriptions/listen';
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
+
+/** The notifications of changed lists, by the key in the acknowledgement. */
+const listNotifications: Record<string, string> = {
+  toolsListChanged: 'notifications/tools/list_changed',
+  promptsListChanged: 'notifications/prompts/list_changed',
+  resourcesListChanged: 'notifications/resources/list_changed',
+};
+
+/** A subscriptions/listen request. Once acknowledged, it lasts until the client ends it. */
+export class ListenRequest extends ModernRequest {
+  /** Whether the client has an acknowledgement. */
+  private isOpen = false;
+  /** Whether the last one sent was acknowledged, with at least one kind of notification. */
+  private isHonoured = false;
+
+  override get isAwaited(): boolean {
+    return !this.isOpen;
+  }
+
+  override relay(notification: Message): Buffer[] {
+    if (notification.method !== ACKNOWLEDGED) return [this.subscribed(notification)];
+    const honoured = honouredBy(notification);
+    this.isHonoured = honoured.length > 0;
+    // A client with an acknowledgement gets no second one, but the changes that it may have missed.
+    if (this.isOpen) return this.listsChanged(honoured);
+    this.isOpen = true;
+    return [this.subscribed(notification)];
+  }
+
+  override relayResponse(response: Message): Buffer {
+    const { bytes, result } = response;
+    if (result === undefined) return super.relayResponse(response);
+    const meta = membersAt(bytes, result.start, metaName).get('_meta');
+    const subscription = meta && membersAt(bytes, meta.value.start, subscriptionName).get(SUBSCRIPTION_KEY);
+    if (subscription === undefined) return super.relayResponse(response);
+    const id = idBytes(this.message);
+    return splice(bytes, [
+      { ...response.idSpan!, bytes: id },
+      { ...subscription.value, bytes: id },
+    ]);
+  }
+
+  /** A Switchboard that stops ends all subscriptions. */
+  override outlastsResponse({ kind }: Message): boolean {
+    return this.isHonoured && kind === 'result';
+  }
+
+  override outlastsFailure(error: SwitchboardError, sent: boolean): boolean {
+    // An error with a status is a rejection.
+    return this.isOpen ? error.data.status === undefined : super.outlastsFailure(error, sent);
+  }
+
+  protected override transmit(channel: Channel, bytes: Buffer, number: number, lines: string): void {
+    this.isHonoured = false;
+    channel.send([bytes], number, lines, 'standing');
+  }
+
+  private listsChanged(honoured: string[]): Buffer[] {
+    return honoured
+      .flatMap((key) => listNotifications[key] ?? [])
+      .map((method) => this.subscribed(readMessage(notificationMessage(method, {}))));
+  }
+
+  private subscribed(notification: Message): Buffer {
+    return splice(notification.bytes, subscribedAs(notification, idBytes(this.message)));
+  }
+}
+
+const metaName: ReadonlySet<string> = new Set(['_meta']);
+const subscriptionName: ReadonlySet<string> = new Set([SUBSCRIPTION_KEY]);
+
+function honouredBy({ bytes, params }: Message): string[] {
+  const { notifications = {} } = (
+    params === undefined ? {} : JSON.parse(bytesAt(bytes, params).toString())
+  ) as {
+    notifications?: object;
+  };
+  return Object.keys(notifications);
 }

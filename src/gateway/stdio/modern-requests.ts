@@ -1,49 +1,38 @@
 import { randomUUID } from 'node:crypto';
-import type { Receiver } from '../../channels/channel.ts';
-import { HttpChannel } from '../../channels/http.ts';
-import { asSwitchboardError, type SwitchboardError } from '../../errors.ts';
-import { idBytes, idValue, type Message, readMessage } from '../../protocol/envelope.ts';
-import { type Chunks, errorMessage, join, toRpcError } from '../../protocol/jsonrpc.ts';
+import type { SwitchboardError } from '../../errors.ts';
+import { idValue, type Message, readMessage } from '../../protocol/envelope.ts';
+import { type Chunks, join } from '../../protocol/jsonrpc.ts';
 import { requestLines } from '../../protocol/request-lines.ts';
 import { isDescribed } from '../../protocol/self-description.ts';
-import { hangUp, MAX_BYTES, toClient } from './client.ts';
-import { LISTEN, ListenRequest } from './listen-request.ts';
-import { ModernRequest } from './modern-request.ts';
-import type { Switchboard } from './switchboard.ts';
+import { BridgedEra, reject, type Switchboard, toClient } from './client.ts';
+import { LISTEN, ListenRequest, ModernRequest } from './modern-request.ts';
 
 const CANCELLED = 'notifications/cancelled';
-/** Whoever restarts Switchboard has this long before a subscription that was lost is asked for again. */
+/** How long to wait before a lost subscription is requested again: Switchboard may be restarting. */
 const LISTEN_AGAIN_MS = 1_000;
 
-/** A client of the modern era: each of its requests is a POST of its own, and all that belongs to it comes back there. */
-export class ModernRequests implements Receiver {
-  private readonly switchboard: Switchboard;
-  /** They say that no arguments are repeated in headers, and as whom the client comes again. */
-  private readonly headers = { 'x-switchboard-channel': 'stdio', 'x-switchboard-session': randomUUID() };
-  private channel: HttpChannel;
+/** A client of the modern era: each of its requests is a POST, and everything that belongs to it comes back there. */
+export class ModernRequests extends BridgedEra {
   private isReopening = false;
-  private isClosed = false;
   private nextNumber = 1;
-  private readonly unanswered = new Set<ModernRequest>();
-  /** Those of them that were sent. */
+  private readonly pending = new Set<ModernRequest>();
+  /** Those that were sent. */
   private readonly byNumber = new Map<number, ModernRequest>();
-  private whenAnswered: (() => void) | undefined;
 
   constructor(switchboard: Switchboard) {
-    this.switchboard = switchboard;
-    this.channel = this.open();
+    // No arguments are repeated in headers, and the client keeps its identity between requests.
+    super(switchboard, { 'x-switchboard-channel': 'stdio', 'x-switchboard-session': randomUUID() });
   }
 
-  /** A cancellation need not say of which era it is; what it cancels does. */
+  /** A cancellation need not tell its era; the request that it cancels does. */
   takes(message: Message): boolean {
     return isDescribed(message) || this.cancelledBy(message).length > 0;
   }
 
   receive(message: Message): void {
     if (message.kind === 'request') {
-      const isListen = message.method === LISTEN;
-      this.unanswered.add(isListen ? new ListenRequest(message) : new ModernRequest(message));
-      this.sendWaiting();
+      this.pending.add(message.method === LISTEN ? new ListenRequest(message) : new ModernRequest(message));
+      this.sendPending();
     } else if (message.method === CANCELLED) {
       for (const request of this.cancelledBy(message)) this.cancel(request);
     } else {
@@ -55,9 +44,9 @@ export class ModernRequests implements Receiver {
     const request = number === undefined ? undefined : this.byNumber.get(number);
     if (request === undefined) return;
     const message = readMessage(join(chunks));
-    if (message.kind === 'result' || message.kind === 'error') this.takeAnswer(request, message);
-    else for (const told of request.relay(message)) toClient([told]);
-    this.noticeLastAnswer();
+    if (message.kind === 'result' || message.kind === 'error') this.settle(request, message);
+    else for (const notification of request.relay(message)) toClient([notification]);
+    this.checkSettled();
   }
 
   onRequestError(number: number, error: SwitchboardError, sent: boolean): void {
@@ -65,67 +54,37 @@ export class ModernRequests implements Receiver {
     this.byNumber.delete(number);
     if (request === undefined) return;
     request.number = undefined;
-    if (request.outlastsFailure(error, sent)) this.sendWaitingLater();
+    if (request.outlastsFailure(error, sent)) this.sendPendingLater();
     else this.fail(request, error);
   }
 
-  /** What is under way there may still be answered; all else goes over a new one. */
-  onStale(): void {
+  /** Requests in flight may still get responses; all others go over a new channel. */
+  override onStale(): void {
     if (this.isClosed) return;
     this.isReopening = true;
-    this.reopen().catch((failure: unknown) => this.giveUp(failure));
+    this.reopen();
   }
 
-  onClosed(): void {}
-
-  onRequestPaused(): void {}
-
-  onMissed(): void {}
-
-  log(line: string): void {
-    this.switchboard.log(line);
-  }
-
-  /** Settles when every request of the client has its answer. */
-  answered(): Promise<void> {
-    return new Promise((resolve) => {
-      this.whenAnswered = resolve;
-      this.noticeLastAnswer();
-    });
-  }
-
-  /** Answers every request of the client that waits for an answer. */
   failAll(error: SwitchboardError): void {
-    for (const request of [...this.unanswered]) {
+    for (const request of [...this.pending]) {
       if (!request.isAwaited) continue;
       request.abandon();
       this.fail(request, error);
     }
   }
 
-  close(): Promise<void> {
-    this.isClosed = true;
-    for (const request of this.unanswered) request.abandon();
-    return this.channel.close();
+  override close(): Promise<void> {
+    for (const request of this.pending) request.abandon();
+    return super.close();
   }
 
-  private noticeLastAnswer(): void {
-    for (const { isAwaited } of this.unanswered) if (isAwaited) return;
-    this.whenAnswered?.();
+  protected get isAwaited(): boolean {
+    return [...this.pending].some((request) => request.isAwaited);
   }
 
-  private open(): HttpChannel {
-    const { endpoint: url, pass } = this.switchboard;
-    return new HttpChannel(
-      { url, ...pass, headers: { ...this.headers, ...pass.headers }, isNamed: true },
-      MAX_BYTES,
-      this,
-    );
-  }
-
-  private sendWaiting(): void {
+  private sendPending(): void {
     if (this.isReopening || this.isClosed) return;
-    for (const request of this.unanswered) {
+    for (const request of this.pending) {
       if (request.number !== undefined) continue;
       const number = this.nextNumber++;
       this.byNumber.set(number, request);
@@ -133,53 +92,47 @@ export class ModernRequests implements Receiver {
     }
   }
 
-  private sendWaitingLater(): void {
-    setTimeout(() => this.sendWaiting(), LISTEN_AGAIN_MS).unref();
+  private sendPendingLater(): void {
+    setTimeout(() => this.sendPending(), LISTEN_AGAIN_MS).unref();
   }
 
-  private takeAnswer(request: ModernRequest, answer: Message): void {
+  private settle(request: ModernRequest, response: Message): void {
     this.byNumber.delete(request.number!);
     request.settle();
-    if (request.outlastsAnswer(answer)) {
-      this.sendWaitingLater();
+    if (request.outlastsResponse(response)) {
+      this.sendPendingLater();
       return;
     }
-    this.unanswered.delete(request);
-    toClient([request.relayAnswer(answer)]);
+    this.pending.delete(request);
+    toClient([request.relayResponse(response)]);
   }
 
   private fail(request: ModernRequest, error: SwitchboardError): void {
-    this.unanswered.delete(request);
-    toClient([errorMessage(idBytes(request.message), toRpcError(error, 'modern'))]);
-    this.noticeLastAnswer();
+    this.pending.delete(request);
+    reject(request.message, error, 'modern');
+    this.checkSettled();
   }
 
   private cancelledBy({ method, bytes, requestId }: Message): ModernRequest[] {
     if (method !== CANCELLED || requestId === undefined) return [];
     const id = idValue(bytes, requestId);
-    return [...this.unanswered].filter(({ message }) => message.id === id);
+    return [...this.pending].filter(({ message }) => message.id === id);
   }
 
-  /** What is cancelled gets no answer, not even that there is none. */
+  /** A cancelled request gets no response, not even an error. */
   private cancel(request: ModernRequest): void {
-    this.unanswered.delete(request);
+    this.pending.delete(request);
     if (request.number !== undefined) this.byNumber.delete(request.number);
     request.abandon();
-    this.noticeLastAnswer();
+    this.checkSettled();
   }
 
-  private async reopen(): Promise<void> {
-    await this.switchboard.ensureRunning();
-    if (this.isClosed) return;
-    this.channel = this.open();
+  protected onReopened(): void {
     this.isReopening = false;
-    this.sendWaiting();
+    this.sendPending();
   }
 
-  private giveUp(failure: unknown): void {
-    const error = asSwitchboardError(failure);
-    this.switchboard.log(error.message);
-    for (const request of [...this.unanswered]) if (request.number === undefined) this.fail(request, error);
-    hangUp();
+  protected failUnsent(error: SwitchboardError): void {
+    for (const request of [...this.pending]) if (request.number === undefined) this.fail(request, error);
   }
 }
