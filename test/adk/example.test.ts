@@ -1,22 +1,19 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../helpers/cli.ts';
 import { referenceServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 
 const example = join(import.meta.dirname, '../../examples/adk/agent.ts');
 
 let folder: string;
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'switchboard-adk-'));
-});
-
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
+setUp(async (use) => {
+  folder = use(await temporaryFolder()).path;
 });
 
 describe.concurrent('examples/adk', () => {

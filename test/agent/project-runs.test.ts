@@ -1,16 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { nativeTool } from '../../src/agent.ts';
 import type { RunDetails, RunList } from '../../src/api/chat-views.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { Site, type TestProject } from '../projects/site.ts';
 import { calls, says } from './messages-api.ts';
 import { openScene } from './scene.ts';
 
 let site: Site;
 
-beforeAll(async () => {
-  site = await Site.start('server', { mcpServers: {} });
+setUp(async (use) => {
+  site = use(await Site.start('server', { mcpServers: {} }));
 });
-afterAll(() => site?.[Symbol.asyncDispose]());
 
 const shout = nativeTool({
   name: 'shout',

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { exchange } from '../helpers/raw-http.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const many = <Item>(item: (index: number) => Item) =>
@@ -20,10 +21,9 @@ const refused: Record<string, object> = {
 
 describe('an import does not bring', () => {
   let switchboard: RunningSwitchboard;
-  beforeAll(async () => {
-    switchboard = await startSwitchboard({}, {}, { database: 'shared' });
+  setUp(async (use) => {
+    switchboard = use(await startSwitchboard({}, {}, { database: 'shared' }));
   });
-  afterAll(() => switchboard.stop());
 
   it.each(Object.entries(refused))('%s', async (_what, mcpServers) => {
     const place = `${switchboard.baseUrl}/api/v1/projects/default`;

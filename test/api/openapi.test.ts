@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { API_KEY, calls, type MessagesApi, says, startMessagesApi } from '../agent/messages-api.ts';
 import { EventStream, exchange, openExchange } from '../helpers/raw-http.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Contract } from './contract.ts';
 
@@ -20,17 +21,15 @@ describe('the document of the API, held against its answers', () => {
   let contract: Contract;
   let model: MessagesApi;
 
-  beforeAll(async () => {
-    model = await startMessagesApi(({ body }) =>
-      body.messages.length === 1 ? calls({ name: 'echo', input: { text: 'well' } }) : says('Well.'),
+  setUp(async (use) => {
+    model = use(
+      await startMessagesApi(({ body }) =>
+        body.messages.length === 1 ? calls({ name: 'echo', input: { text: 'well' } }) : says('Well.'),
+      ),
     );
     const chat = { baseUrl: model.url };
-    switchboard = await startSwitchboard({ box }, { chat }, { database: 'shared' });
+    switchboard = use(await startSwitchboard({ box }, { chat }, { database: 'shared' }));
     contract = await Contract.read(`${switchboard.baseUrl}/api/v1`);
-  });
-  afterAll(async () => {
-    await switchboard.stop();
-    await model[Symbol.asyncDispose]();
   });
 
   const ask: Contract['ask'] = (...question) => contract.ask(...question);

@@ -1,14 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ChatView } from '../../src/api/chat-views.ts';
 import { API_KEY, calls, resultsIn, says } from '../agent/messages-api.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { ChatSite, eventOf } from './scene.ts';
 
 let scene: ChatSite;
 
-beforeAll(async () => {
-  scene = await ChatSite.start();
+setUp(async (use) => {
+  scene = use(await ChatSite.start());
 });
-afterAll(() => scene?.[Symbol.asyncDispose]());
 
 const echo = (text: string, id?: string) => ({ name: 'echo', input: { text }, ...(id && { id }) });
 const usage = { input_tokens: 20, output_tokens: 10, cache_read_tokens: 4, cache_write_tokens: 6 };

@@ -2,21 +2,21 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ChatView, RunList } from '../../src/api/chat-views.ts';
 import { converse } from '../../src/cli/chat/actions.ts';
 import { calls, says } from '../agent/messages-api.ts';
 import { runCli, startCli } from '../helpers/cli.ts';
 import { Inbox } from '../helpers/inbox.ts';
 import { mainProgram } from '../helpers/programs.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { ChatSite, type Talk } from './scene.ts';
 
 let scene: ChatSite;
 
-beforeAll(async () => {
-  scene = await ChatSite.start();
+setUp(async (use) => {
+  scene = use(await ChatSite.start());
 });
-afterAll(() => scene?.[Symbol.asyncDispose]());
 
 const echo = { name: 'echo', input: { text: 'hello' } };
 

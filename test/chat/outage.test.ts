@@ -1,8 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { StatusView } from '../../src/api/views.ts';
 import { calls, says } from '../agent/messages-api.ts';
 import { freshDatabase, type TestDatabase } from '../helpers/database.ts';
 import { proxyDatabase } from '../helpers/database-proxy.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { ChatSite, eventOf } from './scene.ts';
 
 describe('a chat while the database is away', () => {
@@ -10,15 +11,10 @@ describe('a chat while the database is away', () => {
   let proxy: Awaited<ReturnType<typeof proxyDatabase>>;
   let scene: ChatSite;
 
-  beforeAll(async () => {
-    database = await freshDatabase();
-    proxy = await proxyDatabase(database.url);
-    scene = await ChatSite.start(proxy.url);
-  });
-  afterAll(async () => {
-    await scene?.[Symbol.asyncDispose]();
-    await proxy?.[Symbol.asyncDispose]();
-    await database?.[Symbol.asyncDispose]();
+  setUp(async (use) => {
+    database = use(await freshDatabase());
+    proxy = use(await proxyDatabase(database.url));
+    scene = use(await ChatSite.start(proxy.url));
   });
 
   /** There is no event for clients of the API: it is asked again and again. */

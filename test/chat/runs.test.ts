@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RunList } from '../../src/api/chat-views.ts';
 import { API_KEY, calls, resultsIn, says } from '../agent/messages-api.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { ChatSite, eventOf } from './scene.ts';
 
 let scene: ChatSite;
 
-beforeAll(async () => {
-  scene = await ChatSite.start();
+setUp(async (use) => {
+  scene = use(await ChatSite.start());
 });
-afterAll(() => scene?.[Symbol.asyncDispose]());
 
 describe('runs', () => {
   it('[P9] have every message, and every tool call with its message and step', async () => {

@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { calls, resultsIn, says } from '../agent/messages-api.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { ChatSite, eventOf } from './scene.ts';
 
 let scene: ChatSite;
 
-beforeAll(async () => {
-  scene = await ChatSite.start();
+setUp(async (use) => {
+  scene = use(await ChatSite.start());
 });
-afterAll(() => scene?.[Symbol.asyncDispose]());
 
 describe('the servers of a project, in chats', () => {
   it('[P10] are connected with the first chat, and then kept', async () => {

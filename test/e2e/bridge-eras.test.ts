@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   bridgeProgram,
   legacyOpening,
@@ -7,6 +7,7 @@ import {
   startBridge,
 } from '../helpers/bridge.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
@@ -26,14 +27,10 @@ const wait = (key: string) => ({ name: 'wait', arguments: { key } });
 let witness: Witness;
 let switchboard: RunningSwitchboard;
 
-beforeAll(async () => {
-  witness = await Witness.open();
+setUp(async (use) => {
+  witness = use(await Witness.open());
   const eras = fixtureServer('eras/legacy', witness.env('eras'));
-  switchboard = await startSwitchboard({ eras });
-});
-afterAll(async () => {
-  await switchboard.stop();
-  await witness[Symbol.asyncDispose]();
+  switchboard = use(await startSwitchboard({ eras }));
 });
 
 const start = (): RawBridge => startBridge(bridgeProgram(switchboard.baseUrl));

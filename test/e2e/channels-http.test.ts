@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import {
   answerJson,
   goodResult,
@@ -9,6 +9,7 @@ import {
   writeEvent,
 } from '../helpers/http-peer.ts';
 import { RawSession } from '../helpers/raw-session.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const limit = 32 * 1024 * 1024;
@@ -148,20 +149,17 @@ let peer: HttpPeer;
 let switchboard: RunningSwitchboard;
 let session: RawSession;
 
-beforeAll(async () => {
-  peer = await HttpPeer.start(quirks);
+setUp(async (use) => {
+  peer = use(await HttpPeer.start(quirks));
   const { plain, ...rest } = peer.configuration();
-  switchboard = await startSwitchboard(
-    { plain: { ...plain, headers: { authorization: 'Bearer secret' } }, ...rest },
-    { maxMessageBytes: limit, naming: 'always' },
+  switchboard = use(
+    await startSwitchboard(
+      { plain: { ...plain, headers: { authorization: 'Bearer secret' } }, ...rest },
+      { maxMessageBytes: limit, naming: 'always' },
+    ),
   );
   session = await RawSession.open(switchboard.url);
   await session.toolNames();
-});
-
-afterAll(async () => {
-  await switchboard?.stop();
-  await peer?.[Symbol.asyncDispose]();
 });
 
 async function failure(server: string): Promise<string> {

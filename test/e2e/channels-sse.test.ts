@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { goodResult, HttpPeer, openEvents, type PeerExchange, writeEvent } from '../helpers/http-peer.ts';
 import type { RpcMessage } from '../helpers/raw-http.ts';
 import { RawSession } from '../helpers/raw-session.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const limit = 1024 * 1024;
@@ -75,23 +76,20 @@ let peer: HttpPeer;
 let switchboard: RunningSwitchboard;
 let session: RawSession;
 
-beforeAll(async () => {
-  peer = await HttpPeer.start(quirks);
+setUp(async (use) => {
+  peer = use(await HttpPeer.start(quirks));
   const servers = Object.entries(peer.configuration()).map(([name, { url }]) => [
     name,
     name === 'disguised' || name === 'absent' ? { url } : { type: 'sse', url, headers: { 'x-place': name } },
   ]);
-  switchboard = await startSwitchboard(Object.fromEntries(servers), {
-    maxMessageBytes: limit,
-    naming: 'always',
-  });
+  switchboard = use(
+    await startSwitchboard(Object.fromEntries(servers), {
+      maxMessageBytes: limit,
+      naming: 'always',
+    }),
+  );
   session = await RawSession.open(switchboard.url);
   await session.toolNames();
-});
-
-afterAll(async () => {
-  await switchboard?.stop();
-  await peer?.[Symbol.asyncDispose]();
 });
 
 async function startFailure(name: string): Promise<string> {

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { exchange } from '../helpers/raw-http.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
@@ -12,35 +13,32 @@ let switchboard: RunningSwitchboard;
 let session: RawSession;
 let witness: Witness;
 
-beforeAll(async () => {
-  witness = await Witness.open();
-  switchboard = await startSwitchboard(
-    {
-      noisy: fixtureServer('prints-junk'),
-      dribbling: fixtureServer('writes-byte-by-byte'),
-      bursting: { ...fixtureServer('batches-responses'), concurrency: 50 },
-      bulky: fixtureServer('answers-any-size'),
-      hasty: fixtureServer('exits-after-response'),
-      deaf: fixtureServer('stops-reading', witness.env('deaf')),
-      box: fixtureServer('toolbox', witness.env('box')),
-      missing: { command: missing },
-      homeless: { command: process.execPath, cwd: '/no/such/folder' },
-      dying: fixtureServer('fails-to-start'),
-      futuristic: fixtureServer('speaks-unknown-version'),
-    },
-    {
-      maxMessageBytes: limit,
+setUp(async (use) => {
+  witness = use(await Witness.open());
+  switchboard = use(
+    await startSwitchboard(
+      {
+        noisy: fixtureServer('prints-junk'),
+        dribbling: fixtureServer('writes-byte-by-byte'),
+        bursting: { ...fixtureServer('batches-responses'), concurrency: 50 },
+        bulky: fixtureServer('answers-any-size'),
+        hasty: fixtureServer('exits-after-response'),
+        deaf: fixtureServer('stops-reading', witness.env('deaf')),
+        box: fixtureServer('toolbox', witness.env('box')),
+        missing: { command: missing },
+        homeless: { command: process.execPath, cwd: '/no/such/folder' },
+        dying: fixtureServer('fails-to-start'),
+        futuristic: fixtureServer('speaks-unknown-version'),
+      },
+      {
+        maxMessageBytes: limit,
 
-      naming: 'always',
-    },
+        naming: 'always',
+      },
+    ),
   );
   session = await RawSession.open(switchboard.url);
   await session.toolNames();
-});
-
-afterAll(async () => {
-  await switchboard?.stop();
-  await witness?.[Symbol.asyncDispose]();
 });
 
 async function logOf(server: string): Promise<string[]> {

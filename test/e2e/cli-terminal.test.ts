@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { runCli, startCli } from '../helpers/cli.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const steering = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/u;
@@ -9,16 +10,16 @@ const paint = JSON.parse(`"${shown}"`) as string;
 
 let switchboard: RunningSwitchboard;
 
-beforeAll(async () => {
+setUp(async (use) => {
   const dying = ['-e', `process.stderr.write(${JSON.stringify(`fatal: ${paint}\n`)}); process.exit(1)`];
-  switchboard = await startSwitchboard({
-    painting: fixtureServer('writes-control-characters'),
-    dying: { command: process.execPath, args: dying },
-  });
+  switchboard = use(
+    await startSwitchboard({
+      painting: fixtureServer('writes-control-characters'),
+      dying: { command: process.execPath, args: dying },
+    }),
+  );
   await runCli(['ls', '--url', switchboard.baseUrl]);
 });
-
-afterAll(() => switchboard?.stop());
 
 it.each<[expected: string, ...words: string[]]>([
   ['fatal: ', 'ls'],

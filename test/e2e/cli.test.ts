@@ -1,28 +1,29 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runCli, temporaryFolder } from '../helpers/cli.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { fixtureServer, referenceServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 let switchboard: RunningSwitchboard;
 let nobody: string;
 
-beforeAll(async () => {
-  switchboard = await startSwitchboard(
-    {
-      box: fixtureServer('toolbox'),
-      everything: referenceServer('everything'),
-      dying: fixtureServer('fails-to-start'),
-    },
-    // What cannot be started is not retried during the tests.
-    { backoffFirstMs: 3_600_000 },
+setUp(async (use) => {
+  switchboard = use(
+    await startSwitchboard(
+      {
+        box: fixtureServer('toolbox'),
+        everything: referenceServer('everything'),
+        dying: fixtureServer('fails-to-start'),
+      },
+      // What cannot be started is not retried during the tests.
+      { backoffFirstMs: 3_600_000 },
+    ),
   );
   nobody = `http://127.0.0.1:${await freePort()}`;
 });
-
-afterAll(() => switchboard?.stop());
 
 const run = (...words: string[]) => runCli([...words, '--url', switchboard.baseUrl]);
 

@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   Client as ClientV2,
@@ -8,11 +6,13 @@ import {
 } from '@modelcontextprotocol/client';
 import type { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../helpers/cli.ts';
 import { connectHttp, connectSse, connectStdio } from '../helpers/clients.ts';
 import { Inbox } from '../helpers/inbox.ts';
 import { mainProgram } from '../helpers/programs.ts';
 import { fixtureServer, referenceServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -44,16 +44,14 @@ async function connectV2(transport: HttpTransportV2 | SseTransportV2): Promise<C
 let switchboard: RunningSwitchboard;
 let folder: string;
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'switchboard-clients-'));
-  switchboard = await startSwitchboard(
-    { everything: referenceServer('everything'), growing: fixtureServer('grows-lists') },
-    { startup: 'parallel' },
+setUp(async (use) => {
+  folder = use(await temporaryFolder()).path;
+  switchboard = use(
+    await startSwitchboard(
+      { everything: referenceServer('everything'), growing: fixtureServer('grows-lists') },
+      { startup: 'parallel' },
+    ),
   );
-});
-afterAll(async () => {
-  await switchboard.stop();
-  await rm(folder, { recursive: true });
 });
 
 const throughRemote = (path: string, transport: string): Promise<ClientUnderTest> =>
@@ -95,11 +93,10 @@ describe.each(Object.keys(clients))('the client %s', (name) => {
   let connected: ClientUnderTest;
   let client: ClientUnderTest['client'];
 
-  beforeAll(async () => {
-    connected = await clients[name]!();
+  setUp(async (use) => {
+    connected = use(await clients[name]!());
     client = connected.client;
   });
-  afterAll(() => connected[Symbol.asyncDispose]());
 
   it('lists and calls tools', async () => {
     await client.ping();

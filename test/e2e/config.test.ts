@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { rename, writeFile } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { exchange } from '../helpers/raw-http.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
@@ -32,14 +33,10 @@ describe('an edit of the configuration', () => {
     );
   let edits = 1;
 
-  beforeAll(async () => {
-    witness = await Witness.open();
-    switchboard = await startSwitchboard({ one: one() }, always);
+  setUp(async (use) => {
+    witness = use(await Witness.open());
+    switchboard = use(await startSwitchboard({ one: one() }, always));
     session = await RawSession.open(switchboard.url);
-  });
-  afterAll(async () => {
-    await switchboard?.stop();
-    await witness?.[Symbol.asyncDispose]();
   });
 
   it('adds and removes servers, and leaves the others their processes', async () => {

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { nextState, viewOf } from '../helpers/groups.ts';
 import { answerers, type Pool, startPool } from '../helpers/pool.ts';
 import type { RpcMessage } from '../helpers/raw-http.ts';
 import type { RawSession } from '../helpers/raw-session.ts';
+import { setUp } from '../helpers/set-up.ts';
 
 function preferring(session: RawSession, labels: object): () => Promise<RpcMessage> {
   const params = {
@@ -34,12 +35,9 @@ describe('the wish of a client for certain servers', () => {
   let pool: Pool;
   let session: RawSession;
 
-  beforeAll(async () => {
-    pool = await startPool(regions);
+  setUp(async (use) => {
+    pool = use(await startPool(regions));
     session = pool.session;
-  });
-  afterAll(async () => {
-    await pool?.[Symbol.asyncDispose]();
   });
 
   it('is respected by _meta and by header, with turns among those that fit [G5]', async () => {

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { exchange, type RawRequest } from '../helpers/raw-http.ts';
 import { bothTypes, initialize, RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
@@ -10,15 +11,12 @@ const plain = { 'content-type': 'application/json', accept: bothTypes };
 let switchboard: RunningSwitchboard;
 let session: RawSession;
 
-beforeAll(async () => {
-  switchboard = await startSwitchboard(
-    { box: fixtureServer('toolbox') },
-    { maxMessageBytes: 100_000, pageSize: 2 },
+setUp(async (use) => {
+  switchboard = use(
+    await startSwitchboard({ box: fixtureServer('toolbox') }, { maxMessageBytes: 100_000, pageSize: 2 }),
   );
   session = await RawSession.open(switchboard.url);
 });
-
-afterAll(() => switchboard?.stop());
 
 describe('a request to /mcp', () => {
   const refusals: [string, RawRequest & { noSession?: boolean }, { status: number; code?: number }][] = [

@@ -1,23 +1,21 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { EventStream, exchange, openExchange, type RawAnswer, type RpcMessage } from '../helpers/raw-http.ts';
 import { initialize } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 let switchboard: RunningSwitchboard;
 let witness: Witness;
 
-beforeAll(async () => {
-  witness = await Witness.open();
-  switchboard = await startSwitchboard({
-    box: { ...fixtureServer('toolbox', witness.env('box')), isolation: 'session' },
-  });
-});
-
-afterAll(async () => {
-  await switchboard?.stop();
-  await witness?.[Symbol.asyncDispose]();
+setUp(async (use) => {
+  witness = use(await Witness.open());
+  switchboard = use(
+    await startSwitchboard({
+      box: { ...fixtureServer('toolbox', witness.env('box')), isolation: 'session' },
+    }),
+  );
 });
 
 interface OpenSse {

@@ -1,19 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { memoryOf } from '../helpers/memory.ts';
 import { openExchange, type RpcMessage } from '../helpers/raw-http.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 let switchboard: RunningSwitchboard;
 let witness: Witness;
 
-beforeAll(async () => {
-  witness = await Witness.open();
-  switchboard = await startSwitchboard(
-    { box: fixtureServer('toolbox', witness.env('box')) },
-    { keepAliveMs: 100 },
+setUp(async (use) => {
+  witness = use(await Witness.open());
+  switchboard = use(
+    await startSwitchboard({ box: fixtureServer('toolbox', witness.env('box')) }, { keepAliveMs: 100 }),
   );
   // The first discovery is announced too; sessions that open later see only what happens to them.
   const first = await RawSession.open(switchboard.url);
@@ -21,11 +21,6 @@ beforeAll(async () => {
   await first.toolNames();
   await stream.message(isListChanged);
   await first.end();
-});
-
-afterAll(async () => {
-  await switchboard?.stop();
-  await witness?.[Symbol.asyncDispose]();
 });
 
 const isAnswer = ({ result }: RpcMessage) => result !== undefined;

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../helpers/cli.ts';
 import { fixtureServer, referenceServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const inspector = join(
@@ -15,16 +15,14 @@ const inspector = join(
 let home: string;
 let switchboard: RunningSwitchboard;
 
-beforeAll(async () => {
-  home = await mkdtemp(join(tmpdir(), 'switchboard-inspector-'));
-  switchboard = await startSwitchboard({
-    everything: referenceServer('everything'),
-    notes: fixtureServer('notes'),
-  });
-});
-afterAll(async () => {
-  await switchboard.stop();
-  await rm(home, { recursive: true });
+setUp(async (use) => {
+  home = use(await temporaryFolder()).path;
+  switchboard = use(
+    await startSwitchboard({
+      everything: referenceServer('everything'),
+      notes: fixtureServer('notes'),
+    }),
+  );
 });
 
 describe.each(['/mcp', '/sse'])("the inspector's command line at %s", (path) => {

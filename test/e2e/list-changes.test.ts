@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type ConnectedClient, connectHttp, connectSse, toolNamesOnce } from '../helpers/clients.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const kinds = ['tools', 'resources', 'prompts'] as const;
@@ -12,18 +13,13 @@ describe('a server whose lists change', () => {
   let caller: ConnectedClient;
   let listener: ConnectedClient;
 
-  beforeAll(async () => {
-    switchboard = await startSwitchboard({ growing: fixtureServer('grows-lists') });
-    caller = await connectHttp(switchboard.url);
-    listener = await connectSse(`${switchboard.baseUrl}/sse`);
+  setUp(async (use) => {
+    switchboard = use(await startSwitchboard({ growing: fixtureServer('grows-lists') }));
+    caller = use(await connectHttp(switchboard.url));
+    listener = use(await connectSse(`${switchboard.baseUrl}/sse`));
     // The first list makes the server known, which is a change too: after it, all is quiet.
     await caller.client.listTools();
     for (const { notifications } of [caller, listener]) await notifications.first(announces('tools'));
-  });
-  afterAll(async () => {
-    await listener[Symbol.asyncDispose]();
-    await caller[Symbol.asyncDispose]();
-    await switchboard.stop();
   });
 
   it('announces a tool that it adds to connected clients, and it is listed [G3]', async () => {

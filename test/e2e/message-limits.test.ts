@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { bridgeProgram, startBridge } from '../helpers/bridge.ts';
 import { exchange } from '../helpers/raw-http.ts';
 import { initialize, RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
@@ -11,11 +12,9 @@ const notification = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/x' 
 
 let switchboard: RunningSwitchboard;
 
-beforeAll(async () => {
-  switchboard = await startSwitchboard({ liar: fixtureServer('writes-given-lines') });
+setUp(async (use) => {
+  switchboard = use(await startSwitchboard({ liar: fixtureServer('writes-given-lines') }));
 });
-
-afterAll(() => switchboard?.stop());
 
 it('a batch of a thousand pings is answered, one with more is refused as a whole', async () => {
   const session = await RawSession.open(switchboard.url, '2025-03-26');

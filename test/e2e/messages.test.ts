@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type ConnectedClient, connectHttp, connectSse, textOf } from '../helpers/clients.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { type Sighting, Witness } from '../helpers/witness.ts';
 
@@ -11,11 +12,13 @@ describe('messages beside requests and answers', () => {
   let one: ConnectedClient;
   let other: ConnectedClient;
 
-  beforeAll(async () => {
-    witness = await Witness.open();
-    switchboard = await startSwitchboard({
-      recorder: fixtureServer('reports-messages', witness.env('recorder')),
-    });
+  setUp(async (use) => {
+    witness = use(await Witness.open());
+    switchboard = use(
+      await startSwitchboard({
+        recorder: fixtureServer('reports-messages', witness.env('recorder')),
+      }),
+    );
   });
   beforeEach(async () => {
     one = await connectHttp(switchboard.url);
@@ -24,10 +27,6 @@ describe('messages beside requests and answers', () => {
       await one[Symbol.asyncDispose]();
       await other[Symbol.asyncDispose]();
     };
-  });
-  afterAll(async () => {
-    await switchboard.stop();
-    await witness[Symbol.asyncDispose]();
   });
 
   const logged = ({ notifications }: ConnectedClient) =>

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { connectHttp, textOf } from '../helpers/clients.ts';
 import { fixtureServer, referenceServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
@@ -12,19 +13,17 @@ describe('servers that are started together', () => {
   let witness: Witness;
   let switchboard: RunningSwitchboard;
 
-  beforeAll(async () => {
-    witness = await Witness.open();
-    switchboard = await startSwitchboard(
-      {
-        recipes: fixtureServer('reports-messages', witness.env('recipes')),
-        fetch: fixtureServer('reports-messages', witness.env('fetch')),
-      },
-      { startup: 'parallel' },
+  setUp(async (use) => {
+    witness = use(await Witness.open());
+    switchboard = use(
+      await startSwitchboard(
+        {
+          recipes: fixtureServer('reports-messages', witness.env('recipes')),
+          fetch: fixtureServer('reports-messages', witness.env('fetch')),
+        },
+        { startup: 'parallel' },
+      ),
     );
-  });
-  afterAll(async () => {
-    await switchboard.stop();
-    await witness[Symbol.asyncDispose]();
   });
 
   it.each(['recipes', 'fetch'])('%s is spawned and finishes the handshake [M1]', async (name) => {

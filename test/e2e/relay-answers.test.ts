@@ -1,8 +1,9 @@
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { EventStream, openExchange, type RpcMessage } from '../helpers/raw-http.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
@@ -13,17 +14,14 @@ const lie = '{"content":[{"type":"text","text":"a lie"}]}';
 let switchboard: RunningSwitchboard;
 let witness: Witness;
 
-beforeAll(async () => {
-  witness = await Witness.open();
-  switchboard = await startSwitchboard({
-    honest: fixtureServer('toolbox', witness.env('honest')),
-    liar: fixtureServer('writes-given-lines'),
-  });
-});
-
-afterAll(async () => {
-  await switchboard?.stop();
-  await witness?.[Symbol.asyncDispose]();
+setUp(async (use) => {
+  witness = use(await Witness.open());
+  switchboard = use(
+    await startSwitchboard({
+      honest: fixtureServer('toolbox', witness.env('honest')),
+      liar: fixtureServer('writes-given-lines'),
+    }),
+  );
 });
 
 function callOf(id: unknown, name: string, callArguments: object): object {

@@ -1,11 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { canonical, parseExactly } from '../helpers/exact-json.ts';
 import { callTexts, numberTexts, stringTexts } from '../helpers/json-text.ts';
 import type { RpcMessage } from '../helpers/raw-http.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 /** Where each public name leads: both servers have the same things, and `solo` is only at one. */
@@ -24,16 +25,16 @@ const invalidParams = -32602;
 let switchboard: RunningSwitchboard;
 let session: RawSession;
 
-beforeAll(async () => {
-  switchboard = await startSwitchboard({
-    one: fixtureServer('echoes-requests', {}, 'one', 'alpha', 'beta'),
-    two: fixtureServer('echoes-requests', {}, 'two', 'alpha', 'beta', 'solo'),
-  });
+setUp(async (use) => {
+  switchboard = use(
+    await startSwitchboard({
+      one: fixtureServer('echoes-requests', {}, 'one', 'alpha', 'beta'),
+      two: fixtureServer('echoes-requests', {}, 'two', 'alpha', 'beta', 'solo'),
+    }),
+  );
   session = await RawSession.open(switchboard.url);
   await session.toolNames();
 });
-
-afterAll(() => switchboard?.stop());
 
 interface Heard {
   name: string;

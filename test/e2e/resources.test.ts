@@ -1,7 +1,8 @@
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type ConnectedClient, connectHttp } from '../helpers/clients.ts';
 import { fixtureServer, referenceServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const SERVER = 'dev.switchboard/server';
@@ -11,18 +12,16 @@ describe('the resources of several servers', () => {
   let connected: ConnectedClient;
   let client: ConnectedClient['client'];
 
-  beforeAll(async () => {
-    switchboard = await startSwitchboard({
-      work: fixtureServer('notes', { NOTES_OF: 'work' }),
-      home: fixtureServer('notes', { NOTES_OF: 'home' }),
-      everything: referenceServer('everything'),
-    });
-    connected = await connectHttp(switchboard.url);
+  setUp(async (use) => {
+    switchboard = use(
+      await startSwitchboard({
+        work: fixtureServer('notes', { NOTES_OF: 'work' }),
+        home: fixtureServer('notes', { NOTES_OF: 'home' }),
+        everything: referenceServer('everything'),
+      }),
+    );
+    connected = use(await connectHttp(switchboard.url));
     client = connected.client;
-  });
-  afterAll(async () => {
-    await connected[Symbol.asyncDispose]();
-    await switchboard.stop();
   });
 
   const textAt = async (uri: string) => {

@@ -1,22 +1,22 @@
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../helpers/cli.ts';
 import { connectHttp, textOf } from '../helpers/clients.ts';
 import { startHeaderGate } from '../helpers/header-gate.ts';
 import { requirePart } from '../helpers/parts.ts';
 import { referenceServer, startEverything } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 
 describe.concurrent('servers that keep something', () => {
   let folder: string;
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'switchboard-servers-'));
+  setUp(async (use) => {
+    folder = use(await temporaryFolder()).path;
   });
-  afterAll(() => rm(folder, { recursive: true }));
 
   it('filesystem reads and writes in its folder, and nowhere else', async () => {
     await writeFile(join(folder, 'read.txt'), 'what was written before');

@@ -1,20 +1,19 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { exchange } from '../helpers/raw-http.ts';
 import { RawSession } from '../helpers/raw-session.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const SLOW_MS = 100;
 
 let switchboard: RunningSwitchboard;
 
-beforeAll(async () => {
-  switchboard = await startSwitchboard({}, { slowClientMs: SLOW_MS });
+setUp(async (use) => {
+  switchboard = use(await startSwitchboard({}, { slowClientMs: SLOW_MS }));
 });
-
-afterAll(() => switchboard.stop());
 
 function open({ baseUrl }: RunningSwitchboard): Socket {
   const { port, hostname } = new URL(baseUrl);

@@ -1,18 +1,18 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { runCli, temporaryFolder } from '../helpers/cli.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const box = fixtureServer('toolbox');
 const all = ['add', 'echo', 'environment', 'flood', 'log', 'pid', 'progress', 'wait'];
 
 let switchboard: RunningSwitchboard;
-beforeAll(async () => {
-  switchboard = await startSwitchboard({}, {}, { database: 'shared' });
+setUp(async (use) => {
+  switchboard = use(await startSwitchboard({}, {}, { database: 'shared' }));
 });
-afterAll(() => switchboard?.stop());
 
 /** Options stand in front of the words behind --. */
 function cli(...words: string[]) {

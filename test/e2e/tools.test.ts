@@ -1,10 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ErrorCode, McpError, type Tool } from '@modelcontextprotocol/sdk/types.js';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../helpers/cli.ts';
 import { type ConnectedClient, connectHttp, connectStdio, textOf } from '../helpers/clients.ts';
 import { fixtureServer, referenceServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const SERVER = 'dev.switchboard/server';
@@ -16,24 +17,21 @@ describe('the tools of several servers', () => {
   let connected: ConnectedClient;
   let client: ConnectedClient['client'];
 
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'switchboard-tools-'));
+  setUp(async (use) => {
+    folder = use(await temporaryFolder()).path;
     servers = {
       everything: referenceServer('everything'),
       files: referenceServer('filesystem', folder),
       memory: { ...referenceServer('memory'), env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') } },
     } as typeof servers;
-    switchboard = await startSwitchboard({
-      ...servers,
-      disabled: { ...fixtureServer('reports-messages'), enabled: false },
-    });
-    connected = await connectHttp(switchboard.url);
+    switchboard = use(
+      await startSwitchboard({
+        ...servers,
+        disabled: { ...fixtureServer('reports-messages'), enabled: false },
+      }),
+    );
+    connected = use(await connectHttp(switchboard.url));
     client = connected.client;
-  });
-  afterAll(async () => {
-    await connected[Symbol.asyncDispose]();
-    await switchboard.stop();
-    await rm(folder, { recursive: true });
   });
 
   it('are one list, each as its server describes it, with the server that it is from [A1, G1]', async () => {

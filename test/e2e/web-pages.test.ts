@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { exchange } from '../helpers/raw-http.ts';
 import { bothTypes, initialize } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const json = { 'content-type': 'application/json', accept: bothTypes };
@@ -16,12 +17,10 @@ let switchboard: RunningSwitchboard;
 let host: string;
 let port: string;
 
-beforeAll(async () => {
-  switchboard = await startSwitchboard({ box: fixtureServer('toolbox') }, { allowedOrigins: [page] });
+setUp(async (use) => {
+  switchboard = use(await startSwitchboard({ box: fixtureServer('toolbox') }, { allowedOrigins: [page] }));
   ({ host, port } = new URL(switchboard.baseUrl));
 });
-
-afterAll(() => switchboard?.stop());
 
 function ask(path: string, method: string, headers: Record<string, string>) {
   return exchange(switchboard.baseUrl + path, {

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { calls, resultsIn, says } from '../agent/messages-api.ts';
 import { openScene } from '../agent/scene.ts';
 import { runCli } from '../helpers/cli.ts';
 import { exchange } from '../helpers/raw-http.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { startServer } from './servers.ts';
 
@@ -52,14 +53,11 @@ describe('an agent with servers of the modern era', () => {
 
 describe('with a server of the modern era', () => {
   let switchboard: RunningSwitchboard;
-  beforeAll(async () => {
-    switchboard = await startSwitchboard(
-      { box: fixtureServer('eras/modern'), worker },
-      {},
-      { database: 'shared' },
+  setUp(async (use) => {
+    switchboard = use(
+      await startSwitchboard({ box: fixtureServer('eras/modern'), worker }, {}, { database: 'shared' }),
     );
   });
-  afterAll(() => switchboard?.stop());
   const run = (...words: string[]) => runCli([...words, '--url', switchboard.baseUrl]);
 
   it('`switchboard call` shows what a tool gives', async () => {

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { answerJson, HttpPeer } from '../helpers/http-peer.ts';
 import { exchange, type RpcMessage } from '../helpers/raw-http.ts';
 import { bothTypes, initialize, RawSession } from '../helpers/raw-session.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { ModernPeer, tool } from './modern-peer.ts';
 import type { Era } from './peer.ts';
@@ -73,40 +74,37 @@ describe('extensions of servers', () => {
   let modern: ModernPeer;
   let legacy: HttpPeer;
   let switchboard: RunningSwitchboard;
-  beforeAll(async () => {
+  setUp(async (use) => {
     const behaviour = {
       capabilities: { tools: {}, resources: {}, 'x-unknown': { a: 1 }, extensions: ofModern },
       answer: (request: RpcMessage) =>
         resultText(request, '"resultType":"complete","ttlMs":0,"cacheScope":"private",'),
     };
-    modern = await ModernPeer.start({ modern: behaviour, twin: behaviour });
-    legacy = await HttpPeer.start({
-      legacy: ({ message, response }) => {
-        if (message?.id === undefined) return false;
-        const { protocolVersion } = message.params ?? {};
-        const capabilities = { tools: {}, resources: {}, extensions: ofLegacy };
-        const serverInfo = { name: 'legacy', version: '1' };
-        if (message.method === 'server/discover')
-          answerJson(response, { id: message.id, error: { code: -32601, message: 'Method not found' } });
-        else if (message.method === 'initialize')
-          answerJson(response, { id: message.id, result: { protocolVersion, capabilities, serverInfo } });
-        else {
-          response.writeHead(200, { 'content-type': 'application/json' });
-          response.end(
-            `{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":${resultText(message, '')}}`,
-          );
-        }
-        return true;
-      },
-    });
+    modern = use(await ModernPeer.start({ modern: behaviour, twin: behaviour }));
+    legacy = use(
+      await HttpPeer.start({
+        legacy: ({ message, response }) => {
+          if (message?.id === undefined) return false;
+          const { protocolVersion } = message.params ?? {};
+          const capabilities = { tools: {}, resources: {}, extensions: ofLegacy };
+          const serverInfo = { name: 'legacy', version: '1' };
+          if (message.method === 'server/discover')
+            answerJson(response, { id: message.id, error: { code: -32601, message: 'Method not found' } });
+          else if (message.method === 'initialize')
+            answerJson(response, { id: message.id, result: { protocolVersion, capabilities, serverInfo } });
+          else {
+            response.writeHead(200, { 'content-type': 'application/json' });
+            response.end(
+              `{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":${resultText(message, '')}}`,
+            );
+          }
+          return true;
+        },
+      }),
+    );
     const mcpServers = { ...legacy.configuration(), ...modern.configuration() };
-    switchboard = await startSwitchboard(mcpServers);
+    switchboard = use(await startSwitchboard(mcpServers));
     await new RawModern(switchboard.url).toolNames();
-  });
-  afterAll(async () => {
-    await switchboard?.stop();
-    await modern?.[Symbol.asyncDispose]();
-    await legacy?.[Symbol.asyncDispose]();
   });
 
   const extensionsIn = (result: RpcMessage['result']) =>

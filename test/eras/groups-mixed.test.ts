@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { allReady } from '../helpers/groups.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { connectPeer } from './clients.ts';
 import { textOf } from './messages.ts';
@@ -11,17 +12,18 @@ const blue: ElicitAnswer = { action: 'accept', content: { colour: 'blue' } };
 
 describe.each<Era>(['legacy', 'modern'])('in a group of a legacy and a modern server, a %s client', (era) => {
   let switchboard: RunningSwitchboard;
-  beforeAll(async () => {
-    switchboard = await startSwitchboard(
-      {
-        old: { ...fixtureServer('eras/legacy'), group: 'pool' },
-        new: { ...fixtureServer('eras/modern'), group: 'pool' },
-      },
-      { startup: 'parallel' },
+  setUp(async (use) => {
+    switchboard = use(
+      await startSwitchboard(
+        {
+          old: { ...fixtureServer('eras/legacy'), group: 'pool' },
+          new: { ...fixtureServer('eras/modern'), group: 'pool' },
+        },
+        { startup: 'parallel' },
+      ),
     );
     await allReady(switchboard, { old: 1, new: 1 });
   });
-  afterAll(() => switchboard?.stop());
 
   it('is answered by either', async () => {
     await using peer = await connectPeer(era, { url: switchboard.url });

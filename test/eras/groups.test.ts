@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { allReady, nextState } from '../helpers/groups.ts';
 import type { RpcMessage } from '../helpers/raw-http.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { RawModern } from './raw-modern.ts';
 
@@ -39,13 +40,12 @@ describe.each([
 ])('among two %s of the modern era, a client that was asked', (_what, mcpServers, ready) => {
   let switchboard: RunningSwitchboard;
   let client: RawModern;
-  beforeAll(async () => {
+  setUp(async (use) => {
     const settings = { startup: 'parallel', backoffFirstMs: 60_000, inputWaitMs: 60_000 };
-    switchboard = await startSwitchboard(mcpServers, settings);
+    switchboard = use(await startSwitchboard(mcpServers, settings));
     await allReady(switchboard, ready);
     client = new RawModern(switchboard.url, asked);
   });
-  afterAll(() => switchboard?.stop());
 
   it('comes back to the process that asked, whoever else is asked meanwhile', async () => {
     const states = [await beAsked(client), await beAsked(client), await beAsked(client)];

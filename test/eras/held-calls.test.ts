@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { accept, askedBy, comeBack, textIn } from './asked.ts';
 import { StatelessClient } from './stateless-client.ts';
@@ -8,11 +9,10 @@ describe('a call of a modern client during which a legacy server asks', () => {
   let switchboard: RunningSwitchboard;
   let client: StatelessClient;
 
-  beforeAll(async () => {
-    switchboard = await startSwitchboard({ asker: fixtureServer('eras/asks-client') });
+  setUp(async (use) => {
+    switchboard = use(await startSwitchboard({ asker: fixtureServer('eras/asks-client') }));
     client = new StatelessClient(switchboard.url, { capabilities: { elicitation: {}, sampling: {} } });
   });
-  afterAll(() => switchboard?.stop());
 
   it('is answered with the question, and goes on when the client comes back with the answer', async () => {
     const { inputRequests, requestState } = askedBy(await client.call('ask', { key: 'one' }));

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { askedBy, comeBack, textIn } from './asked.ts';
@@ -14,18 +15,14 @@ describe('a held call', () => {
   const sees = (who: string, saw: string, key: string) =>
     witness.sees(who, saw, (sighting) => sighting.key === key);
 
-  beforeAll(async () => {
-    witness = await Witness.open();
+  setUp(async (use) => {
+    witness = use(await Witness.open());
     const servers = ['asker', 'other', 'third', 'fourth', 'fifth', 'sixth'].map((name) => [
       name,
       { ...fixtureServer('eras/asks-client', witness.env(name)), concurrency: 1 },
     ]);
-    switchboard = await startSwitchboard(Object.fromEntries(servers), { naming: 'always' });
+    switchboard = use(await startSwitchboard(Object.fromEntries(servers), { naming: 'always' }));
     client = new StatelessClient(switchboard.url, { capabilities });
-  });
-  afterAll(async () => {
-    await switchboard?.stop();
-    await witness?.[Symbol.asyncDispose]();
   });
 
   it('is cancelled when the client closes the connection with which it came back', async () => {

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { askedBy, comeBack, textIn } from './asked.ts';
@@ -15,17 +16,15 @@ describe('calls that wait for their clients', () => {
     const other = fixtureServer('eras/asks-client', witness.env('other'));
     return startSwitchboard({ asker, other }, { naming: 'always', ...settings });
   };
-  beforeAll(async () => {
-    witness = await Witness.open();
+  setUp(async (use) => {
+    witness = use(await Witness.open());
   });
-  afterAll(() => witness?.[Symbol.asyncDispose]());
 
   describe('for a limited time', () => {
-    beforeAll(async () => {
-      switchboard = await start({ inputWaitMs: 300 });
+    setUp(async (use) => {
+      switchboard = use(await start({ inputWaitMs: 300 }));
       client = new StatelessClient(switchboard.url, { capabilities: { elicitation: {} } });
     });
-    afterAll(() => switchboard?.stop());
 
     it('are given up: the question is declined, the call cancelled, the slot free', async () => {
       const asked = askedBy(await client.call('asker__ask', { key: 'left' }));
@@ -56,11 +55,10 @@ describe('calls that wait for their clients', () => {
   });
 
   describe('in a limited number', () => {
-    beforeAll(async () => {
-      switchboard = await start({ maxHeldCalls: 1 });
+    setUp(async (use) => {
+      switchboard = use(await start({ maxHeldCalls: 1 }));
       client = new StatelessClient(switchboard.url, { capabilities: { elicitation: {} } });
     });
-    afterAll(() => switchboard?.stop());
 
     it('are no more than that: what is asked beyond is declined, and the others go on', async () => {
       const asked = askedBy(await client.call('asker__ask', { key: 'first' }));

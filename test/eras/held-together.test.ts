@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { accept, askedBy, comeBack, textIn } from './asked.ts';
 import { StatelessClient } from './stateless-client.ts';
@@ -9,13 +10,14 @@ describe('two calls at the same time at a legacy server over stdio', () => {
   let client: StatelessClient;
   let stranger: StatelessClient;
 
-  beforeAll(async () => {
-    switchboard = await startSwitchboard({ asker: fixtureServer('eras/asks-client') }, { timeoutMs: 5_000 });
+  setUp(async (use) => {
+    switchboard = use(
+      await startSwitchboard({ asker: fixtureServer('eras/asks-client') }, { timeoutMs: 5_000 }),
+    );
     const capabilities = { elicitation: {} };
     stranger = new StatelessClient(switchboard.url, { capabilities });
     client = stranger.as({ headers: { 'x-switchboard-session': 'mine' } });
   });
-  afterAll(() => switchboard?.stop());
 
   it('may both ask where the client says that they are its own', async () => {
     const first = askedBy(await client.call('ask', { key: 'first' }));

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { StatelessClient } from './stateless-client.ts';
 
@@ -15,12 +16,11 @@ describe('the headers of a modern request', () => {
   const call = (name: string, given: object, headers: Headers) =>
     client.send({ method: 'tools/call', params: { name, arguments: given }, id: 'mine', headers });
 
-  beforeAll(async () => {
-    switchboard = await startSwitchboard({ headed: fixtureServer('eras/requires-headers') });
+  setUp(async (use) => {
+    switchboard = use(await startSwitchboard({ headed: fixtureServer('eras/requires-headers') }));
     client = new StatelessClient(switchboard.url);
     await client.ask({ method: 'tools/list' });
   });
-  afterAll(() => switchboard?.stop());
 
   it.each<[string, string, Headers]>([
     ['no version', 'echo', { 'mcp-protocol-version': undefined }],

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { setUp } from '../helpers/set-up.ts';
 import { Site, type TestProject } from '../projects/site.ts';
 import { StatelessClient } from './stateless-client.ts';
 
@@ -27,15 +28,14 @@ describe('the project of a modern request', () => {
   let alpha: TestProject;
   let beta: TestProject;
 
-  beforeAll(async () => {
-    site = await Site.start('server');
+  setUp(async (use) => {
+    site = use(await Site.start('server'));
     alpha = await site.createProject('alpha');
     beta = await site.createProject('beta');
     for (const project of [alpha, beta])
       await project.add('notes', { fixture: 'notes', env: { NOTES_OF: project.name } });
     await new StatelessClient(`${site.baseUrl}/mcp`).ask({ method: 'tools/list' });
   });
-  afterAll(() => site?.[Symbol.asyncDispose]());
 
   describe.each(Object.entries(ways))('in its %s', (_way, scoped) => {
     it('limits lists, reads and prompts to that project', async () => {

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { EventStream, exchange, openExchange } from '../helpers/raw-http.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { modernVersion, StatelessClient } from './stateless-client.ts';
 
@@ -29,12 +30,11 @@ describe('the endpoint for modern requests', () => {
     return { headers, body: body.replace('"PLACE"', () => id) };
   };
 
-  beforeAll(async () => {
-    switchboard = await startSwitchboard({ headed: fixtureServer('eras/requires-headers') });
+  setUp(async (use) => {
+    switchboard = use(await startSwitchboard({ headed: fixtureServer('eras/requires-headers') }));
     client = new StatelessClient(switchboard.url);
     await client.ask({ method: 'tools/list' });
   });
-  afterAll(() => switchboard?.stop());
 
   it.each(['GET', 'DELETE', 'PUT'])('takes no %s', async (method) => {
     const { status, headers } = await exchange(client.url, { method, headers: base() });

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { textIn } from './asked.ts';
@@ -16,18 +17,16 @@ describe('a modern request that takes its time', () => {
   });
   const sees = (saw: string, key: string) => witness.sees('headed', saw, (sighting) => sighting.key === key);
 
-  beforeAll(async () => {
-    witness = await Witness.open();
-    switchboard = await startSwitchboard(
-      { headed: fixtureServer('eras/requires-headers', witness.env('headed')) },
-      { keepAliveMs: 30 },
+  setUp(async (use) => {
+    witness = use(await Witness.open());
+    switchboard = use(
+      await startSwitchboard(
+        { headed: fixtureServer('eras/requires-headers', witness.env('headed')) },
+        { keepAliveMs: 30 },
+      ),
     );
     client = new StatelessClient(switchboard.url);
     await client.ask({ method: 'tools/list' });
-  });
-  afterAll(async () => {
-    await switchboard?.stop();
-    await witness?.[Symbol.asyncDispose]();
   });
 
   it('becomes a stream that is kept alive', async () => {

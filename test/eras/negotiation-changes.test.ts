@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { answerJson, HttpPeer, type PeerExchange, type Quirk, sessionGiver } from '../helpers/http-peer.ts';
 import { RawSession } from '../helpers/raw-session.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { StatelessClient } from './stateless-client.ts';
 import { says, statelessServer } from './stateless-server.ts';
@@ -115,19 +116,17 @@ describe('a server over HTTP that is replaced by one of the other era', () => {
   let switchboard: RunningSwitchboard;
   const servers = cases.map(({ before, refuse, hasSessions }) => new Changing(before, refuse, hasSessions));
 
-  beforeAll(async () => {
-    peer = await HttpPeer.start(
-      Object.fromEntries(servers.map(({ quirk }, index) => [`server${index}`, quirk])),
+  setUp(async (use) => {
+    peer = use(
+      await HttpPeer.start(Object.fromEntries(servers.map(({ quirk }, index) => [`server${index}`, quirk]))),
     );
-    switchboard = await startSwitchboard(peer.configuration(), {
-      naming: 'always',
-      backoffFirstMs: 10,
-      backoffMaxMs: 20,
-    });
-  });
-  afterAll(async () => {
-    await switchboard?.stop();
-    await peer?.[Symbol.asyncDispose]();
+    switchboard = use(
+      await startSwitchboard(peer.configuration(), {
+        naming: 'always',
+        backoffFirstMs: 10,
+        backoffMaxMs: 20,
+      }),
+    );
   });
 
   it.each(cases.map((one, index) => ({ ...one, index })))(

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { HttpPeer, type Quirk, sessionGiver } from '../helpers/http-peer.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { startEverything } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { says, statelessServer } from './stateless-server.ts';
 
@@ -41,26 +42,26 @@ describe('a server over HTTP', () => {
   const methodsOf = (name: string) =>
     peer.seenBy(name).map(({ message, method }) => message?.method ?? method);
 
-  beforeAll(async () => {
-    peer = await HttpPeer.start({
-      ...Object.fromEntries(
-        [...legacyStatuses, ...failures].map((status) => [`status${status}`, refusing(status, 'Go away')]),
-      ),
-      'ours-null': refusingWith(-32000, () => null),
-      'ours-echoed': refusingWith(-32601, (id) => id),
-      'unsupported-null': refusingWith(-32022, () => null),
-      modern: statelessServer(['greet'], () => says('modern hello')),
-      future: statelessServer(['greet'], () => says('hello'), { supportedVersions: ['2027-01-01'] }),
-      dual: dual(sessionGiver().gives),
-      sessionless: dual(() => false),
-    });
-    switchboard = await startSwitchboard(peer.configuration(), { naming: 'always', backoffFirstMs: 60_000 });
+  setUp(async (use) => {
+    peer = use(
+      await HttpPeer.start({
+        ...Object.fromEntries(
+          [...legacyStatuses, ...failures].map((status) => [`status${status}`, refusing(status, 'Go away')]),
+        ),
+        'ours-null': refusingWith(-32000, () => null),
+        'ours-echoed': refusingWith(-32601, (id) => id),
+        'unsupported-null': refusingWith(-32022, () => null),
+        modern: statelessServer(['greet'], () => says('modern hello')),
+        future: statelessServer(['greet'], () => says('hello'), { supportedVersions: ['2027-01-01'] }),
+        dual: dual(sessionGiver().gives),
+        sessionless: dual(() => false),
+      }),
+    );
+    switchboard = use(
+      await startSwitchboard(peer.configuration(), { naming: 'always', backoffFirstMs: 60_000 }),
+    );
     session = await RawSession.open(switchboard.url);
     await session.toolNames();
-  });
-  afterAll(async () => {
-    await switchboard?.stop();
-    await peer?.[Symbol.asyncDispose]();
   });
 
   it.each([

@@ -1,9 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../helpers/cli.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { StatelessClient } from './stateless-client.ts';
@@ -28,26 +29,23 @@ describe('a server over stdio that is started again as another kind', () => {
   const fileOf = (server: string) => join(folder, server);
   const nameOf = ([before, after]: [string, string]) => `${before}-${after}`;
 
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'eras-'));
-    witness = await Witness.open();
+  setUp(async (use) => {
+    folder = use(await temporaryFolder()).path;
+    witness = use(await Witness.open());
     const servers = changes.map((change) => {
       const name = nameOf(change);
       return [name, fixtureServer('eras/speaks-given-era', { ...witness.env(name), ERA_FILE: fileOf(name) })];
     });
     for (const change of changes) await writeFile(fileOf(nameOf(change)), change[0]);
-    switchboard = await startSwitchboard(Object.fromEntries(servers), {
-      naming: 'always',
-      backoffFirstMs: 10,
-      backoffMaxMs: 50,
-      breakerFailures: 1_000,
-      connectTimeoutMs: 4_000,
-    });
-  });
-  afterAll(async () => {
-    await switchboard?.stop();
-    await witness?.[Symbol.asyncDispose]();
-    await rm(folder, { recursive: true });
+    switchboard = use(
+      await startSwitchboard(Object.fromEntries(servers), {
+        naming: 'always',
+        backoffFirstMs: 10,
+        backoffMaxMs: 50,
+        breakerFailures: 1_000,
+        connectTimeoutMs: 4_000,
+      }),
+    );
   });
 
   it.concurrent.each(changes)('works again: %s, then %s', async (before, after) => {

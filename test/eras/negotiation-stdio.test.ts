@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { StatelessClient } from './stateless-client.ts';
@@ -18,26 +19,24 @@ describe('a server over stdio', () => {
     (await witness.severalOf(kind, 'gets', count)).map(({ method }) => method);
   const echo = (kind: Kind) => session.request('tools/call', { name: `${kind}__echo`, arguments: { kind } });
 
-  beforeAll(async () => {
-    witness = await Witness.open();
+  setUp(async (use) => {
+    witness = use(await Witness.open());
     const servers = kinds.map((kind) => [
       kind,
       fixtureServer('eras/speaks-given-era', witness.env(kind), kind),
     ]);
     const { command, args, env } = fixtureServer('eras/speaks-given-era', witness.env('slow'), 'both');
     const slow = { command: 'sh', args: ['-c', 'sleep 6; exec "$0" "$@"', command, ...args], env };
-    switchboard = await startSwitchboard(
-      { ...Object.fromEntries(servers), slow },
-      { naming: 'always', backoffFirstMs: 10 },
+    switchboard = use(
+      await startSwitchboard(
+        { ...Object.fromEntries(servers), slow },
+        { naming: 'always', backoffFirstMs: 10 },
+      ),
     );
     session = await RawSession.open(switchboard.url);
     // The first call of all of them, before anybody has asked for a list.
     const answers = await Promise.all(kinds.map(echo));
     for (const { error } of answers) expect(error).toBeUndefined();
-  });
-  afterAll(async () => {
-    await switchboard?.stop();
-    await witness?.[Symbol.asyncDispose]();
   });
 
   it.each<[Kind, string[]]>([

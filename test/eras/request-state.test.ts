@@ -1,7 +1,8 @@
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RpcMessage } from '../helpers/raw-http.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { type Asked, askedBy, comeBack, textIn } from './asked.ts';
 import { StatelessClient } from './stateless-client.ts';
@@ -42,11 +43,10 @@ describe('the state with which a client comes back', () => {
     by.call('ask', { key: 'one' }, { ...comeBack(asked), requestState });
   const begin = async () => askedBy(await client.call('ask', { key: 'one' }));
 
-  beforeAll(async () => {
-    switchboard = await startSwitchboard({ asker: fixtureServer('eras/asks-client') });
+  setUp(async (use) => {
+    switchboard = use(await startSwitchboard({ asker: fixtureServer('eras/asks-client') }));
     client = new StatelessClient(switchboard.url, { capabilities });
   });
-  afterAll(() => switchboard?.stop());
 
   it.each(Object.entries(forgeries))('is refused with %s, and the call goes on', async (_what, forge) => {
     const asked = await begin();

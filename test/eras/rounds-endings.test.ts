@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { HttpPeer } from '../helpers/http-peer.ts';
 import { RawSession } from '../helpers/raw-session.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { AskedCall } from './asked-session.ts';
 import { asksName, says, statelessServer } from './stateless-server.ts';
@@ -19,24 +20,22 @@ describe('a round of questions that does not end well', () => {
   /** What was sent on behalf of others is there by then. */
   const another = async () => expect(await (await open()).callText('plain')).toBe('plain');
 
-  beforeAll(async () => {
+  setUp(async (use) => {
     const names = ['refused', 'unable', 'ignored', 'cancelled', 'ended', 'both', 'url', 'plain'];
-    peer = await HttpPeer.start({
-      modern: statelessServer(names, ({ params }) => {
-        if (params?.name === 'plain') return says('plain');
-        if (params?.name !== 'both' && params?.name !== 'url') return asksName('s');
-        const url = { mode: 'url', url: 'https://example.com/', message: 'Go there' };
-        const there = { method: 'elicitation/create', params: url };
-        return params.name === 'both'
-          ? asksName('s', { again: asksName('s').inputRequests.name })
-          : { resultType: 'input_required', inputRequests: { there } };
+    peer = use(
+      await HttpPeer.start({
+        modern: statelessServer(names, ({ params }) => {
+          if (params?.name === 'plain') return says('plain');
+          if (params?.name !== 'both' && params?.name !== 'url') return asksName('s');
+          const url = { mode: 'url', url: 'https://example.com/', message: 'Go there' };
+          const there = { method: 'elicitation/create', params: url };
+          return params.name === 'both'
+            ? asksName('s', { again: asksName('s').inputRequests.name })
+            : { resultType: 'input_required', inputRequests: { there } };
+        }),
       }),
-    });
-    switchboard = await startSwitchboard(peer.configuration(), { inputWaitMs: 400 });
-  });
-  afterAll(async () => {
-    await switchboard?.stop();
-    await peer?.[Symbol.asyncDispose]();
+    );
+    switchboard = use(await startSwitchboard(peer.configuration(), { inputWaitMs: 400 }));
   });
 
   it('fails the call when the client answers with an error, and says which', async () => {

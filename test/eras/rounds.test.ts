@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { HttpPeer } from '../helpers/http-peer.ts';
 import type { RpcMessage } from '../helpers/raw-http.ts';
 import { RawSession } from '../helpers/raw-session.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { accept, textIn } from './asked.ts';
 import { AskedCall } from './asked-session.ts';
@@ -71,22 +72,20 @@ describe('a call of a legacy client that a modern server answers with questions'
       message?.method === 'tools/call' && message.params?.name === name ? [message] : [],
     );
 
-  beforeAll(async () => {
-    peer = await HttpPeer.start({
-      modern: statelessServer(Object.keys(tools), (request, exchange) =>
-        tools[String(request.params?.name)]!(request, exchange),
-      ),
-    });
-    switchboard = await startSwitchboard(peer.configuration());
+  setUp(async (use) => {
+    peer = use(
+      await HttpPeer.start({
+        modern: statelessServer(Object.keys(tools), (request, exchange) =>
+          tools[String(request.params?.name)]!(request, exchange),
+        ),
+      }),
+    );
+    switchboard = use(await startSwitchboard(peer.configuration()));
     session = await RawSession.open(switchboard.url, '2025-11-25', {
       elicitation: {},
       sampling: {},
       roots: {},
     });
-  });
-  afterAll(async () => {
-    await switchboard?.stop();
-    await peer?.[Symbol.asyncDispose]();
   });
 
   it('asks the client, and sends the server its own state back as it was', async () => {

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { ModernPeer } from './modern-peer.ts';
 import { RawModern } from './raw-modern.ts';
@@ -10,14 +11,12 @@ describe('a task of the modern era', () => {
   let peer: ModernPeer;
   let switchboard: RunningSwitchboard;
   let client: RawModern;
-  beforeAll(async () => {
-    peer = await ModernPeer.start({ left: taskServer('left', 'dig'), right: taskServer('right', 'fill') });
-    switchboard = await startSwitchboard(peer.configuration());
+  setUp(async (use) => {
+    peer = use(
+      await ModernPeer.start({ left: taskServer('left', 'dig'), right: taskServer('right', 'fill') }),
+    );
+    switchboard = use(await startSwitchboard(peer.configuration()));
     client = taskClient(switchboard.url);
-  });
-  afterAll(async () => {
-    await switchboard?.stop();
-    await peer?.[Symbol.asyncDispose]();
   });
 
   it('is asked for at the server that does it, though another one has a task of the same id', async () => {

@@ -1,13 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { API_KEY, calls, resultsIn, says, startMessagesApi } from '../agent/messages-api.ts';
+import { temporaryFolder } from '../helpers/cli.ts';
 import { requirePart } from '../helpers/parts.ts';
+import { setUp } from '../helpers/set-up.ts';
 
 const example = join(import.meta.dirname, '../../examples/recipes');
 const pancakes = {
@@ -19,12 +20,8 @@ const pancakes = {
 
 let folder: string;
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'switchboard-recipes-'));
-});
-
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
+setUp(async (use) => {
+  folder = use(await temporaryFolder()).path;
 });
 
 describe.concurrent('examples/recipes', () => {

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { setUp } from '../helpers/set-up.ts';
 import { echoServer, Scene } from './scene.ts';
 
 const texts = Array.from({ length: 30 }, (_, index) => `text ${index}`);
@@ -6,20 +7,21 @@ const texts = Array.from({ length: 30 }, (_, index) => `text ${index}`);
 describe('a server that', () => {
   let scene: Scene;
 
-  beforeAll(async () => {
-    scene = await Scene.start(
-      (witness) => ({
-        trailing: echoServer(witness, 'exits-mid-response', 'trailing'),
-        belated: echoServer(witness, 'answers-on-next-call', 'belated'),
-        repeating: echoServer(witness, 'responds-twice', 'repeating'),
-        misdirecting: echoServer(witness, 'sends-unknown-ids', 'misdirecting'),
-        flooding: echoServer(witness, 'floods-stdout', 'flooding'),
-        deaf: echoServer(witness, 'stops-reading', 'deaf'),
-      }),
-      { maxMessageBytes: 1024 * 1024 },
+  setUp(async (use) => {
+    scene = use(
+      await Scene.start(
+        (witness) => ({
+          trailing: echoServer(witness, 'exits-mid-response', 'trailing'),
+          belated: echoServer(witness, 'answers-on-next-call', 'belated'),
+          repeating: echoServer(witness, 'responds-twice', 'repeating'),
+          misdirecting: echoServer(witness, 'sends-unknown-ids', 'misdirecting'),
+          flooding: echoServer(witness, 'floods-stdout', 'flooding'),
+          deaf: echoServer(witness, 'stops-reading', 'deaf'),
+        }),
+        { maxMessageBytes: 1024 * 1024 },
+      ),
     );
   });
-  afterAll(() => scene[Symbol.asyncDispose]());
 
   it('writes half a message and ends fails the call at once; the half is logged and reaches nobody', async () => {
     const error = await scene.beside(() => scene.errorOf('trailing__half'));

@@ -1,28 +1,30 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { exchange, type RpcMessage } from '../helpers/raw-http.ts';
 import { bothTypes, initialize, RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 let switchboard: RunningSwitchboard;
 const excessive = (EXCESS: string, COUNT = '0') => fixtureServer('exceeds-limits', { EXCESS, COUNT });
 
-beforeAll(async () => {
-  switchboard = await startSwitchboard(
-    {
-      many: excessive('many', '25000'),
-      large: excessive('large'),
-      endless: excessive('endless'),
-      cursor: excessive('cursor'),
-      addresses: excessive('addresses'),
-      talking: excessive('talking'),
-      asking: excessive(''),
-      notes: fixtureServer('notes'),
-    },
-    { naming: 'always', maxListItems: 500, discoveryWaitMs: 600_000 },
+setUp(async (use) => {
+  switchboard = use(
+    await startSwitchboard(
+      {
+        many: excessive('many', '25000'),
+        large: excessive('large'),
+        endless: excessive('endless'),
+        cursor: excessive('cursor'),
+        addresses: excessive('addresses'),
+        talking: excessive('talking'),
+        asking: excessive(''),
+        notes: fixtureServer('notes'),
+      },
+      { naming: 'always', maxListItems: 500, discoveryWaitMs: 600_000 },
+    ),
   );
 });
-afterAll(() => switchboard?.stop());
 
 describe('a list of a server', () => {
   let names: string[];

@@ -1,20 +1,22 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runCli, temporaryFolder } from '../helpers/cli.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { echoServer, errorIn, Scene } from './scene.ts';
 
 describe('a server that', () => {
   let scene: Scene;
 
-  beforeAll(async () => {
-    scene = await Scene.start((witness) => ({
-      hanging: echoServer(witness, 'hangs-in-call', 'hanging'),
-      crashing: echoServer(witness, 'crashes-in-call', 'crashing'),
-      unlucky: echoServer(witness, 'crashes-in-call', 'unlucky'),
-      dying: fixtureServer('fails-to-start'),
-    }));
+  setUp(async (use) => {
+    scene = use(
+      await Scene.start((witness) => ({
+        hanging: echoServer(witness, 'hangs-in-call', 'hanging'),
+        crashing: echoServer(witness, 'crashes-in-call', 'crashing'),
+        unlucky: echoServer(witness, 'crashes-in-call', 'unlucky'),
+        dying: fixtureServer('fails-to-start'),
+      })),
+    );
   });
-  afterAll(() => scene[Symbol.asyncDispose]());
 
   it('hangs in a call loses that call at its deadline, and no other; it is told, and not restarted', async () => {
     const before = await scene.echoOf('hanging__echo', { text: 'before' });

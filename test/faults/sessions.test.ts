@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Balancer } from '../helpers/balancer.ts';
 import { HttpBackend } from '../helpers/http-backend.ts';
 import { HttpPeer, openEvents, sessionGiver, writeEvent } from '../helpers/http-peer.ts';
 import { Inbox } from '../helpers/inbox.ts';
 import { startEverything } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { Scene } from './scene.ts';
 
 const texts = Array.from({ length: 30 }, (_, index) => `text ${index}`);
@@ -21,27 +22,25 @@ describe.each([
   // Sessions that are lost soon after one another are counted, and restarts too: a new Switchboard has lost none.
   const startScene = () => Scene.start({ forgetful: { type: transport, url: backend.url } });
 
-  beforeAll(async () => {
+  setUp(async (use) => {
     const released = new Promise<void>((resolve) => {
       release = resolve;
     });
-    backend = await HttpBackend.start('forgetful', {
-      transport,
-      unknownSession: status,
-      ...(answers === undefined ? {} : { answers }),
-      tools: {
-        hold: async ({ text }) => {
-          begun.add(text);
-          await released;
-          return { content: [{ type: 'text', text: `held ${text}` }] };
+    backend = use(
+      await HttpBackend.start('forgetful', {
+        transport,
+        unknownSession: status,
+        ...(answers === undefined ? {} : { answers }),
+        tools: {
+          hold: async ({ text }) => {
+            begun.add(text);
+            await released;
+            return { content: [{ type: 'text', text: `held ${text}` }] };
+          },
         },
-      },
-    });
-    scene = await startScene();
-  });
-  afterAll(async () => {
-    await scene[Symbol.asyncDispose]();
-    await backend[Symbol.asyncDispose]();
+      }),
+    );
+    scene = use(await startScene());
   });
 
   it('executes the next call all the same, exactly once', async () => {

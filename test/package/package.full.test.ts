@@ -1,13 +1,14 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder } from '../helpers/cli.ts';
+import { setUp } from '../helpers/set-up.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const everything = join(root, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js');
@@ -18,8 +19,8 @@ describe('the packed tarball, installed into an empty folder', () => {
   // The installed command starts with `env node`: that must be the Node that runs the tests.
   const env = { ...process.env, PATH: [dirname(process.execPath), process.env.PATH].join(delimiter) };
 
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'switchboard-package-'));
+  setUp(async (use) => {
+    folder = use(await temporaryFolder()).path;
     await run('npm', ['pack', '--pack-destination', folder], { cwd: root, env });
     const [tarball] = await readdir(folder);
     await writeFile(join(folder, 'package.json'), '{"private": true}\n');
@@ -27,10 +28,6 @@ describe('the packed tarball, installed into an empty folder', () => {
       cwd: folder,
       env,
     });
-  });
-
-  afterAll(async () => {
-    await rm(folder, { recursive: true, force: true });
   });
 
   /** Writes a program of a user, and has the compiler look at it. */

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { Site } from './site.ts';
 import { textOfCall } from './test-client.ts';
 
@@ -9,10 +10,9 @@ const stdio = fixtureServer('toolbox');
 
 describe('at the edges of what can be written down', () => {
   let site: Site;
-  beforeAll(async () => {
-    site = await Site.start('server', { mcpServers: { box: stdio } });
+  setUp(async (use) => {
+    site = use(await Site.start('server', { mcpServers: { box: stdio } }));
   });
-  afterAll(() => site[Symbol.asyncDispose]());
 
   it('a server with only an upper limit of time is there, and the usual one is lowered to it', async () => {
     const project = await site.project();

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { ServerView, ToolView } from '../../src/api/views.ts';
 import { exchange } from '../helpers/raw-http.ts';
 import { bothTypes, initialize, RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { databases, Site, type TestProject } from './site.ts';
 import { TestClient, textOfCall } from './test-client.ts';
 
@@ -11,10 +12,9 @@ const toolsOfBox = ['echo', 'pid', 'environment', 'progress', 'wait', 'log', 'ad
 describe.each(databases)('while clients are connected (%s database)', (kind) => {
   let site: Site;
 
-  beforeAll(async () => {
-    site = await Site.start(kind);
+  setUp(async (use) => {
+    site = use(await Site.start(kind));
   });
-  afterAll(() => site?.[Symbol.asyncDispose]());
 
   describe('a change through the API', () => {
     it('[A10] a server that is added is announced, listed and callable', async () => {

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CallList, StatusView } from '../../src/api/views.ts';
 import { freshDatabase, type TestDatabase } from '../helpers/database.ts';
 import { proxyDatabase } from '../helpers/database-proxy.ts';
 import { postgresIn } from '../helpers/postgres.ts';
 import { RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 import { Site, type TestProject } from './site.ts';
 
@@ -33,15 +34,10 @@ describe('while the database is away', () => {
   let proxy: Awaited<ReturnType<typeof proxyDatabase>>;
   let site: Site;
 
-  beforeAll(async () => {
-    database = await freshDatabase();
-    proxy = await proxyDatabase(database.url);
-    site = await Site.start('server', { mcpServers: {} }, { url: proxy.url });
-  });
-  afterAll(async () => {
-    await site?.[Symbol.asyncDispose]();
-    await proxy?.[Symbol.asyncDispose]();
-    await database?.[Symbol.asyncDispose]();
+  setUp(async (use) => {
+    database = use(await freshDatabase());
+    proxy = use(await proxyDatabase(database.url));
+    site = use(await Site.start('server', { mcpServers: {} }, { url: proxy.url }));
   });
 
   async function goAway(): Promise<void> {

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Installation, ProductView, ServerView } from '../../src/api/views.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { databases, Site, type TestProject } from './site.ts';
 
 type Counts = Omit<Installation, 'product'>;
@@ -29,10 +30,9 @@ describe.each(databases)('products (%s database)', (kind) => {
     unchanged,
   });
 
-  beforeAll(async () => {
-    site = await Site.start(kind, { mcpServers: { filed: fixtureServer('toolbox') } });
+  setUp(async (use) => {
+    site = use(await Site.start(kind, { mcpServers: { filed: fixtureServer('toolbox') } }));
   });
-  afterAll(() => site?.[Symbol.asyncDispose]());
 
   it('[P1] servers of projects are rows with the agreed columns', async () => {
     const columns = await site.query<{ name: string; type: string; nullable: string }>(

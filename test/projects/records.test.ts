@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CallList, CallView } from '../../src/api/views.ts';
 import { answerJson, HttpPeer } from '../helpers/http-peer.ts';
 import { RawSession } from '../helpers/raw-session.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { databases, Site, type TestProject } from './site.ts';
 
 const text = (words: string) => ({ content: [{ type: 'text', text: words }] });
@@ -43,10 +44,9 @@ async function calls(project: TestProject, count: number, query = ''): Promise<C
 describe.each(databases)('records of calls (%s database)', (kind) => {
   let site: Site;
 
-  beforeAll(async () => {
-    site = await Site.start(kind);
+  setUp(async (use) => {
+    site = use(await Site.start(kind));
   });
-  afterAll(() => site?.[Symbol.asyncDispose]());
 
   it('[P9] tell who called what, where, how it went, and how long it took', async () => {
     const project = await site.project();

@@ -3,12 +3,13 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { Notification } from '@modelcontextprotocol/sdk/types.js';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { textOf } from '../helpers/clients.ts';
 import { Inbox } from '../helpers/inbox.ts';
 import { exchange, type RpcMessage } from '../helpers/raw-http.ts';
 import { bothTypes, initialize, RawSession } from '../helpers/raw-session.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { databases, Site, type TestProject } from './site.ts';
 import { type Listed, TestClient } from './test-client.ts';
 
@@ -77,8 +78,8 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       body,
     });
 
-  beforeAll(async () => {
-    site = await Site.start(kind, { mcpServers: { own: fixtureServer('toolbox') } });
+  setUp(async (use) => {
+    site = use(await Site.start(kind, { mcpServers: { own: fixtureServer('toolbox') } }));
     alpha = await site.createProject('alpha');
     beta = await site.createProject('beta');
     for (const project of [alpha, beta]) {
@@ -88,7 +89,6 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
     // All of them are seen once.
     await (await everything()).tools();
   });
-  afterAll(() => site?.[Symbol.asyncDispose]());
 
   describe.each(Object.entries(ways))('in its %s', (way, scoped) => {
     it.each(['name', 'id'] as const)('limits every list to the project of that %s [A8]', async (key) => {

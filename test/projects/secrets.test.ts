@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CallList, Rotation, SecretView } from '../../src/api/views.ts';
 import { startHeaderGate } from '../helpers/header-gate.ts';
 import { HttpBackend } from '../helpers/http-backend.ts';
 import { answerJson, HttpPeer, type Quirk } from '../helpers/http-peer.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { databases, Site, type TestProject } from './site.ts';
 import { textOfCall } from './test-client.ts';
 
@@ -42,21 +43,22 @@ async function playServers(quirks: Record<string, Quirk>): Promise<HttpPeer> {
 describe.each(databases)('secrets (%s database)', (kind) => {
   let site: Site;
 
-  beforeAll(async () => {
-    site = await Site.start(
-      kind,
-      {
-        mcpServers: {
-          filed: fixtureServer('toolbox', {
-            OURS: variable('SWITCHBOARD_TEST_VARIABLE'),
-            THEIRS: variable('FILED_TOKEN'),
-          }),
+  setUp(async (use) => {
+    site = use(
+      await Site.start(
+        kind,
+        {
+          mcpServers: {
+            filed: fixtureServer('toolbox', {
+              OURS: variable('SWITCHBOARD_TEST_VARIABLE'),
+              THEIRS: variable('FILED_TOKEN'),
+            }),
+          },
         },
-      },
-      { env: { SWITCHBOARD_TEST_VARIABLE: 'of the environment' } },
+        { env: { SWITCHBOARD_TEST_VARIABLE: 'of the environment' } },
+      ),
     );
   });
-  afterAll(() => site?.[Symbol.asyncDispose]());
 
   it('[P4] fill variables in env and args of a process', async () => {
     const project = await site.project();

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ServerView } from '../../src/api/views.ts';
 import { proxyDatabase } from '../helpers/database-proxy.ts';
 import { fixtureServer } from '../helpers/servers.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { Site, TestProject } from './site.ts';
 import { type TestClient, textOfCall } from './test-client.ts';
 
@@ -15,15 +16,10 @@ describe('a change through another process on the same database', () => {
   let there: Site;
   let proxy: Awaited<ReturnType<typeof proxyDatabase>>;
 
-  beforeAll(async () => {
-    here = await Site.start('server', { mcpServers: {} }, { env: key });
-    proxy = await proxyDatabase(here.switchboard.databaseUrl!);
-    there = await Site.start('server', { mcpServers: {} }, { env: key, url: proxy.url });
-  });
-  afterAll(async () => {
-    await there?.[Symbol.asyncDispose]();
-    await proxy?.[Symbol.asyncDispose]();
-    await here?.[Symbol.asyncDispose]();
+  setUp(async (use) => {
+    here = use(await Site.start('server', { mcpServers: {} }, { env: key }));
+    proxy = use(await proxyDatabase(here.switchboard.databaseUrl!));
+    there = use(await Site.start('server', { mcpServers: {} }, { env: key, url: proxy.url }));
   });
 
   /** A project that was made here, with a server that was added here, and a client of it there. */

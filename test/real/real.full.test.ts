@@ -8,6 +8,7 @@ import { type ConnectedClient, connectHttp, textOf } from '../helpers/clients.ts
 import { freshDatabase } from '../helpers/database.ts';
 import { requirePart } from '../helpers/parts.ts';
 import { patienceMs } from '../helpers/patience.ts';
+import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { clients, codeUnder } from './clients.ts';
 import { Compatibility, write, written } from './compatibility.ts';
@@ -42,16 +43,12 @@ describe('real servers behind one Switchboard', () => {
   let connected: ConnectedClient;
   let views: Map<string, ServerView>;
 
-  beforeAll(async () => {
+  setUp(async (use) => {
     await writeFile(gate, '');
-    switchboard = await start('parallel');
-    connected = await connectHttp(switchboard.url);
+    switchboard = use(await start('parallel'));
+    connected = use(await connectHttp(switchboard.url));
     listedBefore = await toolNames(connected);
     views = await viewsOf(switchboard);
-  });
-  afterAll(async () => {
-    await connected[Symbol.asyncDispose]();
-    await switchboard.stop();
   });
 
   it('are all ready', () => {
@@ -82,11 +79,10 @@ describe('real servers behind one Switchboard', () => {
 describe('after a restart of Switchboard', () => {
   let switchboard: RunningSwitchboard;
 
-  beforeAll(async () => {
+  setUp(async (use) => {
     await rm(gate);
-    switchboard = await start('lazy');
+    switchboard = use(await start('lazy'));
   });
-  afterAll(() => switchboard.stop());
 
   it('the first list has all tools of all servers before their processes run', async () => {
     await using connected = await connectHttp(switchboard.url);
