@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startForTests } from '../../test/helpers/api-client.ts';
 import { EventStream, exchange, openExchange } from '../../test/helpers/raw-http.ts';
-import { fixtureServer } from '../../test/helpers/servers.ts';
+import { fixtureServer } from '../../test/helpers/switchboard.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { RpcError } from '../protocol/jsonrpc.ts';
 import { parseLossless } from '../protocol/lossless.ts';

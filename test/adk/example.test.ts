@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../helpers/cli.ts';
-import { referenceServer } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { referenceServer, startSwitchboard } from '../helpers/switchboard.ts';
 
 const example = join(import.meta.dirname, '../../examples/adk/agent.ts');
 

@@ -4,8 +4,12 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { adkTools } from '../../src/adk.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { exchange } from '../helpers/raw-http.ts';
-import { fixtureServer, referenceServer } from '../helpers/servers.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import {
+  fixtureServer,
+  type RunningSwitchboard,
+  referenceServer,
+  startSwitchboard,
+} from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { calls, offeredIn, openHome, runAgent, textIn, toolset } from './scene.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type AgentEvent, nativeTool } from '../../src/agent.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import type { Witness } from '../helpers/witness.ts';
 import { calls, message, type Reply, resultsIn, says, textBlock } from './messages-api.ts';
 import { openScene } from './scene.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type AgentEvent, ChatError, ClaudeModel, nativeTool } from '../../src/agent.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import type { Witness } from '../helpers/witness.ts';
 import {
   API_KEY,

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { isAlive } from '../helpers/processes.ts';
 import { fixtureProgram } from '../helpers/programs.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import type { Witness } from '../helpers/witness.ts';
 import { openScene, type Scene } from './scene.ts';
 

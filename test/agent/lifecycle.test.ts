@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { AiAgent, nativeTool, type ToolCallRecord } from '../../src/agent.ts';
 import { isAlive } from '../helpers/processes.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import type { Witness } from '../helpers/witness.ts';
 import { calls, resultsIn, says } from './messages-api.ts';
 import { openScene } from './scene.ts';

@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { describe, expect, it } from 'vitest';
 import { AiAgent, type ClaudeClient, ClaudeModel, type Model } from '../../src/agent.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { API_KEY, calls, resultsIn, says, startMessagesApi } from './messages-api.ts';
 import { openScene } from './scene.ts';
 

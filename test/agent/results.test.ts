@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { calls, resultsIn, says } from './messages-api.ts';
 import { openScene } from './scene.ts';
 

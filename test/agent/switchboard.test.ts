@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { calls, resultsIn, says } from './messages-api.ts';
 import { openScene } from './scene.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { nativeTool } from '../../src/agent.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { calls, resultsIn, says } from './messages-api.ts';
 import { openScene } from './scene.ts';
 

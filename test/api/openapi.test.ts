@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { API_KEY, calls, type MessagesApi, says, startMessagesApi } from '../agent/messages-api.ts';
-import { EventStream, exchange, openExchange } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { EventStream, exchange, openExchange, RawSession } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Contract } from './contract.ts';
 
 const box = fixtureServer('toolbox');

@@ -2,10 +2,8 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { temporaryFolder } from '../helpers/cli.ts';
-import { exchange } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { exchange, RawSession } from '../helpers/raw-http.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 /** The real program with one server, which finds no command that somebody makes up. */
 export interface Scene extends AsyncDisposable {

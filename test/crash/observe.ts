@@ -1,6 +1,5 @@
 import type { ProductView, ProjectView, SecretView, ServerView, ToolView } from '../../src/api/views.ts';
-import { exchange } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
+import { exchange, RawSession } from '../helpers/raw-http.ts';
 import type { RunningSwitchboard } from '../helpers/switchboard.ts';
 import { keptSecrets, type ServerValue, switchedTools, type Value } from './units.ts';
 

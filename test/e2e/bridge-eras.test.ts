@@ -6,9 +6,8 @@ import {
   type RawBridge,
   startBridge,
 } from '../helpers/bridge.ts';
-import { fixtureServer } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 const listen = 'subscriptions/listen';

@@ -8,8 +8,7 @@ import { textOf } from '../eras/messages.ts';
 import { runFeatures } from '../eras/run-features.ts';
 import { bridgeProgram } from '../helpers/bridge.ts';
 import { connectStdio } from '../helpers/clients.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 
 describe('a modern client and a legacy server, through switchboard stdio', () => {
   runFeatures('modern', () => openBridgedScene('legacy'), /is called|tool asks the user|is cancelled/);

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { bridgeProgram, modernRequest, type RawBridge, startBridge } from '../helpers/bridge.ts';
 import { freePort } from '../helpers/free-port.ts';
-import { isThere, untilGone } from '../helpers/gone.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { isRunning, untilGone } from '../helpers/processes.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 const subscriptionKey = 'io.modelcontextprotocol/subscriptionId';
@@ -32,7 +31,7 @@ async function openHome(servers: Record<string, object>) {
       return owner;
     },
     async [Symbol.asyncDispose]() {
-      for (const pid of started) if (isThere(pid)) process.kill(pid, 'SIGTERM');
+      for (const pid of started) if (isRunning(pid)) process.kill(pid, 'SIGTERM');
       for (const pid of started) await untilGone(pid);
       await rm(folder, { recursive: true });
     },

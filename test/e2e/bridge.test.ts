@@ -7,10 +7,9 @@ import { describe, expect, it } from 'vitest';
 import { runCli } from '../helpers/cli.ts';
 import { connectStdio, textOf, toolNamesOnce } from '../helpers/clients.ts';
 import { freePort } from '../helpers/free-port.ts';
-import { isThere, untilGone } from '../helpers/gone.ts';
+import { isRunning, untilGone } from '../helpers/processes.ts';
 import { mainProgram } from '../helpers/programs.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 /** A home of its own for a Switchboard; without a configuration in it there is nothing that a bridge could start. */
@@ -146,7 +145,7 @@ describe('switchboard stdio', () => {
       started.add(next);
       expect(next).not.toBe(owner);
     } finally {
-      for (const pid of started) if (isThere(pid)) process.kill(pid, 'SIGTERM');
+      for (const pid of started) if (isRunning(pid)) process.kill(pid, 'SIGTERM');
       for (const pid of started) await untilGone(pid);
     }
   });

@@ -8,7 +8,7 @@ import {
   type Quirk,
   writeEvent,
 } from '../helpers/http-peer.ts';
-import { RawSession } from '../helpers/raw-session.ts';
+import { RawSession } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 

@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { goodResult, HttpPeer, openEvents, type PeerExchange, writeEvent } from '../helpers/http-peer.ts';
-import type { RpcMessage } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
+import { RawSession, type RpcMessage } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 

@@ -10,8 +10,7 @@ import { describe, expect, it } from 'vitest';
 import { runCli, temporaryFolder } from '../helpers/cli.ts';
 import { Inbox } from '../helpers/inbox.ts';
 import { mainProgram } from '../helpers/programs.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 
 describe('switchboard up', () => {
   it('prints the endpoint, what to paste, and each server as it comes up', async () => {

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
 import { type Finished, runCli, startCli } from '../helpers/cli.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 
 const { command, args } = fixtureServer('toolbox');
 

@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
 import { runCli, startCli } from '../helpers/cli.ts';
-import { fixtureServer } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const steering = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/u;
 const shown = '\\u001b]0;owned\\u0007\\u001b[2J\\u009b31m\\u202e\\u007f';

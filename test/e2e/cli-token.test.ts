@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { bridgeProgram, startBridge } from '../helpers/bridge.ts';
 import { runCli } from '../helpers/cli.ts';
 import { requireOtherUser, startAsOther } from '../helpers/other-user.ts';
-import { initialize } from '../helpers/raw-session.ts';
+import { initialize } from '../helpers/raw-http.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 
 const modernList = {

@@ -3,9 +3,13 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli, temporaryFolder } from '../helpers/cli.ts';
 import { freePort } from '../helpers/free-port.ts';
-import { fixtureServer, referenceServer } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import {
+  fixtureServer,
+  type RunningSwitchboard,
+  referenceServer,
+  startSwitchboard,
+} from '../helpers/switchboard.ts';
 
 let switchboard: RunningSwitchboard;
 let nobody: string;

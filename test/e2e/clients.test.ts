@@ -11,9 +11,13 @@ import { temporaryFolder } from '../helpers/cli.ts';
 import { connectHttp, connectSse, connectStdio } from '../helpers/clients.ts';
 import { Inbox } from '../helpers/inbox.ts';
 import { mainProgram } from '../helpers/programs.ts';
-import { fixtureServer, referenceServer } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import {
+  fixtureServer,
+  type RunningSwitchboard,
+  referenceServer,
+  startSwitchboard,
+} from '../helpers/switchboard.ts';
 
 const root = join(import.meta.dirname, '../..');
 

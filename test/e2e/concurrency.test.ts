@@ -2,8 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { expect, it } from 'vitest';
 import { connectHttp, connectSse, textOf } from '../helpers/clients.ts';
 import { FastClient } from '../helpers/fast-client.ts';
-import { fixtureServer, referenceServer, startEverything } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, referenceServer, startEverything, startSwitchboard } from '../helpers/switchboard.ts';
 
 /** Runs the tasks with so many of them under way at a time. */
 async function runAll(tasks: (() => Promise<void>)[], atOnce: number): Promise<void> {

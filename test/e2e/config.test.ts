@@ -1,11 +1,9 @@
 import { once } from 'node:events';
 import { rename, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { exchange } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { exchange, RawSession } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 /** The next event, not one of the past. */

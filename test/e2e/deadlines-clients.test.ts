@@ -3,10 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { connectHttp, connectSse, connectStdio, textOf } from '../helpers/clients.ts';
 import { timePasses } from '../helpers/deadlines.ts';
 import { mainProgram } from '../helpers/programs.ts';
-import type { RpcMessage } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession, type RpcMessage } from '../helpers/raw-http.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 const _meta = { 'dev.switchboard/timeoutMs': 300 };

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { serverOf } from '../helpers/api.ts';
 import { startCounting } from '../helpers/counting.ts';
 import { callWithin, timePasses } from '../helpers/deadlines.ts';
 import { HttpPeer } from '../helpers/http-peer.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { serverOf } from '../helpers/server-states.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 const HOUR = 3_600_000;

@@ -1,9 +1,8 @@
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { expect, it } from 'vitest';
 import { connectHttp, textOf, toolNamesOnce } from '../helpers/clients.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 it.concurrent('a slow server holds up one list at most, and its tools follow when it is up', async () => {

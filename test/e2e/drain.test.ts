@@ -7,10 +7,8 @@ import { bridgeProgram, legacyOpening, modernRequest, startBridge } from '../hel
 import { connectHttp, connectSse, connectStdio, textOf } from '../helpers/clients.ts';
 import { loaded } from '../helpers/counting.ts';
 import { patienceMs } from '../helpers/patience.ts';
-import { EventStream, openExchange } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { EventStream, openExchange, RawSession } from '../helpers/raw-http.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 const waited = { content: [{ type: 'text', text: 'waited' }] };

@@ -5,8 +5,12 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ConnectedClient, connectHttp, textOf } from '../helpers/clients.ts';
-import { referenceServer, startEverything } from '../helpers/servers.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import {
+  type RunningSwitchboard,
+  referenceServer,
+  startEverything,
+  startSwitchboard,
+} from '../helpers/switchboard.ts';
 
 const entries = {
   stdio: async () => ({ entry: referenceServer('everything') }),

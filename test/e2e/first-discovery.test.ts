@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest';
 import { connectHttp, textOf, toolNamesOnce } from '../helpers/clients.ts';
 import { answerJson, goodResult, HttpPeer } from '../helpers/http-peer.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 it.concurrent('a list that does not come keeps no other back, and follows when it comes', async () => {

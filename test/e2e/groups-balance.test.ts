@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { FastClient } from '../helpers/fast-client.ts';
-import { allReady, tally } from '../helpers/groups.ts';
 import { HttpBackend } from '../helpers/http-backend.ts';
 import { type LoadResult, load } from '../helpers/load.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { allReady, tally } from '../helpers/server-states.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 
 const CALLS = 4_000;
 const AT_ONCE = 32;

@@ -4,11 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../helpers/cli.ts';
 import { connectHttp } from '../helpers/clients.ts';
 import { FastClient } from '../helpers/fast-client.ts';
-import { type Answerer, allReady, tally } from '../helpers/groups.ts';
 import { load } from '../helpers/load.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { type Answerer, allReady, tally } from '../helpers/server-states.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { type Sighting, Witness } from '../helpers/witness.ts';
 
 /** Replaces the configuration, and gives what it did. */

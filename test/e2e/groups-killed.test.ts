@@ -3,10 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../helpers/cli.ts';
 import { FastClient } from '../helpers/fast-client.ts';
-import { type Answerer, allReady, nextState, tally } from '../helpers/groups.ts';
 import { type LoadResult, load } from '../helpers/load.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { type Answerer, allReady, nextState, tally } from '../helpers/server-states.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 
 const REPLICAS = 4;
 const AT_ONCE = 32;

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { nextState, viewOf } from '../helpers/groups.ts';
 import { answerers, type Pool, startPool } from '../helpers/pool.ts';
-import type { RpcMessage } from '../helpers/raw-http.ts';
-import type { RawSession } from '../helpers/raw-session.ts';
+import type { RawSession, RpcMessage } from '../helpers/raw-http.ts';
+import { nextState, serverOf } from '../helpers/server-states.ts';
 import { setUp } from '../helpers/set-up.ts';
 
 function preferring(session: RawSession, labels: object): () => Promise<RpcMessage> {
@@ -105,7 +104,7 @@ it.concurrent('a preferred server that hangs at its start holds up no call that 
   await paris.comeBack();
   await paris.ignored.first((method) => method === 'initialize');
   expect(await answerers(6, european)).toEqual({ oregon: 6 });
-  expect(await viewOf(switchboard, 'paris')).toMatchObject({ state: 'starting' });
+  expect(await serverOf(switchboard, 'paris')).toMatchObject({ state: 'starting' });
 
   // What hung is cut off.
   await paris.goAway();

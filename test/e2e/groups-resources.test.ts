@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../helpers/cli.ts';
 import { type ConnectedClient, connectHttp } from '../helpers/clients.ts';
-import { allReady, nextState } from '../helpers/groups.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { allReady, nextState } from '../helpers/server-states.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { type Sighting, Witness } from '../helpers/witness.ts';
 
 const UPDATED = 'notifications/resources/updated';

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type Answerer, allReady, nextState, viewOf } from '../helpers/groups.ts';
 import { answerers, startPool } from '../helpers/pool.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { type Answerer, allReady, nextState, serverOf } from '../helpers/server-states.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 
 async function whoami(session: RawSession, tool = 'whoami'): Promise<Answerer> {
   return JSON.parse(await session.callText(tool)) as Answerer;
@@ -66,7 +65,7 @@ describe.concurrent('a server of a group that fails every call', () => {
     // Calls that do no harm twice are made good by the others meanwhile.
     expect(await answerers(12, () => session.call('whoami'))).not.toHaveProperty('two');
     await degraded;
-    const { state, error, next_try } = await viewOf(switchboard, 'two');
+    const { state, error, next_try } = await serverOf(switchboard, 'two');
     expect({ state, error }).toEqual({
       state: 'degraded',
       error: expect.stringMatching(/^3 calls in a row failed: .*500/),
@@ -78,7 +77,7 @@ describe.concurrent('a server of a group that fails every call', () => {
       one: 4,
       three: 4,
     });
-    expect((await viewOf(switchboard, 'one')).state).toBe('ready');
+    expect((await serverOf(switchboard, 'one')).state).toBe('ready');
   });
 
   it('is taken back later by itself', async () => {

@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { serverOf, serverOnce } from '../helpers/api.ts';
 import { temporaryFolder } from '../helpers/cli.ts';
-import { allReady } from '../helpers/groups.ts';
-import type { RpcMessage } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession, type RpcMessage } from '../helpers/raw-http.ts';
+import { allReady, serverOf, serverOnce } from '../helpers/server-states.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 /** Nothing that waits is given up while a test runs. */

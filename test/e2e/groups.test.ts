@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { connectHttp, toolNamesOnce } from '../helpers/clients.ts';
 import { callWithin } from '../helpers/deadlines.ts';
-import { type Answerer, allReady, nextState, viewOf } from '../helpers/groups.ts';
 import { answerer, answerers, startPool } from '../helpers/pool.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { type Answerer, allReady, nextState, serverOf } from '../helpers/server-states.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 describe.concurrent('a server of a group that is not available', () => {
@@ -96,7 +95,7 @@ it.concurrent('a client in a hurry drives no server out of its group [G4]', asyn
       error: { data: { code: 'call_timeout', server: 'one' } },
     });
   }
-  expect(await viewOf(switchboard, 'one')).toMatchObject({ state: 'ready', error: null });
+  expect(await serverOf(switchboard, 'one')).toMatchObject({ state: 'ready', error: null });
   expect(await answerers(4, () => session.call('whoami'))).toEqual({ one: 2, two: 2 });
 });
 

@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { exchange, type RawRequest } from '../helpers/raw-http.ts';
-import { bothTypes, initialize, RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { bothTypes, exchange, initialize, type RawRequest, RawSession } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 const plain = { 'content-type': 'application/json', accept: bothTypes };

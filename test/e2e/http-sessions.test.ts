@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { exchange } from '../helpers/raw-http.ts';
-import { bothTypes, initialize, RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { bothTypes, exchange, initialize, RawSession } from '../helpers/raw-http.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };

@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { EventStream, exchange, openExchange, type RawAnswer, type RpcMessage } from '../helpers/raw-http.ts';
-import { initialize } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import {
+  EventStream,
+  exchange,
+  initialize,
+  openExchange,
+  type RawAnswer,
+  type RpcMessage,
+} from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 let switchboard: RunningSwitchboard;

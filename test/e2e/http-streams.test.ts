@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { memoryOf } from '../helpers/memory.ts';
-import { openExchange, type RpcMessage } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { memoryOf } from '../helpers/processes.ts';
+import { openExchange, RawSession, type RpcMessage } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 let switchboard: RunningSwitchboard;

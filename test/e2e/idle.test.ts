@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { serverOf } from '../helpers/api.ts';
 import { HttpBackend } from '../helpers/http-backend.ts';
 import { HttpPeer } from '../helpers/http-peer.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { serverOf } from '../helpers/server-states.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { type Sighting, Witness } from '../helpers/witness.ts';
 
 /** Short, but longer than a call takes. */

@@ -7,9 +7,8 @@ import { expect, it } from 'vitest';
 import { textOf } from '../helpers/clients.ts';
 import { connectTo, freshDatabase } from '../helpers/database.ts';
 import { Inbox } from '../helpers/inbox.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 it('a client goes on after a restart without noticing', async () => {

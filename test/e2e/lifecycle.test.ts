@@ -1,10 +1,8 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { patienceMs } from '../helpers/patience.ts';
-import { EventStream, openExchange } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { EventStream, openExchange, RawSession } from '../helpers/raw-http.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 /** Settles when Switchboard has the request and waits: the answer has become a stream that is kept alive. */

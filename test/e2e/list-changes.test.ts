@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type ConnectedClient, connectHttp, connectSse, toolNamesOnce } from '../helpers/clients.ts';
-import { fixtureServer } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const kinds = ['tools', 'resources', 'prompts'] as const;
 const announces = (kind: string) => (notification: { method: string }) =>

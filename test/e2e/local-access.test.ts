@@ -5,10 +5,8 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { exchangeAsOther, requireOtherUser, startAsOther } from '../helpers/other-user.ts';
-import { exchange } from '../helpers/raw-http.ts';
-import { bothTypes, initialize } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { bothTypes, exchange, initialize } from '../helpers/raw-http.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const json = { 'content-type': 'application/json', accept: bothTypes };
 const status = '/api/v1/status';

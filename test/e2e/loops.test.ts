@@ -3,10 +3,8 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { bridgeProgram } from '../helpers/bridge.ts';
-import { exchange } from '../helpers/raw-http.ts';
-import { bothTypes, initialize, RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { bothTypes, exchange, initialize, RawSession } from '../helpers/raw-http.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const INSTANCES = 'dev.switchboard/instances';
 const parallel = { startup: 'parallel', backoffFirstMs: 1, discoveryWaitMs: 200 };

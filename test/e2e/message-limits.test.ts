@@ -1,10 +1,8 @@
 import { expect, it } from 'vitest';
 import { bridgeProgram, startBridge } from '../helpers/bridge.ts';
-import { exchange } from '../helpers/raw-http.ts';
-import { initialize, RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { exchange, initialize, RawSession } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 const pings = (count: number) => Array.from({ length: count }, (_, id) => ({ ...ping, id }));

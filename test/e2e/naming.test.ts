@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import { connectHttp, textOf, toolNamesOnce } from '../helpers/clients.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 const workNotes = fixtureServer('notes', { NOTES_OF: 'work' });

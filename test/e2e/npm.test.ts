@@ -6,10 +6,10 @@ import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { temporaryFolder } from '../helpers/cli.ts';
-import { isThere, untilGone } from '../helpers/gone.ts';
 import { Inbox } from '../helpers/inbox.ts';
+import { isRunning, untilGone } from '../helpers/processes.ts';
 import { mainProgram } from '../helpers/programs.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 /** What marks a process as one of npm's. */
@@ -38,7 +38,7 @@ async function startThrough(command: string, words: string[], env: NodeJS.Proces
   const { pid } = JSON.parse(await lines.first((line) => line.includes('"listening"'))) as { pid: number };
   const { pid: server } = await witness.sees('box', 'start');
   onTestFinished(async () => {
-    for (const each of [parent.pid!, pid]) if (isThere(each)) process.kill(each, 'SIGKILL');
+    for (const each of [parent.pid!, pid]) if (isRunning(each)) process.kill(each, 'SIGKILL');
     await untilGone(pid);
     await witness[Symbol.asyncDispose]();
     await folder[Symbol.asyncDispose]();
@@ -71,7 +71,7 @@ it('stays when another parent ends, or when it leads a session of its own', asyn
     await exited;
   }
   await untilGone(ended.pid);
-  expect([plain.pid, apart.pid].map(isThere)).toEqual([true, true]);
+  expect([plain.pid, apart.pid].map(isRunning)).toEqual([true, true]);
 });
 
 it('ends with its launcher, where that was started by a Node that is too old', async () => {

@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startScript } from '../helpers/processes.ts';
 import { mainProgram } from '../helpers/programs.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 const isReady = (name: string) => (event: { [key: string]: unknown }) =>

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { EventStream } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { type EventStream, RawSession } from '../helpers/raw-http.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 const PROMPTS_CHANGED = 'notifications/prompts/list_changed';

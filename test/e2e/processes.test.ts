@@ -1,9 +1,13 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { connectHttp, textOf } from '../helpers/clients.ts';
-import { fixtureServer, referenceServer } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import {
+  fixtureServer,
+  type RunningSwitchboard,
+  referenceServer,
+  startSwitchboard,
+} from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 const isReady = (name: string) => (event: { [key: string]: unknown }) =>

@@ -6,8 +6,7 @@ import { text } from 'node:stream/consumers';
 import { expect, onTestFinished } from 'vitest';
 import { type Finished, runCli, temporaryFolder } from '../helpers/cli.ts';
 import { mainProgram } from '../helpers/programs.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 export const box = fixtureServer('toolbox');
 

@@ -8,7 +8,7 @@ import { createProxy } from 'proxy';
 import { describe, expect, it } from 'vitest';
 import { HttpBackend } from '../helpers/http-backend.ts';
 import { makeIdentity } from '../helpers/identity.ts';
-import { RawSession } from '../helpers/raw-session.ts';
+import { RawSession } from '../helpers/raw-http.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 
 /** This machine by an address that is not known to be this machine, so that it is reached through proxies. */

@@ -5,8 +5,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, it } from 'vitest';
 import { type ConnectedClient, connectHttp, textOf } from '../helpers/clients.ts';
-import { referenceServer, startEverything } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { referenceServer, startEverything, startSwitchboard } from '../helpers/switchboard.ts';
 
 const stdioServer = referenceServer('everything');
 const askUser = { name: 'trigger-elicitation-request' };

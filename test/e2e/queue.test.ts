@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { serverOf, serverOnce } from '../helpers/api.ts';
 import { connectSse } from '../helpers/clients.ts';
 import { numbered, startCounting, work, workAll } from '../helpers/counting.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { serverOf, serverOnce } from '../helpers/server-states.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 describe.concurrent('calls that wait for a slot', () => {

@@ -1,10 +1,8 @@
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { EventStream, openExchange, type RpcMessage } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { EventStream, openExchange, RawSession, type RpcMessage } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 /** Ids of calls that an honest server has not answered yet. Among them are the ids that the liar is asked under. */

@@ -3,11 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonical, parseExactly } from '../helpers/exact-json.ts';
 import { callTexts, numberTexts, stringTexts } from '../helpers/json-text.ts';
-import type { RpcMessage } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { RawSession, type RpcMessage } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 /** Where each public name leads: both servers have the same things, and `solo` is only at one. */
 const tools: Record<string, { server: string; own: string }> = {

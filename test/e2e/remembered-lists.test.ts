@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
 import { connectHttp, textOf, toolNamesOnce } from '../helpers/clients.ts';
 import { freshDatabase } from '../helpers/database.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 it('what servers offered is listed after a restart before they run, and checked when they do', async () => {

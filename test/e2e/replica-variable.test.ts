@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
-import { allReady } from '../helpers/groups.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { allReady } from '../helpers/server-states.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 
 it('each replica is told its number where the configuration asks for it', async () => {
   const name = `box \${SWITCHBOARD_REPLICA}`;

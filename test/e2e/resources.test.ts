@@ -1,9 +1,13 @@
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, it } from 'vitest';
 import { type ConnectedClient, connectHttp } from '../helpers/clients.ts';
-import { fixtureServer, referenceServer } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import {
+  fixtureServer,
+  type RunningSwitchboard,
+  referenceServer,
+  startSwitchboard,
+} from '../helpers/switchboard.ts';
 
 const SERVER = 'dev.switchboard/server';
 

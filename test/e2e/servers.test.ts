@@ -8,9 +8,8 @@ import { temporaryFolder } from '../helpers/cli.ts';
 import { connectHttp, textOf } from '../helpers/clients.ts';
 import { startHeaderGate } from '../helpers/header-gate.ts';
 import { requirePart } from '../helpers/parts.ts';
-import { referenceServer, startEverything } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { referenceServer, startEverything, startSwitchboard } from '../helpers/switchboard.ts';
 
 describe.concurrent('servers that keep something', () => {
   let folder: string;

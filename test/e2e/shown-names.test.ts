@@ -1,8 +1,7 @@
 import { expect, it } from 'vitest';
 import { connectHttp, textOf, toolNamesOnce } from '../helpers/clients.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 
 it('a name that a client was shown goes on working when another server brings it too', async () => {
   const notes = (of: string) => fixtureServer('notes', { NOTES_OF: of });

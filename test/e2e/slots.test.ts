@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { serverOnce } from '../helpers/api.ts';
 import { runCli } from '../helpers/cli.ts';
 import { loaded, numbered, startCounting, workAll } from '../helpers/counting.ts';
 import { HttpBackend } from '../helpers/http-backend.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { serverOnce } from '../helpers/server-states.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 
 describe.concurrent('a server with a limit of calls at a time', () => {
   it('gets no more than that; the others wait, and what waits is visible [A14]', async () => {

@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { exchange } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
+import { exchange, RawSession } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 

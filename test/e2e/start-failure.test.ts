@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli, startCli, temporaryFolder } from '../helpers/cli.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 /** A configuration file for commands that end by themselves, or are ended before clients are served. */

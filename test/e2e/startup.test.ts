@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { serverOf } from '../helpers/api.ts';
 import { connectHttp, connectSse, textOf } from '../helpers/clients.ts';
 import { HttpPeer } from '../helpers/http-peer.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { serverOf } from '../helpers/server-states.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 /** The transitions of all servers, in the order in which they happened. */

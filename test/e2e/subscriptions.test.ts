@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type ConnectedClient, connectHttp, connectSse } from '../helpers/clients.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 const UPDATED = 'notifications/resources/updated';

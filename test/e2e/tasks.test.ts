@@ -1,11 +1,10 @@
 import { CallToolResultSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, it } from 'vitest';
 import { connectHttp } from '../helpers/clients.ts';
-import { allReady } from '../helpers/groups.ts';
 import { patienceMs } from '../helpers/patience.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer, referenceServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { allReady } from '../helpers/server-states.ts';
+import { fixtureServer, referenceServer, startSwitchboard } from '../helpers/switchboard.ts';
 
 const REPLICAS = 3;
 

@@ -2,9 +2,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runCli, temporaryFolder } from '../helpers/cli.ts';
-import { fixtureServer } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const box = fixtureServer('toolbox');
 const all = ['add', 'echo', 'environment', 'flood', 'log', 'pid', 'progress', 'wait'];

@@ -4,9 +4,13 @@ import { ErrorCode, McpError, type Tool } from '@modelcontextprotocol/sdk/types.
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../helpers/cli.ts';
 import { type ConnectedClient, connectHttp, connectStdio, textOf } from '../helpers/clients.ts';
-import { fixtureServer, referenceServer } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import {
+  fixtureServer,
+  type RunningSwitchboard,
+  referenceServer,
+  startSwitchboard,
+} from '../helpers/switchboard.ts';
 
 const SERVER = 'dev.switchboard/server';
 

@@ -8,10 +8,8 @@ import type { ServerEvent } from '../../src/app.ts';
 import { type RunningCli, runCli, startCli, temporaryFolder } from '../helpers/cli.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { serveRaw } from '../helpers/http-exchange.ts';
-import { EventStream, exchange, openExchange, type RawEvent } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { EventStream, exchange, openExchange, type RawEvent, RawSession } from '../helpers/raw-http.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const EVENTS = '/api/v1/projects/default/events';
 const SERVERS = '/api/v1/projects/default/servers';

@@ -2,11 +2,9 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { exchange } from '../helpers/raw-http.ts';
-import { bothTypes, initialize } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { bothTypes, exchange, initialize } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
 const json = { 'content-type': 'application/json', accept: bothTypes };
 const page = 'http://localhost:6274';

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { RpcMessage } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession, type RpcMessage } from '../helpers/raw-http.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 const isQuestion = ({ method }: RpcMessage) => method === 'elicitation/create';

@@ -3,9 +3,8 @@ import { calls, resultsIn, says } from '../agent/messages-api.ts';
 import { openScene } from '../agent/scene.ts';
 import { runCli } from '../helpers/cli.ts';
 import { exchange } from '../helpers/raw-http.ts';
-import { fixtureServer } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { startServer } from './servers.ts';
 
 const worker = fixtureServer('eras/binds-state-to-process');

@@ -1,5 +1,4 @@
-import type { EventStream, RpcMessage } from '../helpers/raw-http.ts';
-import type { RawSession } from '../helpers/raw-session.ts';
+import type { EventStream, RawSession, RpcMessage } from '../helpers/raw-http.ts';
 
 /** A call of a client of the legacy era, which is asked on the stream of its call. */
 export class AskedCall {

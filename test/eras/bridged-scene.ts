@@ -1,6 +1,5 @@
 import { bridgeProgram } from '../helpers/bridge.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { connectPeer } from './clients.ts';
 import type { Era } from './peer.ts';

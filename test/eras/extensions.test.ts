@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { answerJson, HttpPeer } from '../helpers/http-peer.ts';
-import { exchange, type RpcMessage } from '../helpers/raw-http.ts';
-import { bothTypes, initialize, RawSession } from '../helpers/raw-session.ts';
+import { bothTypes, exchange, initialize, RawSession, type RpcMessage } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { ModernPeer, tool } from './modern-peer.ts';

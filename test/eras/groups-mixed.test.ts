@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { allReady } from '../helpers/groups.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { allReady } from '../helpers/server-states.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { connectPeer } from './clients.ts';
 import { textOf } from './messages.ts';
 import type { ElicitAnswer, Era } from './peer.ts';

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import { allReady } from '../helpers/groups.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { allReady } from '../helpers/server-states.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { ModernPeer, says, tool } from './modern-peer.ts';
 import { RawModern } from './raw-modern.ts';
 

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { allReady, nextState } from '../helpers/groups.ts';
 import type { RpcMessage } from '../helpers/raw-http.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { allReady, nextState } from '../helpers/server-states.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { RawModern } from './raw-modern.ts';
 
 const worker = fixtureServer('eras/binds-state-to-process');

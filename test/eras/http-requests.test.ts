@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { EventStream, exchange, openExchange } from '../helpers/raw-http.ts';
-import { fixtureServer } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { modernVersion, StatelessClient } from './stateless-client.ts';
 
 /** Ids as they are written. */

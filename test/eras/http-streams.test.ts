@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { fixtureServer } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { textIn } from './asked.ts';
 import { StatelessClient } from './stateless-client.ts';

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { answerJson, HttpPeer, openEvents, writeEvent } from '../helpers/http-peer.ts';
-import { RawSession } from '../helpers/raw-session.ts';
+import { RawSession } from '../helpers/raw-http.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 import { RawModern, subscriptionKey } from './raw-modern.ts';
 

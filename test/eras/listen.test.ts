@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { RawSession } from '../helpers/raw-session.ts';
+import { RawSession } from '../helpers/raw-http.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { ModernPeer, says, tool } from './modern-peer.ts';
 import { RawModern, subscriptionKey } from './raw-modern.ts';

@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../helpers/cli.ts';
-import { exchange } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { exchange, RawSession } from '../helpers/raw-http.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Site } from '../projects/site.ts';
 import { type ModernBehaviour, ModernPeer, tool } from './modern-peer.ts';
 import { RawModern } from './raw-modern.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { answerJson, HttpPeer, type PeerExchange, type Quirk, sessionGiver } from '../helpers/http-peer.ts';
-import { RawSession } from '../helpers/raw-session.ts';
+import { RawSession } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { StatelessClient } from './stateless-client.ts';

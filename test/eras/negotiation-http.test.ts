@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { HttpPeer, type Quirk, sessionGiver } from '../helpers/http-peer.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { startEverything } from '../helpers/servers.ts';
+import { RawSession } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { type RunningSwitchboard, startEverything, startSwitchboard } from '../helpers/switchboard.ts';
 import { says, statelessServer } from './stateless-server.ts';
 
 const legacyStatuses = [400, 404, 405, 406, 415, 422];

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { textIn } from './asked.ts';
 import { ListenedServer } from './listened-server.ts';

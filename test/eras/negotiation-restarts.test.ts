@@ -2,10 +2,9 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../helpers/cli.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { RawSession } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { StatelessClient } from './stateless-client.ts';
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { RawSession } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { StatelessClient } from './stateless-client.ts';
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HttpPeer } from '../helpers/http-peer.ts';
-import type { RpcMessage } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
+import { RawSession, type RpcMessage } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { accept, textIn } from './asked.ts';

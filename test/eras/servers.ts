@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import type { Era, Target } from './peer.ts';
 
 export type ServerTransport = 'stdio' | 'http';

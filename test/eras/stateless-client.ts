@@ -1,6 +1,5 @@
 import { type IncomingMessage, request as openRequest } from 'node:http';
-import { EventStream, exchange, type RawAnswer, type RpcMessage } from '../helpers/raw-http.ts';
-import { bothTypes } from '../helpers/raw-session.ts';
+import { bothTypes, EventStream, exchange, type RawAnswer, type RpcMessage } from '../helpers/raw-http.ts';
 
 export const modernVersion = '2026-07-28';
 const prefix = 'io.modelcontextprotocol/';

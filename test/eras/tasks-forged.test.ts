@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { serverOf } from '../helpers/api.ts';
+import { serverOf } from '../helpers/server-states.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 import { ModernPeer } from './modern-peer.ts';
 import { begin, taskClient, taskServer } from './task-peer.ts';

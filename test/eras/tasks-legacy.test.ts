@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { ModernPeer } from './modern-peer.ts';
 import { begin, taskClient, taskServer } from './task-peer.ts';
 

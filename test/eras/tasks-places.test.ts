@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import { allReady } from '../helpers/groups.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { allReady } from '../helpers/server-states.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Site } from '../projects/site.ts';
 import { ModernPeer } from './modern-peer.ts';
 import { begin, taskClient, taskServer } from './task-peer.ts';

@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../helpers/cli.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { echoServer, Scene } from './scene.ts';
 
 const MANY = Array.from({ length: 50 }, (_, index) => `text ${index}`);

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 
 it('things without a name are left out, and hold up neither their server nor others', async () => {
   await using switchboard = await startSwitchboard(

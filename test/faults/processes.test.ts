@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { runCli, temporaryFolder } from '../helpers/cli.ts';
-import { fixtureServer } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { echoServer, errorIn, Scene } from './scene.ts';
 
 describe('a server that', () => {

@@ -1,9 +1,7 @@
 import { expect } from 'vitest';
 import type { ServerView } from '../../src/api/views.ts';
-import { type EventStream, exchange, type RpcMessage } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { type EventStream, exchange, RawSession, type RpcMessage } from '../helpers/raw-http.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 /** So long that nothing which waits for it ends while a test runs: an answer that comes did not wait. */

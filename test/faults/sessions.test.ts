@@ -3,8 +3,8 @@ import { Balancer } from '../helpers/balancer.ts';
 import { HttpBackend } from '../helpers/http-backend.ts';
 import { HttpPeer, openEvents, sessionGiver, writeEvent } from '../helpers/http-peer.ts';
 import { Inbox } from '../helpers/inbox.ts';
-import { startEverything } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
+import { startEverything } from '../helpers/switchboard.ts';
 import { Scene } from './scene.ts';
 
 const texts = Array.from({ length: 30 }, (_, index) => `text ${index}`);

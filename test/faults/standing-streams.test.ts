@@ -10,8 +10,7 @@ import {
   writeEvent,
 } from '../helpers/http-peer.ts';
 import { Inbox } from '../helpers/inbox.ts';
-import type { EventStream } from '../helpers/raw-http.ts';
-import type { RawSession } from '../helpers/raw-session.ts';
+import type { EventStream, RawSession } from '../helpers/raw-http.ts';
 import { Scene } from './scene.ts';
 
 describe.concurrent('a server over streamable HTTP', () => {

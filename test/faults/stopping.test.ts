@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { echoServer, errorIn, Scene } from './scene.ts';
 
 it.concurrent('a server that ignores SIGTERM is killed when it is not wanted any more, and holds up nobody', async () => {

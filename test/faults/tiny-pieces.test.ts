@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
 import { HttpPeer, type PeerExchange } from '../helpers/http-peer.ts';
-import { memoryOf } from '../helpers/memory.ts';
-import { RawSession } from '../helpers/raw-session.ts';
+import { memoryOf } from '../helpers/processes.ts';
+import { RawSession } from '../helpers/raw-http.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 
 const TEXT_BYTES = 512 * 1024;

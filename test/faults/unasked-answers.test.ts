@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { HttpPeer, openEvents, type PeerExchange, writeEvent } from '../helpers/http-peer.ts';
-import { memoryOf } from '../helpers/memory.ts';
+import { memoryOf } from '../helpers/processes.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 
 const PINGS = 16;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { memoryOf } from '../helpers/memory.ts';
+import { memoryOf } from '../helpers/processes.ts';
 import type { RunningSwitchboard } from '../helpers/switchboard.ts';
 import { Connections, SoakClient } from '../soak/client.ts';
 import { type Holdings, Monitor } from '../soak/monitor.ts';

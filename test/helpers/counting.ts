@@ -1,8 +1,7 @@
 import type { ServerView } from '../../src/app.ts';
-import { serverOf, serverOnce } from './api.ts';
-import { RawSession } from './raw-session.ts';
-import { fixtureServer } from './servers.ts';
-import { type RunningSwitchboard, startSwitchboard } from './switchboard.ts';
+import { RawSession } from './raw-http.ts';
+import { serverOf, serverOnce } from './server-states.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from './switchboard.ts';
 import { Witness } from './witness.ts';
 
 type Entry = Record<string, unknown>;

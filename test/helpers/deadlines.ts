@@ -1,5 +1,4 @@
-import type { RpcMessage } from './raw-http.ts';
-import type { RawSession } from './raw-session.ts';
+import type { RawSession, RpcMessage } from './raw-http.ts';
 
 const timeoutKey = 'dev.switchboard/timeoutMs';
 

@@ -14,11 +14,12 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inject } from 'vitest';
 import { dockerBytes } from './docker-request.ts';
-import { isRunning, removeEngine } from './engine-remains.ts';
+import { removeEngine } from './engine-remains.ts';
 import { settingsPath, socketPathIn, writeSettings } from './engine-settings.ts';
 import { onlyOnce } from './only-once.ts';
 import { requirePart } from './parts.ts';
 import { patienceMs } from './patience.ts';
+import { isRunning } from './processes.ts';
 
 export { dockerBytes, dockerEvents, dockerRequest } from './docker-request.ts';
 

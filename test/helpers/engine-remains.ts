@@ -85,12 +85,6 @@ export function programsOf(folder: string): number[] {
     .toSorted((one, other) => one - other);
 }
 
-/** One that has ended stays listed until its parent has asked how. */
-export function isRunning(pid: number): boolean {
-  const state = /^State:\s+(\w)/m.exec(readIfThere(`/proc/${pid}/status`))?.[1];
-  return state !== undefined && !'ZX'.includes(state);
-}
-
 /** What runs in containers. */
 function processesIn(settings: EngineSettings): number[] {
   const inGroups = groupsOf(settings).flatMap((group) =>

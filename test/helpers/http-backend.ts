@@ -3,13 +3,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createSecureServer } from 'node:https';
 import { buffer } from 'node:stream/consumers';
 import { describeTools, echoTools, type Tool } from '../fixtures/kit/echo-tools.ts';
-import type { Endpoint, Relay } from './backend-endpoint.ts';
 import { freePort } from './free-port.ts';
+import { type Endpoint, type Relay, SseEndpoint, StreamableEndpoint } from './http-endpoints.ts';
 import type { Identity } from './identity.ts';
 import { Inbox } from './inbox.ts';
 import type { RpcMessage } from './raw-http.ts';
-import { SseEndpoint } from './sse-endpoint.ts';
-import { StreamableEndpoint } from './streamable-endpoint.ts';
 
 interface BackendOptions {
   /** Streamable HTTP, or HTTP+SSE of 2024-11-05. */

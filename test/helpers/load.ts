@@ -1,6 +1,6 @@
 import type { FastClient } from './fast-client.ts';
-import type { Answerer } from './groups.ts';
 import type { RpcMessage } from './raw-http.ts';
+import type { Answerer } from './server-states.ts';
 
 /** One call of many, and what came of it. */
 export interface LoadResult {

@@ -1,7 +1,6 @@
-import { type Answerer, allReady, tally } from './groups.ts';
 import { HttpBackend } from './http-backend.ts';
-import type { RpcMessage } from './raw-http.ts';
-import { RawSession } from './raw-session.ts';
+import { RawSession, type RpcMessage } from './raw-http.ts';
+import { type Answerer, allReady, tally } from './server-states.ts';
 import { type RunningSwitchboard, startSwitchboard } from './switchboard.ts';
 
 export interface Pool extends AsyncDisposable {

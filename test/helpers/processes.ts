@@ -1,7 +1,9 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 
 export interface TestProcess extends AsyncDisposable {
   pid: number;
@@ -45,3 +47,23 @@ export function isAlive(pid: number): boolean {
 
 /** A script that ends when another program has taken the place of its shell, which then knows nothing of it. */
 export const whenReplaced = 'until grep -q sleep /proc/$$/comm; do :; done';
+
+/** Polls, because only children have an exit event. A zombie counts as gone. */
+export async function untilGone(pid: number): Promise<void> {
+  while (isRunning(pid)) await delay(10);
+}
+
+export function isRunning(pid: number): boolean {
+  if (!existsSync('/proc/self/stat')) return isAlive(pid);
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** The resident or peak memory of a process in MB, on Linux. Throws if it has ended. */
+export function memoryOf(pid: number, field: 'VmRSS' | 'VmHWM'): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)![1]) / 1024;
+}

@@ -13,7 +13,7 @@ import type { HostedServer, HostedStatus, StatusReport } from '../../src/hosting
 import { Supervisor, type SupervisorSettings } from '../../src/hosting/supervisor.ts';
 import { specOf } from '../hosting/contract.ts';
 import { Inbox } from './inbox.ts';
-import { fixtureServer } from './servers.ts';
+import { fixtureServer } from './switchboard.ts';
 
 /** Delays that a test can wait for. */
 export const quick = {

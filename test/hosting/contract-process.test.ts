@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import { ProcessRecord } from '../../src/channels/process-record.ts';
 import { groupRuns } from '../../src/channels/process-table.ts';
 import { ProcessDriver } from '../../src/hosting/drivers/process/driver.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { type DriverUnderTest, driverContract, specOf } from './contract.ts';
 
 driverContract('process', makeProcessDriver, { hasSurvivors: false, hasVolumes: true });

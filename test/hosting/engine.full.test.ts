@@ -9,9 +9,10 @@ import { connectHttp } from '../helpers/clients.ts';
 import { attachTo, createContainer, runIn } from '../helpers/containers.ts';
 import { dockerEvents, dockerRequest, type Engine, OwnEngine, sharedEngine } from '../helpers/docker.ts';
 import { loopDevicesBelow } from '../helpers/docker-volumes.ts';
-import { isRunning, programsOf, shimSocketOf } from '../helpers/engine-remains.ts';
+import { programsOf, shimSocketOf } from '../helpers/engine-remains.ts';
 import { readSettings } from '../helpers/engine-settings.ts';
 import { serverImage } from '../helpers/images.ts';
+import { isRunning } from '../helpers/processes.ts';
 import { dockerDriver } from './docker-driver.ts';
 
 /** What gVisor says of itself, wherever it runs. */

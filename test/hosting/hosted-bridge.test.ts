@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { serverOnce } from '../helpers/api.ts';
 import { connectHttp, textOf } from '../helpers/clients.ts';
+import { serverOnce } from '../helpers/server-states.ts';
 import { HostingSite, isReady, sharedHostingSite, sharedProcessSite } from './hosting-site.ts';
 
 describe('the bridge to a server in a sandbox', () => {

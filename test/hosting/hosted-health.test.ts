@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { HostedView } from '../../src/api/hosted-views.ts';
 import { freePort } from '../helpers/free-port.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { isReady, sharedHostingSite, sharedProcessSite } from './hosting-site.ts';
 
 describe('the status of a server in a sandbox', () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { groupRuns } from '../../src/channels/process-table.ts';
 import { sharedEngine } from '../helpers/docker.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { HostingSite, isReady, sharedHostingSite, sharedProcessSite } from './hosting-site.ts';
 
 describe.concurrent('when Switchboard starts', () => {

@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { connectHttp, textOf } from '../helpers/clients.ts';
 import { freePort } from '../helpers/free-port.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { HostingSite, sharedHostingSite } from './hosting-site.ts';
 
 /** What gVisor says of itself, wherever it runs. */

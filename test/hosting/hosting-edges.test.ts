@@ -5,7 +5,7 @@ import type { HostedView } from '../../src/api/hosted-views.ts';
 import { groupRuns } from '../../src/channels/process-table.ts';
 import { freshDatabase } from '../helpers/database.ts';
 import { proxyDatabase } from '../helpers/database-proxy.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { Site } from '../projects/site.ts';
 import { isReady, sharedProcessSite } from './hosting-site.ts';
 

@@ -6,7 +6,7 @@ import { dockerRequest, type Engine, sharedEngine } from '../helpers/docker.ts';
 import { removeVolume } from '../helpers/docker-volumes.ts';
 import { serverImage } from '../helpers/images.ts';
 import { EventStream, openExchange } from '../helpers/raw-http.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { Site } from '../projects/site.ts';
 
 /** Sandboxes take long to start where there is much to do. */

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HostedView } from '../../src/api/hosted-views.ts';
-import { serverOnce } from '../helpers/api.ts';
 import { dockerRequest, type Engine } from '../helpers/docker.ts';
 import { patienceMs } from '../helpers/patience.ts';
-import { RawSession } from '../helpers/raw-session.ts';
+import { RawSession } from '../helpers/raw-http.ts';
+import { serverOnce } from '../helpers/server-states.ts';
 import { HostingSite } from './hosting-site.ts';
 
 /** What a server of the matrix is at when something is killed. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isRunning } from '../helpers/engine-remains.ts';
+import { isRunning } from '../helpers/processes.ts';
 import { HostingSite } from './hosting-site.ts';
 
 const names = Array.from({ length: 8 }, (_, index) => `server-${index + 1}`);

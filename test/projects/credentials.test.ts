@@ -3,7 +3,7 @@ import type { HostedView } from '../../src/api/hosted-views.ts';
 import type { ImportResult, Installation, ServerView } from '../../src/api/views.ts';
 import { freshDatabase } from '../helpers/database.ts';
 import { HttpPeer } from '../helpers/http-peer.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { Site } from './site.ts';
 
 const ref = (name: string) => `\${${name}}`;

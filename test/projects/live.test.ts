@@ -1,9 +1,8 @@
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { ServerView, ToolView } from '../../src/api/views.ts';
-import { exchange } from '../helpers/raw-http.ts';
-import { bothTypes, initialize, RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { bothTypes, exchange, initialize, RawSession } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { databases, Site, type TestProject } from './site.ts';
 import { TestClient, textOfCall } from './test-client.ts';
 

@@ -5,10 +5,9 @@ import type { CallList, StatusView } from '../../src/api/views.ts';
 import { freshDatabase, type TestDatabase } from '../helpers/database.ts';
 import { proxyDatabase } from '../helpers/database-proxy.ts';
 import { postgresIn } from '../helpers/postgres.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { RawSession } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
-import { startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Site, type TestProject } from './site.ts';
 
 const statusOf = (site: Site) => site.done<StatusView>('GET /status');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Installation, ProductView, ServerView } from '../../src/api/views.ts';
-import { fixtureServer } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { databases, Site, type TestProject } from './site.ts';
 
 type Counts = Omit<Installation, 'product'>;

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CallList, CallView } from '../../src/api/views.ts';
 import { answerJson, HttpPeer } from '../helpers/http-peer.ts';
-import { RawSession } from '../helpers/raw-session.ts';
+import { RawSession } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { databases, Site, type TestProject } from './site.ts';
 

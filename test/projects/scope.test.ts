@@ -6,10 +6,9 @@ import type { Notification } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { textOf } from '../helpers/clients.ts';
 import { Inbox } from '../helpers/inbox.ts';
-import { exchange, type RpcMessage } from '../helpers/raw-http.ts';
-import { bothTypes, initialize, RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { bothTypes, exchange, initialize, RawSession, type RpcMessage } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { databases, Site, type TestProject } from './site.ts';
 import { type Listed, TestClient } from './test-client.ts';
 

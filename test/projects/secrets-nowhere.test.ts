@@ -6,7 +6,7 @@ import type { CallList, CallView } from '../../src/api/views.ts';
 import { freePort } from '../helpers/free-port.ts';
 import { answerJson, goodResult, HttpPeer, type PeerExchange } from '../helpers/http-peer.ts';
 import { EventStream, openExchange, type RpcMessage } from '../helpers/raw-http.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { databases, Site, type TestProject } from './site.ts';
 
 const variable = (name: string) => `\${${name}}`;

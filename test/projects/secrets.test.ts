@@ -5,8 +5,8 @@ import type { CallList, Rotation, SecretView } from '../../src/api/views.ts';
 import { startHeaderGate } from '../helpers/header-gate.ts';
 import { HttpBackend } from '../helpers/http-backend.ts';
 import { answerJson, HttpPeer, type Quirk } from '../helpers/http-peer.ts';
-import { fixtureServer } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { databases, Site, type TestProject } from './site.ts';
 import { textOfCall } from './test-client.ts';
 

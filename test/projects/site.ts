@@ -5,11 +5,9 @@ import { inject, onTestFinished } from 'vitest';
 import type { ProjectView, ServerView } from '../../src/api/views.ts';
 import { freshDatabase, type TestDatabase } from '../helpers/database.ts';
 import { ownLogin } from '../helpers/postgres.ts';
-import { EventStream, exchange, openExchange } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { EventStream, exchange, openExchange, RawSession } from '../helpers/raw-http.ts';
 import { temporaryHome } from '../helpers/store.ts';
-import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
+import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { TestClient } from './test-client.ts';
 
@@ -284,10 +282,10 @@ export class TestProject {
       const told = JSON.parse(data) as { servers: ServerView[]; server: ServerView };
       return event === 'servers' ? told.servers : event === 'server' ? [told.server] : [];
     };
-    const isThere = (server: ServerView) => server.name === name && fits(server);
-    const event = await stream.events.first((candidate) => serversIn(candidate).some(isThere));
+    const isShown = (server: ServerView) => server.name === name && fits(server);
+    const event = await stream.events.first((candidate) => serversIn(candidate).some(isShown));
     await stream.cut();
-    return serversIn(event).find(isThere)!;
+    return serversIn(event).find(isShown)!;
   }
 
   private within(what: string): string {

@@ -1,6 +1,5 @@
 import { expect } from 'vitest';
-import type { EventStream, RawEvent, RpcMessage } from '../helpers/raw-http.ts';
-import { RawSession } from '../helpers/raw-session.ts';
+import { type EventStream, type RawEvent, RawSession, type RpcMessage } from '../helpers/raw-http.ts';
 
 type Kind = 'tools' | 'resources' | 'prompts';
 
@@ -70,9 +69,9 @@ export class TestClient {
    * offers, which becomes known with the first list after that. The next notice is one of another change.
    */
   async settled(add: () => Promise<unknown>): Promise<string[]> {
-    const isThere = this.announced('tools');
+    const arrived = this.announced('tools');
     await add();
-    await isThere;
+    await arrived;
     const isKnown = this.announced('tools');
     const names = await this.tools();
     await isKnown;

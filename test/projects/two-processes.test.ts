@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ServerView } from '../../src/api/views.ts';
 import { proxyDatabase } from '../helpers/database-proxy.ts';
-import { fixtureServer } from '../helpers/servers.ts';
 import { setUp } from '../helpers/set-up.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { Site, TestProject } from './site.ts';
 import { type TestClient, textOfCall } from './test-client.ts';
 

@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEverything } from '../helpers/servers.ts';
+import { startEverything } from '../helpers/switchboard.ts';
 import type { Place } from './servers.ts';
 
 /** What the real servers work on: a folder, a web page, and `everything` over HTTP. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { findPart } from '../helpers/parts.ts';
-import { referenceServer } from '../helpers/servers.ts';
+import { referenceServer } from '../helpers/switchboard.ts';
 
 const root = join(import.meta.dirname, '../..');
 

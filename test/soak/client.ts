@@ -1,6 +1,5 @@
 import { Pool } from 'undici';
-import type { RpcMessage } from '../helpers/raw-http.ts';
-import { bothTypes, initialize } from '../helpers/raw-session.ts';
+import { bothTypes, initialize, type RpcMessage } from '../helpers/raw-http.ts';
 
 /** The connections of all clients. Sessions are told apart by their headers, as they are behind a proxy. */
 export class Connections implements AsyncDisposable {

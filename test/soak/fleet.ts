@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { HttpBackend } from '../helpers/http-backend.ts';
-import { fixtureServer } from '../helpers/servers.ts';
+import { fixtureServer } from '../helpers/switchboard.ts';
 import { MARKER, markedProcesses } from './processes.ts';
 import type { Random } from './random.ts';
 

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { RawSession } from '../helpers/raw-session.ts';
+import { RawSession } from '../helpers/raw-http.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Connections, SoakClient } from './client.ts';
 import { Fleet, type FleetTerms, type Target } from './fleet.ts';

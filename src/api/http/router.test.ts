@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startForTests } from '../../../test/helpers/api-client.ts';
 import { exchange, openExchange } from '../../../test/helpers/raw-http.ts';
-import { fixtureServer } from '../../../test/helpers/servers.ts';
+import { fixtureServer } from '../../../test/helpers/switchboard.ts';
 import { SwitchboardError } from '../../errors.ts';
 
 const { command, args } = fixtureServer('toolbox');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { HttpPeer } from '../../../test/helpers/http-peer.ts';
 import { Inbox } from '../../../test/helpers/inbox.ts';
-import { fixtureServer } from '../../../test/helpers/servers.ts';
+import { fixtureServer } from '../../../test/helpers/switchboard.ts';
 import { temporaryHome } from '../../../test/helpers/store.ts';
 import { newWorkspace } from '../../../test/helpers/workspaces.ts';
 import { ProcessRecord } from '../../channels/process-record.ts';

@@ -1,4 +1,4 @@
-import { initialize } from '../../helpers/raw-session.ts';
+import { initialize } from '../../helpers/raw-http.ts';
 import { messagesIn, outcomeOf, shown, wrongIn } from '../answers.ts';
 import { cut } from '../generators/chunkings.ts';
 import { generateHttp } from '../generators/heads.ts';

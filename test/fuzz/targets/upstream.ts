@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { initialize } from '../../helpers/raw-session.ts';
+import { initialize } from '../../helpers/raw-http.ts';
 import { messagesIn, outcomeOf, shown, wrongIn } from '../answers.ts';
 import { canaryOf, caseRandom, weighted } from '../generators/random.ts';
 import { HOSTILE_MARK, type Mood } from '../generators/sse.ts';
