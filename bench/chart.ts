@@ -1,4 +1,4 @@
-/** Draws docs/benchmark.svg: CPU per call against a direct call, one group of bars for each size of result. */
+/** Draws docs/benchmark.svg: CPU per call relative to a direct call, one group of bars per size of result. */
 import { againstDirect } from './era-table.ts';
 import { pairedRatio } from './measure.ts';
 import type { Results } from './report.ts';
@@ -6,7 +6,7 @@ import type { CallResult } from './scenarios.ts';
 import { arrangementOf, callNames, eraNames, isPeer } from './variants.ts';
 
 const CHART_CONCURRENCY = 16;
-/** One group tells what the eras cost: in larger results it is the same, but for what is hidden by their size. */
+/** One group shows the cost of the eras: in larger results, their size hides it. */
 const ERA_PAYLOAD = '200B';
 const WIDTH = 760;
 const LABEL_WIDTH = 170;
@@ -82,7 +82,7 @@ function callGroup({ payload, samples }: CallResult): Group {
   return { title: `results of ${spaced(payload)}`, bars };
 }
 
-/** Each against the direct server of its client's era. */
+/** Relative to the direct server of the client's era. */
 function eraGroup({ payload, samples }: CallResult): Group {
   const bars = eraNames.flatMap((name): Bar[] => {
     const ratio = againstDirect(samples, name)?.median;

@@ -1,4 +1,4 @@
-/** Speaks to one variant: opens sessions, writes requests, and checks that an answer is the one that was asked for. */
+/** Client of one variant: opens sessions, sends requests, and checks the responses. */
 import { isDeepStrictEqual } from 'node:util';
 import { openSession } from './greeting.ts';
 import { type Answer, HttpConnection } from './http-connection.ts';
@@ -14,9 +14,9 @@ import {
 } from './requests.ts';
 import { hasId, resultOf, WrongAnswer } from './results.ts';
 
-/** Ids have a fixed width, so that requests and answers of one kind have one length. */
+/** Ids have a fixed width, so that all requests and responses of one kind have the same length. */
 const FIRST_ID = 1_000_000_000;
-/** How much the length of an answer may vary: event ids and timestamps around it. */
+/** How much the length of a response may vary, because of event ids and timestamps. */
 const LENGTH_TOLERANCE = 48;
 
 /** One kind of request, ready to be sent many times. */
@@ -28,7 +28,7 @@ export interface Exchange {
 
 export class Client {
   readonly target: Target;
-  /** Empty where there are no sessions. */
+  /** Empty in the modern era, which has no sessions. */
   readonly #sessionHeaders: string;
   #nextId = FIRST_ID;
 
@@ -45,7 +45,7 @@ export class Client {
     return this.#nextId++;
   }
 
-  /** Calls a tool once, compares the whole answer, and gives the exchange that repeats it. */
+  /** Calls a tool once, checks the whole response, and returns the exchange that repeats it. */
   async prepareCall(payload: PayloadName): Promise<Exchange> {
     const expected = JSON.parse(payloadJson(payload)) as Record<string, unknown>;
     const name = toolOfPayload[payload];
@@ -65,7 +65,7 @@ export class Client {
     );
   }
 
-  /** Lists the tools once, over whatever interface the variant has; throws until all of them are there. */
+  /** Lists the tools once, over the interface of the variant. Throws if some are missing. */
   async list(toolCount: number): Promise<string> {
     const connection = await HttpConnection.open(this.target.port);
     try {
@@ -73,7 +73,7 @@ export class Client {
       if (this.target.protocol === 'mcp-hub') {
         const answer = await connection.exchange(this.#hubRequest('info', '{"server_name":"echo"}'));
         const found = answer.status === 200 ? (answer.body?.match(/"inputSchema"/g)?.length ?? 0) : 0;
-        if (found < toolCount) throw new WrongAnswer(this.target, 'not all tools are there', answer);
+        if (found < toolCount) throw new WrongAnswer(this.target, 'some tools are missing', answer);
         return answer.body ?? '';
       }
       const answer = await connection.exchange(this.#request('tools/list', {})(id));
@@ -87,7 +87,7 @@ export class Client {
     }
   }
 
-  /** Opens the stream on which the server may speak first; it stays open until it is destroyed. */
+  /** Opens the standing stream of the session; it stays open until it is destroyed. */
   async openStream(): Promise<HttpConnection> {
     const connection = await HttpConnection.open(this.target.port);
     const answer = await connection.openStream(bareRequest(this.target, 'GET', this.#sessionHeaders));
@@ -110,8 +110,7 @@ export class Client {
     const id = this.nextId();
     const first = await connection.exchange(request(id));
     connection.destroy();
-    if (!isExpected(resultOf(target, first, id)))
-      throw new WrongAnswer(target, 'a result is not what was sent', first);
+    if (!isExpected(resultOf(target, first, id))) throw new WrongAnswer(target, 'unexpected result', first);
     const withId = target.protocol !== 'mcp-hub';
     return {
       request,
@@ -121,7 +120,7 @@ export class Client {
           throw new WrongAnswer(target, `expected about ${first.bodyBytes} bytes`, answer);
         }
         if (withId && !hasId(answer.start, askedId) && !hasId(answer.end, askedId)) {
-          throw new WrongAnswer(target, `expected the answer to ${askedId}`, answer);
+          throw new WrongAnswer(target, `expected the response to ${askedId}`, answer);
         }
         if (!answer.start.includes('"result":')) throw new WrongAnswer(target, 'a call failed', answer);
       },

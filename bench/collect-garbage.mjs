@@ -1,5 +1,5 @@
-// Loaded into a measured process: lets the bench ask it to collect its garbage before its memory is read. Plain
-// JavaScript, because a file with types would load the compiler into that process too.
+// Loaded into a measured process, which then collects garbage on SIGUSR2 before its memory is read. Plain JavaScript,
+// because a TypeScript file would load the compiler into that process.
 process.on('SIGUSR2', () => {
   globalThis.gc?.();
 });

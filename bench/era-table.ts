@@ -1,4 +1,4 @@
-/** What calls cost where clients and servers are of the modern era, or of different ones. */
+/** The cost of calls if client or server are of the modern era, or of different eras. */
 import { pairedRatio, type Ratio, type Samples } from './measure.ts';
 import type { CallResult } from './scenarios.ts';
 import { microsecondCell, ratioCell, type Table } from './tables.ts';
@@ -10,7 +10,7 @@ export function eraTable(calls: CallResult[]): Table {
   return {
     title: 'Both eras',
     explanation:
-      "The same tools/call where client or server are of the modern era (2026-07-28), against the server of the client's era called directly, and against the call over the same transport with both of the legacy era (2025-11-25).",
+      "The same tools/call with a client or server of the modern era (2026-07-28), relative to a direct call in the client's era, and relative to the same transport with both of the legacy era (2025-11-25).",
     columns: ['result', 'concurrent', 'client', 'server', 'CPU', 'against direct', 'against legacy'],
     rows: calls.flatMap(({ payload, concurrency, samples }) =>
       rowsOf(samples).map((row) => [payload, String(concurrency), ...row]),
@@ -38,7 +38,7 @@ export function againstDirect(samples: Samples, name: EraName): Ratio | undefine
   return pairedRatio(samples, name, directOf(arrangementOf(name).client));
 }
 
-/** The same call where client and server are both of the legacy era; undefined where they are. */
+/** Relative to the same call with client and server of the legacy era; undefined for that call itself. */
 export function againstLegacy(samples: Samples, name: EraName): Ratio | undefined {
   const base: CurrentName =
     arrangementOf(name).transport === 'HTTP' ? 'switchboard-http' : 'switchboard-stdio';

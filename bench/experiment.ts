@@ -1,4 +1,4 @@
-/** What all scenarios need: who takes part, and how they are started and measured. */
+/** Shared by all scenarios: which variants run, and how they are started and measured. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from './client.ts';
 import { expectModern } from './greeting.ts';
@@ -8,7 +8,7 @@ import type { Unavailable } from './starting.ts';
 import { type CurrentName, concernsModern, currentOf, isOwn, type VariantName } from './variants.ts';
 
 const SLICE_MS = 250;
-/** Cycles until the compiler has settled. */
+/** Cycles until V8 has optimized the code. */
 const WARM_UP_OF_NEW_PROCESSES = 6;
 const WARM_UP_OF_NEW_LOAD = 2;
 const FIRST_LIST_TIMEOUT_MS = 20_000;
@@ -20,9 +20,9 @@ export interface Experiment {
   startRepeats: number;
   isWanted(scenario: string): boolean;
   progress(text: string): void;
-  /** Told why a variant is missing; throws when the variant must not be missing. */
+  /** Called if a variant fails; throws if that variant is required. */
   onFailure(name: VariantName, error: unknown): void;
-  /** Told what cannot be measured here, and why. */
+  /** Called if something cannot be measured here. */
   onMissing(what: string, error: Unavailable): void;
 }
 
@@ -31,7 +31,7 @@ interface Started {
   client: Client;
 }
 
-/** Those of these that take part, with what they are compared with of an older build. */
+/** The selected variants among these, including their older builds. */
 export function partakers({ variants }: Experiment, names: readonly CurrentName[]): VariantName[] {
   return variants.filter((name) => names.includes(currentOf(name)));
 }
@@ -51,7 +51,7 @@ export async function startAll(
         if (settings.listFile === undefined) await firstList(running, settings.toolCount);
         started.push({ running, client: await Client.open(running.target) });
       } catch (error) {
-        // What it does while nobody measures it would be felt by the others.
+        // Otherwise its work would disturb the other variants.
         await running.stop();
         throw error;
       }
@@ -60,7 +60,7 @@ export async function startAll(
   return started;
 }
 
-/** Asks until all tools are listed: some gateways listen before they know their servers. */
+/** Retries until all tools are listed: some gateways listen before they have connected to their servers. */
 export async function firstList(running: Running, toolCount = 3): Promise<void> {
   const deadline = performance.now() + FIRST_LIST_TIMEOUT_MS;
   for (;;) {

@@ -1,4 +1,4 @@
-/** What this product promises about its own cost, checked in every run. */
+/** Our goals for cost, checked in every run. */
 import { againstLegacy } from './era-table.ts';
 import type { Era } from './eras.ts';
 import { pairedRatio, type Ratio, type Samples } from './measure.ts';
@@ -52,7 +52,7 @@ export function judge(results: Results): Verdict[] {
       ratio(inLargestList('modern'), 'switchboard-modern-http', 'direct-modern'),
     ),
     ratioAtMost(
-      'what records of calls cost, 200 B',
+      'cost of call records, 200 B',
       1.05,
       ratio(small, 'switchboard-stdio', 'switchboard-no-database'),
     ),

@@ -1,4 +1,4 @@
-/** What a client does before its first request: it opens a session, or asks whether it can do without. */
+/** What a client does before its first request: open a session, or check that none is needed. */
 import { protocolVersion } from './eras.ts';
 import { HttpConnection, headerOf } from './http-connection.ts';
 import { clientCapabilities, clientInfo, modernRequest, postRequest, type Target } from './requests.ts';
@@ -7,7 +7,7 @@ import { Unavailable } from './starting.ts';
 
 const GREETING_ID = 1;
 
-/** Gives the headers of all requests in the new session. */
+/** Resolves with the headers for all requests of the new session. */
 export async function openSession(target: Target): Promise<string> {
   const connection = await HttpConnection.open(target.port);
   try {
@@ -32,11 +32,11 @@ async function shakeHands(target: Target, connection: HttpConnection): Promise<s
     `MCP-Protocol-Version: ${String(result.protocolVersion)}\r\n`;
   const initialized = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' });
   const accepted = await connection.exchange(postRequest(target, target.path, initialized, sessionHeaders));
-  if (accepted.status !== 202) throw new WrongAnswer(target, 'the notification was refused', accepted);
+  if (accepted.status !== 202) throw new WrongAnswer(target, 'the notification was rejected', accepted);
   return sessionHeaders;
 }
 
-/** Throws where the other side knows only sessions, as older builds of Switchboard do. */
+/** Throws if the peer supports only sessions, as older builds of Switchboard do. */
 export async function expectModern(target: Target): Promise<void> {
   const modern: Target = { ...target, protocol: 'modern' };
   const connection = await HttpConnection.open(target.port);
@@ -46,7 +46,7 @@ export async function expectModern(target: Target): Promise<void> {
       throw new Unavailable(`does not speak ${protocolVersion.modern}`);
     const { supportedVersions } = resultOf(modern, answer, GREETING_ID);
     if (!Array.isArray(supportedVersions) || !supportedVersions.includes(protocolVersion.modern))
-      throw new WrongAnswer(modern, `expected ${protocolVersion.modern} to be spoken`, answer);
+      throw new WrongAnswer(modern, `expected support for ${protocolVersion.modern}`, answer);
   } finally {
     connection.destroy();
   }

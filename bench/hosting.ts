@@ -1,4 +1,4 @@
-/** What hosting costs: how long it takes until all hosted servers are there after a start, and the memory for each. */
+/** The cost of hosting: time until all hosted servers are ready after a start, and memory per server. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import setUpEngines from '../test/global/docker.ts';
@@ -16,7 +16,7 @@ const SERVERS: Record<Provider, number> = { process: 50, gvisor: 10 };
 /** One start takes many seconds. */
 const MOST_REPEATS = 3;
 const READY_TIMEOUT_MS = 180_000;
-/** Seldom enough to cost little, on a way of many seconds. */
+/** Rare enough to cost little over many seconds. */
 const LOOK_MS = 50;
 const SETTLE_ROUNDS = 12;
 const FIXTURE = 'toolbox';
@@ -25,11 +25,11 @@ const fixtureFile = fileURLToPath(new URL(`../test/fixtures/${FIXTURE}.ts`, impo
 export interface HostingResult {
   provider: Provider;
   servers: number;
-  /** From the start of the process until all of them run. */
+  /** From the start of the process until all servers run. */
   readyMs: number;
-  /** The same until the tools of all of them are known. */
+  /** From the start of the process until the tools of all servers are known. */
   connectedMs: number;
-  /** What each adds to the memory of the process itself. */
+  /** Memory that each adds to the Switchboard process. */
   bytesPerServer: number;
 }
 
@@ -61,7 +61,7 @@ async function measureProvider(experiment: Experiment, provider: Provider): Prom
   return await measureBoots(experiment, server, engine.socketPath);
 }
 
-/** A Docker engine of our own. Its folder is watched over by a process that ends it where we are killed. */
+/** Starts a separate Docker engine. A guard process ends it if we are killed. */
 async function startEngine(stack: AsyncDisposableStack): Promise<OwnEngine> {
   let under = '';
   const provide = (_name: string, folder: unknown) => {
@@ -108,7 +108,7 @@ async function measureBoots(
 
   progress(`hosting/${provider}, memory`);
   const undisturbed = await start();
-  // Looking leaves garbage behind, more with every server: here they are left alone until they are there.
+  // Polling creates garbage, so this waits before it polls.
   await delay(2 * connectedMs);
   await until(undisturbed, servers, isConnected);
   const bytesPerServer = ((await settledBytes(undisturbed)) - emptyBytes) / servers;
@@ -116,7 +116,7 @@ async function measureBoots(
   return { provider, servers, readyMs: median(ready) ?? 0, connectedMs, bytesPerServer };
 }
 
-/** Of a server, what is looked at. */
+/** The fields of a server that are used here. */
 interface View {
   name: string;
   status: string;
@@ -138,7 +138,7 @@ async function until(host: Host, servers: number, fits: (view: View) => boolean)
     if (views.length === servers && views.every(fits)) return;
     if (performance.now() < deadline) continue;
     const late = views.find((view) => !fits(view));
-    throw new Error(`${late?.name} did not get there: ${late?.status}, ${late?.error}`);
+    throw new Error(`${late?.name} was not ready in time: ${late?.status}, ${late?.error}`);
   }
 }
 
@@ -150,7 +150,7 @@ async function ask({ baseUrl }: Host, method: string, body?: object): Promise<un
   return JSON.parse(text);
 }
 
-/** Memory of the process alone, when garbage was collected and its place was given back, which takes some seconds. */
+/** Memory of the process alone, after garbage collection has returned memory to the system, which takes some seconds. */
 async function settledBytes({ pid }: Host): Promise<number> {
   for (let round = 0; round < SETTLE_ROUNDS; round++) {
     process.kill(pid, 'SIGUSR2');

@@ -1,4 +1,4 @@
-/** A lean keep-alive HTTP/1.1 client, one exchange at a time, so that the load costs as little as it can. */
+/** A minimal keep-alive HTTP/1.1 client with one exchange at a time, so that the load generator costs little. */
 import { connect, type Socket } from 'node:net';
 
 const READ_BUFFER_BYTES = 65_536;
@@ -11,11 +11,11 @@ export interface Answer {
   status: number;
   head: string;
   bodyBytes: number;
-  /** The first bytes of the body; all of it when it is short. */
+  /** The first bytes of the body, or all of a short one. */
   start: string;
   /** The last bytes of the body. */
   end: string;
-  /** The whole body, when it was asked for. */
+  /** The whole body, if requested. */
   body: string | undefined;
 }
 
@@ -62,7 +62,7 @@ export class HttpConnection {
     this.#socket.on('close', () => this.#fail(new Error('the connection was closed by the other side')));
   }
 
-  /** Sends a request; exactly one of the callbacks is called once, unless the connection is destroyed. */
+  /** Sends a request. Exactly one callback is called, once, unless the connection is destroyed. */
   send(
     request: string,
     keepBody: boolean,
@@ -84,7 +84,7 @@ export class HttpConnection {
     return new Promise((resolve, reject) => this.send(request, true, resolve, reject));
   }
 
-  /** Sends a request whose answer is a stream without an end, and gives its head; what follows is ignored. */
+  /** Sends a request with an endless response, and resolves with its head. The rest is ignored. */
   openStream(request: string): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.send(request, false, resolve, reject);
@@ -97,7 +97,7 @@ export class HttpConnection {
     this.#socket.destroy();
   }
 
-  /** The first failure is remembered: it may come while nobody waits for an answer. */
+  /** Keeps the first failure, which may come while no exchange is pending. */
   #fail(error: Error): void {
     this.#failure ??= error;
     this.#onFailure(this.#failure);
@@ -108,7 +108,7 @@ export class HttpConnection {
     while (position < length) {
       switch (this.#state) {
         case 'idle':
-          // They would be taken for the next answer.
+          // They would be read as the next response.
           this.#socket.destroy();
           this.#fail(
             new Error(`nobody asked for ${JSON.stringify(buffer.toString('latin1', position, length))}`),

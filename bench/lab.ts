@@ -1,4 +1,4 @@
-/** Starts what is compared: the server itself, Switchboard in front of it, and other gateways from npm. */
+/** Starts the variants: the server itself, Switchboard in front of it, and other gateways from npm. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,10 +21,10 @@ import {
 const httpEchoFile = fileURLToPath(new URL('./servers/http-echo.ts', import.meta.url));
 const stdioEchoFile = fileURLToPath(new URL('./servers/stdio-echo.ts', import.meta.url));
 const collectGarbageFile = new URL('./collect-garbage.mjs', import.meta.url).href;
-/** The flags that `npm start` gives. */
+/** The flags of `npm start`. */
 const asNpmStart = ['--initial-heap-size=128'];
 const STOP_TIMEOUT_MS = 5_000;
-/** It stops what it hosts first. */
+/** A host stops its hosted servers first. */
 const STOP_HOST_TIMEOUT_MS = 60_000;
 const DEFAULT_TOOL_COUNT = 3;
 
@@ -44,16 +44,16 @@ export interface Host {
 
 export interface StartSettings {
   toolCount?: number;
-  /** The direct server answers tools/list with the result in this file. */
+  /** The direct server returns the content of this file for tools/list. */
   listFile?: string;
-  /** Lets the bench ask the process to collect its garbage, by SIGUSR2. */
+  /** Makes the process collect garbage on SIGUSR2. */
   canCollectGarbage?: boolean;
 }
 
-/** Switchboard's main files, from its sources or built. */
+/** Switchboard's main files, built or from source. */
 export interface Programs {
   current: string;
-  /** An older build, where one is compared. */
+  /** An older build to compare with, if any. */
   before: string | undefined;
 }
 
@@ -76,7 +76,7 @@ export class Lab {
     return this.#startSwitchboard(name, settings);
   }
 
-  /** Starts Switchboard wherever there is room for it, with what was kept under this name and perhaps a Docker engine. */
+  /** Starts Switchboard, not pinned to a CPU, with the home of this name and optionally a Docker engine. */
   async startHost(name: string, engine: string | undefined): Promise<Host> {
     const hosting = engine === undefined ? {} : { engine };
     const config = { mcpServers: {}, switchboard: { hosting } };
@@ -114,19 +114,19 @@ export class Lab {
     const words = this.#switchboard(program, settings, config, ...flags);
     const child = this.#spawn(this.#placement.measured(words), this.#homeOf(name));
     const url = await listeningUrl(child);
-    // Its PostgreSQL is a server behind it, as the others are.
+    // Its PostgreSQL counts as a server behind it.
     this.#placement.moveToOther(descendants(pidOf(child)));
     return this.#running(name, client, child, new URL(url));
   }
 
-  /** It stays until all are stopped. */
+  /** Runs until stopAll(). */
   async #startHttpServer(era: Era, settings: StartSettings): Promise<{ url: string }> {
     const words = this.#httpEcho(era, { ...settings, canCollectGarbage: false });
     return { url: await listeningUrl(this.#spawn(this.#placement.other(words))) };
   }
 
   #switchboard(program: string, settings: StartSettings, config: object, ...flags: string[]): string[] {
-    if (!existsSync(program)) throw new Unavailable(`${program} is not there`);
+    if (!existsSync(program)) throw new Unavailable(`${program} does not exist`);
     const file = this.writeFile(JSON.stringify(config));
     const words = [program, 'up', '--config', file, '--port', '0', '--json', ...flags];
     return this.#node(settings, ...asNpmStart, ...words);
@@ -195,7 +195,7 @@ export class Lab {
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
-        // It ended with its parent, as it should.
+        // It ended with its parent.
       }
     }
   }

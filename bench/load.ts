@@ -1,4 +1,4 @@
-/** Keeps a number of calls in flight for a short while and counts what came back. */
+/** Keeps a number of calls in flight for a short time and counts the responses. */
 import type { Client, Exchange } from './client.ts';
 import { HttpConnection } from './http-connection.ts';
 
@@ -39,7 +39,7 @@ export async function applyLoad(
   }
 }
 
-/** Repeats calls on each connection until the time is over (at least one each), then waits for those in flight. */
+/** Repeats calls on each connection until the time is up (at least one each), then waits for those in flight. */
 function untilAnswered(load: Load, connections: HttpConnection[], durationMs: number): Promise<LoadResult> {
   const { client, exchange } = load;
   return new Promise((resolve, reject) => {

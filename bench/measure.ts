@@ -1,11 +1,11 @@
-/** Loads the variants in turn, in short cycles, and reads what each of their processes spent per call. */
+/** Loads the variants in turn, in short cycles, and measures the CPU time of their processes per call. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { applyLoad, type Load } from './load.ts';
 import { cpuNanoseconds } from './processes.ts';
 import type { VariantName } from './variants.ts';
 
 const SETTLE_MS = 15;
-/** A variant that needs this many times its share of a cycle takes part in every third cycle only. */
+/** A variant that takes this many times its share of a cycle runs only in every third cycle. */
 const SLOW_FACTOR = 3;
 
 export interface Contender {
@@ -25,10 +25,10 @@ export type Samples = Map<VariantName, Sample[]>;
 
 export interface CycleSettings {
   cycles: number;
-  /** Cycles before these, which are not counted. */
+  /** Extra cycles at the start, which are not counted. */
   warmUpCycles: number;
   sliceMs: number;
-  /** Told about a variant that failed; the others go on unless this throws. */
+  /** Called if a variant fails; the others continue unless it throws. */
   onFailure(name: VariantName, error: unknown): void;
 }
 
@@ -63,7 +63,7 @@ async function measureOnce(contender: Contender, cycle: number, sliceMs: number)
       cpuBefore = cpuNanoseconds(contender.pid);
     },
     async () => {
-      // What a gateway does right after a call belongs to the call.
+      // Work that a gateway does right after a call counts as part of the call.
       await delay(SETTLE_MS);
       cpuAfter = cpuNanoseconds(contender.pid);
     },
@@ -76,14 +76,14 @@ async function measureOnce(contender: Contender, cycle: number, sliceMs: number)
   return { sample, elapsedMs };
 }
 
-/** Nobody always follows the same neighbour's garbage. */
+/** Varies the order, so that no variant always runs after the same one. */
 function inTurn<Item>(items: Item[], round: number): Item[] {
   const start = items.length === 0 ? 0 : round % items.length;
   const turned = [...items.slice(start), ...items.slice(0, start)];
   return round % 2 === 0 ? turned : turned.toReversed();
 }
 
-/** What one spent for each unit that another spent: the median over the cycles that both took part in. */
+/** CPU time relative to another variant: the median over the cycles that both ran in. */
 export interface Ratio {
   median: number;
   lowerQuartile: number;

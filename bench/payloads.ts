@@ -1,4 +1,4 @@
-/** What the echo servers offer and answer: prebuilt JSON, so that a server's own work stays the same in every variant. */
+/** Tools and results of the echo servers: prebuilt JSON, so that the server does the same work in every variant. */
 
 export const payloadNames = ['200B', '10kB', '1MB'] as const;
 export type PayloadName = (typeof payloadNames)[number];

@@ -1,4 +1,4 @@
-/** How the other gateways from npm are started in front of a server on stdio. */
+/** Starts the other gateways from npm in front of a stdio server. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ export interface StdioServer {
   args: string[];
 }
 
-/** The program and its arguments. What it needs to find is written into the folder. */
+/** The program and its arguments. Its configuration is written to the folder. */
 export function peerCommand(name: PeerName, server: StdioServer, port: number, folder: string): string[] {
   const words = [server.command, ...server.args];
   switch (name) {
@@ -36,7 +36,7 @@ export function peerEnvironment(folder: string): Record<string, string> {
   return { HOME: folder, XDG_DATA_HOME: folder, XDG_STATE_HOME: folder, XDG_CONFIG_HOME: folder };
 }
 
-/** mcp-hub asks the internet for its marketplace at every start, unless it did so within the hour. */
+/** mcp-hub downloads its marketplace at every start, unless it did so within the last hour. */
 function writeMarketplaceCache(parent: string): void {
   const folder = join(parent, 'mcp-hub', 'cache');
   mkdirSync(folder, { recursive: true });

@@ -1,4 +1,4 @@
-/** What the kernel knows about processes: CPU time, memory, children, and which CPU they run on. */
+/** Reads CPU time, memory and children of processes, and pins them to CPUs. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -24,7 +24,7 @@ function schedulerNanoseconds(path: string): number | undefined {
   }
 }
 
-/** Kernels without scheduler statistics only count in hundredths of a second. */
+/** Kernels without scheduler statistics count only in hundredths of a second. */
 function cpuNanosecondsByTicks(pid: number): number {
   const fields = statFields(pid);
   return (Number(fields[11]) + Number(fields[12])) * NANOSECONDS_PER_TICK;
@@ -40,7 +40,7 @@ export function residentBytes(pid: number): number {
   return kilobytesIn(`/proc/${pid}/status`, /^VmRSS:\s+(\d+) kB/m);
 }
 
-/** Memory of all descendants, with pages that several processes share counted once. */
+/** Memory of all descendants; pages that several processes share count once. */
 export function descendantBytes(pid: number): number {
   return descendants(pid).reduce(
     (total, child) => total + kilobytesIn(`/proc/${child}/smaps_rollup`, /^Pss:\s+(\d+) kB/m),
@@ -56,7 +56,7 @@ export function descendants(pid: number): number[] {
       const parent = Number(statFields(Number(name))[1]);
       childrenOf.set(parent, [...(childrenOf.get(parent) ?? []), Number(name)]);
     } catch {
-      // It ended between the listing and the reading.
+      // It exited meanwhile.
     }
   }
   const found: number[] = [];
@@ -76,13 +76,13 @@ function kilobytesIn(path: string, pattern: RegExp): number {
   }
 }
 
-/** Where processes run: what is measured on one CPU, the load and everything else on another. */
+/** Where processes run: measured ones on one CPU, the load and everything else on another. */
 export interface Placement {
   measured(command: string[]): string[];
   other(command: string[]): string[];
-  /** For what was started by what is measured. */
+  /** For children of measured processes. */
   moveToOther(pids: number[]): void;
-  /** We, and all that is started from now on, have the whole machine. */
+  /** Unpins this process and all that it starts from now on. */
   release(): void;
   description: string;
 }
@@ -106,7 +106,7 @@ export function placeProcesses(): Placement {
       for (const pid of pids) pin(pid, second);
     },
     release: () => void pin(process.pid, ...cpus),
-    description: 'what is measured on one CPU, load and servers behind gateways on another',
+    description: 'measured processes on one CPU, load and servers behind gateways on another',
   };
 }
 

@@ -1,7 +1,6 @@
-/** Shows the results as tables: for the terminal, for docs/benchmark.md, and raw. */
+/** Writes the results as tables for the terminal and docs/benchmark.md, and as raw JSON. */
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
-import { comparisonTable } from './comparison.ts';
 import { eraTable } from './era-table.ts';
 import type { Verdict } from './goals.ts';
 import type { HostingResult } from './hosting.ts';
@@ -13,8 +12,8 @@ import {
   type SessionsResult,
   type StartResult,
 } from './scenarios.ts';
-import { markdownTable, microsecondCell, type Table, textTable } from './tables.ts';
-import { callNames, directOf, type VariantName } from './variants.ts';
+import { markdownTable, microsecondCell, ratioCell, type Table, textTable } from './tables.ts';
+import { beforeOf, callNames, directOf, eraNames, type VariantName } from './variants.ts';
 
 export interface Results {
   calls: CallResult[];
@@ -45,13 +44,13 @@ export function markdownReport(results: Results, verdicts: Verdict[]): string {
     `Written by \`${results.command}\` on ${new Date().toISOString().slice(0, 10)}.`,
     `Node ${process.versions.node}, ${cpus().length} × ${cpus()[0]?.model.trim() ?? 'unknown CPU'}; ${results.placement}.`,
     '',
-    'The measure is CPU time of the gateway process per completed call (the server behind it does not count),',
-    'divided by the CPU time of the same server called directly. All variants stay running and are loaded in turn',
-    `for a quarter of a second each; a ratio is the median of ${results.cycles} such cycles. Microseconds differ`,
-    'between machines and moments, the ratios much less. `npm run bench -- --against FOLDER` lets an older build, in a',
-    'built clone in that folder, take its turns in the same cycles, and shows what a call costs now for each unit before.',
+    'We measure the CPU time of the gateway process per completed call, without the server behind it,',
+    'divided by the CPU time of the same server called directly. All variants keep running and are loaded in turn',
+    `for a quarter of a second each; a ratio is the median of ${results.cycles} such cycles. Microseconds vary`,
+    'between machines and runs, the ratios much less. `npm run bench -- --against FOLDER` includes an older build, from a',
+    'built clone in that folder, in the same cycles, and compares the cost per call.',
     '',
-    `Beside it stand ${peerVersions()}, in front of the same stdio server: supergateway with`,
+    `Compared with ${peerVersions()}, in front of the same stdio server: supergateway with`,
     'sessions and its default logging, mcp-hub called over its REST interface.',
     '',
     '![CPU per call against a direct call](benchmark.svg)',
@@ -92,7 +91,7 @@ function callTable(calls: CallResult[]): Table {
   return {
     title: 'Calls',
     explanation:
-      'CPU of the process per tools/call of the legacy era, against direct; in brackets microseconds, and calls per second.',
+      'CPU of the process per tools/call of the legacy era, relative to a direct call; in brackets microseconds, and calls per second.',
     columns: ['result', 'concurrent', ...variants],
     rows: calls.map(({ payload, concurrency, samples }) => [
       payload,
@@ -113,7 +112,7 @@ function listTable(lists: ListResult[]): Table {
   return {
     title: 'Lists',
     explanation:
-      'CPU of the process per tools/list, against a plain node:http server that sends the same bytes.',
+      'CPU of the process per tools/list, relative to a plain node:http server that sends the same bytes.',
     columns: ['tools', 'client', 'plain server', 'Switchboard', 'ratio'],
     rows: lists.map(({ toolCount, era, samples }) => [
       toolCount.toLocaleString('en'),
@@ -133,7 +132,7 @@ function sessionTable(sessions: SessionsResult[]): Table {
   return {
     title: 'Memory',
     explanation:
-      'Resident memory of the idle process with one server, and what each open session with its stream adds (with the processes started for it).',
+      'Resident memory of the idle process with one server, and the memory that each open session with its stream adds, including processes started for it.',
     columns: ['', 'idle', 'one session', ...counts.map((count) => `each of ${count.toLocaleString('en')}`)],
     rows: sessions.map(({ variant, idleBytes, steps }) => [
       variant,
@@ -149,7 +148,7 @@ function sessionTable(sessions: SessionsResult[]): Table {
 function startTable(starts: StartResult[]): Table {
   return {
     title: 'Start',
-    explanation: 'From starting the process until the tools of its one server are listed.',
+    explanation: 'Time from the start of the process until the tools of its one server are listed.',
     columns: ['', 'first list'],
     rows: starts.map(({ variant, milliseconds }) => [variant, `${Math.round(milliseconds)} ms`]),
   };
@@ -159,7 +158,7 @@ function hostingTable(hosting: HostingResult[]): Table {
   return {
     title: 'Hosting',
     explanation:
-      'Servers that Switchboard runs itself, all started at once when it is started, on all CPUs: until all run, until the tools of all are known, and what they add to the resident memory of Switchboard itself, all together and divided by their number.',
+      'Servers that Switchboard hosts, all started at once with it, on all CPUs: time until all run, time until the tools of all are known, and the resident memory that they add to Switchboard, in total and per server.',
     columns: ['provider', 'servers', 'all ready', 'all connected', 'memory for all', 'for each'],
     rows: hosting.map(({ provider, servers, readyMs, connectedMs, bytesPerServer }) => [
       provider,
@@ -172,11 +171,30 @@ function hostingTable(hosting: HostingResult[]): Table {
   };
 }
 
+/** Compares with an older build of Switchboard, measured in the same cycles. */
+function comparisonTable(scenarios: { name: string; samples: Samples }[]): Table {
+  return {
+    title: 'Compared with the older build',
+    explanation:
+      'CPU of the process per request, divided by that of the older build in the same cycle; in brackets the quartiles of the cycles.',
+    columns: ['scenario', 'variant', 'before', 'now', 'now ÷ before'],
+    rows: scenarios.flatMap(({ name: scenario, samples }) =>
+      eraNames.flatMap((name) => {
+        const before = beforeOf(name);
+        const ratio = pairedRatio(samples, name, before);
+        if (ratio === undefined) return [];
+        const spent = [microsecondCell(samples, before), microsecondCell(samples, name)];
+        return [[scenario, name, ...spent, ratioCell(ratio)]];
+      }),
+    ),
+  };
+}
+
 function goalTable(verdicts: Verdict[]): Table {
   return {
     title: 'Goals',
     explanation:
-      'Calls at 16 concurrent, by clients and servers of the legacy era where nothing else is said; "less than" compares calls of 200 B over stdio. In brackets the quartiles of the cycles.',
+      '16 calls in flight, clients and servers of the legacy era unless stated otherwise; "less than" compares calls of 200 B over stdio. In brackets the quartiles of the cycles.',
     columns: ['goal', 'limit', 'measured', ''],
     rows: verdicts.map(({ goal, limit, measured, outcome }) => [goal, limit, measured, outcome]),
   };

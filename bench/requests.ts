@@ -1,7 +1,7 @@
-/** Writes requests, with what each era wants to be said in their headers and parameters. */
+/** Writes requests with the headers and parameters that each era requires. */
 import { type Era, protocolVersion } from './eras.ts';
 
-/** Where a variant listens, and what it is spoken to in. mcp-hub has a REST interface of its own, without sessions and ids. */
+/** Where a variant listens, and its protocol. mcp-hub has a REST interface without sessions and ids. */
 export interface Target {
   variant: string;
   port: number;
@@ -9,13 +9,13 @@ export interface Target {
   protocol: Era | 'mcp-hub';
 }
 
-/** `name` is that of what is called. */
+/** `name` is the tool's name. */
 export interface Params {
   name?: string;
   arguments?: object;
 }
 
-/** One request that is sent many times, each time under another id. */
+/** Writes a request that is sent many times, with a new id each time. */
 export type RequestWriter = (id: number) => string;
 
 export const clientInfo = { name: 'bench', version: '1.0.0' };
@@ -27,7 +27,7 @@ const selfDescription = {
   'io.modelcontextprotocol/clientCapabilities': clientCapabilities,
 };
 
-/** A request under these headers. In the legacy era they name the session, which knows all else of the sender. */
+/** A request with these headers. In the legacy era they name the session. */
 export function rpcRequest(target: Target, headers: string, method: string, params: object): RequestWriter {
   const written = JSON.stringify(params);
   return (id) =>
@@ -39,7 +39,7 @@ export function rpcRequest(target: Target, headers: string, method: string, para
     );
 }
 
-/** A request of the modern era, which describes its sender and repeats in headers what it is about. */
+/** A request of the modern era, which describes its sender and repeats method and name in headers. */
 export function modernRequest(target: Target, method: string, params: Params): RequestWriter {
   const headers =
     `MCP-Protocol-Version: ${protocolVersion.modern}\r\nMcp-Method: ${method}\r\n` +
@@ -54,7 +54,7 @@ export function postRequest({ port }: Target, path: string, body: string, extraH
   );
 }
 
-/** A request without a body, as only the legacy era has it. */
+/** A request without a body; only the legacy era has them. */
 export function bareRequest(
   { port, path }: Target,
   method: 'GET' | 'DELETE',

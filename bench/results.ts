@@ -1,4 +1,4 @@
-/** Reads what a variant answered, and says what is wrong with it. */
+/** Validates the responses of a variant. */
 import { type Answer, headerOf } from './http-connection.ts';
 import type { Target } from './requests.ts';
 
@@ -10,21 +10,22 @@ export class WrongAnswer extends Error {
   }
 }
 
-/** The result in a whole answer, sent as JSON or as an event stream. */
+/** The result in a complete response, sent as JSON or as an event stream. */
 export function resultOf(target: Target, answer: Answer, id: number): Record<string, unknown> {
   if (answer.status !== 200 || answer.body === undefined)
     throw new WrongAnswer(target, 'a request failed', answer);
   const isStream = headerOf(answer.head, 'content-type')?.startsWith('text/event-stream') ?? false;
   const json = isStream ? lastEventData(answer.body) : answer.body;
   const message = parseObject(json);
-  if (message === undefined) throw new WrongAnswer(target, 'an answer is not a JSON object', answer);
+  if (message === undefined) throw new WrongAnswer(target, 'the response is not a JSON object', answer);
   if (target.protocol !== 'mcp-hub' && message.id !== id)
     throw new WrongAnswer(target, `expected id ${id}`, answer);
   const { result } = message;
   if (!isObject(result)) throw new WrongAnswer(target, 'there is no result', answer);
-  // A gateway between two eras has to speak that of its client.
+  // A gateway between two eras must use the client's era.
   const resultType = target.protocol === 'modern' ? 'complete' : undefined;
-  if (result.resultType !== resultType) throw new WrongAnswer(target, 'a result of the other era', answer);
+  if (result.resultType !== resultType)
+    throw new WrongAnswer(target, 'the result is of the other era', answer);
   return result;
 }
 

@@ -1,4 +1,4 @@
-/** `npm run bench`: Switchboard, the server called directly and other gateways, side by side in one run. */
+/** `npm run bench`: compares Switchboard, the server called directly, and other gateways in one run. */
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -15,17 +15,17 @@ import { measureCalls, measureEras, measureLists, measureSessions, measureStarts
 import { Unavailable } from './starting.ts';
 import { isBefore, isOwn, isPeer, type VariantName, variantNames } from './variants.ts';
 
-/** Other work on the machine of which ratios begin to suffer. */
+/** With more load from other work, ratios become unreliable. */
 const BUSY_LOAD = 0.7;
 
 const usage = `npm run bench -- [options]
-  --quick            few cycles, for a first look
+  --quick            few cycles, for a quick look
   --cycles N         cycles of each scenario (default 12)
-  --only REGEXP      only scenarios that match: call/200B/16, eras/200B, list/1000, sessions/direct, start/mcp-hub, hosting, ...
+  --only REGEXP      only matching scenarios: call/200B/16, eras/200B, list/1000, sessions/direct, start/mcp-hub, hosting, ...
   --no-peers         without the other gateways
   --no-switchboard   without Switchboard
-  --program PLACE    Switchboard's main file, or the folder of a built clone (default this one; src/main.ts runs the sources)
-  --against PLACE    the same of an older build, to compare with in the same cycles
+  --program PATH     Switchboard's main file, or the folder of a built clone (default: this one; src/main.ts runs the sources)
+  --against PATH     an older build to compare with, in the same cycles
   --json FILE        write all samples
   --docs FOLDER      where to write benchmark.md and benchmark.svg (a complete run writes them to docs/)`;
 
@@ -49,10 +49,11 @@ if (values.help) console.log(usage);
 else await main();
 
 async function main(): Promise<void> {
-  if (process.platform !== 'linux') throw new Error('the bench reads CPU time from /proc and needs Linux');
+  if (process.platform !== 'linux')
+    throw new Error('the benchmark reads CPU time from /proc, so it needs Linux');
   const cycles = Number(values.cycles ?? (values.quick ? 3 : 12));
   if (!Number.isInteger(cycles) || cycles < 1)
-    throw new Error(`--cycles takes a number from 1, not ${values.cycles}`);
+    throw new Error(`--cycles must be a positive integer, not ${values.cycles}`);
   const folder = mkdtempSync(join(tmpdir(), 'switchboard-bench-'));
   const placement = placeProcesses();
   const programs = {
@@ -63,7 +64,7 @@ async function main(): Promise<void> {
   const notes = new Set<string>();
   const [loadBefore = 0] = loadavg();
   if (loadBefore > BUSY_LOAD)
-    notes.add(`the machine was busy (load ${loadBefore.toFixed(1)}) before the run began`);
+    notes.add(`the machine was busy (load ${loadBefore.toFixed(1)}) before the run started`);
   const note = (text: string) => {
     if (!notes.has(text)) console.error(`       ${text}`);
     notes.add(text);
@@ -79,13 +80,13 @@ async function main(): Promise<void> {
     progress: (text) =>
       console.error(`${((performance.now() - startedAt) / 1000).toFixed(0).padStart(4)} s  ${text}`),
     onFailure(name, error) {
-      // A gateway of others that fails is a finding; ours, or the server itself, must not.
+      // Another gateway may fail, which is reported; Switchboard and the server must not.
       if (!isPeer(name) && !(error instanceof Unavailable)) throw error;
       note(`${name}: ${error instanceof Error ? error.message : String(error)}`);
     },
     onMissing: (what, { message }) => note(`${what} was not measured: ${message}`),
   };
-  // Ctrl-C must not leave gateways behind.
+  // Ctrl-C must stop the gateways too.
   process.once('SIGINT', () => void lab.stopAll().finally(() => process.exit(130)));
   try {
     const results: Results = {
@@ -109,7 +110,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** The last one, because what it starts is bound to no CPU. */
+/** Runs last, because its processes are not pinned to a CPU. */
 async function measureHostingOn(placement: Placement, experiment: Experiment): Promise<HostingResult[]> {
   if (!values.switchboard) return [];
   placement.release();
@@ -127,7 +128,7 @@ function publish(results: Results): void {
     hasAll && values.peers && !values.quick && values.only === '' && values.against === undefined;
   const folder = values.docs ?? (isComplete ? fileURLToPath(new URL('../docs', import.meta.url)) : undefined);
   if (folder === undefined) {
-    console.error('docs/ is left as it is: only a complete run is written there (or use --docs FOLDER)');
+    console.error('docs/ was not updated: only a complete run is written there (or use --docs FOLDER)');
     return;
   }
   writeFileSync(join(folder, 'benchmark.md'), markdownReport(results, verdicts));
@@ -140,7 +141,7 @@ function isTakingPart(name: VariantName): boolean {
   return values.switchboard || !isOwn(name);
 }
 
-/** In the folder of a clone, the built program. */
+/** A folder is a clone: use its built program. */
 function programAt(place: string): string {
   const path = resolve(place);
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;

@@ -1,4 +1,4 @@
-/** What is measured: calls, lists, memory of open sessions, and the way from start to the first list. */
+/** Measures calls, lists, memory of open sessions, and the time from start to the first list. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from './client.ts';
 import type { Era } from './eras.ts';
@@ -74,7 +74,7 @@ export function measureCalls(experiment: Experiment): Promise<CallResult[]> {
   return measureCallsOf(experiment, 'call', CALL_CONCURRENCY, partakers(experiment, callNames));
 }
 
-/** Calls between clients and servers of both eras. Those of an older build that are measured elsewhere are left out. */
+/** Calls between clients and servers of both eras, without those of an older build that are measured elsewhere. */
 export function measureEras(experiment: Experiment): Promise<CallResult[]> {
   const measuredElsewhere: readonly CurrentName[] = callNames;
   const names = partakers(experiment, ['direct', 'direct-modern', ...eraNames]);
@@ -123,7 +123,7 @@ export async function measureLists(experiment: Experiment): Promise<ListResult[]
     experiment.progress(name);
     const gateways = partakers(experiment, [listerOf(era)]);
     const started = await startAll(experiment, gateways, { toolCount });
-    // The plain server sends what Switchboard sends, which holds more than what the server behind it sent.
+    // The plain server sends the same bytes as Switchboard, which adds to what its server sent.
     const listJson = await started[0]?.client.list(toolCount);
     const plain = listJson === undefined ? { toolCount } : { listFile: experiment.lab.writeFile(listJson) };
     started.push(...(await startAll(experiment, [directOf(era)], plain)));
@@ -142,7 +142,7 @@ export async function measureLists(experiment: Experiment): Promise<ListResult[]
   return results;
 }
 
-/** Switchboard, where clients and servers of this era list tools. */
+/** The Switchboard variant with clients and servers of this era. */
 export function listerOf(era: Era): 'switchboard-http' | 'switchboard-modern-http' {
   return era === 'legacy' ? 'switchboard-http' : 'switchboard-modern-http';
 }
@@ -172,7 +172,7 @@ async function measureSessionsOf(
   await delay(1_000);
   const idleBytes = residentBytes(running.pid);
 
-  // A first session of its own brings in what all sessions share.
+  // A first session allocates what all sessions share.
   (await first.openStream()).destroy();
   await first.close();
   const emptyBytes = await settledBytes(running);
@@ -190,7 +190,7 @@ async function measureSessionsOf(
   return result;
 }
 
-/** Memory after garbage was collected, with that of the processes behind it: some gateways start one per session. */
+/** Memory after garbage collection, including child processes: some gateways start one per session. */
 async function settledBytes({ pid }: Running): Promise<number> {
   for (let round = 0; round < 3; round++) {
     process.kill(pid, 'SIGUSR2');

@@ -1,4 +1,4 @@
-/** Waits until a started process listens, and says why when it does not. */
+/** Waits until a process listens, or fails with the reason. */
 import type { ChildProcess } from 'node:child_process';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
@@ -7,10 +7,10 @@ import { HttpConnection } from './http-connection.ts';
 
 const START_TIMEOUT_MS = 20_000;
 
-/** A variant that cannot take part here; the others are measured without it. */
+/** A variant that cannot run here; the others are measured without it. */
 export class Unavailable extends Error {}
 
-/** Reads the line with which our servers and Switchboard say where they listen; the rest of the output is dropped. */
+/** Reads the `listening` event that our servers and Switchboard print, and drops the rest of the output. */
 export function listeningUrl(child: ChildProcess): Promise<string> {
   return untilStarted(child, (resolve) => {
     if (child.stdout === null) return;
@@ -54,7 +54,7 @@ function untilStarted<Value>(
     };
     const timer = setTimeout(() => fail(`did not listen within ${START_TIMEOUT_MS} ms`), START_TIMEOUT_MS);
     child.once('error', (error) => fail(error.message));
-    child.once('exit', (code, signal) => fail(`ended at start with ${signal ?? `code ${code}`}`));
+    child.once('exit', (code, signal) => fail(`exited during start with ${signal ?? `code ${code}`}`));
     watch((value) => {
       clearTimeout(timer);
       resolve(value);
@@ -63,7 +63,7 @@ function untilStarted<Value>(
 }
 
 export function pidOf(child: ChildProcess): number {
-  if (child.pid === undefined) throw new Unavailable('it could not be started');
+  if (child.pid === undefined) throw new Unavailable('could not be started');
   return child.pid;
 }
 

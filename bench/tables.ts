@@ -1,4 +1,4 @@
-/** Tables of results, and how their cells are written. */
+/** Formats tables and their cells. */
 import { median, type Ratio, type Samples } from './measure.ts';
 import type { VariantName } from './variants.ts';
 

@@ -1,4 +1,4 @@
-/** What is compared, under which names. */
+/** The variants that are compared, and their names. */
 import type { Era } from './eras.ts';
 
 /** Switchboard, with clients of one era in front of it and a server of one era behind it. */
@@ -9,7 +9,7 @@ interface Arrangement {
   flags: string[];
 }
 
-/** Clients and servers of both eras, in those combinations in which a gateway has different things to do. */
+/** The combinations of eras for which a gateway does different work. */
 const acrossEras = {
   'switchboard-http': arranged('legacy', 'legacy', 'HTTP'),
   'switchboard-stdio': arranged('legacy', 'legacy', 'stdio'),
@@ -21,7 +21,7 @@ const acrossEras = {
 
 const arrangements = {
   ...acrossEras,
-  // Without records of the calls.
+  // Without call records.
   'switchboard-no-database': arranged('legacy', 'legacy', 'stdio', '--no-database'),
 };
 
@@ -40,7 +40,7 @@ export type VariantName = CurrentName | BeforeName;
 export const eraNames = Object.keys(acrossEras) as EraName[];
 const peerNames = ['supergateway', 'mcp-proxy', 'mcp-hub'] as const;
 
-/** Those of the legacy era, beside which other gateways stand. */
+/** Variants of the legacy era, which are compared with other gateways. */
 export const callNames = [
   'direct',
   'switchboard-http',
@@ -49,7 +49,7 @@ export const callNames = [
   ...peerNames,
 ] as const satisfies CurrentName[];
 
-/** All of them in the order in which they take turns: what is compared with an older build right beside that. */
+/** All variants in the order of their turns. An older build comes right after its counterpart. */
 export const variantNames: readonly VariantName[] = [
   'direct',
   'direct-modern',
@@ -87,7 +87,7 @@ export function concernsModern(name: OwnName): boolean {
   return client === 'modern' || server === 'modern';
 }
 
-/** The server that clients of this era reach without a gateway. */
+/** The server of this era, called without a gateway. */
 export function directOf(era: Era): DirectName {
   return era === 'legacy' ? 'direct' : 'direct-modern';
 }

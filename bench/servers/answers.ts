@@ -7,14 +7,14 @@ export interface Request {
   params?: { name?: string; protocolVersion?: string };
 }
 
-/** Small results travel as text in one write; large ones stay bytes, so that nothing is copied per call. */
+/** Small results are sent as text in one write; large ones stay bytes, so that nothing is copied per call. */
 const LARGEST_TEXT_RESULT = 32_768;
-/** What must hold for longer than a run takes, or lists are read again in the middle of it. */
+/** Longer than a run, so that lists are not fetched again during it. */
 const lasting = { ttlMs: 86_400_000, cacheScope: 'public' };
 const serverInfo = { name: 'bench-echo', version: '1.0.0' };
 const capabilities = { tools: {} };
 
-/** Gives the `result` of a request as prebuilt JSON, or undefined for a method that is not offered. */
+/** Returns the `result` of a request as prebuilt JSON, or undefined for an unsupported method. */
 export function createAnswers(era: Era, toolCount: number, listJson = listOf(era, toolCount)) {
   const results = new Map<string, string | Buffer>();
   for (const name of payloadNames) results.set(toolOfPayload[name], asSmallestForm(callResult(era, name)));
@@ -66,12 +66,12 @@ function listOf(era: Era, toolCount: number): string {
   return era === 'legacy' ? list : withMembers(list, { ...lasting, resultType: 'complete' });
 }
 
-/** At the end, where servers that are made with the SDK have them too. */
+/** Appends members at the end, as servers built with the SDK do. */
 function withMembers(json: string, members: object): string {
   return `${json.slice(0, -1)},${JSON.stringify(members).slice(1)}`;
 }
 
-/** The answer to a request whose method is not offered, as `initialize` is not where there are no sessions. */
+/** The response to an unsupported method, which includes `initialize` in the modern era. */
 export function errorJson({ id, method, params }: Request): string {
   const error =
     method === 'initialize'

@@ -1,4 +1,4 @@
-/** A plain node:http MCP server with prebuilt answers: the "direct" that every gateway is compared with. */
+/** A plain node:http MCP server with prebuilt results: the "direct" variant that every gateway is compared with. */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
@@ -34,7 +34,7 @@ const server = createServer((request, response) => {
   request.on('end', () => answer(JSON.parse(String(body)) as Request, response));
 });
 
-/** Streams and the end of sessions: the modern era has neither. */
+/** GET and DELETE of sessions, which the modern era does not have. */
 function answerWithoutMessage(method: string | undefined, response: ServerResponse): void {
   if (era === 'modern') {
     response.writeHead(405).end();

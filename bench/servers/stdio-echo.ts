@@ -1,4 +1,4 @@
-/** A lean MCP server on stdio with prebuilt answers: lines in, lines out, writes gathered once per turn. */
+/** A minimal stdio MCP server with prebuilt results. It writes once per turn of the event loop. */
 import { parseArgs } from 'node:util';
 import { eraNamed } from '../eras.ts';
 import { answerHead, createAnswers, errorJson, type Request } from './answers.ts';

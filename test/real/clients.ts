@@ -22,7 +22,7 @@ export interface RealClient {
   use: (scene: ClientScene) => Promise<Shown>;
 }
 
-const agent = 'an agent of it lists and calls, with a stand-in for its model';
+const agent = 'an agent lists and calls, with a scripted model';
 const listsAndCalls = 'lists and calls';
 
 export const clients: RealClient[] = [
@@ -143,7 +143,7 @@ function python(name: string, packageName: string, sdk: 1 | 2, library: string):
 
 /** Runs what docs/agents.md has under that heading. */
 function framework(name: string, packageName: string, which: string, heading: string): RealClient {
-  const shown = `${agent}; the code is that of [agents](agents.md#other-frameworks)`;
+  const shown = `${agent}; code from [agents](agents.md#other-frameworks)`;
   return npm(name, packageName, shown, async ({ url, folder, tool, input }) => {
     const blocks = join(import.meta.dirname, 'clients/.cache');
     await mkdir(blocks, { recursive: true });

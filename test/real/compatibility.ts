@@ -5,7 +5,7 @@ import { type RealServer, servers } from './servers.ts';
 
 const path = join(import.meta.dirname, '../../docs/compatibility.md');
 
-/** docs/compatibility.md: it has a row for each server and client, of those that ran what was seen, of others what it had. */
+/** Generates docs/compatibility.md. Servers and clients that did not run keep their rows. */
 export class Compatibility {
   private readonly rows = new Map<string, string>();
 
@@ -22,7 +22,6 @@ export class Compatibility {
     this.rows.set(name, row(name, version, shown));
   }
 
-  /** The page as it has to be. */
   page(): string {
     const before = written().split('\n');
     const rowOf = ({ name }: { name: string }) =>
@@ -37,7 +36,6 @@ export class Compatibility {
   }
 }
 
-/** The page as it is. */
 export function written(): string {
   return readFileSync(path, { encoding: 'utf8', flag: 'a+' });
 }
@@ -57,13 +55,13 @@ function row(...cells: (string | number)[]): string {
 const introduction = [
   '# Compatibility',
   '',
-  'Published servers and clients that the tests run against Switchboard. `npm run test:full` runs them all (`test/real`), and fails if this page says something else;',
-  '`UPDATE_COMPATIBILITY=1` writes it anew. The versions are those of the lock files in `test/real`.',
+  'Published servers and clients that the tests run against Switchboard. `npm run test:full` runs them all (`test/real`), and fails if this page differs;',
+  '`UPDATE_COMPATIBILITY=1` updates it. The versions are those of the lock files in `test/real`.',
   '',
   '## Servers',
   '',
-  'All of them run behind one Switchboard and become ready, and a tool of each is called. After a restart of Switchboard the first list has all of their tools, before any of their',
-  'processes runs. They have no network: their requests go to a proxy that does not exist. Those that need an account or a browser get none, and answer with an error.',
+  'All of them run behind one Switchboard and become ready, and one tool of each is called. After a restart of Switchboard, the first list has all of their tools before any of their',
+  'processes runs. They have no network: their requests go to a proxy that does not exist. Those that need an account or a browser get none, and return an error.',
   '',
 ];
 
@@ -77,16 +75,16 @@ const leftOut = [
     [
       row(
         '@supabase/mcp-server-supabase',
-        'asks its API before it lists its tools, so it needs a network and an account',
+        'calls its API before it lists its tools, so it needs a network and an account',
       ),
-      row('mcp-server-docker', 'needs Python 3.12; the set-up takes 3.11 and newer'),
+      row('mcp-server-docker', 'needs Python 3.12; set-up accepts 3.11'),
       row('markitdown-mcp', 'depends on onnxruntime and pandas: too large for a test'),
       row(
         'mcp-server-kubernetes, @sentry/mcp-server, firecrawl-mcp',
-        'an install with these three was some 300 MB larger',
+        'these three add about 300 MB to the installation',
       ),
       row('@azure/mcp, @wonderwhy-er/desktop-commander', 'not tried'),
-      row('Claude Desktop, Cursor, VS Code', 'desktop programs, which npm and PyPI do not have'),
+      row('Claude Desktop, Cursor, VS Code', 'desktop programs, not available on npm or PyPI'),
     ],
   ),
 ];

@@ -30,7 +30,13 @@ it('a call is a row of time, status, server, tool, duration, sizes, client and e
     ...['ok', 'github', 'search', '12 ms', '120 B → 4.5 kB', 'cursor 1.0', ''],
   ]);
   const error = { code: 'call_timeout', message: 'It took\u001b[2J\ntoo long.' };
-  const failed = { status: 'tool_error' as const, replica: 2, tool: null, method: 'resources/read', client: null };
+  const failed = {
+    status: 'tool_error' as const,
+    replica: 2,
+    tool: null,
+    method: 'resources/read',
+    client: null,
+  };
   expect(callRow(callView({ ...failed, output_bytes: 2_000_000, error }))).toEqual([
     localTime(created_at),
     ...['tool error', 'github/2', 'resources/read', '12 ms', '120 B → 2.0 MB', ''],
