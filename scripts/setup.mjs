@@ -1,17 +1,16 @@
-// Makes a clone ready to run: npm runs this before `start`, `test`, `bench` and others. Plain JavaScript for Node 20,
-// because nothing is installed yet when it runs; what follows it runs on the Node that it installs.
+// Sets up a clone: npm runs this before `start`, `test`, `bench` and others. Plain JavaScript for Node 20, because nothing
+// is installed yet; later scripts run on the Node that it installs.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildDist, distIsCurrent } from './setup/dist.mjs';
-import { dockerIsCurrent, installDocker } from './setup/docker.mjs';
+import { dockerStep } from './setup/docker.mjs';
 import { withLock } from './setup/lock.mjs';
 import { checkNode } from './setup/node.mjs';
 import { installPackages, packagesAreCurrent } from './setup/packages.mjs';
-import { installPostgres, postgresIsCurrent } from './setup/postgres.mjs';
+import { postgresStep } from './setup/postgres.mjs';
+import { schemathesisStep, uvStep } from './setup/python.mjs';
 import { goStep, pythonStep } from './setup/real.mjs';
 import { SetupError } from './setup/run.mjs';
-import { installSchemathesis, schemathesisIsCurrent } from './setup/schemathesis.mjs';
-import { installUv, uvIsCurrent } from './setup/uv.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const cache = join(root, '.cache');
@@ -20,7 +19,7 @@ const flags = process.argv.slice(2);
 try {
   const unknown = flags.filter((flag) => !['--test', '--real', '--bench', '--build'].includes(flag));
   if (unknown.length > 0)
-    throw new SetupError(`unknown flag ${unknown[0]}; there are --test, --real, --bench and --build`);
+    throw new SetupError(`unknown flag ${unknown[0]}: use --test, --real, --bench or --build`);
   await setUp();
 } catch (error) {
   if (!(error instanceof SetupError)) throw error;
@@ -35,7 +34,7 @@ async function setUp() {
 
 async function install() {
   await withLock(join(cache, 'setup.lock'), async () => {
-    // Asked again, because whoever held the lock before may have done it all. Whatever fails, the rest is finished.
+    // Check again: the previous owner of the lock may have done it all. If one line fails, the others still finish.
     const ends = await Promise.allSettled(missingLines().map(runLine));
     const reasons = ends.filter(({ status }) => status === 'rejected').map(({ reason }) => reason);
     const fault = reasons.find((reason) => !(reason instanceof SetupError));
@@ -44,7 +43,7 @@ async function install() {
   });
 }
 
-/** Lines of steps: the steps of a line need those before them, and the lines nothing of each other. */
+/** Lines of steps: each step needs those before it, and lines are independent of each other. */
 function missingLines() {
   const testing = flags.includes('--test');
   const real = flags.includes('--real');
@@ -54,14 +53,11 @@ function missingLines() {
   if (testing) {
     lines.push([packages(join(root, 'test', 'peers'))]);
     lines.push([
-      { done: () => uvIsCurrent(cache), run: () => installUv(cache) },
-      { done: () => schemathesisIsCurrent(cache), run: () => installSchemathesis(cache) },
+      uvStep(cache),
+      schemathesisStep(cache),
       ...(real ? ['sdk-1', 'sdk-2'].map((name) => pythonStep(cache, root, name)) : []),
     ]);
-    lines.push([
-      { done: () => postgresIsCurrent(cache), run: () => installPostgres(cache) },
-      { done: () => dockerIsCurrent(cache), run: () => installDocker(cache) },
-    ]);
+    lines.push([postgresStep(cache), dockerStep(cache)]);
   }
   if (real) {
     lines.push([packages(join(root, 'test', 'real', 'servers'))]);

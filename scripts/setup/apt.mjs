@@ -1,12 +1,12 @@
 import { run } from './run.mjs';
 
-/** The last one that was asked for: apt-get refuses to run beside another one. */
+/** The last installation: apt-get cannot run twice at the same time. */
 let last = Promise.resolve();
 let updating;
 
 /**
- * Installs Debian's packages. Gives why they could not be had; undefined: they are there. Only root of a Debian-like
- * system can do that, as in a container of a CI.
+ * Installs Debian packages. Resolves with the reason if that fails. It works only as root on a Debian-like system, such
+ * as a container in CI.
  */
 export function installDebian(packages, what) {
   const mine = last.then(() => install(packages, what));
@@ -20,7 +20,7 @@ async function install(packages, what) {
   updating ??= run('apt-get', ['update', '-qq']);
   const update = await updating;
   if (update.code === undefined) return 'there is no apt-get to install it with';
-  // Settings that are there already stay, without a question.
+  // Keep existing settings, without a prompt.
   const options = ['-y', '-qq', '--no-install-recommends', '-o', 'Dpkg::Options::=--force-confold'];
   const { code, output } = await run('apt-get', ['install', ...options, ...packages], {
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { run, SetupError } from './run.mjs';
 
-/** Whether dist/ is there and no source is newer. */
+/** Whether dist/ exists and no source is newer. */
 export function distIsCurrent(root) {
   const built = join(root, 'dist', 'main.js');
   if (!existsSync(built)) return false;
@@ -13,7 +13,7 @@ export function distIsCurrent(root) {
   );
 }
 
-/** What runs is compiled: it starts faster and takes 30 MB less than types stripped at every start. */
+/** The compiled program starts faster and takes 30 MB less than stripping types at every start. */
 export async function buildDist(root) {
   console.log('setup: compiling src/ into dist/');
   const { code, output } = await run(process.execPath, [join(root, 'scripts', 'build.mjs')], { cwd: root });

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 const pollMs = 250;
 
-/** Runs the work while no other process on this machine does it. The lock is a folder that holds its owner's pid. */
+/** Runs the work while no other process on this machine does. The lock is a folder with its owner's pid. */
 export async function withLock(lock, work) {
   await acquire(lock);
   try {
@@ -25,14 +25,14 @@ async function acquire(lock) {
       continue;
     }
     if (announced !== owner) {
-      console.log(`setup: waiting for another setup (process ${owner}; its lock is ${lock})`);
+      console.log(`setup: waiting for another set-up (process ${owner}, lock ${lock})`);
       announced = owner;
     }
     await wait(pollMs);
   }
 }
 
-/** The pid is in the folder before the folder gets its name, so that nobody sees a lock without an owner. */
+/** Writes the pid before the folder gets its name, so that a lock always has an owner. */
 function tryToTake(lock) {
   const candidate = mkdtempSync(`${lock}-`);
   writeFileSync(join(candidate, 'pid'), String(process.pid));
@@ -64,7 +64,7 @@ function isAlive(pid) {
   }
 }
 
-/** Moved aside before it is deleted: of two that find the same stale lock, only one gets to move it. */
+/** Moves the lock before it is deleted, so that of two processes that find it stale, only one deletes it. */
 function removeStale(lock, owner) {
   const aside = `${lock}-stale-${process.pid}`;
   try {

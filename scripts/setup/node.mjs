@@ -2,17 +2,17 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run, SetupError } from './run.mjs';
 
-// What bin/switchboard.js needs, too.
+// The same as in bin/switchboard.js.
 const needed = 24;
 
-/** Why the Node that the folder's lock has for this platform is not there; undefined: it is, or none is locked. */
+/** The reason if the locked Node for this platform is not installed. */
 export function whyNoNode(folder) {
   const locked = findNode(folder);
   if (locked === undefined || existsSync(join(folder, locked.program))) return undefined;
   return `${locked.program} is missing`;
 }
 
-/** What follows setup runs on the Node of the clone; where there is none for the platform, on the one that runs this. */
+/** After set-up, scripts run on the clone's Node, or on this one if there is none for the platform. */
 export async function checkNode(root) {
   const locked = findNode(root);
   const here = `${process.platform} ${process.arch}`;
@@ -29,12 +29,12 @@ export async function checkNode(root) {
   );
 }
 
-/** The packages that the lock holds, or npm's record of what it installed. */
+/** The packages in a lock file, or in npm's record of what it installed. */
 export function readPackages(path) {
   return JSON.parse(readFileSync(path, 'utf8')).packages;
 }
 
-/** Of the packages that bring a program `node`, the one for this platform. */
+/** The package with a program `node` for this platform. */
 function findNode(folder) {
   const lock = join(folder, 'package-lock.json');
   if (!existsSync(lock)) return undefined;

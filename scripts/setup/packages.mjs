@@ -4,12 +4,12 @@ import { join, relative } from 'node:path';
 import { readPackages, whyNoNode } from './node.mjs';
 import { environmentOutside, looksLikeNetworkTrouble, run, SetupError } from './run.mjs';
 
-/** Whether the folder's node_modules is what its package-lock.json asks for. */
+/** Whether the folder's node_modules matches its package-lock.json. */
 export function packagesAreCurrent(folder) {
   return whyNotCurrent(folder) === undefined;
 }
 
-/** Installs exactly what is locked; npm checks every package by the hash in the lock. */
+/** Installs exactly the locked packages; npm checks their hashes. */
 export async function installPackages(folder, root) {
   const where = relative(root, folder) || 'the project';
   const reason = whyNotCurrent(folder);
@@ -17,7 +17,7 @@ export async function installPackages(folder, root) {
     throw new SetupError(`${where} has no package-lock.json: run npm install there`);
   }
   console.log(`setup: installing the packages of ${where} with npm (${reason})`);
-  // Whatever npm is told elsewhere to leave out: the Node of the clone is optional, and all that builds it is dev.
+  // Override npm's settings: the clone's Node is an optional dependency, and the compiler a development one.
   const wanted = ['--include=dev', '--include=optional'];
   const { code, output } = await run(
     'npm',
@@ -34,7 +34,7 @@ function explainFailure(where, code, output) {
   if (looksLikeNetworkTrouble(output)) {
     return "npm cannot reach the package registry: check the network and npm's proxy and registry settings, then run this again";
   }
-  return `npm ci failed in ${where} (exit code ${code}); npm said:\n${output.trim()}`;
+  return `npm ci failed in ${where} (exit code ${code}); output of npm:\n${output.trim()}`;
 }
 
 function whyNotCurrent(folder) {
@@ -48,7 +48,7 @@ function whyNotCurrent(folder) {
   return undefined;
 }
 
-/** Whether npm's own record of node_modules has all that is locked: so after a plain `npm install` nothing is done twice. */
+/** Whether npm's record of node_modules has all locked packages, so that a plain `npm install` is not repeated. */
 function matchesLock(folder) {
   const recordPath = join(folder, 'node_modules', '.package-lock.json');
   if (!existsSync(recordPath) || !existsSync(lockPath(folder))) return false;

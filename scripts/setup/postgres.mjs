@@ -4,27 +4,22 @@ import { installDebian } from './apt.mjs';
 import { partIsCurrent, recordPart } from './record.mjs';
 
 const folder = '/usr/lib/postgresql';
-const name = 'postgres';
-const recipe = "Debian's postgresql";
+const part = { name: 'postgres', recipe: "Debian's postgresql", what: "Debian's PostgreSQL" };
 
-/**
- * Debian's PostgreSQL, as many run it, for the tests with a server that is not our own. Where it cannot be had, that is
- * written down for test/helpers/parts.ts and not thrown.
- */
-export async function installPostgres(cache) {
-  const missing = findPostgres() === undefined ? await installServer() : undefined;
-  const command = findPostgres();
-  const reason = missing ?? `there is no PostgreSQL in ${folder}`;
-  recordPart(cache, name, command === undefined ? { recipe, missing: reason } : { recipe, command, env: {} });
-  if (command === undefined)
-    console.warn(`setup: the tests with Debian's PostgreSQL will be skipped: ${reason}`);
+/** Installs Debian's PostgreSQL, for the tests with an external database. */
+export function postgresStep(cache) {
+  return {
+    done: () => partIsCurrent(cache, part),
+    run: async () => {
+      const reason = findPostgres() === undefined ? await installServer() : undefined;
+      const command = findPostgres();
+      const missing = command === undefined ? (reason ?? `there is no PostgreSQL in ${folder}`) : undefined;
+      recordPart(cache, part, missing, command);
+    },
+  };
 }
 
-export function postgresIsCurrent(cache) {
-  return partIsCurrent(cache, name, recipe);
-}
-
-/** The newest one. */
+/** Finds the newest version. */
 function findPostgres() {
   if (!existsSync(folder)) return undefined;
   return readdirSync(folder)
@@ -33,7 +28,7 @@ function findPostgres() {
     .find((path) => existsSync(path));
 }
 
-/** Only the programs: the package would make and start a database of its own otherwise. */
+/** Installs only the programs: by default, the package also creates and starts a database. */
 async function installServer() {
   const settings = '/etc/postgresql-common/createcluster.conf';
   if (process.getuid?.() === 0 && !existsSync(settings)) {

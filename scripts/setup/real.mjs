@@ -2,67 +2,46 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { lastLine } from './apt.mjs';
+import { uvVenvStep } from './python.mjs';
 import { partIsCurrent, recordPart } from './record.mjs';
 import { looksLikeNetworkTrouble, run } from './run.mjs';
-import { makeUvVenv } from './uv.mjs';
 
-// The servers and clients of test/real that npm does not install. Where one cannot be had, that is written down for
-// test/helpers/parts.ts and not thrown.
+// The servers and clients of test/real that npm does not install.
 
 /** An environment with the packages of test/real/python/<name>.txt; the part's command is its Python. */
 export function pythonStep(cache, root, name) {
   const requirements = join(root, 'test', 'real', 'python', `${name}.txt`);
-  const part = `python-${name}`;
-  const recipe = hashOf([requirements]);
-  return {
-    done: () => partIsCurrent(cache, part, recipe),
-    run: async () => {
-      const venv = join(cache, part);
-      console.log(`setup: installing test/real/python/${name}.txt from PyPI into .cache/${part}`);
-      const missing = await makeUvVenv(cache, venv, ['--requirement', requirements]);
-      const command = join(venv, 'bin', 'python');
-      record(cache, part, missing === undefined ? { recipe, command, env: {} } : { recipe, missing });
-    },
-  };
+  const part = { name: `python-${name}`, recipe: hashOf([requirements]) };
+  return uvVenvStep(cache, part, ['--requirement', requirements], 'python');
 }
 
 /** The client of test/real/go, compiled. */
 export function goStep(cache, root) {
   const folder = join(root, 'test', 'real', 'go');
-  const part = 'go-client';
-  const recipe = hashOf(['go.mod', 'go.sum', 'main.go'].map((file) => join(folder, file)));
+  const files = ['go.mod', 'go.sum', 'main.go'].map((file) => join(folder, file));
+  const part = { name: 'go-client', recipe: hashOf(files) };
   return {
-    done: () => partIsCurrent(cache, part, recipe),
+    done: () => partIsCurrent(cache, part),
     run: async () => {
       console.log('setup: compiling test/real/go with go');
-      mkdirSync(join(cache, part), { recursive: true });
-      const command = join(cache, part, 'client');
+      mkdirSync(join(cache, part.name), { recursive: true });
+      const command = join(cache, part.name, 'client');
       const { code, output } = await run('go', ['build', '-o', command, '.'], {
         cwd: folder,
-        // The Go that is installed: another one would be downloaded.
+        // Use the installed Go; otherwise go may download another one.
         env: { ...process.env, GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly' },
         label: 'go build in test/real/go',
       });
-      record(
-        cache,
-        part,
-        code === 0 ? { recipe, command, env: {} } : { recipe, missing: whyNot(code, output) },
-      );
+      recordPart(cache, part, code === 0 ? undefined : explain(code, output), command);
     },
   };
 }
 
-function whyNot(code, output) {
+function explain(code, output) {
   if (code === undefined) return 'go is not installed';
   return looksLikeNetworkTrouble(output)
     ? "go cannot reach the modules' proxy"
     : `go build failed: ${lastLine(output)}`;
-}
-
-function record(cache, name, part) {
-  recordPart(cache, name, part);
-  if (part.missing !== undefined)
-    console.warn(`setup: the tests with ${name} will be skipped: ${part.missing}`);
 }
 
 function hashOf(files) {

@@ -1,22 +1,22 @@
 import { spawn } from 'node:child_process';
 import { delimiter, join } from 'node:path';
 
-/** What went wrong in words for whoever typed the command; shown without a stack. */
+/** An error for the user, shown without a stack. */
 export class SetupError extends Error {}
 
 const heartbeatMs = 15_000;
 
 /**
- * Runs a program and gives {code, output}; code is undefined when there is no such program. With `show`, its output
- * is passed on as it comes; silence is broken now and then, so that nobody takes a slow network for a hang.
+ * Runs a program and resolves with {code, output}; code is undefined if there is no such program. Prints a line now and
+ * then, so that a slow network does not look like a hang.
  */
-export function run(command, args, { cwd, env = process.env, show = false, label = command } = {}) {
+export function run(command, args, { cwd, env = process.env, label = command } = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
       cwd,
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
-      // npm is a .cmd file there, which only a shell can start.
+      // On Windows npm is a .cmd file, which only a shell can start.
       shell: process.platform === 'win32' && command === 'npm',
     });
     const started = Date.now();
@@ -24,12 +24,11 @@ export function run(command, args, { cwd, env = process.env, show = false, label
       console.log(`setup: ${label}: still working after ${Math.round((Date.now() - started) / 1000)} s`);
     }, heartbeatMs);
     let output = '';
-    const collect = (target) => (chunk) => {
-      output += chunk;
-      if (show) target.write(chunk);
-    };
-    child.stdout.on('data', collect(process.stdout));
-    child.stderr.on('data', collect(process.stderr));
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk) => {
+        output += chunk;
+      });
+    }
     child.on('error', (error) => {
       clearInterval(heartbeat);
       if (error.code === 'ENOENT') resolve({ code: undefined, output });
@@ -50,8 +49,8 @@ export function looksLikeNetworkTrouble(output) {
 }
 
 /**
- * The environment without the clone's own node_modules/.bin in PATH: the node in there is what npm is about to
- * replace, so npm and the install scripts must not run on it.
+ * The environment without the clone's node_modules/.bin in PATH: npm and install scripts must not run on the node in
+ * there, because npm is about to replace it.
  */
 export function environmentOutside(root) {
   const own = join(root, 'node_modules', '.bin');
