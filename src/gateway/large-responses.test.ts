@@ -185,7 +185,9 @@ describe('a call with a large answer', () => {
     const { answered, said, outcomes, over } = begin();
     answered(answer(',,'));
     await over;
-    expect(JSON.parse(join(said[0]!).toString()).error.message).toMatch(/sent an invalid response: .*at byte/);
+    expect(JSON.parse(join(said[0]!).toString()).error.message).toMatch(
+      /sent an invalid response: .*at byte/,
+    );
     expect(outcomes).toEqual(['failed']);
   });
 
