@@ -433,26 +433,32 @@ describe('a change', () => {
     expect(watched.warnings.items).toEqual([]);
   });
 
-  it('to what cannot be had leaves it running, says so, and is made when it can be', async () => {
-    await using ground = await Ground.make();
-    let lacks: string | undefined;
-    const driver: Driver = {
+  /** A driver that can prepare no image while `lacks` is set. */
+  function preparing(ground: Ground) {
+    const driver: Driver & { lacks: string | undefined } = {
+      lacks: undefined,
       provider: 'docker',
       unavailable: async () => undefined,
       async prepare() {
-        if (lacks !== undefined) throw new SwitchboardError('invalid_config', lacks);
+        if (driver.lacks !== undefined) throw new SwitchboardError('invalid_config', driver.lacks);
       },
-      start: (...asked) => ground.processes.start(...asked),
+      start: (...args) => ground.processes.start(...args),
     };
+    return driver;
+  }
+
+  it('to an image that is not available leaves it running, says so, and is made when it is available', async () => {
+    await using ground = await Ground.make();
+    const driver = preparing(ground);
     const watched = ground.supervise({}, [driver]);
     const server = probe({ more: { environment: { COLOUR: 'red' } } });
     const { id } = server;
     watched.supervisor.apply([server]);
     const speech = await watched.speak(id);
-    lacks = 'There is no image "blue".';
+    driver.lacks = 'There is no image "blue".';
     const changed = probe({ id, revision: '2', more: { environment: { COLOUR: 'blue' } } });
     watched.supervisor.apply([changed]);
-    const kept = await watched.until(id, ({ reason }) => reason?.includes(lacks!) ?? false);
+    const kept = await watched.until(id, ({ reason }) => reason?.includes('no image') ?? false);
     expect(kept).toMatchObject({
       status: 'ready',
       reason: 'The new image is not available, so the old instance keeps running. There is no image "blue".',
@@ -470,11 +476,48 @@ describe('a change', () => {
     expect(await speech.ask('env COLOUR')).toBe('"red"');
     watched.supervisor.apply([changed]);
     await watched.until(id, ({ reason }) => reason?.includes('no image') ?? false);
-    lacks = undefined;
+    driver.lacks = undefined;
     await watched.until(id, ({ status, instanceId }) => status === 'ready' && instanceId !== kept.instanceId);
     expect(await (await watched.speak(id)).ask('env COLOUR')).toBe('"blue"');
     expect(watched.supervisor.status(id)).toMatchObject({ reason: undefined, nextTry: undefined });
     expect(ground.running).toEqual([ground.groups[1]]);
+  });
+
+  it('shows why an upgrade is pending while the old instance starts, and no longer when the new one is ready', async () => {
+    await using ground = await Ground.make();
+    const driver = preparing(ground);
+    const watched = ground.supervise({ mute: true }, [driver]);
+    const server = probe();
+    const { id } = server;
+    const changed = probe({ id, revision: '2' });
+    const isPending = ({ reason }: { reason: string | undefined }) => reason?.includes('no image') ?? false;
+    watched.supervisor.apply([server]);
+    await watched.runs.first(() => true);
+    driver.lacks = 'There is no image "blue".';
+    watched.supervisor.apply([changed]);
+    expect(await watched.until(id, isPending)).toMatchObject({
+      status: 'starting',
+      nextTry: expect.any(Date),
+    });
+    // Back to what runs: it is still starting.
+    watched.supervisor.apply([server]);
+    await watched.until(id, ({ status, reason }) => status === 'starting' && reason === undefined);
+    watched.supervisor.apply([changed]);
+    await watched.until(id, isPending);
+    watched.supervisor.initialized(id);
+    expect(watched.supervisor.status(id)).toMatchObject({ status: 'ready', nextTry: expect.any(Date) });
+    expect(isPending(watched.supervisor.status(id)!)).toBe(true);
+    const restarted = watched.runs.next(() => true);
+    driver.lacks = undefined;
+    await restarted;
+    expect(watched.supervisor.status(id)).toMatchObject({ status: 'starting', reason: undefined });
+    watched.supervisor.initialized(id);
+    expect(watched.supervisor.status(id)).toMatchObject({
+      ...isReady,
+      reason: undefined,
+      nextTry: undefined,
+      instanceId: String(ground.groups[1]),
+    });
   });
 
   it('of nothing leaves it as it is', async () => {
