@@ -78,7 +78,18 @@ const rules: Rule[] = [
   ),
   only(
     'chats',
-    ['agent', 'projects', 'records', 'gateway', 'upstreams', 'protocol', 'config', 'errors', 'store (types)'],
+    [
+      'agent',
+      'channels',
+      'projects',
+      'records',
+      'gateway',
+      'upstreams',
+      'protocol',
+      'config',
+      'errors',
+      'store (types)',
+    ],
     'an agent over the servers of a project; the API shows it',
   ),
   {

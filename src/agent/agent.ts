@@ -1,3 +1,4 @@
+import { unlessAborted } from '../channels/timing.ts';
 import type { ServerEntry } from '../config/entry.ts';
 import { allowedBy } from '../config/tool-patterns.ts';
 import { SwitchboardError } from '../errors.ts';
@@ -14,7 +15,6 @@ import type { NativeTool } from './native-tools.ts';
 import { onceEach } from './once-each.ts';
 import { ProjectRuns } from './project-runs.ts';
 import type { AgentTool, Toolbox } from './toolbox.ts';
-import { unlessAborted } from './unless-aborted.ts';
 
 /** As the program, where nobody says otherwise. */
 const DEFAULT_NAME = 'switchboard';

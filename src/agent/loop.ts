@@ -1,3 +1,4 @@
+import { unlessAborted } from '../channels/timing.ts';
 import { SwitchboardError } from '../errors.ts';
 import { Chat } from './chat.ts';
 import { chatError } from './chat-error.ts';
@@ -6,7 +7,6 @@ import type { AgentMessage, AssistantPart, Model, Turn } from './model.ts';
 import { Telling } from './telling.ts';
 import { failureContent, resultContent } from './tool-results.ts';
 import type { AgentTool, Toolbox, ToolOutcome } from './toolbox.ts';
-import { unlessAborted } from './unless-aborted.ts';
 
 export interface LoopOptions {
   model: Model;

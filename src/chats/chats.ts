@@ -2,6 +2,7 @@ import { ChatError } from '../agent/chat-error.ts';
 import type { AgentEvent, ChatResult } from '../agent/events.ts';
 import type { AgentMessage } from '../agent/model.ts';
 import { onceEach } from '../agent/once-each.ts';
+import { unlessAborted } from '../channels/timing.ts';
 import type { ChatSettings } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { LiveProject } from '../projects/live-project.ts';
@@ -169,11 +170,10 @@ export class Chats {
     toolbox: ProjectToolbox,
     signal: AbortSignal,
   ): Promise<ChatResult> {
-    const [{ runLoop }, { ClaudeModel }, { allowedBy }, { unlessAborted }] = await Promise.all([
+    const [{ runLoop }, { ClaudeModel }, { allowedBy }] = await Promise.all([
       import('../agent/loop.ts'),
       import('../agent/claude.ts'),
       import('../config/tool-patterns.ts'),
-      import('../agent/unless-aborted.ts'),
     ]);
     await unlessAborted(toolbox.start(), signal);
     const { model, maxTokens, messages, system, maxSteps, tools } = chat;

@@ -1,4 +1,5 @@
 import type { Attachment } from '../channels/hosted.ts';
+import { settlesWithin } from '../channels/timing.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { Driver, Usage } from './driver.ts';
 import type { HostedLog } from './log.ts';
@@ -13,7 +14,6 @@ import {
   type StatusReport,
   type StatusReporter,
 } from './server-state.ts';
-import { withTimeout } from './timeouts.ts';
 
 const NO_HEARTBEAT =
   'It runs, but does not answer the heartbeat. It may be busy with a long task, so it is not restarted.';
@@ -101,7 +101,7 @@ export class Hosted {
   async shutDown(): Promise<void> {
     if (this.desired.goal !== 'release') this.desired.goal = 'shutdown';
     this.halt('Switchboard was stopped.');
-    await withTimeout(this.begin(), this.timing.stopGraceMs + STOP_MARGIN_MS).catch(() => {});
+    await settlesWithin(this.begin(), this.timing.stopGraceMs + STOP_MARGIN_MS).catch(() => {});
   }
 
   /** Leaves it to another Switchboard, and emits no more events. What that cannot adopt is stopped. */

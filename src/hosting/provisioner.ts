@@ -1,9 +1,8 @@
-import { type BackoffRule, backoffMs } from '../channels/timing.ts';
+import { type BackoffRule, backoffMs, sleep, unlessAborted } from '../channels/timing.ts';
 import type { Provider } from '../config/choices.ts';
 import { asSwitchboardError, type SwitchboardError } from '../errors.ts';
 import type { Driver, Instance, InstanceEvents, InstanceSpec } from './driver.ts';
 import type { DesiredState, Former, HostedServer, StatusReporter } from './server-state.ts';
-import { sleep, unlessAborted } from './timeouts.ts';
 
 /** The drivers that all servers share. */
 export interface DriverPool {
@@ -137,7 +136,7 @@ export class Provisioner {
   }
 
   async untilReaped(driver: Driver, signal: AbortSignal): Promise<void> {
-    await unlessAborted(this.pool.untilReaped(driver), signal);
+    await unlessAborted(this.pool.untilReaped(driver), signal).catch(() => {});
   }
 
   /** Waits instead if the driver is unavailable. */

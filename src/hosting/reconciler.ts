@@ -14,6 +14,7 @@
  */
 
 import { OutputTail } from '../channels/output-tail.ts';
+import { settlesWithin, sleep, unlessAborted } from '../channels/timing.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { Driver, Exit, InstanceEvents, InstanceSpec } from './driver.ts';
 import { type DriverPool, Provisioner } from './provisioner.ts';
@@ -27,7 +28,6 @@ import {
   type RunDetails,
   StatusReporter,
 } from './server-state.ts';
-import { sleep, unlessAborted, withTimeout } from './timeouts.ts';
 
 export interface HostedOptions {
   timing: Timing;
@@ -142,9 +142,8 @@ export class Reconciler {
       return;
     }
     this.scheduler.crashed(run, exit);
-    await withTimeout(run.instance.stop(CLEANUP_MS), CLEANUP_MS + 500).catch(() => {
-      this.provisioner.markLeftover(run.driver);
-    });
+    const isGone = await settlesWithin(run.instance.stop(CLEANUP_MS), CLEANUP_MS + 500).catch(() => false);
+    if (!isGone) this.provisioner.markLeftover(run.driver);
   }
 
   private async start(signal: AbortSignal): Promise<void> {
@@ -199,10 +198,7 @@ export class Reconciler {
     isSpecMissing: boolean,
     signal: AbortSignal,
   ): Promise<void> {
-    const why = await unlessAborted(
-      driver.unavailable().catch(() => undefined),
-      signal,
-    );
+    const why = await unlessAborted(driver.unavailable(), signal).catch(() => undefined);
     if (signal.aborted) return;
     if (why !== undefined) {
       this.waitForDriver(why);
@@ -258,7 +254,9 @@ export class Reconciler {
     } else {
       const graceMs = desired.goal === 'shutdown' ? timing.stopGraceMs : timing.restartGraceMs;
       try {
-        await withTimeout(run.instance.stop(graceMs), graceMs + STOP_MARGIN_MS);
+        const limitMs = graceMs + STOP_MARGIN_MS;
+        if (!(await settlesWithin(run.instance.stop(graceMs), limitMs)))
+          throw new SwitchboardError('internal', `It did not stop within ${limitMs / 1_000} s.`);
       } catch (error) {
         this.provisioner.markLeftover(run.driver);
         reporter.warn(`could not be stopped: ${asSwitchboardError(error).message}`);

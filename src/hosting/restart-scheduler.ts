@@ -1,9 +1,9 @@
+import { sleep } from '../channels/timing.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { Exit } from './driver.ts';
 import { type CrashHistory, type RestartRules, RetryBackoff } from './restart-policy.ts';
 import { type Run, withLastLines, withoutPeriod } from './run.ts';
 import type { DesiredState, HostedServer, StatusReporter } from './server-state.ts';
-import { sleep } from './timeouts.ts';
 
 /** The old instance runs until the new one can be prepared. */
 interface PendingUpgrade {
