@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SwitchboardError } from '../errors.ts';
-import { readMessage } from '../protocol/envelope.ts';
+import { readMessage } from '../protocol/message-reader.ts';
 import { type CallOptions, noOptions, readCallOptions } from './call-options.ts';
 
 function wishesOf(meta: unknown, preferHeader?: string): CallOptions {

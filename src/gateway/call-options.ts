@@ -1,6 +1,6 @@
 import { SwitchboardError } from '../errors.ts';
 import { parseBounded } from '../protocol/bounded-parse.ts';
-import type { Message } from '../protocol/envelope.ts';
+import type { Message } from '../protocol/message.ts';
 import { asObject, isObject } from '../protocol/objects.ts';
 import type { RunOfCall } from './records.ts';
 
@@ -27,7 +27,7 @@ const MAX_STEP = 1_000_000;
 
 /** Reads the options in a request's `_meta` and in its header X-Switchboard-Prefer; `_meta` takes precedence. */
 export function readCallOptions(message: Message, preferHeader: string | undefined): CallOptions {
-  if (message.wishes === undefined && preferHeader === undefined) return noOptions;
+  if (message.callOptions === undefined && preferHeader === undefined) return noOptions;
   const meta = metaOf(message);
   const prefer = meta[preferKey];
   const timeout = meta[timeoutKey];
@@ -38,8 +38,10 @@ export function readCallOptions(message: Message, preferHeader: string | undefin
   return { labels, timeoutMs, run };
 }
 
-function metaOf({ bytes, wishes }: Message): Record<string, unknown> {
-  return wishes === undefined ? {} : asObject(parseBounded(bytes.toString('utf8', wishes.start, wishes.end)));
+function metaOf({ bytes, callOptions }: Message): Record<string, unknown> {
+  return callOptions === undefined
+    ? {}
+    : asObject(parseBounded(bytes.toString('utf8', callOptions.start, callOptions.end)));
 }
 
 function labelsOfMeta(prefer: unknown): CallOptions['labels'] {

@@ -1,5 +1,5 @@
-import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
+import type { Message } from '../protocol/message.ts';
 import type { Era } from '../protocol/versions.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Client } from '../upstreams/request.ts';

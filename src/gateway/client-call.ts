@@ -1,7 +1,7 @@
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { bytesAt, idBytes, type Message } from '../protocol/envelope.ts';
 import { type Chunks, errorMessage, type RequestId, resultMessage, toRpcError } from '../protocol/jsonrpc.ts';
 import { withMembers } from '../protocol/members.ts';
+import { bytesAt, idBytes, type Message } from '../protocol/message.ts';
 import type { ResponseId } from '../protocol/response.ts';
 import { splice } from '../protocol/splice.ts';
 import { Delivery } from '../upstreams/delivery.ts';

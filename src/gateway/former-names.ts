@@ -1,6 +1,6 @@
 import type { Catalog, Route } from '../catalog/catalog.ts';
 import type { NamedKind } from '../catalog/contribution.ts';
-import type { Message } from '../protocol/envelope.ts';
+import type { Message } from '../protocol/message.ts';
 import { resolve, type Target } from './resolve.ts';
 
 /** Milliseconds since 1970 that never go back while this process runs, and mean the same after a restart. */

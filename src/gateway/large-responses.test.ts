@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { turnsDuring } from '../../test/helpers/turns.ts';
 import { Catalog } from '../catalog/catalog.ts';
-import { readMessage } from '../protocol/envelope.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { LARGE_BYTES } from '../protocol/large-walk.ts';
+import { readMessage } from '../protocol/message-reader.ts';
 import { findResponseId } from '../protocol/response.ts';
 import type { Era } from '../protocol/versions.ts';
 import { Group } from '../upstreams/group.ts';

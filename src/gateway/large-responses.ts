@@ -1,14 +1,15 @@
 import { isUtf8 } from 'node:buffer';
 import { SwitchboardError } from '../errors.ts';
-import { idBytes, readMessage } from '../protocol/envelope.ts';
+import { skipSpace } from '../protocol/json-bytes.ts';
 import { byteLength, type Chunks, join } from '../protocol/jsonrpc.ts';
 import { LARGE_BYTES, type Shape, type Walked, walkLarge } from '../protocol/large-walk.ts';
 import { withMembers, withoutMembers } from '../protocol/members.ts';
+import { idBytes } from '../protocol/message.ts';
+import { readMessage } from '../protocol/message-reader.ts';
 import { INPUT_REQUIRED, modernMembers, modernResultOf } from '../protocol/modern-result.ts';
 import { inOneChunk, type ResponseId, responseIdEdits } from '../protocol/response.ts';
 import { mayHoldUris, uriShapes } from '../protocol/result-uris.ts';
 import { type Edit, spliceMany } from '../protocol/splice.ts';
-import { skipSpace } from '../protocol/white-space.ts';
 import { errorOf, typeMembers } from './crossing/responses.ts';
 import { affinityEdits, type FoundResult } from './modern/affinity.ts';
 import { affineReplica, type MappedResponse, publicUri, type ResponseContext } from './response-mapping.ts';

@@ -1,6 +1,6 @@
 import { SwitchboardError } from '../errors.ts';
 import { parseBounded } from '../protocol/bounded-parse.ts';
-import { bytesAt, type Message } from '../protocol/envelope.ts';
+import { bytesAt, type Message } from '../protocol/message.ts';
 import { inWords } from '../protocol/objects.ts';
 import type { Connection } from '../upstreams/connection.ts';
 import type { Client } from '../upstreams/request.ts';

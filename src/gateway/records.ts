@@ -1,6 +1,6 @@
 import type { SwitchboardError } from '../errors.ts';
-import type { Message } from '../protocol/envelope.ts';
 import { byteLength, type Chunks } from '../protocol/jsonrpc.ts';
+import type { Message } from '../protocol/message.ts';
 import { saysToolError } from '../protocol/tool-error.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Replica } from '../upstreams/replica.ts';

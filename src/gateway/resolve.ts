@@ -1,7 +1,7 @@
 import type { Route } from '../catalog/catalog.ts';
 import { SwitchboardError } from '../errors.ts';
-import type { Message, Routed } from '../protocol/envelope.ts';
 import { bytesOf } from '../protocol/jsonrpc.ts';
+import type { Message, StringSpan } from '../protocol/message.ts';
 import type { Edit } from '../protocol/splice.ts';
 import type { OfferKind } from '../upstreams/lists.ts';
 
@@ -50,20 +50,24 @@ export function resolve(routes: Routes, message: Message): Target | undefined {
   }
 }
 
-function target(kind: OfferKind, named: Routed | undefined, route: Route | undefined): Target | undefined {
+function target(
+  kind: OfferKind,
+  named: StringSpan | undefined,
+  route: Route | undefined,
+): Target | undefined {
   if (named === undefined || route === undefined) return undefined;
   const edits =
     named.value === route.own ? [] : [{ start: named.start, end: named.end, bytes: bytesOf(route.own) }];
   return { route, kind, edits };
 }
 
-export function required(named: Routed | undefined, key: string): string {
+export function required(named: StringSpan | undefined, key: string): string {
   if (named === undefined) throw new SwitchboardError('invalid_params', `params.${key} must be a string.`);
   return named.value;
 }
 
 /** The prompt or resource template that `params.ref` of a completion names. */
-export function completionReference({ reference }: Message): { named: Routed; isResource: boolean } {
+export function completionReference({ reference }: Message): { named: StringSpan; isResource: boolean } {
   const isResource = reference?.type?.value === 'ref/resource';
   const named = isResource ? reference?.uri : reference?.name;
   if (named !== undefined) return { named, isResource };

@@ -1,6 +1,6 @@
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { idBytes } from '../protocol/envelope.ts';
 import { errorMessage, type RequestId, toRpcError } from '../protocol/jsonrpc.ts';
+import { idBytes } from '../protocol/message.ts';
 import { RpcResponseError } from '../upstreams/server-errors.ts';
 import type { Incoming } from './caller.ts';
 import type { InFlight, Responder } from './responder.ts';

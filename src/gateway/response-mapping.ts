@@ -1,9 +1,10 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import { uriPrefix } from '../catalog/uris.ts';
 import { SwitchboardError } from '../errors.ts';
-import { idBytes, readMessage } from '../protocol/envelope.ts';
 import type { Span } from '../protocol/json-scanner.ts';
 import { type Chunks, join } from '../protocol/jsonrpc.ts';
+import { idBytes } from '../protocol/message.ts';
+import { readMessage } from '../protocol/message-reader.ts';
 import { readModernResult, resultStart, stringAt } from '../protocol/modern-result.ts';
 import { type ResponseId, responseIdOf, withResponseId } from '../protocol/response.ts';
 import { mayHoldUris, resultUriSpans } from '../protocol/result-uris.ts';

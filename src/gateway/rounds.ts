@@ -1,6 +1,6 @@
-import type { Message } from '../protocol/envelope.ts';
 import { bytesOf } from '../protocol/jsonrpc.ts';
 import { membersAt, withoutMembers } from '../protocol/members.ts';
+import type { Message } from '../protocol/message.ts';
 import { stringAt } from '../protocol/modern-result.ts';
 import type { Edit } from '../protocol/splice.ts';
 import type { Group } from '../upstreams/group.ts';

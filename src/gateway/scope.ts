@@ -1,7 +1,7 @@
 import { Catalog, type CatalogRules, type Route } from '../catalog/catalog.ts';
 import type { Contribution, ListName, NamedKind } from '../catalog/contribution.ts';
 import { SwitchboardError } from '../errors.ts';
-import type { Message } from '../protocol/envelope.ts';
+import type { Message } from '../protocol/message.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Freshness, OfferKind } from '../upstreams/lists.ts';
 import type { Server } from '../upstreams/server.ts';

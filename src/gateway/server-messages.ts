@@ -1,5 +1,5 @@
 import { stopping } from '../errors.ts';
-import { bytesAt, idBytes } from '../protocol/envelope.ts';
+import { bytesAt, idBytes } from '../protocol/message.ts';
 import { Delivery } from '../upstreams/delivery.ts';
 import type { PendingRequest } from '../upstreams/request.ts';
 import type { Server, ServerMessage } from '../upstreams/server.ts';

@@ -1,6 +1,6 @@
 import { SwitchboardError } from '../errors.ts';
-import type { Message } from '../protocol/envelope.ts';
 import { bytesOf } from '../protocol/jsonrpc.ts';
+import type { Message } from '../protocol/message.ts';
 import type { Edit } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
 import type { Connection } from '../upstreams/connection.ts';

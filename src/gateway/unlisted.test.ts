@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readMessage } from '../protocol/envelope.ts';
+import { readMessage } from '../protocol/message-reader.ts';
 import { Qualifiers } from './contributions.ts';
 import { Unlisted } from './unlisted.ts';
 

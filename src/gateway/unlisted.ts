@@ -1,6 +1,6 @@
 import type { NamedKind } from '../catalog/contribution.ts';
 import { SwitchboardError } from '../errors.ts';
-import type { Message } from '../protocol/envelope.ts';
+import type { Message } from '../protocol/message.ts';
 import type { Group } from '../upstreams/group.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import type { Qualifiers } from './contributions.ts';

@@ -1,4 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
+import { BACKSLASH, COLON, COMMA, OPEN_LIST, OPEN_OBJECT, QUOTE } from './json-bytes.ts';
 
 /** What has to be built, and not only passed on, has so many values at the most: all of them are built in one go. */
 export const MAX_VALUES = 500_000;
@@ -41,13 +42,6 @@ export function hasMoreValues(text: string, most: number): boolean {
   }
   return false;
 }
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_LIST = 0x5b;
-const BACKSLASH = 0x5c;
-const OPEN_OBJECT = 0x7b;
 
 function isEscaped(text: string, at: number): boolean {
   let before = at;

@@ -1,3 +1,5 @@
+import type { Claims } from './message.ts';
+
 /** The keys of one object that we read, and the ways to misspell them that some parsers take for the same key. */
 export class KnownKeys {
   private readonly keys: ReadonlySet<string>;
@@ -34,11 +36,11 @@ export const paramsKeys = new KnownKeys([
 export const metaKeys = new KnownKeys(['progressToken', 'projectId', 'project_id']);
 export const referenceKeys = new KnownKeys(['type', 'name', 'uri']);
 
-const wishPrefix = Buffer.from('dev.switchboard/');
+const callOptionPrefix = Buffer.from('dev.switchboard/');
 
 /** Whether a key of `_meta` is for us: compared byte by byte, because it is looked at in every message with a `_meta`. */
-export function isWishKey(bytes: Buffer, start: number, end: number): boolean {
-  return beginsWith(bytes, start, end, wishPrefix);
+export function isCallOptionKey(bytes: Buffer, start: number, end: number): boolean {
+  return beginsWith(bytes, start, end, callOptionPrefix);
 }
 
 const protocolPrefix = Buffer.from('io.modelcontextprotocol/');
@@ -55,6 +57,18 @@ function beginsWith(bytes: Buffer, start: number, end: number, prefix: Buffer): 
     if (bytes[start + index] !== prefix[index]) return false;
   }
   return true;
+}
+
+const claimKeys: ReadonlySet<unknown> = new Set([
+  'protocolVersion',
+  'clientCapabilities',
+  'clientInfo',
+  'logLevel',
+  'subscriptionId',
+]);
+
+export function isClaim(key: string | undefined): key is keyof Claims {
+  return claimKeys.has(key);
 }
 
 /** Nothing longer in bytes is one of them, however it is spelled: `k` and `s` have relatives of three and two bytes. */

@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { callTexts, jsonTexts, numberTexts, objectText, stringTexts } from '../../test/helpers/json-text.ts';
 import { SwitchboardError } from '../errors.ts';
-import { bytesAt, idValue, type Message, readMessage, splitBatch } from './envelope.ts';
 import { JsonScanner, type Span } from './json-scanner.ts';
+import { bytesAt, idValue, type Message } from './message.ts';
+import { readMessage, splitBatch } from './message-reader.ts';
 
 function read(text: string | Buffer): Message {
   return readMessage(Buffer.from(text));
@@ -110,11 +111,11 @@ describe('a message', () => {
   });
 });
 
-describe('wishes', () => {
+describe('callOptions', () => {
   const prefer = '"dev.switchboard/prefer":{"labels":{"region":"eu"}}';
   const wishesOf = (text: string) => {
     const message = read(text);
-    return textAt(message, message.wishes);
+    return textAt(message, message.callOptions);
   };
 
   it.each([

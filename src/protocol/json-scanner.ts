@@ -1,3 +1,5 @@
+import { digits, isDigit, isHexDigit, isPlain, isPlainWord } from './json-bytes.ts';
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
@@ -292,33 +294,4 @@ export class JsonScanner {
     }
     this.at += word.length;
   }
-}
-
-function isPlain(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH;
-}
-
-/** Whether none of four bytes is a control character, a quote or a backslash: a borrow shows in the highest bit of a byte. */
-function isPlainWord(word: number): boolean {
-  const quotes = word ^ 0x22222222;
-  const slashes = word ^ 0x5c5c5c5c;
-  const found =
-    ((word - 0x20202020) & ~word) | ((quotes - 0x01010101) & ~quotes) | ((slashes - 0x01010101) & ~slashes);
-  return (found & 0x80808080) === 0;
-}
-
-function isDigit(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
-}
-
-function isHexDigit(byte: number | undefined): boolean {
-  return (
-    isDigit(byte) ||
-    (byte !== undefined && ((byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66)))
-  );
-}
-
-function digits(bytes: Uint8Array, at: number): number {
-  while (isDigit(bytes[at])) at++;
-  return at;
 }

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { CLOSE_LIST, CLOSE_OBJECT, COLON, COMMA, OPEN_LIST, OPEN_OBJECT, QUOTE } from './json-bytes.ts';
 import { JsonScanner, MAX_DEPTH, type Passed } from './json-scanner.ts';
 import { keyAt, type Member } from './members.ts';
 
@@ -99,14 +100,6 @@ export async function walkLarge(bytes: Buffer, shape?: Shape, rest: Rest = nextT
   scanner.expectEnd();
   return { passed, strings, members };
 }
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 
 function asShape(wanted: Wanted | undefined): Shape | undefined {
   return typeof wanted === 'object' ? wanted : undefined;

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SwitchboardError } from '../errors.ts';
+import { CLOSE_LIST, CLOSE_OBJECT, COMMA, OPEN_LIST, OPEN_OBJECT, QUOTE, skipSpace } from './json-bytes.ts';
 import { parseLossless } from './lossless.ts';
 import { endOfString, keyAt } from './members.ts';
-import { skipSpace } from './white-space.ts';
 
 export interface ListLimits {
   items: number;
@@ -105,13 +105,6 @@ function isBuilt(build: () => void): boolean {
     throw error;
   }
 }
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 
 /** Passes over values, and lets others have their turn when it has worked for long enough. */
 class Pace {

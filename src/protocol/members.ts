@@ -1,6 +1,17 @@
+import {
+  BACKSLASH,
+  CLOSE_LIST,
+  CLOSE_OBJECT,
+  COMMA,
+  isSpace,
+  OPEN_LIST,
+  OPEN_OBJECT,
+  QUOTE,
+  skipSpace,
+  skipSpaceBack,
+} from './json-bytes.ts';
 import type { Span } from './json-scanner.ts';
 import type { Edit } from './splice.ts';
-import { isSpace, skipSpace, skipSpaceBack } from './white-space.ts';
 
 /** One member of an object: the whole of it, key and all, and its value. */
 export interface Member extends Span {
@@ -16,7 +27,7 @@ const nothing = Buffer.alloc(0);
 export function membersAt(bytes: Buffer, at: number, names: ReadonlySet<string>): Map<string, Member> {
   const found = new Map<string, Member>();
   let place = skipSpace(bytes, at);
-  if (bytes[place] !== 0x7b) return found;
+  if (bytes[place] !== OPEN_OBJECT) return found;
   place = skipSpace(bytes, place + 1);
   while (bytes[place] === QUOTE) {
     const start = place;
@@ -26,13 +37,10 @@ export function membersAt(bytes: Buffer, at: number, names: ReadonlySet<string>)
     const name = keyAt(bytes, start, keyEnd);
     if (names.has(name)) found.set(name, { start, end, value: { start: valueStart, end } });
     place = skipSpace(bytes, end);
-    if (bytes[place] === 0x2c) place = skipSpace(bytes, place + 1);
+    if (bytes[place] === COMMA) place = skipSpace(bytes, place + 1);
   }
   return found;
 }
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 
 /** The name that stands between these quotes. */
 export function keyAt(bytes: Buffer, start: number, end: number): string {
@@ -51,12 +59,12 @@ function endOfValue(bytes: Buffer, start: number): number {
       if (depth === 0) return at;
       continue;
     }
-    if (byte === 0x7d || byte === 0x5d) {
+    if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
       if (depth === 0) return at;
       if (--depth === 0) return at + 1;
-    } else if (byte === 0x7b || byte === 0x5b) {
+    } else if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
       depth++;
-    } else if (depth === 0 && (byte === 0x2c || isSpace(byte))) {
+    } else if (depth === 0 && (byte === COMMA || isSpace(byte))) {
       return at;
     }
     at++;
@@ -91,7 +99,7 @@ export function withoutMembers(bytes: Buffer, members: Iterable<Span>): Edit[] {
   const edits: Edit[] = [];
   for (const { start, end } of [...members].sort((one, other) => one.start - other.start)) {
     const after = skipSpace(bytes, end);
-    const takesComma = bytes[after] === 0x2c;
+    const takesComma = bytes[after] === COMMA;
     const last = edits.at(-1);
     const isAdjacent = last !== undefined && skipSpace(bytes, last.end) === start;
     if (isAdjacent) last.end = takesComma ? after + 1 : end;
@@ -100,15 +108,15 @@ export function withoutMembers(bytes: Buffer, members: Iterable<Span>): Edit[] {
     // The last member of its object: the comma before it goes, where something is left before that.
     const run = edits.at(-1)!;
     const before = skipSpaceBack(bytes, run.start);
-    if (bytes[before - 1] === 0x2c) run.start = before - 1;
+    if (bytes[before - 1] === COMMA) run.start = before - 1;
   }
   return edits;
 }
 
 /** The edit that puts members (their text, without braces) into the object that begins there. */
 export function withMembers(bytes: Buffer, at: number, members: Buffer): Edit {
-  const isEmpty = bytes[skipSpace(bytes, at + 1)] === 0x7d;
-  return { start: at + 1, end: at + 1, bytes: isEmpty ? members : Buffer.concat([members, COMMA]) };
+  const isEmpty = bytes[skipSpace(bytes, at + 1)] === CLOSE_OBJECT;
+  return { start: at + 1, end: at + 1, bytes: isEmpty ? members : Buffer.concat([members, comma]) };
 }
 
-const COMMA = Buffer.from(',');
+const comma = Buffer.from(',');

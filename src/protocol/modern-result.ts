@@ -1,3 +1,4 @@
+import { QUOTE } from './json-bytes.ts';
 import type { Span } from './json-scanner.ts';
 import { type Member, membersAt } from './members.ts';
 
@@ -55,5 +56,5 @@ const resultName: ReadonlySet<string> = new Set(['result']);
 
 /** The string at this place, or undefined where something else stands there. */
 export function stringAt(bytes: Buffer, { start, end }: Span): string | undefined {
-  return bytes[start] === 0x22 ? (JSON.parse(bytes.toString('utf8', start, end)) as string) : undefined;
+  return bytes[start] === QUOTE ? (JSON.parse(bytes.toString('utf8', start, end)) as string) : undefined;
 }

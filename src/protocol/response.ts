@@ -1,8 +1,18 @@
-import type { Message } from './envelope.ts';
+import {
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  isDigit,
+  isSpace,
+  OPEN_OBJECT,
+  QUOTE,
+  skipSpace,
+  skipSpaceBack,
+} from './json-bytes.ts';
 import { type Chunks, join } from './jsonrpc.ts';
 import { withMembers } from './members.ts';
+import type { Message } from './message.ts';
 import { type Edit, splice } from './splice.ts';
-import { isSpace, skipSpace, skipSpaceBack } from './white-space.ts';
 
 /** Where the id of an answer stands: which chunk, and which bytes of it. */
 export interface ResponseId {
@@ -38,7 +48,7 @@ export function findResponseId(chunks: Chunks): ResponseId | undefined {
     return tail && { ...tail, isError: head.isError, chunk: last, payload: head.payload };
   }
   const closing = skipSpaceBack(chunks[last]!, chunks[last]!.length) - 1;
-  if (chunks[last]![closing] !== 0x7d) return undefined;
+  if (chunks[last]![closing] !== CLOSE_OBJECT) return undefined;
   return {
     id: head.id,
     isError: head.isError,
@@ -92,7 +102,7 @@ export function withResultMembers(
   // Where the first chunk ends before the result's first member, it does not tell whether there is one.
   if (answer.length > 1 && skipSpace(first, open + 1) >= first.length)
     return withResultMembers([join(answer)], inOneChunk(answer, at), members);
-  if (first[open] !== 0x7b) return { chunks: answer, at };
+  if (first[open] !== OPEN_OBJECT) return { chunks: answer, at };
   const edit = withMembers(first, open, members);
   const moved = (place: number) => (place > open ? place + edit.bytes.length : place);
   const { chunk, start, end, early } = at;
@@ -142,14 +152,14 @@ class HeadReader {
 
   /** True when nothing but `jsonrpc` and `id` stands before the payload. */
   read(): boolean {
-    if (!this.take(0x7b)) return false;
+    if (!this.take(OPEN_OBJECT)) return false;
     for (;;) {
       this.space();
       if (this.word('"jsonrpc"')) {
-        if (!this.take(0x3a) || !this.spacedWord('"2.0"') || !this.take(0x2c)) return false;
+        if (!this.take(COLON) || !this.spacedWord('"2.0"') || !this.take(COMMA)) return false;
       } else if (this.word('"id"')) {
         this.memberStart = this.at - 4;
-        if (this.idStart !== -1 || !this.take(0x3a) || !this.number() || !this.take(0x2c)) return false;
+        if (this.idStart !== -1 || !this.take(COLON) || !this.number() || !this.take(COMMA)) return false;
         this.memberEnd = this.at;
       } else if (this.word('"result"')) {
         return this.begin();
@@ -163,7 +173,7 @@ class HeadReader {
   }
 
   private begin(): boolean {
-    const isThere = this.take(0x3a);
+    const isThere = this.take(COLON);
     this.space();
     this.payload = this.at;
     return isThere;
@@ -208,9 +218,9 @@ class HeadReader {
  */
 function idAtEnd(bytes: Buffer): { id: number; start: number; end: number } | undefined {
   let at = skipSpaceBack(bytes, bytes.length);
-  if (bytes[at - 1] !== 0x7d) return undefined;
+  if (bytes[at - 1] !== CLOSE_OBJECT) return undefined;
   at = skipSpaceBack(bytes, at - 1);
-  if (bytes[at - 1] === 0x22) {
+  if (bytes[at - 1] === QUOTE) {
     at = wordBack(bytes, at, '"2.0"');
     at = wordBack(bytes, at, ':');
     at = wordBack(bytes, at, '"jsonrpc"');
@@ -238,10 +248,6 @@ function standsAt(bytes: Buffer, at: number, word: string): boolean {
     if (bytes[at + index] !== word.charCodeAt(index)) return false;
   }
   return true;
-}
-
-function isDigit(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
 }
 
 /** Up to 15 digits: an integer that a double holds exactly. */

@@ -1,3 +1,4 @@
+import { OPEN_LIST, OPEN_OBJECT, QUOTE } from './json-bytes.ts';
 import { JsonScanner, type Span } from './json-scanner.ts';
 import type { Chunks } from './jsonrpc.ts';
 import type { Shape } from './large-walk.ts';
@@ -87,16 +88,16 @@ export function resultUriSpans(method: string, bytes: Buffer): Span[] {
 
 function walk(scanner: JsonScanner, wanted: Shape[string] | undefined, found: Span[]): void {
   const first = scanner.peek();
-  if (wanted === 'string' && first === 0x22) {
+  if (wanted === 'string' && first === QUOTE) {
     found.push(scanner.span());
-  } else if (typeof wanted === 'object' && first === 0x7b) {
+  } else if (typeof wanted === 'object' && first === OPEN_OBJECT) {
     scanner.object((start, end, escaped) => {
       const raw = Buffer.from(scanner.bytes.buffer, scanner.bytes.byteOffset + start, end - start).toString();
       const key = escaped ? (JSON.parse(`"${raw}"`) as string) : raw;
       const isWanted = key !== 'each' && Object.hasOwn(wanted, key);
       walk(scanner, isWanted ? wanted[key] : undefined, found);
     });
-  } else if (typeof wanted === 'object' && first === 0x5b && wanted.each !== undefined) {
+  } else if (typeof wanted === 'object' && first === OPEN_LIST && wanted.each !== undefined) {
     scanner.array(() => walk(scanner, wanted.each, found));
   } else {
     scanner.skip(0);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { idValue, readMessage, splitBatch } from './envelope.ts';
+import { idValue } from './message.ts';
+import { readMessage, splitBatch } from './message-reader.ts';
 
 const read = (text: string) => readMessage(Buffer.from(text));
 const digits = (count: number) => '7'.repeat(count);
@@ -55,7 +56,7 @@ describe('a message is refused', () => {
 
 describe('a batch', () => {
   it('is refused unread where none is taken', () => {
-    expect(() => read('[ this is not JSON')).toThrow('A JSON-RPC message is an object.');
+    expect(() => read('[ this is not JSON')).toThrow('The message is not a JSON object.');
   });
 
   it('has a thousand messages at the most, and what comes behind them is not looked at', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe as about, expect, it } from 'vitest';
 import { jsonTexts } from '../../test/helpers/json-text.ts';
-import { readMessage } from './envelope.ts';
+import { readMessage } from './message-reader.ts';
 import {
   describe,
   describedMembers,

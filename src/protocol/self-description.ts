@@ -1,6 +1,7 @@
-import type { Claims, Message } from './envelope.ts';
+import { OPEN_OBJECT } from './json-bytes.ts';
 import type { Span } from './json-scanner.ts';
 import { withMembers, withoutMembers } from './members.ts';
+import type { Claims, Message } from './message.ts';
 import type { Edit } from './splice.ts';
 import { modernVersion } from './versions.ts';
 
@@ -68,7 +69,7 @@ export function subscribedAs({ bytes, meta, claims, params }: Message, id: Buffe
 
 /** What is no object cannot stay: it says nothing that anybody could read. */
 function withMeta(bytes: Buffer, meta: Span, members: Buffer): Edit {
-  if (bytes[meta.start] === 0x7b) return withMembers(bytes, meta.start, members);
+  if (bytes[meta.start] === OPEN_OBJECT) return withMembers(bytes, meta.start, members);
   return { ...meta, bytes: Buffer.concat([Buffer.from('{'), members, Buffer.from('}')]) };
 }
 

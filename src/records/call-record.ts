@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { FinishedCall } from '../gateway/records.ts';
-import { bytesAt, type Message } from '../protocol/envelope.ts';
 import type { Span } from '../protocol/json-scanner.ts';
 import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
+import { bytesAt, type Message } from '../protocol/message.ts';
 import { isObject } from '../protocol/objects.ts';
 import type { CallRecord } from '../store/call-record.ts';
 

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { SwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
-import { readMessage } from '../protocol/envelope.ts';
+import { readMessage } from '../protocol/message-reader.ts';
 import type { CallRecord } from '../store/call-record.ts';
 import { recordsOf } from './call-block.ts';
 import { Recorder } from './recorder.ts';

@@ -1,5 +1,5 @@
 import type { SwitchboardError } from '../errors.ts';
-import type { Message } from '../protocol/envelope.ts';
+import type { Message } from '../protocol/message.ts';
 import type { KnownEra } from './handshake.ts';
 import type { OfferKind } from './lists.ts';
 import type { LiveUpstream } from './live-upstream.ts';

@@ -1,7 +1,7 @@
 import { isRefusal } from '../channels/errors.ts';
 import { asSwitchboardError, type SwitchboardError } from '../errors.ts';
-import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
+import type { Message } from '../protocol/message.ts';
 import type { ResponseId } from '../protocol/response.ts';
 import type { Era } from '../protocol/versions.ts';
 import type { Connection } from './connection.ts';

@@ -1,7 +1,8 @@
 import { SwitchboardError } from '../errors.ts';
-import { type Message, readMessage } from '../protocol/envelope.ts';
 import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
 import { parseLossless } from '../protocol/lossless.ts';
+import type { Message } from '../protocol/message.ts';
+import { readMessage } from '../protocol/message-reader.ts';
 import { INPUT_REQUIRED } from '../protocol/modern-result.ts';
 import type { ResponseId } from '../protocol/response.ts';
 import { Delivery } from './delivery.ts';

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Message, readMessage, splitBatch } from '../protocol/envelope.ts';
+import type { Message } from '../protocol/message.ts';
+import { readMessage, splitBatch } from '../protocol/message-reader.ts';
 
 /** Past this nobody else gets a turn before what waits is dealt with: a server must not fill our memory meanwhile. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readMessage } from '../protocol/envelope.ts';
+import { readMessage } from '../protocol/message-reader.ts';
 import { filterIn } from './listening.ts';
 
 function acknowledged(notifications: unknown): ReturnType<typeof filterIn> {

@@ -1,5 +1,5 @@
 import { parseBounded } from '../protocol/bounded-parse.ts';
-import { bytesAt } from '../protocol/envelope.ts';
+import { bytesAt } from '../protocol/message.ts';
 import {
   type ParameterHeader,
   parameterHeaderLines,

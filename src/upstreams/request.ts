@@ -1,6 +1,6 @@
 import type { SwitchboardError } from '../errors.ts';
-import type { Message } from '../protocol/envelope.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
+import type { Message } from '../protocol/message.ts';
 import type { ResponseId } from '../protocol/response.ts';
 import type { Edit } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';

@@ -1,6 +1,5 @@
 import type { Channel, Receiver, RequestKind } from '../channels/channel.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
-import { idBytes, idValue, type Message } from '../protocol/envelope.ts';
 import {
   byteLength,
   type Chunks,
@@ -12,8 +11,9 @@ import {
   type RpcError,
   resultMessage,
 } from '../protocol/jsonrpc.ts';
-import { readLargeMessage } from '../protocol/large-message.ts';
 import { LARGE_BYTES } from '../protocol/large-walk.ts';
+import { idBytes, idValue, type Message } from '../protocol/message.ts';
+import { readLargeMessage } from '../protocol/message-reader.ts';
 import { greetingLine, requestLines } from '../protocol/request-lines.ts';
 import { findResponseId, type ResponseId, responseIdOf } from '../protocol/response.ts';
 import type { Era } from '../protocol/versions.ts';

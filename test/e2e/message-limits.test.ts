@@ -45,7 +45,7 @@ it('over stdio neither is taken', async () => {
   await bridge.answerTo('after');
   const refused = bridge.received.items.filter(({ error }) => error !== undefined);
   expect(refused.map(({ error }) => error!.message)).toEqual([
-    'A JSON-RPC message is an object.',
+    'The message is not a JSON object.',
     'The id is longer than 1024 bytes.',
   ]);
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { asSwitchboardError, SwitchboardError, stopping } from '../../errors.ts';
-import { idBytes, type Message } from '../../protocol/envelope.ts';
 import { METHOD_NOT_FOUND } from '../../protocol/jsonrpc.ts';
+import { idBytes, type Message } from '../../protocol/message.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import type { Incoming } from '../caller.ts';
 import { checkSupported, decline } from '../legacy/server-requests.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readMessage } from '../../protocol/envelope.ts';
+import { readMessage } from '../../protocol/message-reader.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import { InputRequests } from './input-requests.ts';
 

@@ -1,7 +1,7 @@
 import type { SwitchboardError } from '../../errors.ts';
-import { bytesAt, idBytes, type Message } from '../../protocol/envelope.ts';
 import { bytesOf } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
+import { bytesAt, idBytes, type Message } from '../../protocol/message.ts';
 import { isObject } from '../../protocol/objects.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import { decline, tooManyPending } from '../legacy/server-requests.ts';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { asSwitchboardError, SwitchboardError, stopping } from '../../errors.ts';
 import { parseBounded } from '../../protocol/bounded-parse.ts';
-import { bytesAt, type Message } from '../../protocol/envelope.ts';
 import { requestMessage } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
+import { bytesAt, type Message } from '../../protocol/message.ts';
 import { asObject, inWords } from '../../protocol/objects.ts';
 import type { Replica } from '../../upstreams/replica.ts';
 import { clientGone, type ServerRequests } from '../legacy/server-requests.ts';

@@ -1,8 +1,8 @@
-import { readMessage } from '../../protocol/envelope.ts';
 import { bytesOf, type Chunks, join, type RpcError, resultMessage } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
 import { withoutMembers } from '../../protocol/members.ts';
 import { endsOf, mentions } from '../../protocol/mentions.ts';
+import { readMessage } from '../../protocol/message-reader.ts';
 import { readModernResult } from '../../protocol/modern-result.ts';
 import { findResponseId, type ResponseId, responseIdOf, withResultMembers } from '../../protocol/response.ts';
 import { splice } from '../../protocol/splice.ts';

@@ -1,5 +1,5 @@
-import type { Message } from '../../protocol/envelope.ts';
 import type { Chunks, RequestId } from '../../protocol/jsonrpc.ts';
+import type { Message } from '../../protocol/message.ts';
 import { describedMembers, subscribedAs } from '../../protocol/self-description.ts';
 import { type Edit, splice } from '../../protocol/splice.ts';
 import type { ProtocolVersion } from '../../protocol/versions.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { SwitchboardError, stopping } from '../../errors.ts';
 import { parseBounded } from '../../protocol/bounded-parse.ts';
-import { bytesAt, idBytes, idValue, type Message } from '../../protocol/envelope.ts';
 import { bytesOf, emptyResult, notificationMessage, resultMessage } from '../../protocol/jsonrpc.ts';
+import { bytesAt, idBytes, idValue, type Message } from '../../protocol/message.ts';
 import type { Identity } from '../../upstreams/handshake.ts';
 import type { Client } from '../../upstreams/request.ts';
 import type { Server } from '../../upstreams/server.ts';

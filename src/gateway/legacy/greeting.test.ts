@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readMessage } from '../../protocol/envelope.ts';
+import { readMessage } from '../../protocol/message-reader.ts';
 import { readInitialize } from './greeting.ts';
 
 it('keeps only the words of a client that says a lot of itself', () => {

@@ -1,5 +1,5 @@
 import { SwitchboardError } from '../../errors.ts';
-import type { Message } from '../../protocol/envelope.ts';
+import type { Message } from '../../protocol/message.ts';
 import { isProtocolVersion, newestVersion } from '../../protocol/versions.ts';
 import type { Identity } from '../../upstreams/handshake.ts';
 import { instancesMeta, instructionsOf, mergedExtensions, offeredCapabilities } from '../greeting.ts';

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asSwitchboardError, SwitchboardError, stopping } from '../../errors.ts';
 import { readBody } from '../../http/body.ts';
-import { idBytes, type Message, readMessage, splitBatch } from '../../protocol/envelope.ts';
 import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
-import { readLargeMessage } from '../../protocol/large-message.ts';
 import { LARGE_BYTES } from '../../protocol/large-walk.ts';
+import { idBytes, type Message } from '../../protocol/message.ts';
+import { readLargeMessage, readMessage, splitBatch } from '../../protocol/message-reader.ts';
 import {
   allowsBatches,
   isProtocolVersion,

@@ -1,6 +1,5 @@
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
 import { parseBounded } from '../../protocol/bounded-parse.ts';
-import { bytesAt, idBytes, idValue, type Message } from '../../protocol/envelope.ts';
 import {
   type Chunks,
   errorMessage,
@@ -9,6 +8,7 @@ import {
   type RequestId,
   toRpcError,
 } from '../../protocol/jsonrpc.ts';
+import { bytesAt, idBytes, idValue, type Message } from '../../protocol/message.ts';
 import { type Edit, splice } from '../../protocol/splice.ts';
 import type { Server } from '../../upstreams/server.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';

@@ -1,6 +1,6 @@
 import { SwitchboardError } from '../../errors.ts';
-import { idBytes } from '../../protocol/envelope.ts';
 import { emptyResult, resultMessage } from '../../protocol/jsonrpc.ts';
+import { idBytes } from '../../protocol/message.ts';
 import { readCallOptions } from '../call-options.ts';
 import type { Incoming } from '../caller.ts';
 import { required } from '../resolve.ts';

@@ -1,6 +1,6 @@
 import { SwitchboardError } from '../../errors.ts';
-import { bytesAt, idValue, type Message } from '../../protocol/envelope.ts';
 import { byteLength, type Chunks, join } from '../../protocol/jsonrpc.ts';
+import { bytesAt, idValue, type Message } from '../../protocol/message.ts';
 import { MAX_TASK_ID_BYTES } from '../../protocol/scalar-limits.ts';
 import { splice } from '../../protocol/splice.ts';
 import type { Delivery } from '../../upstreams/delivery.ts';

@@ -1,7 +1,7 @@
-import type { Message } from '../../protocol/envelope.ts';
 import { byteLength, bytesOf, type Chunks } from '../../protocol/jsonrpc.ts';
 import { withMembers } from '../../protocol/members.ts';
 import { endsOf, mentions } from '../../protocol/mentions.ts';
+import type { Message } from '../../protocol/message.ts';
 import { INPUT_REQUIRED, type ModernResult, stringAt } from '../../protocol/modern-result.ts';
 import type { Edit } from '../../protocol/splice.ts';
 import type { Group } from '../../upstreams/group.ts';

@@ -1,6 +1,6 @@
 import { SwitchboardError } from '../../errors.ts';
 import { parseBounded } from '../../protocol/bounded-parse.ts';
-import { bytesAt, type Claim, type Message } from '../../protocol/envelope.ts';
+import { bytesAt, type Claim, type Message } from '../../protocol/message.ts';
 import { modernVersion, protocolVersions } from '../../protocol/versions.ts';
 import type { Group } from '../../upstreams/group.ts';
 import type { Client } from '../../upstreams/request.ts';

@@ -1,4 +1,4 @@
-import type { Message } from '../../protocol/envelope.ts';
+import type { Message } from '../../protocol/message.ts';
 import { nameOf } from '../legacy/greeting.ts';
 
 const MAX_NAMES = 1_000;

@@ -1,5 +1,5 @@
 import { SwitchboardError, stopping } from '../../errors.ts';
-import type { Message } from '../../protocol/envelope.ts';
+import type { Message } from '../../protocol/message.ts';
 import type { Identity } from '../../upstreams/handshake.ts';
 import type { Client } from '../../upstreams/request.ts';
 import { call } from '../call.ts';

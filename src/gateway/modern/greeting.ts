@@ -1,5 +1,5 @@
-import { idBytes } from '../../protocol/envelope.ts';
 import { bytesOf, resultMessage } from '../../protocol/jsonrpc.ts';
+import { idBytes } from '../../protocol/message.ts';
 import { SERVER_INFO_KEY } from '../../protocol/self-description.ts';
 import { modernVersion, protocolVersions } from '../../protocol/versions.ts';
 import type { Identity } from '../../upstreams/handshake.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readMessage } from '../../protocol/envelope.ts';
+import { readMessage } from '../../protocol/message-reader.ts';
 import { checkHeaders } from './header-checks.ts';
 
 const version = '2026-07-28';

@@ -1,7 +1,7 @@
 import { SwitchboardError } from '../../errors.ts';
 import { parseBounded } from '../../protocol/bounded-parse.ts';
-import { bytesAt, type Message } from '../../protocol/envelope.ts';
 import { headerProblem, textOfHeader } from '../../protocol/header-values.ts';
+import { bytesAt, type Message } from '../../protocol/message.ts';
 import { parameterHeaderProblem } from '../../protocol/parameter-headers.ts';
 import { nameKeyOf } from '../../protocol/request-lines.ts';
 import type { Group } from '../../upstreams/group.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
-import { idBytes, type Message } from '../../protocol/envelope.ts';
 import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
+import { idBytes, type Message } from '../../protocol/message.ts';
 import { isDescribed } from '../../protocol/self-description.ts';
 import { namesModernEra } from '../../protocol/versions.ts';
 import type { Incoming } from '../caller.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { readMessage } from '../../protocol/envelope.ts';
+import { readMessage } from '../../protocol/message-reader.ts';
 import { bindingOf, type IssuedState, RequestStates } from './request-state.ts';
 
 const content: IssuedState = { kind: 'replica', server: 'lab', number: 2, state: 'ünlike\u0000.any' };

@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { SwitchboardError } from '../../errors.ts';
-import { bytesAt, type Message } from '../../protocol/envelope.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
+import { bytesAt, type Message } from '../../protocol/message.ts';
 
 /** What a modern client has to send back when it returns with input. */
 export type IssuedState =

@@ -1,7 +1,7 @@
 import { SwitchboardError } from '../../errors.ts';
 import { parseBounded } from '../../protocol/bounded-parse.ts';
-import { bytesAt, idBytes, type Message } from '../../protocol/envelope.ts';
 import { resultMessage } from '../../protocol/jsonrpc.ts';
+import { bytesAt, idBytes, type Message } from '../../protocol/message.ts';
 import { SERVER_INFO_KEY, SUBSCRIPTION_KEY, subscribedAs } from '../../protocol/self-description.ts';
 import { type Edit, splice } from '../../protocol/splice.ts';
 import type { Group } from '../../upstreams/group.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as delay, setImmediate as immediately } from 'node:timers/promises';
 import { asSwitchboardError, SwitchboardError } from '../../errors.ts';
-import { readMessage } from '../../protocol/envelope.ts';
 import { join } from '../../protocol/jsonrpc.ts';
 import { LineSplitter } from '../../protocol/lines.ts';
+import { readMessage } from '../../protocol/message-reader.ts';
 import { MAX_BYTES, reject, type Switchboard } from './client.ts';
 import { LegacySession } from './legacy-session.ts';
 import { ModernRequests } from './modern-requests.ts';

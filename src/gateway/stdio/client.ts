@@ -1,8 +1,8 @@
 import type { Receiver } from '../../channels/channel.ts';
 import { HttpChannel } from '../../channels/http.ts';
 import { asSwitchboardError, type SwitchboardError } from '../../errors.ts';
-import { idBytes, type Message } from '../../protocol/envelope.ts';
 import { type Chunks, errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
+import { idBytes, type Message } from '../../protocol/message.ts';
 import { withoutLineBreaks } from '../../protocol/sse.ts';
 import type { Era } from '../../protocol/versions.ts';
 

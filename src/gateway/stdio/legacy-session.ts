@@ -1,6 +1,7 @@
 import type { SwitchboardError } from '../../errors.ts';
-import { idValue, type Message, readMessage } from '../../protocol/envelope.ts';
 import { type Chunks, join, notificationMessage } from '../../protocol/jsonrpc.ts';
+import { idValue, type Message } from '../../protocol/message.ts';
+import { readMessage } from '../../protocol/message-reader.ts';
 import { isProtocolVersion } from '../../protocol/versions.ts';
 import { BridgedEra, reject, toClient } from './client.ts';
 

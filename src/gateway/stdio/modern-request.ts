@@ -1,8 +1,9 @@
 import type { Channel } from '../../channels/channel.ts';
 import type { SwitchboardError } from '../../errors.ts';
-import { bytesAt, idBytes, type Message, readMessage } from '../../protocol/envelope.ts';
 import { notificationMessage } from '../../protocol/jsonrpc.ts';
 import { membersAt } from '../../protocol/members.ts';
+import { bytesAt, idBytes, type Message } from '../../protocol/message.ts';
+import { readMessage } from '../../protocol/message-reader.ts';
 import { stringAt } from '../../protocol/modern-result.ts';
 import { nameKeyOf, requestLines } from '../../protocol/request-lines.ts';
 import { SUBSCRIPTION_KEY, subscribedAs } from '../../protocol/self-description.ts';

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { SwitchboardError } from '../../errors.ts';
-import { idValue, type Message, readMessage } from '../../protocol/envelope.ts';
 import { type Chunks, join } from '../../protocol/jsonrpc.ts';
+import { idValue, type Message } from '../../protocol/message.ts';
+import { readMessage } from '../../protocol/message-reader.ts';
 import { requestLines } from '../../protocol/request-lines.ts';
 import { isDescribed } from '../../protocol/self-description.ts';
 import { BridgedEra, reject, type Switchboard, toClient } from './client.ts';

@@ -2,9 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jsonTexts } from '../../test/helpers/json-text.ts';
 import { turnsDuring } from '../../test/helpers/turns.ts';
-import { readMessage } from './envelope.ts';
-import { readLargeMessage } from './large-message.ts';
 import { LARGE_BYTES } from './large-walk.ts';
+import { readLargeMessage, readMessage } from './message-reader.ts';
 
 const call = (args: string, more = '') =>
   Buffer.from(
