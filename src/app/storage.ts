@@ -3,14 +3,14 @@ import type { StatusView } from '../api/views.ts';
 import { moveCredentials, type Settings } from '../config.ts';
 import type { Projects } from '../projects/projects.ts';
 import { Refresher } from '../projects/refresher.ts';
-import { StoredNames } from '../projects/stored-names.ts';
-import { StoredOffers } from '../projects/stored-offers.ts';
+import { StoredNames } from '../records/saved-names.ts';
+import { StoredOffers } from '../records/saved-offers.ts';
 import { Recorder } from '../records/recorder.ts';
 import type { SealedSecret } from '../store/secrets.ts';
 import type { Store } from '../store/store.ts';
 import { limitsOf } from '../upstreams/settings.ts';
 import type { AppEvents, AppOptions } from './options.ts';
-import { StoredSessions } from './stored-sessions.ts';
+import { StoredSessions } from '../records/saved-sessions.ts';
 
 /** What depends on the database. */
 export interface Stored {

@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import type { KeptSession } from '../gateway/legacy/session-keeper.ts';
 import type { SessionRow } from '../store/restart-state.ts';
-import { StoredSessions } from './stored-sessions.ts';
+import { StoredSessions } from './saved-sessions.ts';
 
 afterEach(() => vi.useRealTimers());
 

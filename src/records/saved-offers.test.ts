@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { ServerConfig } from '../config.ts';
 import type { OfferRow } from '../store/restart-state.ts';
 import type { Server } from '../upstreams/server.ts';
-import { StoredOffers } from './stored-offers.ts';
+import { StoredOffers } from './saved-offers.ts';
 
 const limits = { listItems: 10_000, listBytes: 10_000_000 };
 const config = { name: 'notes', transport: { type: 'http', url: 'http://one/' } } as unknown as ServerConfig;
