@@ -3,8 +3,8 @@ import { openToken } from './access/token.ts';
 import type { ServerEvent, ServerView } from './api/views.ts';
 import type { Waiting } from './app/drain.ts';
 import { type App, type AppEvents, type AppOptions, withOverrides } from './app/options.ts';
+import { type OpenDatabase, openDatabase } from './app/persistence.ts';
 import { refuseTakenPort } from './app/port.ts';
-import { Storage } from './app/storage.ts';
 import { Switchboard } from './app/switchboard.ts';
 import { trustAuthorities } from './channels/authorities.ts';
 import { endLeftovers, ProcessRecord } from './channels/process-record.ts';
@@ -34,20 +34,20 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
   const record = ProcessRecord.open(runFolder, events.warned);
   options.killSignal?.addEventListener('abort', () => record.killAll());
   const watch = watchConfiguration(options.configPath, (result) => reload(result), events.warned);
-  let storage: Storage | undefined;
+  let database: OpenDatabase | undefined;
   try {
     const configuration = withOverrides(await loadConfiguration(options.configPath, events.warned), options);
     record.inheritsNetwork = configuration.settings.inheritNetwork;
-    storage = await Storage.open(options, events);
+    database = await openDatabase(options, events);
     const token = tokenOf(options.home, events.warned);
-    const switchboard = new Switchboard({ configuration, storage, token, record, watch, options, events });
+    const switchboard = new Switchboard({ configuration, database, token, record, watch, options, events });
     await switchboard.start();
     reload = (result) => switchboard.reload(result);
     if (early !== undefined) reload(early);
     return switchboard;
   } catch (error) {
     watch.close();
-    await storage?.store.close();
+    await database?.store.close();
     record.close();
     throw error;
   }

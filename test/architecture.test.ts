@@ -73,7 +73,7 @@ const rules: Rule[] = [
   ),
   only(
     'records',
-    ['gateway', 'upstreams', 'protocol', 'errors', 'store'],
+    ['gateway', 'upstreams', 'protocol', 'errors', 'store', 'config (types)'],
     'a record is made from what happened, wherever that was',
   ),
   only(

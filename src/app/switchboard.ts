@@ -27,13 +27,13 @@ import { limitsOf } from '../upstreams/settings.ts';
 import { cutOff, drain, watchEnding } from './drain.ts';
 import { watchIdleness } from './idleness.ts';
 import { type App, type AppEvents, type AppOptions, withOverrides } from './options.ts';
-import { noStorage, ownSecretsIn, type Storage, type Stored } from './storage.ts';
+import { noDatabase, type OpenDatabase, ownSecretsIn, Persistence } from './persistence.ts';
 
 /** What was opened before, and is closed with it. */
 interface Opened {
   configuration: Configuration;
-  /** Undefined where it runs without a database. */
-  storage: Storage | undefined;
+  /** Undefined if Switchboard runs without a database. */
+  database: OpenDatabase | undefined;
   token: string | undefined;
   record: ProcessRecord;
   watch: { close(): void };
@@ -54,7 +54,7 @@ export class Switchboard implements App {
   private readonly serverSettings: Services['serverSettings'];
   private readonly projectEvents = new ProjectEvents();
   private readonly projects: Projects;
-  private readonly stored: Stored | undefined;
+  private readonly persistence: Persistence | undefined;
   private readonly hosting: Hosting | undefined;
   private readonly chats: Chats | undefined;
   private readonly gateway: Gateway;
@@ -68,18 +68,18 @@ export class Switchboard implements App {
 
   constructor(opened: Opened) {
     this.opened = opened;
-    const { configuration, storage, token, record, options, events } = opened;
+    const { configuration, database, token, record, options, events } = opened;
     const { settings } = configuration;
     const hosts: Hosts = { attach: (id) => this.needHosting().attach(id) };
     this.serverSettings = { ...this.self, ...limitsOf(settings), children: record, hosts };
     this.projects = this.createProjects();
-    this.stored = storage?.serve(this.projects, events, settings);
-    this.hosting = this.stored && this.createHosting(this.stored);
-    this.chats = this.stored && new Chats(settings.chat, this.stored.store, events.warned);
+    this.persistence = database && new Persistence(database.store, this.projects, events, settings);
+    this.hosting = this.persistence && this.createHosting(this.persistence);
+    this.chats = database && new Chats(settings.chat, database.store, events.warned);
     this.gateway = new Gateway(
       this.projects,
-      this.stored?.recorder ?? recordsNothing,
-      this.stored?.sessions ?? keepsNothing,
+      this.persistence?.recorder ?? recordsNothing,
+      this.persistence?.sessions ?? keepsNothing,
       { ...this.self, ...settings },
     );
     this.services = this.createServices();
@@ -130,8 +130,8 @@ export class Switchboard implements App {
   }
 
   async stop(graceMs = this.settings.shutdownGraceMs): Promise<void> {
-    const { storage, record, watch, events } = this.opened;
-    const { stored, hosting, gateway, front, projects } = this;
+    const { record, watch, events } = this.opened;
+    const { persistence, hosting, gateway, front, projects } = this;
     clearInterval(this.idleness);
     watch.close();
     front.drain();
@@ -141,15 +141,15 @@ export class Switchboard implements App {
     const drained = hosting === undefined ? [gateway] : [gateway, hosting.calls];
     const cut = await drain(drained, graceMs, events.waiting);
     if (cut.calls > 0 && graceMs > 0) events.warned(cutOff(cut));
-    const left = stored && storage?.leave(stored);
+    const detached = persistence?.detach();
     gateway.close();
     hosting?.calls.abortAll();
     const frontOver = front.close(graceMs === 0 ? 0 : FLUSH_MS);
     const ending = () => hosting?.supervisor?.ending ?? [];
     const told = watchEnding(ending, SLOW_END_MS, STOP_GRACE_MS, events.waiting);
-    await Promise.all([chatsOver, frontOver, projects.stop(), hosting?.close(), left, ...testsOver]);
+    await Promise.all([chatsOver, frontOver, projects.stop(), hosting?.close(), detached, ...testsOver]);
     told();
-    if (stored !== undefined) await storage?.close(stored);
+    await persistence?.close();
     record.close();
   }
 
@@ -158,14 +158,14 @@ export class Switchboard implements App {
   }
 
   private createProjects(): Projects {
-    const { configuration, storage, options, events } = this.opened;
+    const { configuration, database, options, events } = this.opened;
     return new Projects(
       configuration,
       {
         servers: this.serverSettings,
         events: this.serverEvents(),
-        recall: (...asked) => this.stored?.memory.recall(...asked),
-        openSecret: (sealed) => storage!.openSecret(sealed),
+        recall: (...asked) => this.persistence?.offers.restore(...asked),
+        openSecret: (sealed) => database!.store.secrets.open(sealed),
         ownSecrets: [...ownSecretsIn(options.database), ...proxyPasswords(process.env)],
         home: options.home,
         hostedTimeoutMs: this.settings.hosting.callTimeoutMs,
@@ -186,14 +186,14 @@ export class Switchboard implements App {
         const event = stateEvent(project, server, replica, from);
         events.serverChanged(event);
         this.projectEvents.serverChanged(project, event);
-        if (event.server.state === 'ready') this.stored?.memory.note(server);
+        if (event.server.state === 'ready') this.persistence?.offers.update(server);
       },
       offerChanged: (server, kinds) => {
         const project = this.projects.lookUp(server.project.id);
         if (project === undefined) return;
         if (server.condition.state === 'ready') events.serverChanged(offerEvent(project, server));
         this.projects.changed(project, kinds);
-        this.stored?.memory.note(server);
+        this.persistence?.offers.update(server);
       },
       connected: (origin) => {
         this.gateway.connected(origin);
@@ -211,7 +211,7 @@ export class Switchboard implements App {
   private projectsEvents(): ProjectsEvents {
     return {
       listsChanged: (scope, lists, warnings) => {
-        this.stored?.names.note(scope);
+        this.persistence?.names.update(scope);
         this.gateway.listsChanged(scope, lists);
         for (const warning of warnings) this.opened.events.warned(warning);
       },
@@ -225,7 +225,7 @@ export class Switchboard implements App {
     };
   }
 
-  private createHosting({ store, recorder }: Stored): Hosting {
+  private createHosting({ store, recorder }: Persistence): Hosting {
     const { record, options, events } = this.opened;
     return new Hosting({
       ...{ settings: this.settings.hosting, projects: this.projects, store, home: options.home },
@@ -239,15 +239,15 @@ export class Switchboard implements App {
   }
 
   private createServices(): Services {
-    const { storage, options } = this.opened;
-    const { projects, projectEvents: events, serverSettings, stored, hosting, chats } = this;
+    const { database, options } = this.opened;
+    const { projects, projectEvents: events, serverSettings, persistence, hosting, chats } = this;
     return {
       ...{ projects, events, serverSettings, testedServers: new Set() },
-      database: stored && hosting && chats && { ...stored, hosting, chats },
+      database: persistence && hosting && chats && { ...persistence, hosting, chats },
       status: () => ({
         ...{ version: this.self.identity.version, config: options.configPath },
-        database: storage?.status ?? noStorage,
-        records: { queued: stored?.recorder.queued ?? 0, dropped: stored?.recorder.dropped ?? 0 },
+        database: database?.status() ?? noDatabase,
+        records: { queued: persistence?.recorder.queued ?? 0, dropped: persistence?.recorder.dropped ?? 0 },
         sessions: this.gateway.clientCount,
       }),
     };
@@ -269,10 +269,10 @@ export class Switchboard implements App {
 
   /** Where one server that cannot be started takes the others with it, clients come in when all are there. */
   private async startAndListen(): Promise<number> {
-    const { storage, options } = this.opened;
-    const { projects, stored } = this;
-    if (stored === undefined) projects.apply(unstoredProject);
-    else await storage?.begin(stored, projects);
+    const { options } = this.opened;
+    const { projects, persistence } = this;
+    if (persistence === undefined) projects.apply(unstoredProject);
+    else await persistence.start();
     const stopServers = () => void projects.stop();
     options.signal?.addEventListener('abort', stopServers);
     if (options.signal?.aborted) stopServers();

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { ServerConfig } from '../config.ts';
 import type { OfferRow } from '../store/restart-state.ts';
 import type { Server } from '../upstreams/server.ts';
-import { StoredOffers } from './saved-offers.ts';
+import { SavedOffers } from './saved-offers.ts';
 
 const limits = { listItems: 10_000, listBytes: 10_000_000 };
 const config = { name: 'notes', transport: { type: 'http', url: 'http://one/' } } as unknown as ServerConfig;
@@ -23,7 +23,7 @@ function serverWith(tool: object, more: object = {}): Server {
 function open(rows = new Map<string, OfferRow>()) {
   const done: string[] = [];
   const warnings: string[] = [];
-  const memory = new StoredOffers({
+  const offers = new SavedOffers({
     table: {
       all: async () => [...rows.values()],
       async save([row]) {
@@ -38,64 +38,64 @@ function open(rows = new Map<string, OfferRow>()) {
     redact: (_, text) => text.replaceAll('s3cret', '***'),
     warned: (message) => warnings.push(message),
   });
-  return { memory, rows, done, warnings };
+  return { offers, rows, done, warnings };
 }
 
 it('gives back what a server said of itself, character by character, once', async () => {
-  const { memory, rows } = open();
+  const { offers, rows } = open();
   const tool = { name: 'add', annotations: { title: '\0\ud800 ü' } };
-  memory.note(serverWith(tool));
-  await memory.close();
-  const { memory: next } = open(rows);
+  offers.update(serverWith(tool));
+  await offers.close();
+  const { offers: next } = open(rows);
   await next.load();
-  expect(next.recall('p', config)).toEqual({
+  expect(next.restore('p', config)).toEqual({
     offer: { tools: [tool], resources: [], templates: [], prompts: [] },
     instructions: 'Read.',
     extensions: { x: {} },
   });
-  expect(next.recall('p', config)).toBeUndefined();
+  expect(next.restore('p', config)).toBeUndefined();
 });
 
 it('knows nothing of a server that is run by something else, or is of another project', async () => {
-  const { memory, rows } = open();
-  memory.note(serverWith({ name: 'add' }));
-  await memory.close();
-  const { memory: next } = open(rows);
+  const { offers, rows } = open();
+  offers.update(serverWith({ name: 'add' }));
+  await offers.close();
+  const { offers: next } = open(rows);
   await next.load();
-  expect(next.recall('q', config)).toBeUndefined();
+  expect(next.restore('q', config)).toBeUndefined();
   const other = { ...config, transport: { type: 'http', url: 'http://two/' } } as unknown as ServerConfig;
-  expect(next.recall('p', other)).toBeUndefined();
+  expect(next.restore('p', other)).toBeUndefined();
 });
 
 it('writes only what has changed', async () => {
-  const { memory, rows, done } = open();
-  memory.note(serverWith({ name: 'add' }));
-  await memory.close();
-  memory.note(serverWith({ name: 'add' }));
-  await memory.close();
+  const { offers, rows, done } = open();
+  offers.update(serverWith({ name: 'add' }));
+  await offers.close();
+  offers.update(serverWith({ name: 'add' }));
+  await offers.close();
   expect(done).toEqual(['keep']);
-  const { memory: next, done: then } = open(rows);
+  const { offers: next, done: then } = open(rows);
   await next.load();
   for (const name of ['add', 'add', 'subtract']) {
-    next.note(serverWith({ name }));
+    next.update(serverWith({ name }));
     await next.close();
   }
   expect(then).toEqual(['see', 'keep']);
 });
 
 it('writes nothing of a server that is not ready, shows a secret, or says too much', async () => {
-  const { memory, done } = open();
-  memory.note(serverWith({ name: 'add' }, { condition: { state: 'backing_off' } }));
-  memory.note(serverWith({ name: 'add', description: 'use s3cret' }));
-  memory.note(serverWith({ name: 'add', description: 'x'.repeat(5_000_000) }));
-  await memory.close();
+  const { offers, done } = open();
+  offers.update(serverWith({ name: 'add' }, { condition: { state: 'backing_off' } }));
+  offers.update(serverWith({ name: 'add', description: 'use s3cret' }));
+  offers.update(serverWith({ name: 'add', description: 'x'.repeat(5_000_000) }));
+  await offers.close();
   expect(done).toEqual([]);
 });
 
 it('starts without what cannot be read', async () => {
   const row = { project_id: 'p', server_name: 'notes', fingerprint: 'x', offer: '{"result":' };
-  const { memory, warnings } = open(new Map([['notes', row]]));
-  await memory.load();
-  expect(memory.recall('p', config)).toBeUndefined();
-  expect(warnings).toEqual([expect.stringContaining('What "notes" offered is not known any more')]);
+  const { offers, warnings } = open(new Map([['notes', row]]));
+  await offers.load();
+  expect(offers.restore('p', config)).toBeUndefined();
+  expect(warnings).toEqual([expect.stringContaining('The saved lists of "notes" could not be restored')]);
 });

@@ -4,11 +4,12 @@ import type { OfferRow, OfferTable } from '../store/restart-state.ts';
 import { parseSnapshot, type ServerSnapshot, serializeSnapshot } from '../upstreams/remembered.ts';
 import type { Server } from '../upstreams/server.ts';
 import type { ListSettings } from '../upstreams/settings.ts';
+import { BackgroundWriter } from './background-writer.ts';
 
-interface StoredOffersSettings {
+interface SavedOffersSettings {
   table: Pick<OfferTable, 'all' | 'save' | 'touch'>;
   limits: ListSettings;
-  /** The text without the secrets of a project. */
+  /** Masks the secrets of a project. */
   redact(projectId: string, text: string): string;
   warned(message: string): void;
 }
@@ -17,103 +18,97 @@ interface StoredOffersSettings {
 const WRITE_MS = 1_000;
 const RETRY_MS = 10_000;
 
-/** What servers offer is written down, so that it can be listed at the next start before they run. */
-export class StoredOffers {
-  private readonly settings: StoredOffersSettings;
-  /** What was written down before this start, until the servers are made of which it is. */
-  private readonly recalled = new Map<string, { fingerprint: string; remembered: ServerSnapshot }>();
-  /** What stands there now, as a hash. */
+/** Saves what servers offer, so that the next start can list it before they run. */
+export class SavedOffers {
+  private readonly settings: SavedOffersSettings;
+  /** The offers of the last run, until their servers are created. */
+  private readonly restored = new Map<string, { fingerprint: string; snapshot: ServerSnapshot }>();
+  /** Hashes of the rows. */
   private readonly written = new Map<string, string>();
-  private readonly seen = new Set<string>();
+  private readonly touched = new Set<string>();
   private readonly changed = new Set<Server>();
-  private timer: NodeJS.Timeout | undefined;
-  private writing: Promise<void> = Promise.resolve();
+  private snapshots: { server: Server; snapshot: ServerSnapshot }[] = [];
+  private readonly writer = new BackgroundWriter(() => this.write(), WRITE_MS, RETRY_MS);
 
-  constructor(settings: StoredOffersSettings) {
+  constructor(settings: SavedOffersSettings) {
     this.settings = settings;
   }
 
-  /** Reads what was written down. That it cannot be read is no reason not to start. */
   async load(): Promise<void> {
     const { table, limits, warned } = this.settings;
-    for (const known of await table.all()) {
-      const { fingerprint, offer } = known;
+    for (const row of await table.all()) {
+      const { fingerprint, offer } = row;
       try {
-        this.recalled.set(keyOf(known), { fingerprint, remembered: await parseSnapshot(offer, limits) });
-        this.written.set(keyOf(known), hashOf(known));
+        this.restored.set(keyOf(row), { fingerprint, snapshot: await parseSnapshot(offer, limits) });
+        this.written.set(keyOf(row), hashOf(row));
       } catch (error) {
-        warned(`What "${known.server_name}" offered is not known any more: ${(error as Error).message}`);
+        warned(`The saved lists of "${row.server_name}" could not be restored: ${(error as Error).message}`);
       }
     }
   }
 
-  /** What a server of this configuration offered, once. */
-  recall(project_id: string, config: ServerConfig): ServerSnapshot | undefined {
+  /** What a server with this configuration offered in the last run. Each is returned once. */
+  restore(project_id: string, config: ServerConfig): ServerSnapshot | undefined {
     const key = keyOf({ project_id, server_name: config.name });
-    const { fingerprint, remembered } = this.recalled.get(key) ?? {};
-    this.recalled.delete(key);
-    return fingerprint === fingerprintOf(config) ? remembered : undefined;
+    const { fingerprint, snapshot } = this.restored.get(key) ?? {};
+    this.restored.delete(key);
+    return fingerprint === fingerprintOf(config) ? snapshot : undefined;
   }
 
-  /** All servers are made that there are. */
-  forgetOthers(): void {
-    this.recalled.clear();
+  /** Call when all servers are created. */
+  discardRest(): void {
+    this.restored.clear();
   }
 
-  /** What a server offers may be another. */
-  note(server: Server): void {
+  /** The offer of the server may have changed. */
+  update(server: Server): void {
     this.changed.add(server);
-    this.schedule(WRITE_MS);
+    this.writer.schedule();
   }
 
   /** Writes what is left. */
   close(): Promise<void> {
-    clearTimeout(this.timer);
-    this.write();
-    return this.writing;
+    this.takeSnapshots();
+    return this.writer.close();
   }
 
-  private schedule(milliseconds: number): void {
-    this.timer ??= setTimeout(() => {
-      this.timer = undefined;
-      this.write();
-    }, milliseconds).unref();
-  }
-
-  private write(): void {
-    // Taken now: they may be stopped at any moment, and offer nothing then.
-    const known = [...this.changed].flatMap((server) => {
+  /** A server that stops offers nothing. */
+  private takeSnapshots(): void {
+    for (const server of this.changed) {
       const { offer, facts, condition } = server;
-      if (condition.state !== 'ready' || offer === undefined) return [];
+      if (condition.state !== 'ready' || offer === undefined) continue;
       const { instructions, capabilities } = facts ?? {};
-      return [{ server, remembered: { offer, instructions, extensions: capabilities?.extensions } }];
-    });
+      const snapshot = { offer, instructions, extensions: capabilities?.extensions };
+      this.snapshots.push({ server, snapshot });
+    }
     this.changed.clear();
-    this.writing = this.writing.then(async () => {
-      for (const { server, remembered } of known) {
-        await this.keep(server, remembered).catch(() => {
-          this.changed.add(server);
-          this.schedule(RETRY_MS);
-        });
-      }
-    });
   }
 
-  private async keep({ name, project, config }: Server, remembered: ServerSnapshot): Promise<void> {
+  private async write(): Promise<void> {
+    this.takeSnapshots();
+    for (const { server, snapshot } of this.snapshots.splice(0)) {
+      await this.save(server, snapshot).catch(() => {
+        this.changed.add(server);
+        this.writer.schedule(RETRY_MS);
+      });
+    }
+  }
+
+  private async save({ name, project, config }: Server, snapshot: ServerSnapshot): Promise<void> {
     const { table, redact } = this.settings;
-    const offer = await serializeSnapshot(remembered);
-    // Nothing that is secret is written down as it is.
+    const offer = await serializeSnapshot(snapshot);
+    // Secrets are never saved in plain text.
     if (offer === undefined || redact(project.id, offer) !== offer) return;
-    const known = { project_id: project.id, server_name: name, fingerprint: fingerprintOf(config), offer };
-    const [key, hash] = [keyOf(known), hashOf(known)];
-    if (this.written.get(key) !== hash) await table.save([known]);
-    else if (!this.seen.has(key)) await table.touch(known);
+    const row = { project_id: project.id, server_name: name, fingerprint: fingerprintOf(config), offer };
+    const [key, hash] = [keyOf(row), hashOf(row)];
+    if (this.written.get(key) !== hash) await table.save([row]);
+    else if (!this.touched.has(key)) await table.touch(row);
     this.written.set(key, hash);
-    this.seen.add(key);
+    this.touched.add(key);
   }
 }
 
-/** No name has a line break in it. */
+/** Names have no line breaks. */
 function keyOf({ project_id, server_name }: Pick<OfferRow, 'project_id' | 'server_name'>): string {
   return `${project_id}\n${server_name}`;
 }

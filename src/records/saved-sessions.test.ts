@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import type { KeptSession } from '../gateway/legacy/session-keeper.ts';
 import type { SessionRow } from '../store/restart-state.ts';
-import { StoredSessions } from './saved-sessions.ts';
+import { SavedSessions } from './saved-sessions.ts';
 
 afterEach(() => vi.useRealTimers());
 
@@ -15,7 +15,7 @@ function open(rows = new Map<string, SessionRow>()) {
   let isAway = false;
   let whileWriting = () => {};
   let beforeForgetting: Promise<void> | undefined;
-  const sessions = new StoredSessions({
+  const sessions = new SavedSessions({
     table: {
       seenWithin: async () => [...rows.values()],
       async save(kept) {

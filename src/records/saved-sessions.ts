@@ -2,42 +2,41 @@ import { createHash } from 'node:crypto';
 import { allWithin } from '../gateway/discovery.ts';
 import type { KeptSession, SessionKeeper } from '../gateway/legacy/session-keeper.ts';
 import type { SessionRow, SessionTable } from '../store/restart-state.ts';
+import { BackgroundWriter } from './background-writer.ts';
 
-interface KeptSessionsSettings {
+interface SavedSessionsSettings {
   table: Pick<SessionTable, 'seenWithin' | 'save' | 'touch' | 'delete'>;
   maxSessions: number;
   sessionIdleMs: number;
 }
 
-/** Sessions that are opened and ended within that time are never written. */
+/** Sessions that end sooner are never written. */
 const WRITE_MS = 500;
 const RETRY_MS = 5_000;
-/** So long a client waits for the end of its session to be written. */
+/** How long a client waits until the end of its session is written. */
 const FORGET_WAIT_MS = 2_000;
-/** So many are written in one statement. */
+/** Sessions in one statement. */
 const BATCH = 500;
 
-/** Writes sessions down, behind the back of their clients, so that these can go on with them after a restart. */
-export class StoredSessions implements SessionKeeper {
-  private readonly settings: KeptSessionsSettings;
-  /** What was written down before this start, until its clients come or are not expected any more. */
+/** Saves sessions in the background, so that clients can resume them after a restart. */
+export class SavedSessions implements SessionKeeper {
+  private readonly settings: SavedSessionsSettings;
+  /** Sessions of the last run, until their clients return or the sessions expire. */
   private dormant = new Map<string, SessionRow>();
   private readonly changed = new Map<string, () => KeptSession>();
   private readonly ended = new Set<string>();
   private readonly written = new Set<string>();
-  private timer: NodeJS.Timeout | undefined;
-  private writing: Promise<void> = Promise.resolve();
-  private isWriting = false;
-  /** Ends of sessions that are written next, together. */
+  private readonly writer = new BackgroundWriter(() => this.write(), WRITE_MS, RETRY_MS);
+  /** The next write of ended sessions. */
   private forgetting: Promise<void> | undefined;
-  private readonly seeing: NodeJS.Timeout;
+  private readonly touching: NodeJS.Timeout;
   private readonly expiry: NodeJS.Timeout;
   private isClosed = false;
 
-  constructor(settings: KeptSessionsSettings) {
+  constructor(settings: SavedSessionsSettings) {
     this.settings = settings;
     const { sessionIdleMs } = settings;
-    this.seeing = setInterval(() => void this.see(), Math.max(1_000, sessionIdleMs / 3)).unref();
+    this.touching = setInterval(() => void this.touch(), Math.max(1_000, sessionIdleMs / 3)).unref();
     this.expiry = setTimeout(() => this.dormant.clear(), sessionIdleMs).unref();
   }
 
@@ -47,7 +46,7 @@ export class StoredSessions implements SessionKeeper {
     this.dormant = new Map(rows.map((row) => [row.id_hash, row]));
   }
 
-  /** Whether clients may come with sessions of the time before this start. */
+  /** Whether clients may return with sessions of the last run. */
   get areExpected(): boolean {
     return this.dormant.size > 0;
   }
@@ -57,7 +56,7 @@ export class StoredSessions implements SessionKeeper {
     const hash = hashOf(id);
     this.ended.delete(hash);
     this.changed.set(hash, describe);
-    this.schedule(WRITE_MS);
+    this.writer.schedule();
   }
 
   forget(id: string): void {
@@ -66,13 +65,13 @@ export class StoredSessions implements SessionKeeper {
     this.changed.delete(hash);
     if (!this.written.delete(hash)) return;
     this.ended.add(hash);
-    this.schedule(WRITE_MS);
+    this.writer.schedule();
   }
 
   forgotten(): Promise<void> | undefined {
-    // One that is being written may have ended meanwhile.
-    if (this.isClosed || (this.ended.size === 0 && !this.isWriting)) return undefined;
-    this.forgetting ??= this.next(() => {
+    // A session that is being written may end meanwhile.
+    if (this.isClosed || (this.ended.size === 0 && !this.writer.isWriting)) return undefined;
+    this.forgetting ??= this.writer.run(() => {
       this.forgetting = undefined;
       return this.writeEnded();
     });
@@ -90,51 +89,22 @@ export class StoredSessions implements SessionKeeper {
     return { project: row.project_id ?? undefined, ...state };
   }
 
-  /** Sessions end with this process, and go on in the next. Writes what is left. */
-  close(): Promise<void> {
+  /** Writes what is left. The next start continues the sessions. */
+  async close(): Promise<void> {
     this.isClosed = true;
-    clearInterval(this.seeing);
+    clearInterval(this.touching);
     clearTimeout(this.expiry);
-    clearTimeout(this.timer);
-    this.write();
-    return this.writing.then(() => this.see());
+    await this.writer.close();
+    await this.touch();
   }
 
-  private schedule(milliseconds: number): void {
-    this.timer ??= setTimeout(() => {
-      this.timer = undefined;
-      this.write();
-    }, milliseconds).unref();
-  }
-
-  private write(): void {
-    void this.next(() => this.writeAll());
-  }
-
-  /** One after the other. */
-  private next(work: () => Promise<void>): Promise<void> {
-    this.writing = this.writing
-      .then(() => {
-        this.isWriting = true;
-        return work();
-      })
-      .catch(() => {
-        // While the database is away, what is new waits.
-        if (!this.isClosed) this.schedule(RETRY_MS);
-      })
-      .finally(() => {
-        this.isWriting = false;
-      });
-    return this.writing;
-  }
-
-  private async writeAll(): Promise<void> {
+  private async write(): Promise<void> {
     const { table } = this.settings;
     while (this.changed.size > 0) {
       const changed = [...this.changed].slice(0, BATCH);
       await table.save(changed.map(([hash, describe]) => rowOf(hash, describe())));
       for (const [hash, describe] of changed) {
-        // It may have ended, or changed, meanwhile.
+        // It may have ended or changed meanwhile.
         if (this.changed.has(hash)) this.written.add(hash);
         else this.ended.add(hash);
         if (this.changed.get(hash) === describe) this.changed.delete(hash);
@@ -149,8 +119,8 @@ export class StoredSessions implements SessionKeeper {
     for (const hash of ended) this.ended.delete(hash);
   }
 
-  private async see(): Promise<void> {
-    // That they were seen is written again soon.
+  private async touch(): Promise<void> {
+    // It is repeated soon.
     await this.settings.table.touch([...this.written]).catch(() => {});
   }
 }

@@ -66,10 +66,10 @@ describe('while the database is away', () => {
     expect(shown).toEqual({ mode: 'server', connected: false, error: expect.any(String) });
     expect(records).toEqual({ queued: expect.any(Number), dropped: 0 });
     expect(records.queued).toBeGreaterThanOrEqual(3);
-    expect(await site.warning(/The database is away/)).toContain('Calls go on');
+    expect(await site.warning(/The database is unavailable/)).toContain('Calls continue');
 
     proxy.restore();
-    await site.warning(/The database is back/);
+    await site.warning(/The database is available again/);
     const status = await statusOnce(site, isBack);
     expect(status.database).toEqual({ mode: 'server', connected: true, error: null });
     expect(await recordedTexts(project)).toEqual(['before', 'while', 'another']);
@@ -205,10 +205,10 @@ it('a database of our own comes back by itself when it is killed', async () => {
   const pid = postgresIn(site.home)!;
   process.kill(pid, 'SIGKILL');
   expect(await client.session.callText('echo', { text: 'while' })).toBe('while');
-  await site.warning(/The database is away/);
+  await site.warning(/The database is unavailable/);
   expect(await client.session.callText('echo', { text: 'after' })).toBe('after');
   await site.warning(/started again if it has ended/);
-  await site.warning(/The database is back/);
+  await site.warning(/The database is available again/);
   expect(postgresIn(site.home)).not.toBe(pid);
   expect((await statusOnce(site, isBack)).database).toEqual({
     mode: 'embedded',
