@@ -1,18 +1,18 @@
-/** Whose doing an error is: the caller's, the MCP server's behind us, or ours. */
+/** What caused the error: the caller, the MCP server, or Switchboard. */
 type Fault = 'client' | 'server' | 'switchboard';
 
 interface ErrorKind {
-  /** HTTP status where the error is the answer to an HTTP request itself. */
+  /** The HTTP status, if the error is the response to an HTTP request. */
   http: number;
-  /** JSON-RPC error code where the error is the answer to a JSON-RPC request. */
+  /** The error code, if the error is the response to a JSON-RPC request. */
   rpc: number;
   fault: Fault;
-  /** Whether the same request may succeed later without anybody changing anything. */
+  /** Whether the same request may succeed later without any change. */
   retryable: boolean;
   meaning: string;
 }
 
-/** Every error that Switchboard itself raises. docs/errors.md shows this table; a test keeps the two the same. */
+/** Every error that Switchboard itself raises. docs/errors.md shows the same table. */
 export const errorTable = {
   parse_error: row(400, -32700, 'client', false, 'The message is not valid JSON, or not valid UTF-8.'),
   invalid_request: row(
@@ -20,7 +20,7 @@ export const errorTable = {
     -32600,
     'client',
     false,
-    'Valid JSON, but not a JSON-RPC message that we accept.',
+    'The message is valid JSON, but not a valid JSON-RPC message.',
   ),
   method_not_found: row(404, -32601, 'client', false, 'No such method.'),
   invalid_params: row(400, -32602, 'client', false, 'The parameters do not fit the method.'),
@@ -32,21 +32,21 @@ export const errorTable = {
     -32022,
     'client',
     false,
-    'The request names a protocol version that we do not speak; `supported` in the data has those that we do.',
+    'The protocol version of the request is not supported; `supported` in the data lists those that are.',
   ),
   header_mismatch: row(
     400,
     -32020,
     'client',
     false,
-    'A header that has to repeat what stands in the message is missing, or says something else.',
+    'A header that must repeat a value of the message is missing or differs.',
   ),
   missing_capability: row(
     400,
     -32021,
     'client',
     false,
-    'The request needs a client that can do more; `requiredCapabilities` in the data says what.',
+    'The client lacks a capability that the request needs; `requiredCapabilities` in the data names it.',
   ),
   session_required: row(400, -32600, 'client', false, 'The request needs an Mcp-Session-Id header.'),
   unknown_session: row(
@@ -57,29 +57,29 @@ export const errorTable = {
     'The session does not exist or has expired: initialize again.',
   ),
   too_many_sessions: row(503, -32603, 'client', true, 'The limit of open sessions is reached.'),
-  repeated_header: row(400, -32600, 'client', false, 'A header is there twice that only one can be of.'),
+  repeated_header: row(400, -32600, 'client', false, 'A header that must be unique is repeated.'),
   unauthorized: row(
     401,
     -32600,
     'client',
     false,
-    'The request is not from a process of the user that runs Switchboard, and carries no token; see [who is let in](operations.md#who-is-let-in).',
+    'The request is not from a process of the user that runs Switchboard, and has no valid token; see [who is let in](operations.md#who-is-let-in).',
   ),
   forbidden_origin: row(
     403,
     -32600,
     'client',
     false,
-    'The request is from a web page of another origin, or not addressed to us (Host).',
+    'The request comes from a web page of another origin, or its Host header does not name Switchboard.',
   ),
   not_found: row(404, -32601, 'client', false, 'No such path.'),
-  method_not_allowed: row(405, -32600, 'client', false, 'The path does not take that HTTP method.'),
+  method_not_allowed: row(405, -32600, 'client', false, 'The path does not support that HTTP method.'),
   not_acceptable: row(
     406,
     -32600,
     'client',
     false,
-    'The Accept header leaves no content type that we can answer with.',
+    'The Accept header allows no content type that Switchboard can send.',
   ),
   unsupported_media_type: row(
     415,
@@ -89,65 +89,65 @@ export const errorTable = {
     'The Content-Type is not application/json; every POST, PUT and PATCH needs it.',
   ),
   too_large: row(413, -32600, 'client', false, 'The message is larger than the limit.'),
-  request_timeout: row(408, -32600, 'client', true, 'The request came too slowly.'),
+  request_timeout: row(408, -32600, 'client', true, 'The request arrived too slowly.'),
   too_many_connections: row(503, -32603, 'client', true, 'The limit of open connections is reached.'),
   invalid_config: row(
     400,
     -32603,
     'client',
     false,
-    'The configuration is wrong; the message says where and how to fix it.',
+    'The configuration is invalid; the message says where, and how to fix it.',
   ),
-  unknown_project: row(404, -32602, 'client', false, 'There is no project of that id or name.'),
+  unknown_project: row(404, -32602, 'client', false, 'There is no project with that id or name.'),
   invalid_input: row(
     400,
     -32602,
     'client',
     false,
-    'What was sent to the API is wrong; `problems` in the details names each field.',
+    'The input is invalid; `problems` in the details names each field.',
   ),
   conflict: row(
     409,
     -32600,
     'client',
     false,
-    'What is there stands in the way: most often something of that name. The message says what to do.',
+    'The request conflicts with the current state, usually because the name is taken. The message says what to do.',
   ),
   read_only: row(
     409,
     -32600,
     'client',
     false,
-    'It cannot be changed here; the message says where it comes from.',
+    'It cannot be changed here; the message says where it is defined.',
   ),
   version_conflict: row(
     412,
     -32600,
     'client',
     false,
-    'It was changed by somebody else since: read it again, then change it.',
+    'It has changed since it was read: read it again, then change it.',
   ),
   missing_secret: row(
     400,
     -32602,
     'client',
     false,
-    'The project has no secret of the name that is needed; the message says which, and how to set it.',
+    'The project lacks a secret that is needed; the message names it, and says how to set it.',
   ),
   key_file_failed: row(
     500,
     -32603,
     'switchboard',
     true,
-    'The key file of secrets cannot be written, and what was sealed stays as it was; the message says why.',
+    'The file of the encryption key cannot be written, and secrets stay unchanged; the message says why.',
   ),
-  no_database: row(503, -32603, 'client', false, 'Switchboard runs without a database, and this needs one.'),
+  no_database: row(503, -32603, 'client', false, 'This needs a database, and Switchboard runs without one.'),
   database_unavailable: row(
     503,
     -32603,
     'switchboard',
     true,
-    'The database cannot be reached. Calls go on; what would have to be written fails.',
+    'The database cannot be reached. Calls continue; changes fail.',
   ),
   server_start_failed: row(
     502,
@@ -168,61 +168,55 @@ export const errorTable = {
     -32603,
     'server',
     true,
-    'The connection to the server broke, or it is stopped.',
+    'The connection to the server was lost, or the server is stopped.',
   ),
-  server_busy: row(503, -32603, 'server', true, 'Too many calls wait for the server already.'),
+  server_busy: row(503, -32603, 'server', true, 'Too many calls are queued for the server.'),
   no_backends: row(
     503,
     -32603,
     'server',
     true,
-    'None of the servers that could take the call is available; the message says what is known of each.',
+    'No server of the group is available; the message gives the reason for each.',
   ),
   no_isolation: row(
     503,
     -32603,
     'switchboard',
     false,
-    'A hosted server cannot be run: nothing that isolates it is available. The message says what to install.',
+    'A hosted server cannot run, because no sandbox is available. The message says what to install.',
   ),
   server_error: row(
     502,
     -32603,
     'server',
     false,
-    'A hosted server answered with an error, `rpc` in the details; [its code](hosting.md#errors-of-servers) decides on the HTTP status.',
+    'A hosted server returned an error, `rpc` in the details; [its code](hosting.md#errors-of-servers) decides the HTTP status.',
   ),
   server_protocol_error: row(502, -32603, 'server', false, 'The server sent something that is not MCP.'),
   answer_too_large: row(502, -32603, 'server', false, 'The server sent a message larger than the limit.'),
-  call_timeout: row(504, -32603, 'server', true, 'The server did not answer in time.'),
+  call_timeout: row(504, -32603, 'server', true, 'The server did not respond in time.'),
   model_unavailable: row(
     502,
     -32603,
     'server',
     true,
-    'The API of the model cannot be reached, is overloaded, or broke off in the middle of an answer.',
+    "The model's API cannot be reached, is overloaded, or interrupted a response.",
   ),
   model_refused: row(
     502,
     -32603,
     'client',
     false,
-    'The API of the model does not take the request; the message says why: the key, the name of the model, the size.',
+    "The model's API rejected the request; the message says why: the key, the name of the model, the size.",
   ),
-  client_unavailable: row(
-    502,
-    -32603,
-    'client',
-    false,
-    'A server asked something that no client can be asked for.',
-  ),
-  cancelled: row(499, -32603, 'client', false, 'Whoever asked for a chat has cancelled it.'),
+  client_unavailable: row(502, -32603, 'client', false, 'A server sent a request that no client can answer.'),
+  cancelled: row(499, -32603, 'client', false, 'The caller cancelled the chat.'),
   listener_failed: row(
     500,
     -32603,
     'client',
     false,
-    'A listener of your program that was told of the events of a chat threw an error, which is the cause.',
+    "Your program's listener for the events of a chat threw an error, which is the cause.",
   ),
   internal: row(500, -32603, 'switchboard', false, 'A fault in Switchboard itself.'),
 } satisfies Record<string, ErrorKind>;
