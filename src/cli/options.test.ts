@@ -14,7 +14,7 @@ it('a time is a time, or so long ago', () => {
 });
 
 it.each(['', 'yesterday', '1w', '-1h', '1', '2030-99-99', '999999999d'])('%j is no time', (text) => {
-  expect(() => moment(text)).toThrow('A time looks like');
+  expect(() => moment(text)).toThrow('Use a time such as');
 });
 
 it('pairs are gathered, and the last one of a name counts', () => {

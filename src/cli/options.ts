@@ -1,11 +1,35 @@
-import { InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { toolNamings } from '../config/choices.ts';
 import { DEFAULT_PROJECT, DEFAULT_URL, URL_VARIABLE } from './defaults.ts';
 import { usageError } from './exit.ts';
 
-/** Options that several commands have, and what their values may be. */
+/** Options that several commands share, and parsers of their values. */
+
+/** The options of every command that calls the API. */
+export interface ApiFlags {
+  url: string;
+  json?: boolean;
+}
+
+export interface ProjectFlags extends ApiFlags {
+  project: string;
+}
+
+/** Adds a command that calls the API. */
+export function apiCommand(
+  parent: Command,
+  usage: string,
+  description: string,
+  options: readonly Option[] = [],
+  json = 'print JSON',
+): Command {
+  const command = parent.command(usage).description(description);
+  for (const option of [...options, urlOption(), jsonOption(json)]) command.addOption(option);
+  return command;
+}
 
 export function urlOption(): Option {
-  return new Option('--url <url>', 'the running Switchboard')
+  return new Option('--url <url>', 'the address of the running Switchboard')
     .env(URL_VARIABLE)
     .argParser(baseUrl)
     .default(DEFAULT_URL);
@@ -15,9 +39,9 @@ export function projectOption(): Option {
   return new Option('-P, --project <project>', 'id or name of the project').default(DEFAULT_PROJECT);
 }
 
-/** Where no project means all of them. */
+/** Without a default: all projects. */
 export function anyProjectOption(): Option {
-  return new Option('-P, --project <project>', 'only of this project (its id or name)');
+  return new Option('-P, --project <project>', 'only this project (its id or name)');
 }
 
 export function jsonOption(what = 'print JSON'): Option {
@@ -27,19 +51,19 @@ export function jsonOption(what = 'print JSON'): Option {
 export function namesOption(): Option {
   return new Option(
     '--names <how>',
-    'model-safe: names of tools fit the APIs of all models; as-is: they keep dots and colons',
-  ).choices(['model-safe', 'as-is']);
+    'model-safe: tool names fit the APIs of all models; as-is: they keep dots and colons',
+  ).choices(toolNamings);
 }
 
 export function yesOption(): Option {
-  return new Option('-y, --yes', 'do not ask');
+  return new Option('-y, --yes', 'do not ask for confirmation');
 }
 
-/** The address as people have it at hand: with or without the path of the endpoint. */
+/** Accepts an address with or without the path of the endpoint. */
 function baseUrl(text: string): string {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new InvalidArgumentError('An address looks like http://127.0.0.1:7400.');
+    throw new InvalidArgumentError('Use an address such as http://127.0.0.1:7400.');
   }
   return url.origin;
 }
@@ -47,46 +71,46 @@ function baseUrl(text: string): string {
 export function port(text: string): number {
   const number = Number(text);
   if (!Number.isInteger(number) || number < 0 || number > 65_535) {
-    throw new InvalidArgumentError('A port is a number from 0 to 65535.');
+    throw new InvalidArgumentError('Use a number from 0 to 65535.');
   }
   return number;
 }
 
 export function seconds(text: string): number {
   const number = Number(text);
-  if (!(number > 0)) throw new InvalidArgumentError('Seconds are a number above 0.');
+  if (!(number > 0)) throw new InvalidArgumentError('Use a number above 0.');
   return number;
 }
 
 export function wholeNumber(text: string): number {
-  if (!/^\d{1,10}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.');
+  if (!/^\d{1,10}$/.test(text)) throw new InvalidArgumentError('Use a whole number.');
   return Number(text);
 }
 
 export function onOrOff(text: string): boolean {
   if (text === 'on' || text === 'off') return text === 'on';
-  throw new InvalidArgumentError('It is either "on" or "off".');
+  throw new InvalidArgumentError('Use "on" or "off".');
 }
 
 export function daysOrNever(text: string): number | 'never' {
   if (text === 'never') return text;
   if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It is a number of days, or "never".');
+  throw new InvalidArgumentError('Use a number of days, or "never".');
 }
 
 type Pairs = Record<string, string>;
 
-/** NAME=value, said once for each. */
+/** NAME=value, repeatable. */
 export function pairs(option: string): (text: string, before?: Pairs) => Pairs {
   return (text, before = {}) => ({ ...before, ...pair(option, text, /^([^=]+)=(.*)$/s) });
 }
 
-/** A header as people write it: NAME=value, or NAME: value as it is sent. */
+/** NAME=value, or NAME: value as in HTTP. */
 export function header(text: string, before: Pairs = {}): Pairs {
   return { ...before, ...pair('--header', text.replace(/^([^=:\s]+):\s*/, '$1='), /^([^=:\s]+)=(.*)$/s) };
 }
 
-/** What was typed is not repeated, as Commander would: it may be a secret. */
+/** The error does not repeat the value, as Commander would: it may be a secret. */
 function pair(option: string, text: string, form: RegExp): Pairs {
   const [, name, value] = form.exec(text) ?? [];
   if (name === undefined || value === undefined) throw usageError(`${option} takes NAME=value.`);
@@ -99,14 +123,14 @@ export function list(text: string, before: string[] = []): string[] {
 
 const unitMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A time, or how long ago it was: 90s, 15m, 2h, 7d. */
+/** A time, or an age: 90s, 15m, 2h, 7d. */
 export function moment(text: string): string {
   const [, count, unit] = /^(\d{1,9})([smhd])$/.exec(text) ?? [];
   const time = count === undefined ? dateOf(text) : Date.now() - Number(count) * unitMs[unit!]!;
   const date = new Date(time);
   if (Number.isNaN(date.getTime())) {
     throw new InvalidArgumentError(
-      'A time looks like 2030-01-31T12:00:00Z, or 90s, 15m, 2h or 7d for so long ago.',
+      'Use a time such as 2030-01-31T12:00:00Z, or an age such as 90s, 15m, 2h or 7d.',
     );
   }
   return date.toISOString();

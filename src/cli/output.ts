@@ -1,15 +1,15 @@
-/** What moves the cursor, paints the screen, or changes the order in which text is read. Line breaks and tabs stay. */
+/** Characters that move the cursor or change the direction of text. Line breaks and tabs are fine. */
 const unprintable = /[^\P{Cc}\n\t]|[\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
-/** How programs colour what they write: ESC [ … m. */
+/** Colour sequences: ESC [ … m. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const colour = /\x1b\[[\d;:]{0,64}m/g;
 
-/** Text for people that others may have a part in: what is not to be shown as it is is shown escaped, colours are left out. */
+/** Untrusted text for a terminal: control characters are escaped, colours removed. */
 export function printable(text: string): string {
   return text.replace(colour, '').replaceAll('\r\n', '\n').replace(unprintable, escaped);
 }
 
-/** One line of JSON, or several. A terminal shows it as it is, and it has the same value. */
+/** JSON that a terminal can show; the escapes keep its value. */
 export function jsonText(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(unprintable, escaped);
 }
@@ -18,7 +18,7 @@ function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-/** Columns that line up, as text. Tables that share `widths` line up with those before them. */
+/** Aligned columns. Tables that share `widths` are aligned with the tables before them. */
 export function table(cells: string[][], widths: number[] = []): string {
   const rows = cells.map((row) => row.map(oneLine));
   for (const row of rows) {
@@ -36,7 +36,7 @@ export function table(cells: string[][], widths: number[] = []): string {
     .join('\n');
 }
 
-/** A list, each row on one line: on a terminal it is cut to its width. What is cut is in the JSON and in `show`. */
+/** A table whose rows are cut to the width of the terminal. The JSON and `show` have the full text. */
 export function listTable(cells: string[][], widths?: number[]): string {
   const { isTTY, columns } = process.stdout;
   const text = table(cells, widths);
@@ -50,10 +50,26 @@ function cutLines(text: string, width: number): string {
     .join('\n');
 }
 
-/** What Switchboard did beside what it was asked for. */
-export function tellMoved({ moved_secrets = [] }: { moved_secrets?: string[] | undefined }): void {
+/** Prints a list as a table, or as JSON. */
+export function printList<Item>(
+  what: string,
+  items: Item[],
+  row: (item: Item) => string[],
+  { json }: { json?: boolean },
+): void {
+  if (json) printJson(items);
+  else print(items.length === 0 ? `no ${what}` : listTable(items.map(row)));
+}
+
+/** Prints text, or the value as JSON. */
+export function printResult(value: unknown, text: string, { json }: { json?: boolean }): void {
+  if (json) printJson(value);
+  else print(text);
+}
+
+export function noteMovedSecrets({ moved_secrets = [] }: { moved_secrets?: string[] | undefined }): void {
   if (moved_secrets.length > 0) {
-    complain(`note: credentials were moved into secrets of the project: ${moved_secrets.join(', ')}`);
+    complain(`note: moved credentials into secrets of the project: ${moved_secrets.join(', ')}`);
   }
 }
 
@@ -61,7 +77,7 @@ export function printJson(value: unknown): void {
   process.stdout.write(`${jsonText(value, 2)}\n`);
 }
 
-/** The same on one line, for commands that print one for each thing that happens. */
+/** On one line, for commands that print a stream of values. */
 export function printJsonLine(value: unknown): void {
   process.stdout.write(`${jsonText(value)}\n`);
 }
@@ -70,7 +86,7 @@ export function print(text: string): void {
   process.stdout.write(`${printable(text)}\n`);
 }
 
-/** A line that was made of printable parts, and of colours of ours. */
+/** A line whose parts are printable already, with colours of our own. */
 export function printColoured(line: string): void {
   process.stdout.write(`${line}\n`);
 }
@@ -79,7 +95,7 @@ export function complain(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
 
-/** What belongs to a list and is not in it, on one line: on a terminal it is cut to its width. */
+/** A note on stderr, cut to the width of the terminal. */
 export function note(text: string): void {
   const { isTTY, columns } = process.stderr;
   const line = `note: ${oneLine(text)}`;
@@ -87,33 +103,32 @@ export function note(text: string): void {
 }
 
 /**
- * Ends no command with a stack trace where its output cannot be written. Whoever reads a pipe may go away before its end
- * (`| head -1`), which is no failure; of others, such as a full disk, `failed` is told once. Commands that listen for
- * themselves decide for themselves.
+ * Handles errors of stdout that would end a command with a stack trace. A closed pipe (`| head -1`) is no failure; any other
+ * error, such as a full disk, is reported once. Commands with their own listener handle it themselves.
  */
-export function watchOutput(failed: (error: Error) => void): void {
+export function watchOutput(onError: (error: Error) => void): void {
   const { stdout, stderr } = process;
-  let wasTold = false;
+  let wasReported = false;
   stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (wasTold || error.code === 'EPIPE' || stdout.listenerCount('error') > 1) return;
-    wasTold = true;
-    failed(error);
+    if (wasReported || error.code === 'EPIPE' || stdout.listenerCount('error') > 1) return;
+    wasReported = true;
+    onError(error);
   });
-  // There is nowhere left to say so.
+  // There is nowhere left to report it.
   stderr.on('error', () => {});
 }
 
-/** What others said, as a part of a line. */
+/** Untrusted text as part of a line. */
 export function oneLine(text: string): string {
   return printable(text.replace(colour, '').replace(/\s+/g, ' ').trim());
 }
 
-/** Some errors have a list behind the first line, of what to do. */
+/** Some errors have a list of remedies after the first line. */
 export function firstLine(text: string): string {
   return oneLine(text.split('\n', 1)[0]!);
 }
 
-/** A time of the API as the user's clock shows it. */
+/** A time of the API in the user's time zone. */
 export function localTime(time: string): string {
   const moment = new Date(time);
   const two = (part: number) => String(part).padStart(2, '0');
@@ -121,19 +136,17 @@ export function localTime(time: string): string {
   return `${date} ${moment.toTimeString().slice(0, 8)}`;
 }
 
-/** "1 server", "2 servers". */
 export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
-/** "1 tool, 2 resources, 0 prompts". */
 export function offerText(offer: Record<'tools' | 'resources' | 'prompts', number | null>): string {
   return (['tool', 'resource', 'prompt'] as const)
     .map((what) => counted(offer[`${what}s`] ?? 0, what))
     .join(', ');
 }
 
-/** The first sentence of a description, short enough for a line. */
+/** The first line of a description, cut to a length. */
 export function summary(text: unknown, length = 80): string {
   if (typeof text !== 'string') return '';
   const line = text.trim().split('\n')[0] ?? '';

@@ -1,34 +1,47 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
-import { usageError } from './exit.ts';
-import { printable } from './output.ts';
+import { callApi } from './api.ts';
+import { exitCodes, usageError } from './exit.ts';
+import type { ApiFlags } from './options.ts';
+import { complain, printable, printResult } from './output.ts';
 
-interface ConfirmationFlags {
-  yes?: boolean;
-}
-
-/** Whether there is somebody to ask. Questions go to stderr: what is printed may be read by a program. */
+/** Whether a user can be asked. Questions go to stderr, because stdout may be read by a program. */
 export function canAsk(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true;
 }
 
-/** Asks on a terminal. Elsewhere it goes on, but where so much is lost that it needs --yes. */
-export async function isConfirmed(
+/**
+ * Asks on a terminal before something is removed. Scripts are not asked: they proceed, unless so much is lost that it
+ * needs --yes.
+ */
+export async function confirmRemoval(
   question: string,
-  { yes }: ConfirmationFlags,
-  elsewhere: 'goes-on' | 'needs-yes',
+  { yes }: { yes?: boolean },
+  inScripts: 'proceed' | 'needs-yes' = 'proceed',
 ): Promise<boolean> {
-  if (yes) return true;
-  if (canAsk()) return /^y(es)?$/i.test((await ask(`${question} [y/N] `)).trim());
-  if (elsewhere === 'goes-on') return true;
-  throw usageError('Nobody can be asked here whether that is really meant: say --yes. Nothing was removed.');
+  if (yes || (!canAsk() && inScripts === 'proceed')) return true;
+  if (!canAsk()) throw usageError('There is no terminal to confirm this on: use --yes. Nothing was removed.');
+  const answer = await readAnswer(printable(`${question} [y/N] `), process.stderr);
+  const isConfirmed = /^y(es)?$/i.test(answer.trim());
+  if (!isConfirmed) complain('Nothing was removed.');
+  return isConfirmed;
 }
 
-function ask(question: string): Promise<string> {
-  return readAnswer(printable(question), process.stderr);
+/** Removes something of the API, after a confirmation. Gives the exit code. */
+export async function removeConfirmed(
+  flags: ApiFlags & { yes?: boolean },
+  question: string,
+  path: string,
+  what: string,
+  name: string,
+): Promise<number> {
+  if (!(await confirmRemoval(question, flags))) return exitCodes.failed;
+  await callApi(flags.url, 'DELETE', path);
+  printResult({ removed: name }, `removed ${what} ${name}`, flags);
+  return exitCodes.ok;
 }
 
-/** Asks for what must not be seen on the screen. */
+/** Asks for a value that is not shown on the screen. */
 export async function askHidden(question: string): Promise<string> {
   process.stderr.write(printable(question));
   const answer = await readAnswer('', new Writable({ write: (_chunk, _encoding, done) => done() }));
@@ -44,7 +57,7 @@ function readAnswer(question: string, output: Writable): Promise<string> {
       lines.close();
       process.exit(130);
     });
-    // The end of the input, Ctrl-D, is no answer.
+    // Ctrl-D ends the input without an answer.
     lines.on('close', () => resolve(''));
     lines.question(question, (answer) => {
       resolve(answer);

@@ -49,7 +49,7 @@ describe('switchboard project', () => {
     const { stdout } = await runWith({ 'GET /projects': { projects: [project] } }, 'project', 'ls');
     expect(stdout).toBe('research  2 servers\n');
     const shown = await runWith({ 'GET /projects/research': project }, 'project', 'show', 'research');
-    expect(shown.stdout).toContain('kept for    30 days\n');
+    expect(shown.stdout).toContain('retention   30 days\n');
     const added = await runWith(
       { 'POST /projects': project },
       ...['project', 'add', 'research', '--description', 'Ours', '--retention-days', 'never', '--json'],
@@ -69,7 +69,7 @@ describe('switchboard project', () => {
     const answers = { 'GET /projects/research': project, [`DELETE /projects/${project.id}`]: null };
     const refused = await runWith(answers, 'project', 'rm', 'research');
     expect(refused).toMatchObject({ code: 2, requests: ['GET /projects/research'] });
-    expect(refused.stderr).toContain('say --yes');
+    expect(refused.stderr).toContain('use --yes');
     const removed = await runWith(answers, 'project', 'rm', 'research', '--yes');
     expect(removed).toMatchObject({ code: 0, stdout: 'removed project research\n' });
     expect(removed.requests.at(-1)).toBe(`DELETE /projects/${project.id} if "4"`);
@@ -176,10 +176,10 @@ describe('switchboard secret', () => {
   });
 
   it.each([
-    [['TOKEN', 'hunter2'], 'in the list of processes'],
-    [['TOKEN=hunter2'], 'in the list of processes'],
+    [['TOKEN', 'hunter2'], 'in the process list'],
+    [['TOKEN=hunter2'], 'in the process list'],
     [['TOKEN', '--from-env', 'NO_SUCH_VARIABLE'], 'NO_SUCH_VARIABLE is not set'],
-    [['TOKEN', '--from-env', 'A', '--from-file', 'b'], 'cannot go together'],
+    [['TOKEN', '--from-env', 'A', '--from-file', 'b'], 'cannot be combined'],
     [['TOKEN', '--from-file', '/no/such/file'], 'Cannot read /no/such/file'],
     [['TOKEN', '--from-file', '/dev/null'], 'is empty'],
   ])('refuses %j', async (words, reason) => {
@@ -203,7 +203,7 @@ describe('switchboard secret', () => {
       'secrets',
       'rotate',
     );
-    expect(rotated.stdout).toBe('1 secret sealed again, with the key k2\n');
+    expect(rotated.stdout).toBe('encrypted 1 secret with the new key k2\n');
   });
 
   it('removes one that servers use only where that is really meant', async () => {
@@ -227,11 +227,11 @@ describe('switchboard product', () => {
       { [`POST ${path}`]: done },
       ...['product', 'install', fileWith(JSON.stringify(manifest))],
     );
-    expect(stdout).toBe('product acme 2: 2 servers as before\n  + a\n  ~ b\n  - c\n');
+    expect(stdout).toBe('product acme 2: 2 servers unchanged\n  + a\n  ~ b\n  - c\n');
     expect(requests).toEqual([`POST ${path} ${JSON.stringify(manifest)}`]);
     const same = { product, added: [], changed: [], removed: [], unchanged: ['a'] };
     const again = await runWith({ [`POST ${path}`]: same }, 'product', 'install', fileWith('{}'));
-    expect(again.stdout).toBe('product acme 2: nothing changed, 1 server as before\n');
+    expect(again.stdout).toBe('product acme 2: nothing changed, 1 server unchanged\n');
   });
 
   it.each([
@@ -276,7 +276,7 @@ describe('switchboard tool', () => {
   it('switches one', async () => {
     const answers = { [`PATCH ${path}/files__drop`]: { ...tools[1], enabled: true } };
     const { stdout, requests } = await runWith(answers, 'tool', 'enable', 'files__drop');
-    expect(stdout).toBe('drop of files is on\n');
+    expect(stdout).toBe('drop of files is enabled\n');
     expect(requests).toEqual([`PATCH ${path}/files__drop {"enabled":true}`]);
   });
 });
@@ -300,7 +300,7 @@ describe('switchboard tool with a pattern', () => {
       [`PATCH ${path}/b__delete_file`]: toolOf('b', 'delete_file', false),
     };
     expect((await runWith(answers, 'tool', 'disable', 'delete_*')).stdout).toBe(
-      'delete_file of a is off\ndelete_file of b is off\n',
+      'delete_file of a is disabled\ndelete_file of b is disabled\n',
     );
   });
 
@@ -316,7 +316,7 @@ describe('switchboard tool with a pattern', () => {
     };
     expect(await runWith(answers, 'tool', 'enable', '*')).toMatchObject({
       code: 0,
-      stdout: 'drop of b is on\n',
+      stdout: 'drop of b is enabled\n',
       stderr: `note: ${message}\n`,
     });
   });
@@ -324,7 +324,7 @@ describe('switchboard tool with a pattern', () => {
   it('says that there is nothing to switch', async () => {
     const answers = { [`GET ${path}`]: { tools: [toolOf('a', 'drop', false), toolOf('b', 'drop', false)] } };
     expect((await runWith(answers, 'tool', 'disable', 'd*')).stdout).toBe(
-      'nothing to switch: already off: drop of a, drop of b\n',
+      'nothing to change: already disabled: drop of a, drop of b\n',
     );
   });
 });

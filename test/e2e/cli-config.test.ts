@@ -400,7 +400,7 @@ describe('the command line', () => {
     [['juggle'], 'unknown command'],
     [['ls', 'people'], "'people' is invalid"],
     [['call'], 'missing required argument'],
-    [['up', '--port', 'seven'], 'A port is a number'],
+    [['up', '--port', 'seven'], 'Use a number from 0 to 65535'],
     [['up', '--startup', 'eager'], 'Allowed choices are lazy, sequential, parallel'],
     [['up', '--on-start-failure', 'stop'], 'Allowed choices are continue, abort'],
     [['up', '--colour'], 'unknown option'],

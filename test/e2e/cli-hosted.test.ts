@@ -130,7 +130,7 @@ it('the secrets of a hosted server count as used, are not removed by mistake, an
   expect(await cli(['secret', 'set', 'SHARED', '--from-env', 'PATH'])).toMatchObject({ code: 0 });
   const added = await cli([...run, ...environment], [command, ...args]);
   expect(added, added.stderr).toMatchObject({ code: 0 });
-  const [, moved] = /moved into secrets of the project: (\S+)/.exec(added.stderr)!;
+  const [, moved] = /moved credentials into secrets of the project: (\S+)/.exec(added.stderr)!;
   const secrets = JSON.parse((await cli(['secret', 'ls', '--json'])).stdout) as object[];
   expect(secrets).toMatchObject([
     { name: moved, used_by: ['mine'] },
@@ -142,7 +142,7 @@ it('the secrets of a hosted server count as used, are not removed by mistake, an
     stderr: expect.stringContaining('The secret SHARED is used by mine, which cannot run without it'),
   });
   const removed = await cli(['rm', 'mine']);
-  expect(removed.stderr).toContain(`nobody uses these secrets any more: ${moved}, SHARED;`);
+  expect(removed.stderr).toContain(`these secrets are no longer used: ${moved}, SHARED;`);
   expect(await cli(['secret', 'rm', 'SHARED'])).toMatchObject({ code: 0 });
 });
 
@@ -152,7 +152,7 @@ it('what a hosted server has kept can be removed when the server is gone', async
   expect(await cli(run, [command, ...args])).toMatchObject({ code: 0 });
   const [, folder] = /^kept in +(\S+)$/m.exec((await cli(['hosted', 'show', 'keeper'])).stdout)!;
   const removed = await cli(['rm', 'keeper']);
-  expect(removed.stdout).toContain(`kept for the next one of that name (${folder})`);
+  expect(removed.stdout).toContain(`kept for the next server of that name (${folder})`);
   expect(existsSync(folder!)).toBe(true);
   expect(await cli(['rm', 'keeper', '--volumes'])).toMatchObject({ code: 2 });
   expect(existsSync(folder!)).toBe(true);

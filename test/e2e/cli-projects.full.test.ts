@@ -63,7 +63,7 @@ describe('the command line on projects, on all that is in them', () => {
     );
     const second = await manifest('2', server('a'), server('b', { env: { X: 'y' } }), server('d'));
     expect(await done('product', 'install', second)).toBe(
-      'product acme 2: 1 server as before\n  + d\n  ~ b\n  - c\n',
+      'product acme 2: 1 server unchanged\n  + d\n  ~ b\n  - c\n',
     );
     expect(await json('product', 'ls')).toMatchObject([{ name: 'acme', version: '2' }]);
     expect(await done('server', 'ls')).toMatch(/^a +idle +stdio +product acme/m);

@@ -6,7 +6,7 @@ describe('the command line on projects', () => {
     const { cli, done, json, names, switchboard } = await start();
     expect(await done('project', 'ls')).toMatch(/^default +1 server/);
     expect(await done('project', 'add', 'research', '--description', 'Ours')).toBe(
-      `added project research, which clients reach at ${switchboard.baseUrl}/mcp/research\n${switchboard.baseUrl}/mcp has the servers of all projects\n`,
+      `added project research; clients reach it at ${switchboard.baseUrl}/mcp/research\n${switchboard.baseUrl}/mcp has the servers of all projects\n`,
     );
     expect(await json('project', 'show', 'research')).toMatchObject({
       name: 'research',
@@ -24,7 +24,7 @@ describe('the command line on projects', () => {
       '--retention-days',
       'never',
     ];
-    expect(await done('project', 'set', 'research', ...words)).toMatch(/kept for +ever/);
+    expect(await done('project', 'set', 'research', ...words)).toMatch(/retention +unlimited/);
     expect(await done('project', 'set', 'lab', '--names', 'as-is')).toMatch(/tool names +as-is/);
     expect(await json('project', 'show', 'lab')).toMatchObject({
       description: null,

@@ -47,7 +47,7 @@ describe('the documentation', () => {
 
   it('names only commands that exist', () => {
     const definitions = sourceFiles('src/cli').flatMap(({ text }) => [
-      ...text.matchAll(/\.command\('(\w+)'/g),
+      ...text.matchAll(/(?:\.command\(|add\(|apiCommand\(\s*\w+,\s*)'(\w+)/g),
     ]);
     const commands = new Set(definitions.map(([, command]) => command));
     const unknown = current.flatMap((page) =>

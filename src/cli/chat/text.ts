@@ -2,13 +2,13 @@ import type { ChatView, ToolCallView } from '../../api/chat-views.ts';
 import { oneLine, printable, summary } from '../output.ts';
 
 export interface Screen {
-  /** What the model says. */
+  /** For the text of the model. */
   stdout: NodeJS.WritableStream & { isTTY?: boolean };
-  /** What it does. */
+  /** For its tool calls. */
   stderr: NodeJS.WritableStream;
 }
 
-/** Shows a chat as it goes on: what the model says on stdout, and its tool calls on stderr. */
+/** Shows a chat in progress. */
 export class ChatScreen {
   private readonly screen: Screen;
   private isInLine = false;
@@ -37,12 +37,11 @@ export class ChatScreen {
 
   done({ stop_reason, steps }: ChatView): void {
     this.endLine();
-    if (stop_reason === 'step_limit') this.note(`note: it ended after ${steps} steps (--max-steps)`);
-    if (stop_reason === 'length') this.note('note: the answer was cut off at its limit (--max-tokens)');
-    if (stop_reason === 'refused') this.note('note: the model refused to go on');
+    if (stop_reason === 'step_limit') this.note(`note: stopped after ${steps} steps (--max-steps)`);
+    if (stop_reason === 'length') this.note('note: the response reached its maximum length (--max-tokens)');
+    if (stop_reason === 'refused') this.note('note: the model refused to continue');
   }
 
-  /** What comes next begins on a line of its own. */
   endLine(): void {
     if (this.isInLine) this.screen.stdout.write('\n');
     this.isInLine = false;

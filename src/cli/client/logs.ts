@@ -2,8 +2,8 @@ import type { HostedLine, HostedView } from '../../api/hosted-views.ts';
 import { SwitchboardError } from '../../errors.ts';
 import { callApi, projectPath } from '../api.ts';
 import { DEFAULT_PROJECT } from '../defaults.ts';
+import { readEvents } from '../events.ts';
 import { exitCodes, usageError } from '../exit.ts';
-import { follow } from '../follow.ts';
 import { allHosted, ambiguous, hostedPath } from '../hosted/find.ts';
 import { complain, localTime, print, printJson, printJsonLine } from '../output.ts';
 
@@ -16,17 +16,17 @@ interface LogsFlags {
 
 const hostless = new Set<string>(['no_database', 'not_found']);
 
-/** Shows the last lines of a server's log, and of a hosted one those too that come. */
+/** Shows the last lines of a server's log, and of a hosted server also new ones. */
 export async function logs(server: string, flags: LogsFlags): Promise<number> {
   const hosted = await hostedNamed(server, flags);
   const { project = DEFAULT_PROJECT } = flags;
-  const near = flags.project === undefined ? hosted.find((each) => each.project === project) : hosted[0];
-  if (near !== undefined) return hostedLog(near, flags);
+  const own = flags.project === undefined ? hosted.find((each) => each.project === project) : hosted[0];
+  if (own !== undefined) return hostedLog(own, flags);
   try {
     await serverLog(server, project, flags);
     return exitCodes.ok;
   } catch (error) {
-    // Whoever names no project may mean one of another.
+    // Without -P, a hosted server of another project is meant if only one has the name.
     const isUnknown = error instanceof SwitchboardError && error.code === 'not_found';
     if (!isUnknown || hosted.length === 0) throw error;
     if (hosted.length > 1) throw ambiguous(server, hosted);
@@ -34,7 +34,7 @@ export async function logs(server: string, flags: LogsFlags): Promise<number> {
   }
 }
 
-/** None where nothing is hosted: there is no database, or an older Switchboard. */
+/** None without a database, or if the Switchboard is too old to host servers. */
 async function hostedNamed(server: string, flags: LogsFlags): Promise<HostedView[]> {
   try {
     return (await allHosted(flags)).filter(({ id, name }) => id === server || name === server);
@@ -47,15 +47,14 @@ async function hostedNamed(server: string, flags: LogsFlags): Promise<HostedView
 async function serverLog(server: string, project: string, { url, follow, json }: LogsFlags): Promise<void> {
   const path = projectPath(project, 'servers', server, 'logs');
   const { lines } = await callApi<{ lines: string[] }>(url, 'GET', path);
-  if (follow) throw usageError(`Only logs of hosted servers can be followed, and "${server}" is not one.`);
+  if (follow) throw usageError(`Only the logs of hosted servers can be followed; "${server}" is not hosted.`);
   if (json) printJson(lines);
   else if (lines.length > 0) print(lines.join('\n'));
 }
 
-async function hostedLog(server: HostedView, { url, follow: goesOn, json }: LogsFlags): Promise<number> {
-  // Asked first where it is followed too: an event stream cannot say what is wrong.
+async function hostedLog(server: HostedView, { url, follow, json }: LogsFlags): Promise<number> {
   const { lines } = await callApi<{ lines: HostedLine[] }>(url, 'GET', hostedPath(server, 'logs'));
-  if (goesOn) return followLog(server, url, json ?? false);
+  if (follow) return followLog(server, url, json ?? false);
   if (json) printJson(lines);
   else if (lines.length > 0) print(lines.map(lineText).join('\n'));
   return exitCodes.ok;
@@ -68,16 +67,16 @@ function lineText({ at, line }: HostedLine): string {
 async function followLog(server: HostedView, url: string, asJson: boolean): Promise<number> {
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());
-  // Whoever read what we print is gone: nobody is left to show it to.
+  // The reader of our output is gone.
   process.stdout.on('error', () => stop.abort());
   const show = (type: string, data: unknown) => {
     if (type !== 'line') return;
     if (asJson) printJsonLine(data);
     else print(lineText(data as HostedLine));
   };
-  const { error } = await follow(`${url}/api/v1${hostedPath(server, 'logs')}?follow=1`, show, stop.signal);
+  const { error } = await readEvents(url, `${hostedPath(server, 'logs')}?follow=1`, show, stop.signal);
   if (stop.signal.aborted) return exitCodes.ok;
-  const how = error === undefined ? 'has ended: it was removed, or Switchboard has stopped' : error.message;
-  complain(`The log of ${server.name} ${error === undefined ? how : `is lost: ${how}`}.`);
+  const reason = error === undefined ? 'the server was removed, or Switchboard has stopped' : error.message;
+  complain(`The log of ${server.name} has ended: ${reason}.`);
   return error === undefined ? exitCodes.ok : exitCodes.unreachable;
 }

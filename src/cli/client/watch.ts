@@ -1,32 +1,25 @@
 import type { ServerEvent, ServerView } from '../../api/views.ts';
 import { SwitchboardError } from '../../errors.ts';
-import { callApi, projectPath } from '../api.ts';
+import { projectPath } from '../api.ts';
+import { readEvents } from '../events.ts';
 import { exitCodes } from '../exit.ts';
-import { follow } from '../follow.ts';
+import type { ProjectFlags } from '../options.ts';
 import { complain, oneLine, printable, printColoured, printJsonLine } from '../output.ts';
 import { eventNotes, stateColumn, subjectOf } from '../server/text.ts';
 
-export interface WatchFlags {
-  url: string;
-  project: string;
-  json?: boolean;
-}
-
-/** How a server stands when the watching begins: an event without a state before it. */
+/** The first event of each server has no state before it. */
 type WatchEvent = Omit<ServerEvent, 'from'> & { from: ServerEvent['from'] | null };
 
-/** Shows the state of servers, and every change of it, until somebody stops it. */
-export async function watch(names: string[], flags: WatchFlags): Promise<number> {
+/** Shows the state of servers, and every change, until Ctrl-C. */
+export async function watch(names: string[], flags: ProjectFlags): Promise<number> {
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());
-  // Whoever read what we print is gone: nobody is left to watch for.
+  // The reader of our output is gone.
   process.stdout.on('error', () => stop.abort());
-  // An event stream cannot say that there is no such project.
-  await callApi(flags.url, 'GET', projectPath(flags.project, 'servers'));
 
   let show = (_event: WatchEvent): void => {};
   const isWatched = ({ name }: ServerView) => names.length === 0 || names.includes(name);
-  const take = (type: string, data: unknown) => {
+  const onEvent = (type: string, data: unknown) => {
     if (type === 'servers') {
       const { servers } = data as { servers: ServerView[] };
       checkNames(names, servers);
@@ -39,11 +32,7 @@ export async function watch(names: string[], flags: WatchFlags): Promise<number>
       if (isWatched(event.server)) show(event);
     }
   };
-  const { error } = await follow(
-    `${flags.url}/api/v1${projectPath(flags.project, 'events')}`,
-    take,
-    stop.signal,
-  );
+  const { error } = await readEvents(flags.url, projectPath(flags.project, 'events'), onEvent, stop.signal);
   if (stop.signal.aborted) return exitCodes.ok;
   const how = error === undefined ? 'has stopped' : `is gone: ${error.message}`;
   complain(`The Switchboard at ${flags.url} ${how}.`);
@@ -56,7 +45,7 @@ function checkNames(names: string[], servers: ServerView[]): void {
   const known = servers.map(({ name }) => name).join(', ');
   throw new SwitchboardError(
     'not_found',
-    `There is no server "${unknown}". ${known === '' ? 'There are none at all.' : `There are: ${known}.`}`,
+    `There is no server "${unknown}". ${known === '' ? 'There are no servers.' : `There are: ${known}.`}`,
   );
 }
 
@@ -66,7 +55,7 @@ function linePrinter(servers: ServerView[]): (event: WatchEvent) => void {
   return (event) => printColoured(watchLine(event, width, isColoured));
 }
 
-/** Room for the name, and for the number of a replica where there are several. */
+/** Room for the name, and for the number of a replica if there are several. */
 function labelWidth({ name, replicas }: ServerView): number {
   return oneLine(name).length + (replicas.length > 1 ? `/${replicas.length}`.length : 0);
 }

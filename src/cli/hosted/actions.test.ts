@@ -85,7 +85,7 @@ describe('switchboard host', () => {
     expect(requests[0]).toContain('"port":{"container":8080,"host":18080},"stdio_bridge":false');
     const refused = await runWith({}, ...words, '8080:');
     expect(refused).toMatchObject({ code: 2, requests: [] });
-    expect(refused.stderr).toContain('It must be 8080 or 8080:18080.');
+    expect(refused.stderr).toContain('Use 8080 or 8080:18080.');
   });
 
   it('takes a command without an image for a process', async () => {
@@ -99,8 +99,8 @@ describe('switchboard host', () => {
   });
 
   it.each([
-    [['host', '--name', 'x'], 'Say which image to run'],
-    [['host', '--name', 'x', '--provider', 'process'], 'Say what to run'],
+    [['host', '--name', 'x'], 'There is no image to run'],
+    [['host', '--name', 'x', '--provider', 'process'], 'There is no command to run'],
     [['host', 'mcp/time'], "required option '--name <name>' not specified"],
     [['host', 'mcp/time', '--name', 'x', '--env', 'secret'], '--env takes NAME=value.'],
     [
@@ -244,7 +244,7 @@ describe('a hosted server', () => {
     const stopping = { ...listed, [`POST ${path}/stop`]: time, [`GET ${path}`]: [time, off] };
     expect(await runWith(stopping, 'stop', 'time')).toMatchObject({ code: 0, stdout: 'time is stopped\n' });
     const detached = await runWith(stopping, 'stop', 'time', '-d');
-    expect(detached).toMatchObject({ code: 0, stdout: 'time is being stopped\n' });
+    expect(detached).toMatchObject({ code: 0, stdout: 'time is stopping\n' });
     expect(detached.requests).toEqual(['GET /mcp/servers', `POST ${path}/stop`]);
 
     const starting = { ...time, status: 'starting' };
@@ -306,7 +306,7 @@ describe('a hosted server', () => {
     expect(await change('--port', '8080:18080')).toBe(
       '{"port":{"container":8080,"host":18080},"stdio_bridge":false}',
     );
-    expect(await change()).toContain('2 error: Say what to change');
+    expect(await change()).toContain('2 error: Nothing to change');
     expect(await change('--arg', 'x', '--', 'node')).toContain('2 error: --arg and a command');
   });
 
@@ -314,7 +314,7 @@ describe('a hosted server', () => {
     const twice = { 'GET /mcp/servers': { servers: [time, { ...time, id: 'other', project: 'web' }] } };
     const { code, stderr } = await runWith(twice, 'restart', 'time');
     expect(code).toBe(1);
-    expect(stderr).toContain('say which with -P (default, web).');
+    expect(stderr).toContain('choose one with -P (default, web).');
     const unknown = await runWith(listed, 'stop', 'tine');
     expect(unknown).toMatchObject({ code: 1 });
     expect(unknown.stderr).toContain('There is no hosted server "tine". There are: time.');
@@ -374,7 +374,7 @@ describe('switchboard logs', () => {
     expect((await runWith(plain, 'logs', 'files')).stdout).toBe('a\nb\n');
     const followed = await runWith({ ...listed, ...plain }, 'logs', '-f', 'files');
     expect(followed).toMatchObject({ code: 2, stdout: '' });
-    expect(followed.stderr).toContain('"files" is not one');
+    expect(followed.stderr).toContain('"files" is not hosted');
   });
 
   it('looks into the project default first, then where else there is one', async () => {

@@ -2,25 +2,25 @@ import type { HostedView } from '../../api/hosted-views.ts';
 import { SwitchboardError } from '../../errors.ts';
 import { apiPath, callApi } from '../api.ts';
 
-interface Place {
+interface Query {
   url: string;
   project?: string | undefined;
 }
 
-/** The hosted servers of a project, or of all. */
-export async function allHosted({ url, project }: Place): Promise<HostedView[]> {
+/** The hosted servers of one project, or of all. */
+export async function allHosted({ url, project }: Query): Promise<HostedView[]> {
   const { servers } = await callApi<{ servers: HostedView[] }>(url, 'GET', '/mcp/servers', {
     query: { project },
   });
   return servers;
 }
 
-/** One of them by its name or id. */
-export async function findHosted(server: string, place: Place): Promise<HostedView> {
-  const servers = await allHosted(place);
+/** Finds a hosted server by its name or id. */
+export async function findHosted(server: string, query: Query): Promise<HostedView> {
+  const servers = await allHosted(query);
   const found = servers.filter(({ id, name }) => id === server || name === server);
   if (found.length === 1) return found[0]!;
-  throw found.length === 0 ? unknown(server, servers, place) : ambiguous(server, found);
+  throw found.length === 0 ? unknown(server, servers, query) : ambiguous(server, found);
 }
 
 export function hostedPath({ id }: Pick<HostedView, 'id'>, ...parts: string[]): string {
@@ -31,15 +31,15 @@ export function ambiguous(server: string, found: readonly HostedView[]): Switchb
   const projects = found.map(({ project }) => project).join(', ');
   return new SwitchboardError(
     'conflict',
-    `Several projects have a hosted server "${server}": say which with -P (${projects}).`,
+    `Several projects have a hosted server "${server}": choose one with -P (${projects}).`,
   );
 }
 
-function unknown(server: string, servers: readonly HostedView[], { project }: Place): SwitchboardError {
+function unknown(server: string, servers: readonly HostedView[], { project }: Query): SwitchboardError {
   const where = project === undefined ? '' : ` in project "${project}"`;
   const known = servers.map(({ name }) => name).join(', ');
   return new SwitchboardError(
     'not_found',
-    `There is no hosted server "${server}"${where}. ${known === '' ? 'There are none at all.' : `There are: ${known}.`}`,
+    `There is no hosted server "${server}"${where}. ${known === '' ? 'There are no hosted servers.' : `There are: ${known}.`}`,
   );
 }

@@ -1,6 +1,6 @@
 import { usageError } from '../exit.ts';
 
-/** What a hosted server can be given on the command line. */
+/** The options of `host` and `hosted set`. */
 export interface HostFlags {
   volume?: string[];
   env?: Record<string, string>;
@@ -17,14 +17,14 @@ export interface HostFlags {
   writableRoot?: boolean;
 }
 
-/** What can be changed besides. */
+/** The options of `hosted set` only. */
 export interface ChangeFlags extends HostFlags {
   image?: string;
   arg?: string[];
   unsetEnv?: string[];
 }
 
-/** A new hosted server as the API takes it. */
+/** The request for a new hosted server. */
 export function newHosted(
   image: string | undefined,
   words: string[],
@@ -32,15 +32,15 @@ export function newHosted(
 ): object {
   const { name, project, provider } = flags;
   const isProcess = provider === 'process';
-  // A process has no image: what stands in its place is the command.
+  // A process has no image: the first word is its command.
   const [command, ...args] = isProcess && image !== undefined ? [image, ...words] : words;
   if (isProcess && command === undefined) {
     throw usageError(
-      `Say what to run: switchboard host --name ${name} --provider process -- <command> [arguments].`,
+      `There is no command to run: use switchboard host --name ${name} --provider process -- <command> [arguments].`,
     );
   }
   if (!isProcess && image === undefined) {
-    throw usageError(`Say which image to run: switchboard host <image> --name ${name}.`);
+    throw usageError(`There is no image to run: use switchboard host <image> --name ${name}.`);
   }
   return {
     ...{ name, project_id: project, image: isProcess ? undefined : image },
@@ -49,22 +49,24 @@ export function newHosted(
   };
 }
 
-/** What was said of a hosted server that is there, as the API takes it. */
+/** The request to change a hosted server. */
 export function changesOf(words: string[], flags: ChangeFlags): object {
   const { image, arg, env, unsetEnv = [] } = flags;
   const [command, ...args] = words;
   if (command !== undefined && arg !== undefined) {
-    throw usageError('--arg and a command behind -- cannot go together: arguments stand behind the command.');
+    throw usageError('--arg and a command after -- cannot be combined: put the arguments after the command.');
   }
-  const gone = Object.fromEntries(unsetEnv.map((name) => [name, null]));
+  const removed = Object.fromEntries(unsetEnv.map((name) => [name, null]));
   const changes = {
     ...settingsOf(flags),
     ...{ image, args: arg },
     ...(command === undefined ? {} : { command, args }),
-    environment: env === undefined && unsetEnv.length === 0 ? undefined : { ...env, ...gone },
+    environment: env === undefined && unsetEnv.length === 0 ? undefined : { ...env, ...removed },
   };
   if (Object.values(changes).every((value) => value === undefined)) {
-    throw usageError('Say what to change, such as --image or --memory: see switchboard hosted set --help.');
+    throw usageError(
+      'Nothing to change: use an option such as --image or --memory. See: switchboard hosted set --help',
+    );
   }
   return changes;
 }

@@ -19,7 +19,7 @@ export function hostedRow(server: HostedView, now: Date): string[] {
   ];
 }
 
-/** Why it is not ready, and when that may change. */
+/** Why it is not ready, and when it is retried. */
 export function hostedNotes({ error, next_try, health }: HostedView, now: Date): string {
   const seconds = next_try === null ? undefined : Math.ceil((Date.parse(next_try) - now.getTime()) / 1_000);
   const next = seconds === undefined ? '' : seconds <= 0 ? 'next try now' : `next try in ${seconds} s`;
@@ -46,10 +46,7 @@ export function hostedText(server: HostedView, now: Date): string {
       'arguments',
       server.args.length === 0 ? null : server.args.map((each) => JSON.stringify(each)).join(' '),
     ],
-    [
-      'spoken to',
-      server.stdio_bridge ? 'over stdin and stdout' : `over HTTP, port ${server.port}${server.path}`,
-    ],
+    ['MCP', server.stdio_bridge ? 'over stdin and stdout' : `over HTTP, port ${server.port}${server.path}`],
     ['address', endpointOf(server)],
     ['restart', server.restart_policy],
     ['network', server.network ? 'yes' : server.port === null ? 'no' : 'yes (by its port)'],
@@ -63,7 +60,7 @@ export function hostedText(server: HostedView, now: Date): string {
   return table(rows.flatMap(([what, value]) => (value === null ? [] : [[what, oneLine(value)]])));
 }
 
-/** Where it serves MCP on this machine; null where it does not, or it is not known. */
+/** Where it serves MCP on this machine; null if it does not, or that is not known. */
 export function endpointOf({ url, path, stdio_bridge }: HostedView): string | null {
   return url === null || stdio_bridge ? url : `${url}${path}`;
 }
@@ -86,7 +83,7 @@ function megabytes(bytes: number): string {
   return `${(bytes / 1024 ** 2).toFixed(1)} MB`;
 }
 
-/** Empty where it does not run. */
+/** Empty if it does not run. */
 export function uptimeText({ uptime_seconds: seconds }: Pick<HostedView, 'uptime_seconds'>): string {
   if (seconds === null) return '';
   if (seconds < 120) return `up ${Math.floor(seconds)} s`;

@@ -1,46 +1,29 @@
 import type { Installation, ProductView } from '../../api/views.ts';
 import { callApi, projectPath } from '../api.ts';
-import { exitCodes, usageError } from '../exit.ts';
+import { usageError } from '../exit.ts';
 import { inputName, readInput } from '../input.ts';
-import { complain, counted, listTable, localTime, print, printJson, tellMoved } from '../output.ts';
-import { isConfirmed } from '../prompt.ts';
+import type { ProjectFlags } from '../options.ts';
+import { counted, localTime, noteMovedSecrets, printList, printResult } from '../output.ts';
+import { removeConfirmed } from '../prompt.ts';
 
-interface Flags {
-  url: string;
-  project: string;
-  json?: boolean;
+export async function listProducts(flags: ProjectFlags): Promise<void> {
+  const path = projectPath(flags.project, 'products');
+  const { products } = await callApi<{ products: ProductView[] }>(flags.url, 'GET', path);
+  printList('products', products, productRow, flags);
 }
 
-export async function listProducts({ url, project, json }: Flags): Promise<void> {
-  const { products } = await callApi<{ products: ProductView[] }>(
-    url,
-    'GET',
-    projectPath(project, 'products'),
-  );
-  if (json) printJson(products);
-  else if (products.length === 0) print('no products');
-  else print(listTable(products.map(productRow)));
+/** Installs or upgrades a product, and shows the changes. */
+export async function installProduct(file: string, flags: ProjectFlags): Promise<void> {
+  const body = parseManifest(await readInput(file), inputName(file));
+  const path = projectPath(flags.project, 'products');
+  const installation = await callApi<Installation>(flags.url, 'POST', path, { body });
+  noteMovedSecrets(installation);
+  printResult(installation, installationText(installation), flags);
 }
 
-/** Installs a product, or brings it up to the version of its manifest, and shows what that changed. */
-export async function installProduct(path: string, { url, project, json }: Flags): Promise<void> {
-  const body = parseManifest(await readInput(path), inputName(path));
-  const done = await callApi<Installation>(url, 'POST', projectPath(project, 'products'), { body });
-  tellMoved(done);
-  if (json) printJson(done);
-  else print(installationText(done));
-}
-
-export async function removeProduct(name: string, flags: Flags & { yes?: boolean }): Promise<number> {
-  const question = `Remove the product ${name} with its servers from the project ${flags.project}?`;
-  if (!(await isConfirmed(question, flags, 'goes-on'))) {
-    complain('Nothing was removed.');
-    return exitCodes.failed;
-  }
-  await callApi(flags.url, 'DELETE', projectPath(flags.project, 'products', name));
-  if (flags.json) printJson({ removed: name });
-  else print(`removed product ${name}`);
-  return exitCodes.ok;
+export function removeProduct(name: string, flags: ProjectFlags & { yes?: boolean }): Promise<number> {
+  const question = `Remove the product ${name} and its servers from the project ${flags.project}?`;
+  return removeConfirmed(flags, question, projectPath(flags.project, 'products', name), 'product', name);
 }
 
 function parseManifest(text: string, source: string): object {
@@ -60,7 +43,7 @@ export function installationText({ product, added, changed, removed, unchanged }
     ...changed.map((name) => `~ ${name}`),
     ...removed.map((name) => `- ${name}`),
   ];
-  const rest = unchanged.length === 0 ? [] : [`${counted(unchanged.length, 'server')} as before`];
+  const rest = unchanged.length === 0 ? [] : [`${counted(unchanged.length, 'server')} unchanged`];
   const what = changes.length === 0 ? ['nothing changed', ...rest] : rest;
   return [
     `product ${product.name} ${product.version}${what.length === 0 ? '' : `: ${what.join(', ')}`}`,

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { SetExitCode } from '../defaults.ts';
-import { jsonOption, projectOption, urlOption, yesOption } from '../options.ts';
+import { apiCommand, projectOption, yesOption } from '../options.ts';
 
 const help = `
 Examples:
@@ -9,39 +9,24 @@ Examples:
   switchboard product rm acme-tools
 
 Installing a newer manifest of a product changes what differs: + added, ~ changed, - removed.
-"rm" asks first on a terminal, and does not in scripts.`;
+"rm" asks for confirmation on a terminal, and not in scripts.`;
 
 export function addProductCommands(program: Command, setExitCode: SetExitCode): void {
   const product = program
     .command('product')
-    .description('install and remove products, which bring servers into a project')
+    .description('install and remove products, which add servers to a project')
     .addHelpText('afterAll', help);
   const load = () => import('./actions.ts');
 
-  product
-    .command('ls')
-    .description('list the products of a project')
-    .addOption(projectOption())
-    .addOption(urlOption())
-    .addOption(jsonOption())
-    .action(async (flags) => (await load()).listProducts(flags));
+  apiCommand(product, 'ls', 'list the products of a project', [projectOption()]).action(async (flags) =>
+    (await load()).listProducts(flags),
+  );
 
-  product
-    .command('install')
-    .description('install or upgrade a product')
-    .argument('<manifest>', 'a file of JSON; - reads stdin')
-    .addOption(projectOption())
-    .addOption(urlOption())
-    .addOption(jsonOption())
+  apiCommand(product, 'install', 'install or upgrade a product', [projectOption()])
+    .argument('<manifest>', 'a JSON file; - reads stdin')
     .action(async (manifest, flags) => (await load()).installProduct(manifest, flags));
 
-  product
-    .command('rm')
-    .description('remove a product with its servers')
-    .argument('<name>')
-    .addOption(projectOption())
-    .addOption(yesOption())
-    .addOption(urlOption())
-    .addOption(jsonOption())
-    .action(async (name, flags) => setExitCode(await (await load()).removeProduct(name, flags)));
+  apiCommand(product, 'rm <name>', 'remove a product and its servers', [projectOption(), yesOption()]).action(
+    async (name, flags) => setExitCode(await (await load()).removeProduct(name, flags)),
+  );
 }

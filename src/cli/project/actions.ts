@@ -2,25 +2,11 @@ import type { ProjectView } from '../../api/views.ts';
 import { callApi, projectPath } from '../api.ts';
 import { endpointOf } from '../defaults.ts';
 import { exitCodes, usageError } from '../exit.ts';
-import {
-  complain,
-  counted,
-  listTable,
-  localTime,
-  oneLine,
-  print,
-  printJson,
-  summary,
-  table,
-} from '../output.ts';
-import { isConfirmed } from '../prompt.ts';
+import type { ApiFlags } from '../options.ts';
+import { counted, localTime, oneLine, printList, printResult, summary, table } from '../output.ts';
+import { confirmRemoval } from '../prompt.ts';
 
-interface Flags {
-  url: string;
-  json?: boolean;
-}
-
-export interface ProjectFlags extends Flags {
+export interface ProjectSettings extends ApiFlags {
   name?: string;
   description?: string;
   recordPayloads?: boolean;
@@ -28,32 +14,25 @@ export interface ProjectFlags extends Flags {
   names?: ProjectView['names'];
 }
 
-export async function listProjects({ url, json }: Flags): Promise<void> {
-  const { projects } = await callApi<{ projects: ProjectView[] }>(url, 'GET', '/projects');
-  if (json) printJson(projects);
-  else print(listTable(projects.map(projectRow)));
+export async function listProjects(flags: ApiFlags): Promise<void> {
+  const { projects } = await callApi<{ projects: ProjectView[] }>(flags.url, 'GET', '/projects');
+  printList('projects', projects, projectRow, flags);
 }
 
-export async function showProject(project: string, { url, json }: Flags): Promise<void> {
-  const view = await callApi<ProjectView>(url, 'GET', projectPath(project));
-  if (json) printJson(view);
-  else print(projectText(view));
+export async function showProject(project: string, flags: ApiFlags): Promise<void> {
+  const view = await callApi<ProjectView>(flags.url, 'GET', projectPath(project));
+  printResult(view, projectText(view), flags);
 }
 
-export async function addProject(name: string, flags: ProjectFlags): Promise<void> {
+export async function addProject(name: string, flags: ProjectSettings): Promise<void> {
+  const { url } = flags;
   const body = { ...changesOf(flags), name };
-  const view = await callApi<ProjectView>(flags.url, 'POST', '/projects', { body });
-  if (flags.json) printJson(view);
-  else
-    print(
-      [
-        `added project ${view.name}, which clients reach at ${endpointOf({ url: flags.url, project: view.name })}`,
-        `${endpointOf({ url: flags.url })} has the servers of all projects`,
-      ].join('\n'),
-    );
+  const view = await callApi<ProjectView>(url, 'POST', '/projects', { body });
+  const added = `added project ${view.name}; clients reach it at ${endpointOf({ url, project: view.name })}`;
+  printResult(view, `${added}\n${endpointOf({ url })} has the servers of all projects`, flags);
 }
 
-export async function changeProject(project: string, flags: ProjectFlags): Promise<void> {
+export async function changeProject(project: string, flags: ProjectSettings): Promise<void> {
   const body = changesOf(flags);
   if (Object.keys(body).length === 0) {
     throw usageError(
@@ -61,24 +40,25 @@ export async function changeProject(project: string, flags: ProjectFlags): Promi
     );
   }
   const view = await callApi<ProjectView>(flags.url, 'PATCH', projectPath(project), { body });
-  if (flags.json) printJson(view);
-  else print(projectText(view));
+  printResult(view, projectText(view), flags);
 }
 
-export async function removeProject(project: string, flags: Flags & { yes?: boolean }): Promise<number> {
-  const view = await callApi<ProjectView>(flags.url, 'GET', projectPath(project));
-  const contents = `its ${counted(view.server_count, 'server')}, its secrets and its records`;
-  if (!(await isConfirmed(`Remove the project ${view.name} with ${contents}?`, flags, 'needs-yes'))) {
-    complain('Nothing was removed.');
+export async function removeProject(project: string, flags: ApiFlags & { yes?: boolean }): Promise<number> {
+  const { id, name, server_count, version } = await callApi<ProjectView>(
+    flags.url,
+    'GET',
+    projectPath(project),
+  );
+  const contents = `its ${counted(server_count, 'server')}, its secrets and its records`;
+  if (!(await confirmRemoval(`Remove the project ${name} with ${contents}?`, flags, 'needs-yes'))) {
     return exitCodes.failed;
   }
-  await callApi(flags.url, 'DELETE', projectPath(view.id), { version: view.version });
-  if (flags.json) printJson({ removed: view.name });
-  else print(`removed project ${view.name}`);
+  await callApi(flags.url, 'DELETE', projectPath(id), { version });
+  printResult({ removed: name }, `removed project ${name}`, flags);
   return exitCodes.ok;
 }
 
-function changesOf({ name, description, recordPayloads, retentionDays, names }: ProjectFlags): object {
+function changesOf({ name, description, recordPayloads, retentionDays, names }: ProjectSettings): object {
   return {
     ...(name === undefined ? {} : { name }),
     ...(description === undefined ? {} : { description: description === '' ? null : description }),
@@ -101,7 +81,7 @@ function projectText(view: ProjectView): string {
     ...(view.description === null ? [] : [['description', oneLine(view.description)]]),
     ['servers', String(view.server_count)],
     ['records', `${view.record_payloads ? 'with' : 'without'} arguments and results`],
-    ['kept for', view.retention_days === null ? 'ever' : counted(view.retention_days, 'day')],
+    ['retention', view.retention_days === null ? 'unlimited' : counted(view.retention_days, 'day')],
     ['tool names', view.names],
     ['created', localTime(view.created_at)],
   ]);

@@ -1,93 +1,78 @@
-import type { SecretView } from '../../api/views.ts';
+import type { Rotation, SecretView } from '../../api/views.ts';
 import { callApi, projectPath } from '../api.ts';
-import { exitCodes, usageError } from '../exit.ts';
+import { usageError } from '../exit.ts';
 import { readInput } from '../input.ts';
-import { complain, counted, listTable, localTime, print, printJson } from '../output.ts';
-import { askHidden, canAsk, isConfirmed } from '../prompt.ts';
+import type { ApiFlags, ProjectFlags } from '../options.ts';
+import { counted, localTime, printList, printResult } from '../output.ts';
+import { askHidden, canAsk, removeConfirmed } from '../prompt.ts';
 
-interface Flags {
-  url: string;
-  project: string;
-  json?: boolean;
-}
-
-export interface SecretSource {
+interface SecretSource {
   fromEnv?: string;
   fromFile?: string;
 }
 
-export async function listSecrets({ url, project, json }: Flags): Promise<void> {
-  const { secrets } = await callApi<{ secrets: SecretView[] }>(url, 'GET', projectPath(project, 'secrets'));
-  if (json) printJson(secrets);
-  else if (secrets.length === 0) print('no secrets');
-  else print(listTable(secrets.map(secretRow)));
+export async function listSecrets(flags: ProjectFlags): Promise<void> {
+  printList('secrets', await secretsOf(flags), secretRow, flags);
 }
 
-/** `more` is what stood behind the name: a value there is refused, because it would be seen. */
-export async function setSecret(name: string, more: string[], flags: Flags & SecretSource): Promise<void> {
+/** `more` are words after the name: a value there is refused, because others could see it. */
+export async function setSecret(
+  name: string,
+  more: string[],
+  flags: ProjectFlags & SecretSource,
+): Promise<void> {
   checkName(name, more);
   const value = await readValue(name, flags);
   if (value === '')
     throw usageError(`The value of ${name} is empty. Remove a secret with: switchboard secret rm ${name}`);
   const path = projectPath(flags.project, 'secrets', name);
   const view = await callApi<SecretView>(flags.url, 'PUT', path, { body: { value } });
-  if (flags.json) printJson(view);
-  else print(`secret ${name} is set${usedBy(view)}`);
+  printResult(view, `secret ${name} is set${usedBy(view)}`, flags);
 }
 
-export async function removeSecret(name: string, flags: Flags & { yes?: boolean }): Promise<number> {
-  const users = flags.yes ? [] : await usersOf(name, flags);
-  const use = users.length === 0 ? '' : ` It is used by ${users.join(', ')}, which cannot run without it.`;
-  if (use !== '' && !canAsk()) {
+export async function removeSecret(name: string, flags: ProjectFlags & { yes?: boolean }): Promise<number> {
+  const secret = flags.yes ? undefined : (await secretsOf(flags)).find((each) => each.name === name);
+  const users = secret?.used_by.join(', ') ?? '';
+  if (users !== '' && !canAsk()) {
     throw usageError(
-      `The secret ${name} is used by ${users.join(', ')}, which cannot run without it: say --yes. Nothing was removed.`,
+      `The secret ${name} is used by ${users}, which cannot run without it: use --yes. Nothing was removed.`,
     );
   }
-  const question = `Remove the secret ${name} from the project ${flags.project}?${use} Nobody can read it again.`;
-  if (!(await isConfirmed(question, flags, 'goes-on'))) {
-    complain('Nothing was removed.');
-    return exitCodes.failed;
-  }
-  await callApi(flags.url, 'DELETE', projectPath(flags.project, 'secrets', name));
-  if (flags.json) printJson({ removed: name });
-  else print(`removed secret ${name}`);
-  return exitCodes.ok;
+  const use = users === '' ? '' : ` It is used by ${users}, which cannot run without it.`;
+  const question = `Remove the secret ${name} from the project ${flags.project}?${use} Its value cannot be recovered.`;
+  return removeConfirmed(flags, question, projectPath(flags.project, 'secrets', name), 'secret', name);
 }
 
-/** The servers that refer to it. */
-async function usersOf(name: string, { url, project }: Flags): Promise<string[]> {
-  const { secrets } = await callApi<{ secrets: SecretView[] }>(url, 'GET', projectPath(project, 'secrets'));
-  return secrets.find((secret) => secret.name === name)?.used_by ?? [];
+async function secretsOf({ url, project }: ProjectFlags): Promise<SecretView[]> {
+  const path = projectPath(project, 'secrets');
+  return (await callApi<{ secrets: SecretView[] }>(url, 'GET', path)).secrets;
 }
 
-/** The secrets that nobody else than this server refers to. None where they cannot be told. */
+/** The secrets that only this server uses; none if that cannot be found out. */
 export async function secretsOnlyOf(server: string, url: string, project: string): Promise<string[]> {
-  const answer = await callApi<{ secrets: SecretView[] }>(url, 'GET', projectPath(project, 'secrets')).catch(
-    () => undefined,
-  );
-  const isItsOwn = ({ used_by }: SecretView) => used_by.length === 1 && used_by[0] === server;
-  return (answer?.secrets ?? []).filter(isItsOwn).map(({ name }) => name);
+  const secrets = await secretsOf({ url, project }).catch(() => []);
+  return secrets
+    .filter(({ used_by }) => used_by.length === 1 && used_by[0] === server)
+    .map(({ name }) => name);
 }
 
-/** Seals all secrets of all projects with a new key. */
-export async function rotateSecrets({ url, json }: Omit<Flags, 'project'>): Promise<void> {
-  const done = await callApi<{ rotated: number; key_id: string }>(url, 'POST', '/secrets/rotate');
-  if (json) printJson(done);
-  else print(`${counted(done.rotated, 'secret')} sealed again, with the key ${done.key_id}`);
+export async function rotateSecrets(flags: ApiFlags): Promise<void> {
+  const done = await callApi<Rotation>(flags.url, 'POST', '/secrets/rotate');
+  printResult(done, `encrypted ${counted(done.rotated, 'secret')} with the new key ${done.key_id}`, flags);
 }
 
-/** What was typed is not repeated: it may be the value. */
+/** The error does not repeat what was typed: it may be the value. */
 function checkName(name: string, more: string[]): void {
   if (more.length === 0 && !name.includes('=')) return;
   throw usageError(
-    'A value on the command line can be seen in the list of processes and in the history of the shell. ' +
-      'Pipe it in, or use --from-env or --from-file; on a terminal you are asked for it.',
+    'A value on the command line is visible in the process list and in the history of the shell. ' +
+      'Pipe it in, use --from-env or --from-file, or enter it on a terminal.',
   );
 }
 
 async function readValue(name: string, { fromEnv, fromFile }: SecretSource): Promise<string> {
   if (fromEnv !== undefined && fromFile !== undefined) {
-    throw usageError('--from-env and --from-file cannot go together.');
+    throw usageError('--from-env and --from-file cannot be combined.');
   }
   if (fromEnv !== undefined) {
     const value = process.env[fromEnv];
@@ -95,7 +80,7 @@ async function readValue(name: string, { fromEnv, fromFile }: SecretSource): Pro
     return value;
   }
   if (fromFile === undefined && canAsk()) return askHidden(`Value of ${name} (not shown): `);
-  // Nearly everything that writes a file or into a pipe ends it with a line break that nobody means.
+  // Most programs end a file or a pipe with a line break that is not part of the value.
   return (await readInput(fromFile ?? '-')).replace(/\r?\n$/, '');
 }
 

@@ -1,55 +1,49 @@
 import type { ServerTest, ServerView } from '../../api/views.ts';
 import { callApi, projectPath } from '../api.ts';
 import { exitCodes } from '../exit.ts';
+import type { ProjectFlags } from '../options.ts';
 import {
   complain,
   counted,
-  listTable,
+  noteMovedSecrets,
   offerText,
   oneLine,
   print,
   printJson,
+  printList,
+  printResult,
   table,
-  tellMoved,
 } from '../output.ts';
-import { isConfirmed } from '../prompt.ts';
+import { removeConfirmed } from '../prompt.ts';
 import { newServer, type Reach, type ServerChangeFlags, type ServerFlags, serverChanges } from './flags.ts';
 import { serverNotes, stateText } from './text.ts';
 
-interface Flags {
-  url: string;
-  project: string;
-  json?: boolean;
-}
+/** Starting a server may download it first. */
+const TEST_TIMEOUT_MS = 10 * 60_000;
 
-/** Starting a server may mean to download it first. */
-const TEST_MS = 10 * 60_000;
-
-export async function listServers({ url, project, json }: Flags): Promise<void> {
-  const path = projectPath(project, 'servers');
-  const { servers } = await callApi<{ servers: ServerView[] }>(url, 'GET', path);
+export async function listServers(flags: ProjectFlags): Promise<void> {
+  const path = projectPath(flags.project, 'servers');
+  const { servers } = await callApi<{ servers: ServerView[] }>(flags.url, 'GET', path);
   const now = new Date();
-  if (json) printJson(servers);
-  else if (servers.length === 0) print('no servers');
-  else print(listTable(servers.map((server) => serverRow(server, now))));
+  printList('servers', servers, (server) => serverRow(server, now), flags);
 }
 
-export async function showServer(name: string, { url, project, json }: Flags): Promise<void> {
-  const server = await callApi<ServerView>(url, 'GET', projectPath(project, 'servers', name));
-  if (json) printJson(server);
-  else print(serverText(server));
+export async function showServer(name: string, flags: ProjectFlags): Promise<void> {
+  const path = projectPath(flags.project, 'servers', name);
+  const server = await callApi<ServerView>(flags.url, 'GET', path);
+  printResult(server, serverText(server), flags);
 }
 
 export async function addServer(
   name: string,
   command: string[],
-  flags: Flags & ServerFlags & { disabled?: boolean; test?: boolean },
+  flags: ProjectFlags & ServerFlags & { disabled?: boolean; test?: boolean },
 ): Promise<number> {
   const body = newServer(name, command, flags);
   const server = await callApi<ServerView>(flags.url, 'POST', projectPath(flags.project, 'servers'), {
     body,
   });
-  tellMoved(server);
+  noteMovedSecrets(server);
   const isTested = flags.test !== false && server.enabled;
   if (!flags.json) {
     print(`added server ${server.name} to project ${server.project}${server.enabled ? '' : ' (disabled)'}`);
@@ -63,47 +57,38 @@ export async function addServer(
 export async function changeServer(
   name: string,
   command: string[],
-  flags: Flags & ServerChangeFlags,
+  flags: ProjectFlags & ServerChangeFlags,
 ): Promise<void> {
   const path = projectPath(flags.project, 'servers', name);
   const present = await callApi<ServerView>(flags.url, 'GET', path);
   const body = serverChanges(present, command, flags);
   const server = await callApi<ServerView>(flags.url, 'PATCH', path, { body, version: present.version });
-  tellMoved(server);
-  if (flags.json) printJson(server);
-  else print(serverText(server));
+  noteMovedSecrets(server);
+  printResult(server, serverText(server), flags);
 }
 
-export async function switchServer(name: string, enabled: boolean, flags: Flags): Promise<void> {
+export async function switchServer(name: string, enabled: boolean, flags: ProjectFlags): Promise<void> {
   const path = projectPath(flags.project, 'servers', name);
   const server = await callApi<ServerView>(flags.url, 'PATCH', path, { body: { enabled } });
-  if (flags.json) printJson(server);
-  else print(`${server.name} is ${server.enabled ? 'enabled' : 'disabled'}`);
+  printResult(server, `${server.name} is ${server.enabled ? 'enabled' : 'disabled'}`, flags);
 }
 
-export async function removeServer(name: string, flags: Flags & { yes?: boolean }): Promise<number> {
+export function removeServer(name: string, flags: ProjectFlags & { yes?: boolean }): Promise<number> {
   const question = `Remove the server ${name} from the project ${flags.project}?`;
-  if (!(await isConfirmed(question, flags, 'goes-on'))) {
-    complain('Nothing was removed.');
-    return exitCodes.failed;
-  }
-  await callApi(flags.url, 'DELETE', projectPath(flags.project, 'servers', name));
-  if (flags.json) printJson({ removed: name });
-  else print(`removed server ${name}`);
-  return exitCodes.ok;
+  return removeConfirmed(flags, question, projectPath(flags.project, 'servers', name), 'server', name);
 }
 
-/** Connects to a server, apart from what runs, and says how that went. */
-export async function testServer(name: string, flags: Flags): Promise<number> {
+/** Connects to a server, apart from its running replicas, and reports the result. */
+export async function testServer(name: string, flags: ProjectFlags): Promise<number> {
   const result = await connectTo(name, flags);
   if (flags.json) printJson(result);
   else if (result.ok) print(testText(name, result));
-  else complain(`${name} cannot be used: ${oneLine(result.error ?? 'it did not say why')}`);
+  else complain(`${name} cannot be used: ${oneLine(result.error ?? 'it gave no reason')}`);
   return exitCodeOfTest(result);
 }
 
-function connectTo(name: string, { url, project }: Flags): Promise<ServerTest> {
-  return callApi(url, 'POST', projectPath(project, 'servers', name, 'test'), { timeoutMs: TEST_MS });
+function connectTo(name: string, { url, project }: ProjectFlags): Promise<ServerTest> {
+  return callApi(url, 'POST', projectPath(project, 'servers', name, 'test'), { timeoutMs: TEST_TIMEOUT_MS });
 }
 
 function exitCodeOfTest({ ok }: ServerTest): number {
@@ -121,9 +106,9 @@ function sourceText({ source, product }: ServerView): string {
 }
 
 export function testText(name: string, test: ServerTest): string {
-  const { name: itself, version } = test.server_info ?? {};
-  const said = [itself, version].filter((part) => part !== undefined).map(oneLine);
-  const facts = [...(said.length === 0 ? [] : [said.join(' ')]), `${Math.round(test.duration_ms)} ms`];
+  const { name: ownName, version } = test.server_info ?? {};
+  const names = [ownName, version].filter((part) => part !== undefined).map(oneLine);
+  const facts = [...(names.length === 0 ? [] : [names.join(' ')]), `${Math.round(test.duration_ms)} ms`];
   return `${name} answers: ${offerText(test)} (${facts.join(', ')})`;
 }
 
@@ -168,7 +153,7 @@ export function serverText(server: ServerView): string {
   ]);
 }
 
-/** As it could be typed. */
+/** As a user could type it. */
 function commandText(command: string, args: string[] = []): string {
   return [command, ...args]
     .map((word) => (/^[\w@%+=:,./${}-]+$/.test(word) ? word : JSON.stringify(word)))

@@ -79,12 +79,17 @@ describe('newServer', () => {
   });
 
   it.each<[string, string[], object, string]>([
-    ['nothing', [], {}, 'Say how the server is reached'],
-    ['both', ['x'], { endpoint: 'https://example.org' }, 'give one of them'],
-    ['a header for a command', ['x'], { header: { a: 'b' } }, '--header is for a server that is reached'],
-    ['a transport for a command', ['x'], { transport: 'sse' }, '--transport is for'],
-    ['a variable for an endpoint', [], { endpoint: 'https://x', env: { a: 'b' } }, '--env is for'],
-    ['a folder for an endpoint', [], { endpoint: 'https://x', cwd: '/' }, '--cwd is for'],
+    ['nothing', [], {}, 'A server needs a command or an endpoint'],
+    ['both', ['x'], { endpoint: 'https://example.org' }, 'use one of them'],
+    [
+      'a header for a command',
+      ['x'],
+      { header: { a: 'b' } },
+      '--header is only for servers with an --endpoint',
+    ],
+    ['a transport for a command', ['x'], { transport: 'sse' }, '--transport is only for'],
+    ['a variable for an endpoint', [], { endpoint: 'https://x', env: { a: 'b' } }, '--env is only for'],
+    ['a folder for an endpoint', [], { endpoint: 'https://x', cwd: '/' }, '--cwd is only for'],
   ])('refuses %s', (_what, command, flags, reason) => {
     expect(() => newServer('files', command, flags)).toThrow(reason);
   });
@@ -137,9 +142,9 @@ describe('serverChanges', () => {
   it.each<[string, object, string]>([
     ['nothing', {}, 'Nothing to change'],
     ['what is so already', { env: { LEVEL: 'info' } }, 'Nothing to change'],
-    ['what cannot be unset', { unset: ['command'] }, 'There is no "command" to unset'],
-    ['a variable without a name', { unset: ['env.'] }, 'There is no "env." to unset'],
-    ['a header for a command', { header: { a: 'b' } }, '--header is for'],
+    ['what cannot be unset', { unset: ['command'] }, '"command" cannot be unset'],
+    ['a variable without a name', { unset: ['env.'] }, '"env." cannot be unset'],
+    ['a header for a command', { header: { a: 'b' } }, '--header is only for'],
   ])('refuses %s', (_what, flags, reason) => {
     expect(() => serverChanges(details(), [], flags)).toThrow(reason);
   });

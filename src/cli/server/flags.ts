@@ -1,12 +1,13 @@
 import { resolve } from 'node:path';
 import type { ServerView } from '../../api/views.ts';
+import { settingKeys } from '../../config/choices.ts';
 import type { ServerEntry } from '../../config/entry.ts';
 import { usageError } from '../exit.ts';
 
 /** How a server is reached, by a command or at an address. */
 export type Reach = Pick<ServerEntry, 'command' | 'args' | 'env' | 'cwd' | 'url' | 'headers'>;
 
-/** What a server can be given on the command line. */
+/** The options of `server add` and `server set`. */
 export interface ServerFlags {
   endpoint?: string;
   transport?: 'http' | 'sse';
@@ -31,36 +32,18 @@ export interface ServerFlags {
 
 export interface ServerChangeFlags extends ServerFlags {
   name?: string;
-  /** What is to be as if it had never been said. */
+  /** Settings that go back to their defaults. */
   unset?: string[];
 }
 
-/** Settings that go back to what holds for every server, as users write them. */
-const settings = {
-  group: 'group',
-  replicas: 'replicas',
-  labels: 'labels',
-  concurrency: 'concurrency',
-  isolation: 'isolation',
-  era: 'era',
-  'timeout-ms': 'timeout_ms',
-  'max-timeout-ms': 'max_timeout_ms',
-  'idle-stop-ms': 'idle_stop_ms',
-  startup: 'startup',
-  prefix: 'prefix',
-  tools: 'tools',
-} as const;
+/** Settings by their names on the command line, as in timeout-ms. */
+const settings: ReadonlyMap<string, string> = new Map(
+  Object.values(settingKeys).map((key) => [key.replaceAll('_', '-'), key]),
+);
 
-export const unsettable = [
-  ...Object.keys(settings),
-  'description',
-  'cwd',
-  'env.NAME',
-  'header.NAME',
-  'label.KEY',
-];
+export const unsettable = [...settings.keys(), 'description', 'cwd', 'env.NAME', 'header.NAME', 'label.KEY'];
 
-/** A new server as the API takes it. */
+/** The request for a new server. */
 export function newServer(
   name: string,
   command: string[],
@@ -68,7 +51,7 @@ export function newServer(
 ): object {
   if (command.length === 0 && flags.endpoint === undefined) {
     throw usageError(
-      `Say how the server is reached: switchboard server add ${name} -- <command> [arguments], or --endpoint <url>.`,
+      `A server needs a command or an endpoint: use switchboard server add ${name} -- <command> [arguments], or --endpoint <url>.`,
     );
   }
   checkReach(command, flags);
@@ -82,7 +65,7 @@ export function newServer(
   };
 }
 
-/** What is to change of a server, as the API takes it: parts of what is there are kept. */
+/** The request to change a server. Its `config` is sent as a whole, with the parts that do not change. */
 export function serverChanges(server: ServerView, command: string[], flags: ServerChangeFlags): object {
   const { unset = [], name } = flags;
   for (const what of unset) checkUnset(what);
@@ -91,24 +74,26 @@ export function serverChanges(server: ServerView, command: string[], flags: Serv
   const labels = without({ ...server.labels, ...flags.label }, unset, 'label.');
   const transport = command.length > 0 ? 'stdio' : flags.endpoint === undefined ? undefined : 'http';
   const newTransport = flags.transport ?? (transport === 'http' ? keptTransport(server) : transport);
-  const removed = unset.filter((what) => what in settings) as (keyof typeof settings)[];
+  const removed = unset.flatMap((what) => settings.get(what) ?? []);
   const changes = {
     ...(name === undefined ? {} : { name }),
     ...(newTransport === undefined || newTransport === server.transport ? {} : { transport: newTransport }),
     ...(isSame(config, server.config) ? {} : { config }),
     ...(isSame(labels, server.labels) ? {} : { labels }),
-    ...Object.fromEntries(removed.map((what) => [settings[what], null])),
+    ...Object.fromEntries(removed.map((key) => [key, null])),
     ...(unset.includes('description') ? { description: null } : {}),
     ...settingsOf(flags),
   };
   if (Object.keys(changes).length > 0) return changes;
-  throw usageError('Nothing to change: what was given is so already. See: switchboard server set --help');
+  throw usageError(
+    'Nothing to change: the server has these settings already. See: switchboard server set --help',
+  );
 }
 
-/** Options that need the other kind of server. */
+/** Rejects options that need the other kind of server. */
 function checkReach(command: string[], flags: ServerFlags, present?: ServerView): void {
   if (command.length > 0 && flags.endpoint !== undefined) {
-    throw usageError('A server is either started by a command or reached at an endpoint: give one of them.');
+    throw usageError('A server has either a command or an endpoint: use one of them.');
   }
   const isStarted = command.length > 0 || (flags.endpoint === undefined && present?.transport === 'stdio');
   const misplaced = isStarted
@@ -116,11 +101,9 @@ function checkReach(command: string[], flags: ServerFlags, present?: ServerView)
     : [flags.env && '--env', flags.cwd !== undefined && '--cwd'];
   const option = misplaced.find((candidate) => typeof candidate === 'string');
   if (option === undefined) return;
-  const other = isStarted ? 'reached at an --endpoint' : 'started by a command';
-  throw usageError(`${option} is for a server that is ${other}.`);
+  throw usageError(`${option} is only for servers with ${isStarted ? 'an --endpoint' : 'a command'}.`);
 }
 
-/** What stays of how a server is reached. */
 function keptReach(server: ServerView, command: string[], { endpoint }: ServerFlags): Reach {
   const config = server.config as Reach;
   if (command.length > 0 && config.command === undefined) return {};
@@ -143,7 +126,7 @@ function reachOf(kept: Reach, words: string[], { endpoint, header, env, cwd }: S
   };
 }
 
-/** Relative to where the user is, as paths on a command line are: Switchboard may run elsewhere. */
+/** Relative to the user's folder: Switchboard may run in another one. */
 function absolute(path: string): string {
   return path.startsWith('${') ? path : resolve(path);
 }
@@ -153,22 +136,14 @@ function pathOrName(command: string): string {
 }
 
 function settingsOf(flags: ServerFlags): object {
-  const { description, group, replicas, concurrency, isolation, era, startup, prefix } = flags;
-  const given = {
-    description: description === '' ? null : description,
-    group,
-    replicas,
-    concurrency,
-    isolation,
-    era,
-    timeout_ms: flags.timeoutMs,
-    max_timeout_ms: flags.maxTimeoutMs,
-    idle_stop_ms: flags.idleStopMs,
-    startup,
-    prefix,
-    tools: toolChoice(flags),
-  };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const { description, ...rest } = flags;
+  const given = { ...rest, tools: toolChoice(flags) } as Record<string, unknown>;
+  const entries = Object.entries(settingKeys).map(([flag, key]) => [key, given[flag]]);
+  return Object.fromEntries(
+    [['description', description === '' ? null : description], ...entries].filter(
+      ([, value]) => value !== undefined,
+    ),
+  );
 }
 
 function toolChoice({ allowTool: allow, denyTool: deny }: ServerFlags): object | undefined {
@@ -179,7 +154,7 @@ function toolChoice({ allowTool: allow, denyTool: deny }: ServerFlags): object |
 function checkUnset(what: string): void {
   if (unsettable.includes(what) && !/^(env|header|label)\./.test(what)) return;
   if (/^(env|header|label)\../.test(what)) return;
-  throw usageError(`There is no "${what}" to unset. There are: ${unsettable.join(', ')}.`);
+  throw usageError(`"${what}" cannot be unset. Use one of ${unsettable.join(', ')}.`);
 }
 
 function withoutParts(reach: Reach, unset: string[]): Reach {

@@ -2,71 +2,62 @@ import type { ToolView } from '../../api/views.ts';
 import { allowedBy } from '../../config/tool-patterns.ts';
 import { SwitchboardError } from '../../errors.ts';
 import { callApi, projectPath } from '../api.ts';
-import { complain, listTable, oneLine, print, printJson, summary } from '../output.ts';
+import type { ProjectFlags } from '../options.ts';
+import { complain, oneLine, print, printJson, printList, summary } from '../output.ts';
 
-interface Flags {
-  url: string;
-  project: string;
-  json?: boolean;
+/** Shows the tools that clients see, or all tools. */
+export async function listTools(flags: ProjectFlags & { all?: boolean }): Promise<void> {
+  const tools = (await toolsOf(flags)).filter(({ enabled }) => flags.all || enabled);
+  printList('tools', tools, (tool) => toolRow(tool, flags.all === true), flags);
 }
 
-/** Shows the tools that clients see, or all that there are. */
-export async function listTools({ url, project, json, all }: Flags & { all?: boolean }): Promise<void> {
-  const { tools } = await callApi<{ tools: ToolView[] }>(url, 'GET', projectPath(project, 'tools'));
-  const shown = tools.filter(({ enabled }) => all || enabled);
-  if (json) printJson(shown);
-  else if (shown.length === 0) print('no tools');
-  else print(listTable(shown.map((tool) => toolRow(tool, all === true))));
-}
-
-/** Switches a tool, or all that fit a pattern now. */
-export async function switchTool(name: string, enabled: boolean, flags: Flags): Promise<void> {
+/** Enables or disables a tool, or all tools that match a pattern. */
+export async function switchTool(name: string, enabled: boolean, flags: ProjectFlags): Promise<void> {
   const isPattern = name.includes('*');
-  const fitting = isPattern ? await toolsFitting(name, flags) : [];
-  // Qualified names stay as they are while others are switched.
+  const matching = isPattern ? await toolsMatching(name, flags) : [];
+  // Other names may change when tools are switched; qualified names do not.
   const names = isPattern
-    ? fitting.filter((tool) => tool.enabled !== enabled).map(({ qualified_name: qualified }) => qualified)
+    ? matching.filter((tool) => tool.enabled !== enabled).map(({ qualified_name: qualified }) => qualified)
     : [name];
   const views: ToolView[] = [];
   for (const tool of names) {
     const path = projectPath(flags.project, 'tools', tool);
     const view = await callApi<ToolView>(flags.url, 'PATCH', path, { body: { enabled } }).catch((error) => {
-      // What a pattern fits by chance need not be possible.
+      // A pattern may match tools that cannot be switched.
       if (!isPattern || !isConflict(error)) throw error;
       complain(`note: ${error.message}`);
     });
     if (view === undefined) continue;
     views.push(view);
-    if (!flags.json) print(`${view.tool} of ${view.server} is ${view.enabled ? 'on' : 'off'}`);
+    if (!flags.json) print(`${view.tool} of ${view.server} is ${view.enabled ? 'enabled' : 'disabled'}`);
   }
   if (flags.json) printJson(isPattern ? views : views[0]);
-  else if (names.length === 0) print(alreadyText(fitting, enabled));
+  else if (names.length === 0) print(alreadyText(matching, enabled));
 }
 
 function isConflict(error: unknown): error is SwitchboardError {
   return error instanceof SwitchboardError && error.code === 'conflict';
 }
 
-function alreadyText(fitting: ToolView[], enabled: boolean): string {
-  const tools = fitting.map(({ tool, server }) => `${tool} of ${server}`);
-  return `nothing to switch: already ${enabled ? 'on' : 'off'}: ${tools.join(', ')}`;
+function alreadyText(matching: ToolView[], enabled: boolean): string {
+  const tools = matching.map(({ tool, server }) => `${tool} of ${server}`);
+  return `nothing to change: already ${enabled ? 'enabled' : 'disabled'}: ${tools.join(', ')}`;
 }
 
-/** By the name that clients see, the qualified one, or the server's own: which of them is listed depends on the others. */
-async function toolsFitting(pattern: string, flags: Flags): Promise<ToolView[]> {
-  const { tools } = await callApi<{ tools: ToolView[] }>(
-    flags.url,
-    'GET',
-    projectPath(flags.project, 'tools'),
-  );
-  const fits = allowedBy([pattern]);
-  const found = tools.filter(({ name, qualified_name: qualified, tool }) =>
-    [name, qualified, tool].some((known) => fits({ name: known })),
+async function toolsOf({ url, project }: ProjectFlags): Promise<ToolView[]> {
+  return (await callApi<{ tools: ToolView[] }>(url, 'GET', projectPath(project, 'tools'))).tools;
+}
+
+/** Matches the name that clients see, the qualified one, or the server's own: which one is listed depends on other tools. */
+async function toolsMatching(pattern: string, flags: ProjectFlags): Promise<ToolView[]> {
+  const matches = allowedBy([pattern]);
+  const found = (await toolsOf(flags)).filter(({ name, qualified_name: qualified, tool }) =>
+    [name, qualified, tool].some((known) => matches({ name: known })),
   );
   if (found.length > 0) return found;
   throw new SwitchboardError(
     'unknown_tool',
-    `No tool in project "${flags.project}" fits ${JSON.stringify(pattern)}.`,
+    `No tool in project "${flags.project}" matches ${JSON.stringify(pattern)}.`,
     { data: { tool: pattern } },
   );
 }
