@@ -141,11 +141,11 @@ export class ClientCall implements ResponseHandler, InFlight, ResponseContext {
   waitedUntil(upstream: Upstream, now: number): number {
     const { serverRequests } = this.caller;
     if (serverRequests !== undefined) return serverRequests.waitedUntil(upstream, now);
-    return this.input?.requests.waitedUntil(now) ?? 0;
+    return this.input?.waitedUntil(now) ?? 0;
   }
 
   get awaitsClient(): boolean {
-    if (this.rounds?.isPending || this.input?.requests.isEmpty === false) return true;
+    if (this.rounds?.isPending || this.input?.isPending) return true;
     return this.caller.serverRequests?.isPendingFor(this) ?? false;
   }
 
@@ -201,7 +201,7 @@ export class ClientCall implements ResponseHandler, InFlight, ResponseContext {
       action();
     } catch (error) {
       this.delivery?.cancel('The call has failed.');
-      this.input?.requests.declineAll(clientGone());
+      this.input?.declineAll(clientGone());
       this.onError(asSwitchboardError(error));
     }
   }
@@ -241,7 +241,7 @@ export class ClientCall implements ResponseHandler, InFlight, ResponseContext {
     this.settle();
     this.delivery?.cancel(reason);
     this.rounds?.cancel();
-    this.input?.requests.declineAll(clientGone());
+    this.input?.declineAll(clientGone());
   }
 
   private settle(): void {

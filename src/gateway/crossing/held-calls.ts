@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { asSwitchboardError, SwitchboardError, stopping } from '../../errors.ts';
-import { METHOD_NOT_FOUND } from '../../protocol/jsonrpc.ts';
-import { idBytes, type Message } from '../../protocol/message.ts';
+import { bytesOf, METHOD_NOT_FOUND } from '../../protocol/jsonrpc.ts';
+import { parseLossless } from '../../protocol/lossless.ts';
+import { bytesAt, idBytes, type Message } from '../../protocol/message.ts';
+import { isObject } from '../../protocol/objects.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import type { Incoming } from '../caller.ts';
-import { checkSupported, decline } from '../legacy/server-requests.ts';
+import { checkSupported, decline, tooManyPending } from '../legacy/server-requests.ts';
 import { type RequestStates, wrongState } from '../modern/request-state.ts';
 import { inputRequired, mayRequireInput } from './input.ts';
-import { InputRequests } from './input-requests.ts';
 
 /** A call of a modern client whose legacy server waits for input until the client returns with it. */
 interface HeldCall {
@@ -75,7 +76,7 @@ export class HeldCalls {
 
   /** A server cancels one of its requests. */
   withdraw(upstream: Upstream, serverId: Buffer): void {
-    for (const { requests } of this.inputs) requests.withdraw(upstream, serverId);
+    for (const input of this.inputs) input.withdraw(upstream, serverId);
   }
 
   /** Abandons the calls that wait, and holds no more. */
@@ -89,24 +90,46 @@ export class HeldCalls {
   }
 }
 
-/** The input that one call needs from its client. The call is held while the client is away. */
+interface InputRequest {
+  upstream: Upstream;
+  serverId: Buffer;
+  method: string;
+  params: unknown;
+}
+
+/** All of them go into one response. */
+const MAX_PENDING = 100;
+/** A single one may be as large as any message. */
+const MAX_PENDING_BYTES = 64 * 1024 * 1024;
+
+/** The input that legacy servers request during one call of a modern client, which gets it as `inputRequests` of a response. */
 export class HeldInput {
   private readonly call: HeldCall;
-  private readonly held: HeldCalls;
-  private readonly states: RequestStates;
-  readonly requests = new InputRequests();
+  private readonly services: { held: HeldCalls; states: RequestStates };
+  private readonly pending = new Map<string, InputRequest>();
+  private pendingBytes = 0;
+  private count = 0;
+  private settledAt = 0;
   /** Whether the client is away. */
   isHeld = false;
   /** What happened to the call while the client was away. */
   private deferred: (() => void) | undefined;
 
-  constructor(call: HeldCall, { held, states }: { held: HeldCalls; states: RequestStates }) {
+  constructor(call: HeldCall, services: { held: HeldCalls; states: RequestStates }) {
     this.call = call;
-    this.held = held;
-    this.states = states;
+    this.services = services;
   }
 
-  /** A server requests input. Requests that arrive together go into one response. */
+  get isPending(): boolean {
+    return this.pending.size > 0;
+  }
+
+  /** Until when a server waited for the client: `now` if one still does. */
+  waitedUntil(now: number): number {
+    return this.isPending ? now : this.settledAt;
+  }
+
+  /** Handles a server's request. Requests that arrive together go into one response. */
   request(message: Message, upstream: Upstream): void {
     const { caller, message: called } = this.call;
     if (!mayRequireInput(called.method)) {
@@ -116,13 +139,33 @@ export class HeldInput {
     }
     if (!checkSupported(message, upstream, caller.facts.capabilities)) return;
     try {
-      this.requests.add(message, upstream);
+      this.add(message, upstream);
     } catch (error) {
       decline(upstream, idBytes(message), asSwitchboardError(error));
       return;
     }
-    this.held.add(this);
+    this.services.held.add(this);
     setImmediate(() => this.call.attempt(() => this.suspend()));
+  }
+
+  /** Throws if there are too many. */
+  add(message: Message, upstream: Upstream): void {
+    const { bytes, method, params } = message;
+    const isFull = this.pending.size >= MAX_PENDING || this.pendingBytes + bytes.length > MAX_PENDING_BYTES;
+    if (isFull) throw tooManyPending();
+    this.pendingBytes += bytes.length;
+    const parsed = params && withoutProgress(parseLossless(bytesAt(bytes, params).toString()));
+    const serverId = Buffer.from(idBytes(message));
+    this.pending.set(`question-${++this.count}`, { upstream, serverId, method, params: parsed });
+  }
+
+  /** As they appear in a result. */
+  inputRequests(): object {
+    const entries = [...this.pending].map(([key, { method, params }]) => [
+      key,
+      params === undefined ? { method } : { method, params },
+    ]);
+    return Object.fromEntries(entries);
   }
 
   defer(action: () => void): void {
@@ -131,33 +174,71 @@ export class HeldInput {
 
   /** The client is back, with this message. */
   resume(message: Message): void {
-    this.requests.respond(message);
+    this.respond(message);
     const { deferred } = this;
     this.deferred = undefined;
     if (deferred === undefined) this.suspend();
     else deferred();
   }
 
+  /** A server cancels its request. */
+  withdraw(upstream: Upstream, serverId: Buffer): void {
+    for (const [key, request] of this.pending) {
+      if (request.upstream !== upstream || !request.serverId.equals(serverId)) continue;
+      this.pending.delete(key);
+      this.settledAt = performance.now();
+    }
+  }
+
+  declineAll(error: SwitchboardError): void {
+    for (const { upstream, serverId } of this.pending.values()) decline(upstream, serverId, error);
+    this.pending.clear();
+    this.pendingBytes = 0;
+  }
+
   /** The call is over. */
   close(): void {
-    this.held.remove(this);
+    this.services.held.remove(this);
+  }
+
+  /** Passes the client's input to the servers; requests without input stay pending. */
+  private respond({ bytes, inputResponses }: Message): void {
+    const given = inputResponses && parseLossless(bytesAt(bytes, inputResponses).toString());
+    if (!isObject(given)) return;
+    for (const [key, { upstream, serverId }] of this.pending) {
+      const response = Object.hasOwn(given, key) ? given[key] : undefined;
+      if (!isObject(response)) continue;
+      this.pending.delete(key);
+      this.settledAt = performance.now();
+      upstream.answer(serverId, bytesOf(response));
+    }
+    if (!this.isPending) this.pendingBytes = 0;
   }
 
   private suspend(): void {
-    const { call, held, requests } = this;
-    if (call.isOver || this.isHeld || requests.isEmpty) return;
+    const { call } = this;
+    const { held, states } = this.services;
+    if (call.isOver || this.isHeld || !this.isPending) return;
     if (held.isClosed) {
-      requests.declineAll(stopping());
+      this.declineAll(stopping());
       return;
     }
     if (held.isFull) {
       const why = 'Too many calls wait for their clients (setting maxHeldCalls).';
-      requests.declineAll(new SwitchboardError('client_unavailable', why));
+      this.declineAll(new SwitchboardError('client_unavailable', why));
       return;
     }
     const binding = call.binding();
-    const state = this.states.issue({ kind: 'held', call: held.hold(call) }, binding);
+    const state = states.issue({ kind: 'held', call: held.hold(call) }, binding);
     this.isHeld = true;
-    call.suspend(inputRequired(requests.inputRequests(), state));
+    call.suspend(inputRequired(this.inputRequests(), state));
   }
+}
+
+/** A modern client cannot report progress on a server's request. */
+function withoutProgress(params: unknown): unknown {
+  if (!isObject(params) || !isObject(params._meta)) return params;
+  const { _meta, ...rest } = params;
+  const { progressToken, ...meta } = params._meta;
+  return Object.keys(meta).length === 0 ? rest : { ...rest, _meta: meta };
 }

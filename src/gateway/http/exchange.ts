@@ -1,7 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asSwitchboardError, leavesBody, SwitchboardError } from '../../errors.ts';
 import { byteLength, type Chunks, errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
+import type { Message } from '../../protocol/message.ts';
+import { isDescribed } from '../../protocol/self-description.ts';
+import { namesModernEra } from '../../protocol/versions.ts';
 import type { Incoming } from '../caller.ts';
+
+/** One HTTP request to an MCP endpoint, with the projects that it names. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly projects: Incoming['projects'];
+}
 
 /** Responses up to this size are sent in one piece. */
 const GATHER_BYTES = 64 * 1024;
@@ -25,24 +35,36 @@ export function projectsOf({ headers }: IncomingMessage, inPath: string | undefi
   return inPath === undefined ? [String(header)] : [inPath, String(header)];
 }
 
+/** Whether a message is of the modern era: it says so itself, or its header does. */
+export function isModern(request: IncomingMessage, message: Message): boolean {
+  return isDescribed(message) || isModernByHeader(request);
+}
+
+export function isModernByHeader({ headers }: IncomingMessage): boolean {
+  return namesModernEra(headers['mcp-protocol-version']);
+}
+
 /** How a POST may be answered. */
 export interface PostTerms {
-  acceptsEvents: boolean;
+  readonly acceptsEvents: boolean;
   /** The response is a stream from the start. */
-  prefersEvents: boolean;
+  readonly prefersEvents: boolean;
   /** How many requests the POST holds; more than one only in a batch. */
-  requests: number;
-  isBatch: boolean;
+  readonly requests: number;
+  readonly isBatch: boolean;
 }
+
+const onlyJson: PostTerms = { acceptsEvents: false, prefersEvents: false, requests: 1, isBatch: false };
+const jsonOrEvents: PostTerms = { ...onlyJson, acceptsEvents: true };
+const eventsFirst: PostTerms = { ...jsonOrEvents, prefersEvents: true };
 
 export function readTerms({ headers: { accept } }: IncomingMessage): PostTerms {
   const { acceptsJson, acceptsEvents } = readAccept(accept);
-  if (!acceptsJson && !acceptsEvents) {
+  if (!acceptsJson && !acceptsEvents)
     throw new SwitchboardError('not_acceptable', 'Accept application/json and text/event-stream.');
-  }
+  if (!acceptsEvents) return onlyJson;
   // Nearly every client accepts both; one that names events first, or nothing else, gets events.
-  const prefersEvents = acceptsEvents && (!acceptsJson || namesEventsFirst(accept));
-  return { acceptsEvents, prefersEvents, requests: 1, isBatch: false };
+  return !acceptsJson || namesEventsFirst(accept) ? eventsFirst : jsonOrEvents;
 }
 
 function namesEventsFirst(accept = ''): boolean {

@@ -11,10 +11,12 @@ import {
   modernVersion,
   protocolVersions,
 } from '../../protocol/versions.ts';
-import type { Incoming } from '../caller.ts';
 import type { Gateway } from '../gateway.ts';
 import {
   checkMediaType,
+  type Exchange,
+  isModern,
+  isModernByHeader,
   type PostTerms,
   preferOf,
   projectsOf,
@@ -23,24 +25,16 @@ import {
   writeFailure,
   writeJson,
 } from '../http/exchange.ts';
-import { forgetsClient, isModern, isModernByHeader, receiveModern } from '../modern/http.ts';
+import { forgetsClient, receiveModern } from '../modern/http.ts';
 import { discardResponder } from '../responder.ts';
 import type { Session } from './caller.ts';
-import { ReplayBudget } from './replay-budget.ts';
+import { ReplayBudget } from './replay.ts';
 import { LegacyResponder } from './responder.ts';
 import { SessionStreams } from './streams.ts';
 
-type Projects = Incoming['projects'];
-
-/** A session that is reached over streamable HTTP. */
-interface Reached {
-  session: Session;
-  streams: SessionStreams;
-}
-
 export interface StreamableSettings {
   maxMessageBytes: number;
-  /** What all sessions together keep of events, and for how long after the end of a stream. */
+  /** How many bytes of events all sessions together keep for replay, and for how long after the end of a stream. */
   maxReplayBytes: number;
   replayMs: number;
 }
@@ -58,40 +52,33 @@ export class StreamableEndpoint {
   }
 
   handle(request: IncomingMessage, response: ServerResponse, project: string | undefined): void {
-    const projects = projectsOf(request, project);
-    if (request.method === 'DELETE' && forgetsClient(this.gateway.modern, request, projects)) {
+    const exchange = { request, response, projects: projectsOf(request, project) };
+    if (request.method === 'DELETE' && forgetsClient(this.gateway.modern, exchange)) {
       response.writeHead(200).end();
-      return;
-    }
-    if (request.method !== 'POST' && isModernByHeader(request)) {
-      refuseMethod(response, 'POST');
-      return;
-    }
-    switch (request.method) {
-      case 'POST':
-        this.post(request, response, projects);
-        return;
-      case 'GET':
-        this.get(request, response, projects);
-        return;
-      case 'DELETE':
-        this.delete(request, response, projects);
-        return;
-      default:
-        refuseMethod(response, 'POST, GET, DELETE');
+    } else if (request.method !== 'POST' && isModernByHeader(request)) {
+      rejectMethod(response, 'POST');
+    } else if (request.method === 'POST') {
+      this.post(exchange);
+    } else if (request.method === 'GET') {
+      this.get(exchange);
+    } else if (request.method === 'DELETE') {
+      this.delete(exchange);
+    } else {
+      rejectMethod(response, 'POST, GET, DELETE');
     }
   }
 
-  /** Whoever is told that a session is over must not find it again after a restart. */
-  private delete(request: IncomingMessage, response: ServerResponse, projects: Projects): void {
-    this.gateway.legacy.end(this.reach(request, projects).session);
-    const answer = () => response.writeHead(200).end();
+  /** A session that the client was told is over must not exist after a restart. */
+  private delete(exchange: Exchange): void {
+    this.gateway.legacy.end(this.reach(exchange).session);
+    const respond = () => exchange.response.writeHead(200).end();
     const ended = this.gateway.legacy.ended();
-    if (ended === undefined) answer();
-    else void ended.then(answer);
+    if (ended === undefined) respond();
+    else void ended.then(respond);
   }
 
-  private post(request: IncomingMessage, response: ServerResponse, projects: Projects): void {
+  private post(exchange: Exchange): void {
+    const { request, response } = exchange;
     checkMediaType(request);
     const terms = readTerms(request);
     readBody(request, this.maxBytes, (error, body) => {
@@ -99,94 +86,66 @@ export class StreamableEndpoint {
         if (error !== undefined) throw error;
         if (body.length > LARGE_BYTES) {
           readLargeMessage(body)
-            .then((message) => this.receiveOne(request, response, message, terms, projects))
+            .then((message) => this.receiveOne(exchange, message, terms))
             .catch((thrown: unknown) => writeFailure(response, thrown));
-        } else this.receive(request, response, body, terms, projects);
+          return;
+        }
+        const batch = body[0] === 0x7b ? undefined : splitBatch(body);
+        if (batch === undefined) this.receiveOne(exchange, readMessage(body), terms);
+        else this.receiveBatch(exchange, batch, terms);
       } catch (thrown) {
         writeFailure(response, thrown);
       }
     });
   }
 
-  private receive(
-    request: IncomingMessage,
-    response: ServerResponse,
-    body: Buffer,
-    terms: PostTerms,
-    projects: Projects,
-  ): void {
-    const batch = body[0] === 0x7b ? undefined : splitBatch(body);
-    if (batch !== undefined) {
-      checkVersion(request);
-      this.receiveBatch(this.reach(request, projects), request, response, batch, terms, projects);
-      return;
-    }
-    this.receiveOne(request, response, readMessage(body), terms, projects);
-  }
-
-  private receiveOne(
-    request: IncomingMessage,
-    response: ServerResponse,
-    message: Message,
-    terms: PostTerms,
-    projects: Projects,
-  ): void {
+  private receiveOne(exchange: Exchange, message: Message, terms: PostTerms): void {
+    const { request, response, projects } = exchange;
     if (isModern(request, message)) {
-      receiveModern(this.gateway.modern, request, response, message, terms, projects);
+      receiveModern(this.gateway.modern, exchange, message, terms);
       return;
     }
     checkVersion(request);
     if (message.method === 'initialize' && message.kind === 'request') {
-      this.initialize(message, response, projects);
+      this.initialize(exchange, message);
       return;
     }
-    const { session, streams } = this.reach(request, projects);
+    const { session, streams } = this.reach(exchange);
+    const { legacy } = this.gateway;
     const prefer = preferOf(request);
-    if (message.kind === 'request') {
-      if (this.gateway.legacy.isStopping) {
-        refuseMessage(response, message, stopping());
-        return;
-      }
-      const responder = new LegacyResponder(response, streams, terms);
-      this.gateway.legacy.receive({ caller: session, message, responder, prefer, projects });
-    } else {
-      this.gateway.legacy.receive({
-        caller: session,
-        message,
-        responder: discardResponder,
-        prefer,
-        projects,
-      });
+    if (message.kind !== 'request') {
+      legacy.receive({ caller: session, message, responder: discardResponder, prefer, projects });
       response.writeHead(202).end();
+    } else if (legacy.isStopping) {
+      rejectMessage(response, message, stopping());
+    } else {
+      const responder = new LegacyResponder(response, streams, terms);
+      legacy.receive({ caller: session, message, responder, prefer, projects });
     }
   }
 
-  private initialize(message: Message, response: ServerResponse, projects: Projects): void {
+  private initialize({ response, projects }: Exchange, message: Message): void {
+    const { legacy } = this.gateway;
     try {
-      const { session, response: opened } = this.gateway.legacy.open(
+      const opened = legacy.open(
         message,
         projects,
         ({ version }) => new SessionStreams(version, this.replayBudget),
       );
-      this.gateway.legacy.persist(session);
-      writeJson(response, opened, { 'mcp-session-id': session.id });
+      legacy.persist(opened.session);
+      writeJson(response, opened.response, { 'mcp-session-id': opened.session.id });
     } catch (thrown) {
-      refuseMessage(response, message, asSwitchboardError(thrown));
+      rejectMessage(response, message, asSwitchboardError(thrown));
     }
   }
 
-  private receiveBatch(
-    { session, streams }: Reached,
-    request: IncomingMessage,
-    response: ServerResponse,
-    batch: Buffer[],
-    terms: PostTerms,
-    projects: Projects,
-  ): void {
-    const prefer = preferOf(request);
-    if (!allowsBatches(session.facts.version)) {
-      throw new SwitchboardError('invalid_request', `Protocol ${session.facts.version} has no batches.`);
-    }
+  private receiveBatch(exchange: Exchange, batch: Buffer[], terms: PostTerms): void {
+    const { request, response, projects } = exchange;
+    checkVersion(request);
+    const { session: caller, streams } = this.reach(exchange);
+    const { version } = caller.facts;
+    if (!allowsBatches(version))
+      throw new SwitchboardError('invalid_request', `Protocol ${version} has no batches.`);
     if (batch.length === 0) throw new SwitchboardError('invalid_request', 'The batch is empty.');
     const messages = batch.map((bytes) => readMessage(bytes));
     const requests = messages.filter(({ kind }) => kind === 'request').length;
@@ -194,66 +153,57 @@ export class StreamableEndpoint {
       requests === 0
         ? discardResponder
         : new LegacyResponder(response, streams, { ...terms, requests, isBatch: true });
+    const prefer = preferOf(request);
     for (const message of messages)
-      this.gateway.legacy.receive({ caller: session, message, responder, prefer, projects });
+      this.gateway.legacy.receive({ caller, message, responder, prefer, projects });
     if (requests === 0) response.writeHead(202).end();
   }
 
-  private get(request: IncomingMessage, response: ServerResponse, projects: Projects): void {
-    const { acceptsEvents } = readAccept(request.headers.accept);
-    if (!acceptsEvents)
+  private get(exchange: Exchange): void {
+    const { request, response } = exchange;
+    if (!readAccept(request.headers.accept).acceptsEvents)
       throw new SwitchboardError('not_acceptable', 'GET opens an event stream: accept text/event-stream.');
     checkVersion(request);
-    const { session, streams } = this.reach(request, projects);
+    const { session, streams } = this.reach(exchange);
     response.on('close', () => {
       session.lastSeen = Date.now();
     });
     const lastEventId = request.headers['last-event-id'];
     if (lastEventId === undefined) streams.listen(response);
     else if (!streams.resume(response, String(lastEventId))) {
-      throw new SwitchboardError(
-        'invalid_params',
-        `Last-Event-ID "${lastEventId}" is not from this session.`,
-      );
+      const why = `Last-Event-ID "${lastEventId}" is not from this session.`;
+      throw new SwitchboardError('invalid_params', why);
     }
   }
 
-  private reach(request: IncomingMessage, projects: Projects): Reached {
+  private reach({ request, projects }: Exchange): { session: Session; streams: SessionStreams } {
     const id = request.headers['mcp-session-id'];
     if (typeof id !== 'string') {
-      throw new SwitchboardError(
-        'session_required',
-        'The Mcp-Session-Id header is missing: initialize first.',
-      );
+      const why = 'The Mcp-Session-Id header is missing: initialize first.';
+      throw new SwitchboardError('session_required', why);
     }
-    const session = this.gateway.legacy.session(id, projects) ?? this.revive(id, projects);
-    if (session === undefined || !(session.stream instanceof SessionStreams)) {
-      throw new SwitchboardError(
-        'unknown_session',
-        'The session does not exist or has expired: initialize again.',
+    const { legacy } = this.gateway;
+    const session =
+      legacy.session(id, projects) ??
+      // Event ids from before the restart must not pass for ours.
+      legacy.restore(
+        id,
+        projects,
+        ({ version }) => new SessionStreams(version, this.replayBudget, Date.now()),
       );
-    }
-    return { session, streams: session.stream };
-  }
-
-  private revive(id: string, projects: Projects): Session | undefined {
-    return this.gateway.legacy.restore(
-      id,
-      projects,
-      // The events of the time before are not to be taken for ours.
-      ({ version }) => new SessionStreams(version, this.replayBudget, Date.now()),
-    );
+    if (session?.stream instanceof SessionStreams) return { session, streams: session.stream };
+    const why = 'The session does not exist or has expired: initialize again.';
+    throw new SwitchboardError('unknown_session', why);
   }
 }
 
-/** Of a request that is not begun: the status says so too. */
-function refuseMessage(response: ServerResponse, message: Message, error: SwitchboardError): void {
+/** For a request that does not begin: the HTTP status also says so. */
+function rejectMessage(response: ServerResponse, message: Message, error: SwitchboardError): void {
   writeJson(response, [errorMessage(idBytes(message), toRpcError(error))], undefined, error.kind.http);
 }
 
-function refuseMethod(response: ServerResponse, allow: string): void {
-  const error = new SwitchboardError('method_not_allowed', `The endpoint takes ${allow}.`);
-  writeFailure(response, error, { allow });
+function rejectMethod(response: ServerResponse, allow: string): void {
+  writeFailure(response, new SwitchboardError('method_not_allowed', `Use ${allow} here.`), { allow });
 }
 
 function checkVersion({ headers }: IncomingMessage): void {

@@ -1,6 +1,5 @@
 import type { Chunks } from '../../protocol/jsonrpc.ts';
 
-/** One event that was sent, or should have been. */
 export interface KeptEvent {
   stream: number;
   sequence: number;
@@ -11,39 +10,37 @@ export interface KeptEvent {
 const HEADER_BYTES = 20;
 const SEQUENCE_AT = 8;
 const LENGTH_AT = 16;
-/** Stands in place of the stream of an event that is dropped. */
+/** Replaces the stream number of a dropped event. */
 const DROPPED = -1;
 const FIRST_BYTES = 512;
 const FULL_BYTES = 8 * 1024;
-/** Events up to this size are copied; of larger ones the chunks are kept, unless they are crumbs. */
+/** Events up to this size are copied; of larger ones the chunks are kept, unless they are tiny. */
 const COPIED_BYTES = 64 * 1024;
-const CRUMB_BYTES = 4 * 1024;
-/** What a block costs beside its bytes: three objects, and its place in the budget. */
+const TINY_BYTES = 4 * 1024;
+/** The overhead of a block: three objects, and an entry in the budget. */
 const BLOCK_COST = 256;
 
-/** What is dropped of a session. */
 export interface Dropped {
   events: number;
   bytes: number;
 }
 
-/** A piece of the log of one session: events one behind the other in a single buffer, or one large event by itself. */
+/** A part of the log of one session: events in a single buffer, or one large event. */
 export class ReplayBlock {
   readonly owner: { evict(block: ReplayBlock): void };
   private log = Buffer.allocUnsafeSlow(0);
   private start = 0;
   private end = 0;
   private droppedBytes = 0;
-  /** The message of the only event, where that is not in the log. */
+  /** The message of the only event, if it is not in the log. */
   private large: Chunks | undefined;
-  /** How many events are in it. */
   events = 0;
 
   constructor(owner: ReplayBlock['owner']) {
     this.owner = owner;
   }
 
-  /** The memory that it takes. */
+  /** Memory in use. */
   get heldBytes(): number {
     let bytes = BLOCK_COST + this.log.length;
     for (const chunk of this.large ?? []) bytes += chunk.buffer.byteLength;
@@ -55,8 +52,8 @@ export class ReplayBlock {
   }
 
   append({ stream, sequence, message }: KeptEvent, size: number): void {
-    const isLarge = size > COPIED_BYTES && size >= message.length * CRUMB_BYTES;
-    if (isLarge) this.large = message.map(byItself);
+    const isLarge = size > COPIED_BYTES && size >= message.length * TINY_BYTES;
+    if (isLarge) this.large = message.map(detached);
     this.reserve(isLarge ? HEADER_BYTES : HEADER_BYTES + size);
     this.log.writeDoubleLE(stream, this.end);
     this.log.writeDoubleLE(sequence, this.end + SEQUENCE_AT);
@@ -67,7 +64,7 @@ export class ReplayBlock {
     for (const chunk of message) this.end += chunk.copy(this.log, this.end);
   }
 
-  /** Adds what one stream has had after this place. */
+  /** Adds the events of a stream after this one. */
   collect(stream: number, sequence: number, found: KeptEvent[]): void {
     for (let at = this.start; at < this.end; at = this.next(at)) {
       if (this.log.readDoubleLE(at) !== stream) continue;
@@ -123,7 +120,7 @@ export class ReplayBlock {
     return at + HEADER_BYTES + (this.large === undefined ? this.log.readUInt32LE(at + LENGTH_AT) : 0);
   }
 
-  /** A block grows up to its full size by doubling; one event that is larger has a block of just its size. */
+  /** A block doubles up to its full size; a larger event gets a block of its own size. */
   private reserve(bytes: number): void {
     const needed = this.end + bytes;
     if (needed <= this.log.length) return;
@@ -146,8 +143,8 @@ export class ReplayBlock {
   }
 }
 
-/** A few bytes of a large read would keep all of it in memory for as long as they are kept. */
-function byItself(chunk: Buffer): Buffer {
+/** A few bytes of a large read would keep all of it in memory. */
+function detached(chunk: Buffer): Buffer {
   if (chunk.buffer.byteLength <= 2 * chunk.length) return chunk;
   const copy = Buffer.allocUnsafeSlow(chunk.length);
   chunk.copy(copy);

@@ -3,9 +3,8 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { byteLength } from '../../protocol/jsonrpc.ts';
-import { Replay } from './replay.ts';
+import { Replay, ReplayBudget } from './replay.ts';
 import type { KeptEvent } from './replay-block.ts';
-import { ReplayBudget } from './replay-budget.ts';
 
 const MEGABYTE = 2 ** 20;
 

@@ -1,17 +1,16 @@
 import { byteLength } from '../../protocol/jsonrpc.ts';
 import { type Dropped, type KeptEvent, ReplayBlock } from './replay-block.ts';
-import type { ReplayBudget } from './replay-budget.ts';
 
 const MAX_EVENTS = 1_000;
 const MAX_BYTES = 1024 * 1024;
 
-/** The last events of one session, for a client that lost its connection. Bounded; the oldest go first. */
+/** The last events of one session, for a client that lost its connection. Limited; the oldest are evicted first. */
 export class Replay {
   private readonly budget: ReplayBudget;
   private blocks: ReplayBlock[] = [];
   private events = 0;
   private bytes = 0;
-  /** The streams whose end has gone out, and when their events are dropped; the first is due first. */
+  /** When the events of finished streams are dropped, in that order. */
   private finished: Map<number, number> | undefined;
   private isClosed = false;
 
@@ -38,21 +37,21 @@ export class Replay {
     }
   }
 
-  /** What one stream has had after this place. */
+  /** The events of a stream after this one. */
   after(stream: number, sequence: number): KeptEvent[] {
     const found: KeptEvent[] = [];
     for (const block of this.blocks) block.collect(stream, sequence, found);
     return found;
   }
 
-  /** The end of the stream has gone out: its events are dropped when the time for coming back is over. */
+  /** The end of the stream was sent: its events are dropped when the client can no longer return. */
   finish(stream: number): void {
     this.finished ??= new Map();
     this.finished.delete(stream);
     this.finished.set(stream, performance.now() + this.budget.finishedMs);
   }
 
-  /** To be called now and then. */
+  /** Call this from time to time. */
   dropFinished(): void {
     if (this.finished === undefined) return;
     const now = performance.now();
@@ -66,23 +65,22 @@ export class Replay {
     if (over.size > 0) this.drop((stream) => over.has(stream));
   }
 
-  /** The client has had this much of the stream, long ago. */
+  /** The client received these events long ago. */
   dropUpTo(stream: number, sequence: number): void {
     this.drop((own, place) => own === stream && place <= sequence);
   }
 
-  /** How long what has gone out is kept. */
+  /** How long events are kept after they were sent. */
   get keptMs(): number {
     return this.budget.finishedMs;
   }
 
-  /** Room is needed for newer events of others. */
+  /** Makes room for newer events of other sessions. */
   evict(block: ReplayBlock): void {
     this.count(block.dropAll());
     this.remove(block);
   }
 
-  /** Nothing is kept any more. */
   close(): void {
     this.isClosed = true;
     this.finished = undefined;
@@ -112,11 +110,69 @@ export class Replay {
   }
 }
 
+/** A larger event would evict too much of other sessions. */
+const LARGEST_SHARE = 1 / 4;
+/** How much is freed at once when the budget is spent. */
+const FREED_SHARE = 1 / 64;
+
+/** How much all sessions together may keep for replay. The least recently written blocks are evicted first. */
+export class ReplayBudget {
+  readonly maxEventBytes: number;
+  /** How long events are kept after they were sent; those of a response, after its end. */
+  readonly finishedMs: number;
+  private readonly maxBytes: number;
+  /** With the size of each, in the order in which they were last written. */
+  private readonly blocks = new Map<ReplayBlock, number>();
+  private held = 0;
+
+  constructor(maxBytes: number, finishedMs: number) {
+    this.maxBytes = maxBytes;
+    this.finishedMs = finishedMs;
+    this.maxEventBytes = maxBytes * LARGEST_SHARE;
+  }
+
+  get heldBytes(): number {
+    return this.held;
+  }
+
+  /** An event was added to the block. */
+  written(block: ReplayBlock): void {
+    this.release(block);
+    this.hold(block);
+    if (this.held <= this.maxBytes) return;
+    const enough = this.maxBytes * (1 - FREED_SHARE);
+    for (const oldest of this.blocks.keys()) {
+      if (this.held <= enough) return;
+      oldest.owner.evict(oldest);
+    }
+  }
+
+  /** Events were dropped from the block, which keeps its position. */
+  shrunk(block: ReplayBlock): void {
+    const before = this.blocks.get(block);
+    if (before === undefined) return;
+    const now = block.heldBytes;
+    this.held += now - before;
+    this.blocks.set(block, now);
+  }
+
+  release(block: ReplayBlock): void {
+    this.held -= this.blocks.get(block) ?? 0;
+    this.blocks.delete(block);
+  }
+
+  private hold(block: ReplayBlock): void {
+    const bytes = block.heldBytes;
+    this.blocks.set(block, bytes);
+    this.held += bytes;
+  }
+}
+
 export function eventId(stream: number, sequence: number): string {
   return `${stream}_${sequence}`;
 }
 
-/** Undefined where the text is no event id of ours. */
+/** Undefined if the text is not an event id. */
 export function parseEventId(text: string): { stream: number; sequence: number } | undefined {
   const match = /^(\d{1,15})_(\d{1,15})$/.exec(text);
   return match === null ? undefined : { stream: Number(match[1]), sequence: Number(match[2]) };

@@ -4,11 +4,10 @@ import type { Chunks } from '../../protocol/jsonrpc.ts';
 import { sseMessage, ssePrimer } from '../../protocol/sse.ts';
 import { allowsPrimer, type ProtocolVersion } from '../../protocol/versions.ts';
 import type { ClientStream } from './caller.ts';
-import { eventId, parseEventId, Replay } from './replay.ts';
-import type { ReplayBudget } from './replay-budget.ts';
+import { eventId, parseEventId, Replay, type ReplayBudget } from './replay.ts';
 
 const RETRY_MS = 1_000;
-/** The stream that belongs to no request: the one that a client opens with GET. */
+/** The number of the stream that a client opens with GET. */
 const STANDING = 0;
 
 interface OpenStream {
@@ -18,21 +17,21 @@ interface OpenStream {
 }
 
 /**
- * The event streams of one session: the standing one, and one for each request that is answered by a stream. A
- * stream outlives its connection: events are kept, and the client can go on from the last one that it saw.
+ * The event streams of one session: the standing one, and one for each response that is a stream. A stream outlives its
+ * connection: events are kept, and the client can resume after the last one that it received.
  */
 export class SessionStreams implements ClientStream {
   private readonly version: ProtocolVersion;
   private readonly replay: Replay;
   private readonly standing: OpenStream;
-  /** How far the standing stream has reached the client. */
+  /** The last event of the standing stream that was sent. */
   private delivered: number;
-  /** How far it had reached the client at a time: so much is dropped when that is long ago. */
+  /** The value of `delivered` at a time: those events are dropped when that is long ago. */
   private settled: { sequence: number; at: number };
   private ofRequests: Map<number, OpenStream> | undefined;
   private nextStream = STANDING + 1;
 
-  /** `first` is behind the number of every event of the standing stream that the client may have seen before. */
+  /** `first` is greater than the number of any event that the client received before a restart. */
   constructor(version: ProtocolVersion, budget: ReplayBudget, first = 0) {
     this.version = version;
     this.standing = { response: undefined, sequence: first };
@@ -64,7 +63,7 @@ export class SessionStreams implements ClientStream {
     this.replay.close();
   }
 
-  /** The client opens the standing stream. What came while nobody listened comes first. A newer one replaces it. */
+  /** The client opens the standing stream, which replaces an older one. Missed events come first. */
   listen(response: ServerResponse): void {
     const { standing } = this;
     standing.response?.end();
@@ -76,7 +75,7 @@ export class SessionStreams implements ClientStream {
     this.delivered = standing.sequence;
   }
 
-  /** The client comes back for what it missed. False when the event id is none of this session's. */
+  /** The client resumes a stream. False if the event id is not from this session. */
   resume(response: ServerResponse, lastEventId: string): boolean {
     const last = parseEventId(lastEventId);
     if (last === undefined || last.stream >= this.nextStream) return false;
@@ -88,7 +87,7 @@ export class SessionStreams implements ClientStream {
       writeEvent(response, sseMessage(message, eventId(last.stream, sequence)));
     }
     if (last.stream === STANDING) this.delivered = this.standing.sequence;
-    // The answer was among what it missed: nothing comes after it.
+    // The response was among the missed events: nothing follows it.
     if (stream === undefined) {
       response.end();
       this.replay.finish(last.stream);
@@ -96,7 +95,7 @@ export class SessionStreams implements ClientStream {
     return true;
   }
 
-  /** Opens a stream for the answer to one request. */
+  /** Opens a stream for one response. */
   openFor(response: ServerResponse): number {
     const number = this.nextStream++;
     const stream: OpenStream = { response: undefined, sequence: 0 };
@@ -112,7 +111,7 @@ export class SessionStreams implements ClientStream {
     if (stream !== undefined) this.emit(number, stream, message);
   }
 
-  /** Where the client is away, what it has not had waits for it. */
+  /** If the client is away, missed events wait for it. */
   finish(number: number): void {
     const response = this.ofRequests?.get(number)?.response;
     this.ofRequests?.delete(number);
@@ -121,7 +120,7 @@ export class SessionStreams implements ClientStream {
     this.replay.finish(number);
   }
 
-  /** Lets go of the connection; the client comes back after the time. Only clients that know this are asked to. */
+  /** Closes the connection; the client reconnects after this time. Older clients do not know that. */
   pause(number: number, retryMs: number): void {
     const stream = this.ofRequests?.get(number);
     if (stream?.response === undefined || !allowsPrimer(this.version)) return;
@@ -135,7 +134,7 @@ export class SessionStreams implements ClientStream {
     if (response !== undefined) writeKeepAlive(response);
   }
 
-  /** A standing stream may be open for days; a client that lost its connection comes back soon, or not at all. */
+  /** A standing stream may be open for days; a client that lost its connection returns soon, or never. */
   private dropDelivered(): void {
     const now = performance.now();
     if (now - this.settled.at < this.replay.keptMs) return;
