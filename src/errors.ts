@@ -225,7 +225,7 @@ export type ErrorCode = keyof typeof errorTable;
 
 export class SwitchboardError extends Error {
   readonly code: ErrorCode;
-  /** Facts for programs, sent along on the wire. Never secrets. */
+  /** Details for programs, sent to the client. Never secrets. */
   readonly data: Record<string, unknown>;
 
   constructor(
@@ -244,12 +244,12 @@ export class SwitchboardError extends Error {
   }
 }
 
-/** For whatever comes while Switchboard stops, or was not done when it had to. */
+/** For requests that arrive or are unfinished while Switchboard stops. */
 export function stopping(): SwitchboardError {
   return new SwitchboardError('server_unavailable', 'Switchboard is stopping: try again when it is back.');
 }
 
-/** Whatever was thrown, as an error that can be shown. */
+/** Converts anything thrown into an error that can be shown. */
 export function asSwitchboardError(thrown: unknown): SwitchboardError {
   if (thrown instanceof SwitchboardError) return thrown;
   return new SwitchboardError('internal', thrown instanceof Error ? thrown.message : String(thrown), {
@@ -261,7 +261,7 @@ function row(http: number, rpc: number, fault: Fault, retryable: boolean, meanin
   return { http, rpc, fault, retryable, meaning };
 }
 
-/** Whether the rest of a request's body may still come after such an answer, and must not be taken for the next request. */
+/** Whether the rest of a request's body may still arrive after such a response, and must not be read as the next request. */
 export function leavesBody(code: ErrorCode): boolean {
   return code === 'too_large' || code === 'request_timeout';
 }

@@ -36,7 +36,7 @@ describe("the statuses of servers' errors", () => {
     const documented = docs.split('\n').filter((line) => /^\| (-32\d{3}|any other)/.test(line));
     expect(documented).toEqual([
       ...rows,
-      `| any other | ${OTHER_STATUS} | An error that the server made up for itself |`,
+      `| any other | ${OTHER_STATUS} | A code that the server defines itself |`,
     ]);
   });
 });

@@ -15,12 +15,12 @@ export const OTHER_STATUS = 422;
 /** The first matching row counts. docs/hosting.md shows this table, and a test compares the two. */
 export const rpcStatuses: readonly RpcStatus[] = [
   one(-32700, 502, 'The server could not parse our message'),
-  one(-32600, 502, 'The server did not take our message for a request'),
+  one(-32600, 502, 'The server rejected our message as invalid'),
   one(-32601, 404, 'No such method'),
   one(-32602, 400, 'The parameters do not fit the method, or there is no such tool'),
-  one(-32603, 502, 'The server failed inside'),
+  one(-32603, 502, 'An internal error of the server'),
   one(-32002, 404, 'No such resource'),
-  { from: -32099, to: -32000, status: 502, meaning: 'Other errors of servers' },
+  { from: -32099, to: -32000, status: 502, meaning: 'Other errors that MCP or the server defines' },
 ];
 
 export function httpStatusOf(code: number): number {
