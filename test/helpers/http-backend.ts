@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { buffer } from 'node:stream/consumers';
-import { describeTools, echoTools, type Tool } from '../fixtures/kit/echo-tools.ts';
+import { describeTools, echoTools, type Tool } from '../fixtures/kit.ts';
 import { freePort } from './free-port.ts';
 import { type Endpoint, type Relay, SseEndpoint, StreamableEndpoint } from './http-endpoints.ts';
 import type { Identity } from './identity.ts';
