@@ -8,7 +8,6 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import type { Era } from '../eras/peer.ts';
 
-/** What the clients of both SDKs have in common. */
 interface Requests {
   listTools(): Promise<{ tools: { name: string; inputSchema: object }[] }>;
   callTool(params: { name: string; arguments: Record<string, unknown> }): Promise<object>;

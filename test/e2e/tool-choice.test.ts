@@ -98,7 +98,8 @@ it('what a server leaves out is shown as off, and cannot be switched on', async 
   expect(await done('tool', 'ls', '--all', '-P', 'shown')).toMatch(/^box__pid +box +off /m);
   expect(await cli('tool', 'enable', 'pid', '-P', 'shown')).toMatchObject({
     code: 1,
-    stderr: 'error: The setting "tools" of the server "box" leaves out the tool "pid": change that setting.\n',
+    stderr:
+      'error: The setting "tools" of the server "box" leaves out the tool "pid": change that setting.\n',
   });
 });
 

@@ -6,7 +6,6 @@ export interface Asked {
   requestState: string;
 }
 
-/** Reads an answer that asks for something. */
 export function askedBy({ result, error }: RpcMessage): Asked {
   if (result?.resultType !== 'input_required')
     throw new Error(`asks nothing: ${JSON.stringify(result ?? error)}`);

@@ -1,6 +1,5 @@
 import type { Contents, Peer } from './peer.ts';
 
-/** What the clients of both SDKs have in common. */
 interface SdkClient {
   listTools(): Promise<{ tools: { name: string }[] }>;
   listResources(): Promise<{ resources: { uri: string }[] }>;
@@ -21,7 +20,6 @@ type CommonRequests = Pick<
   'toolNames' | 'resourceUris' | 'templateUris' | 'promptNames' | 'readResource' | 'getPrompt' | 'complete'
 >;
 
-/** The requests that look the same in both eras. */
 export function requestsOf(client: SdkClient): CommonRequests {
   return {
     toolNames: async () => (await client.listTools()).tools.map(({ name }) => name),

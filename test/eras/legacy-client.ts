@@ -13,7 +13,6 @@ import { capabilitiesFor } from './capabilities.ts';
 import { requestsOf } from './common-requests.ts';
 import type { Answers, Peer, Target, ToolResult } from './peer.ts';
 
-/** A client of the SDK, version 1. */
 export async function connectLegacy(target: Target, answers: Answers): Promise<Peer> {
   const client = new Client(
     { name: 'legacy-client', version: '1.0.0' },

@@ -13,7 +13,6 @@ interface Filter {
   resourceSubscriptions?: string[];
 }
 
-/** A subscription that somebody has at the server. */
 export class Listen {
   readonly filter: Filter;
   readonly closed: Promise<void>;

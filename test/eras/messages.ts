@@ -1,7 +1,6 @@
 import type { RpcMessage } from '../helpers/raw-http.ts';
 import type { Peer, ToolResult } from './peer.ts';
 
-/** The texts in a tool's result, one after the other. */
 export function textOf({ content }: ToolResult): string {
   return content.map(({ text = '' }) => text).join('\n');
 }

@@ -19,7 +19,6 @@ export interface ModernBehaviour {
   listening?(filter: Record<string, unknown>): Promise<void>;
 }
 
-/** A refusal with a JSON-RPC code of its own. */
 export class Refusal extends Error {
   readonly code: number;
 
@@ -62,7 +61,6 @@ export class ModernPeer implements AsyncDisposable {
     return `${this.http.origin}/${name}`;
   }
 
-  /** All servers, as they stand in a configuration. */
   configuration(): Record<string, { url: string }> {
     return this.http.configuration();
   }
@@ -76,7 +74,6 @@ export class ModernPeer implements AsyncDisposable {
     return this.http.sees(name, ({ message }) => message?.method === method);
   }
 
-  /** Tells all who listen for it. */
   notify(server: string, method: string, params: object = {}): void {
     for (const listen of this.listens.items) {
       if (listen.server !== server || !listen.isOpen || !isWanted(listen.filter, method, params)) continue;
@@ -167,7 +164,6 @@ function isWanted(filter: Record<string, unknown>, method: string, params: objec
   return ((filter.resourceSubscriptions ?? []) as unknown[]).includes((params as { uri?: unknown }).uri);
 }
 
-/** A tool as little as one can be. */
 export function tool(name: string, more: object = {}): object {
   return { name, inputSchema: { type: 'object' }, ...more };
 }

@@ -7,7 +7,6 @@ export const tasksExtension = 'io.modelcontextprotocol/tasks';
 
 export interface ModernAnswer {
   status: number;
-  /** The body as it came. */
   text: string;
   /** The last message in it: the answer. */
   message: RpcMessage;
@@ -55,7 +54,6 @@ export class RawModern {
     return this.request('tools/call', { name, arguments: given, ...more }, options);
   }
 
-  /** The text that a tool gives. */
   async callText(name: string, given?: object, more?: object): Promise<string> {
     const { result = {}, error } = await this.call(name, given, more);
     if (error !== undefined) throw new Error(error.message);

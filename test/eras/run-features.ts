@@ -4,7 +4,6 @@ import { features } from './features.ts';
 import type { Era } from './peer.ts';
 import type { Scene } from './scene.ts';
 
-/** A test for each feature, or for those whose names fit, all in one scene. */
 export function runFeatures(clients: Era, open: () => Promise<Scene>, chosen = /(?:)/): void {
   let scene: Scene;
   setUp(async (use) => {

@@ -45,7 +45,6 @@ export class StatelessClient {
     this.appearance = appearance;
   }
 
-  /** Another client at the same place. */
   as(appearance: Appearance): StatelessClient {
     return new StatelessClient(this.url, { ...this.appearance, ...appearance });
   }
@@ -92,7 +91,6 @@ export class StatelessClient {
     return stream;
   }
 
-  /** The request as it goes out. */
   raw({ method, params = {}, id, meta = {}, headers = {} }: StatelessRequest) {
     const { name = 'raw', capabilities = {}, headers: own } = this.appearance;
     const nameKey = nameKeys[method];

@@ -57,12 +57,10 @@ export function taskServer(owner: string, work = 'work'): ModernBehaviour {
   };
 }
 
-/** A client that knows tasks. */
 export function taskClient(url: string, headers?: Record<string, string>): RawModern {
   return new RawModern(url, { extensions: { [tasksExtension]: {} } }, headers);
 }
 
-/** Begins a task, and gives its id. */
 export async function begin(client: RawModern, work: string): Promise<string> {
   const { result, error } = await client.call(work);
   if (result?.resultType !== 'task') throw new Error(`no task: ${JSON.stringify(result ?? error)}`);

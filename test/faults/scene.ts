@@ -97,7 +97,6 @@ export class Scene implements AsyncDisposable {
     expect(await this.callHealthy('echo', { text })).toBe(text);
   }
 
-  /** The error of a call that fails. */
   async errorOf(
     tool: string,
     given: object = {},
@@ -128,7 +127,6 @@ export class Scene implements AsyncDisposable {
     return ((await this.get(`/servers/${server}/logs`)) as { lines: string[] }).lines;
   }
 
-  /** Every change of this server's state so far, in which it got into one of these. */
   changesTo(server: string, ...states: ServerEvent['state'][]): ServerEvent[] {
     const events = this.switchboard.events.filter(({ event, name, from, state }) => {
       return event === 'server' && name === server && from !== state;
@@ -159,7 +157,6 @@ export class Scene implements AsyncDisposable {
   }
 }
 
-/** The error that a call ends with. */
 export async function errorIn(stream: EventStream): Promise<RpcMessage['error']> {
   return (await stream.message(({ error }) => error !== undefined)).error;
 }

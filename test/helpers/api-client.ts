@@ -10,7 +10,6 @@ import { serveHttp } from './http-exchange.ts';
 import { removeHome } from './postgres.ts';
 import { exchange } from './raw-http.ts';
 
-/** A response of the API. */
 interface ApiAnswer {
   status: number;
   headers: Record<string, unknown>;

@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net';
 
 /** Passes every HTTP request on to one server, which can be exchanged for another between two requests. */
 export class Balancer implements AsyncDisposable {
-  /** Where the next requests go. */
   target: string;
   private readonly server: Server;
 

@@ -31,13 +31,10 @@ export function bridgeProgram(
 
 /** `switchboard stdio`, spoken to line by line. */
 export interface RawBridge extends AsyncDisposable {
-  /** Everything that it wrote. */
   received: Inbox<RpcMessage>;
   say(...messages: object[]): void;
-  /** The same for what is no message. */
   sayLine(text: string): void;
   answerTo(id: unknown): Promise<RpcMessage>;
-  /** Sends it SIGTERM. */
   interrupt(): void;
   /** Closes its stdin, and gives everything that it wrote until it ended. */
   end(): Promise<RpcMessage[]>;

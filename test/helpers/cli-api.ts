@@ -8,7 +8,6 @@ interface Outcome {
   code: number;
   stdout: string;
   stderr: string;
-  /** What the API was asked: method, path and body. */
   requests: string[];
 }
 

@@ -14,7 +14,6 @@ export interface Finished {
   stderr: string;
 }
 
-/** Runs a command of the real program to its end. */
 export async function runCli(
   words: string[],
   { cwd, env = {} }: { cwd?: string; env?: Record<string, string> } = {},
@@ -34,7 +33,6 @@ export async function runCli(
 
 export interface RunningCli extends AsyncDisposable {
   process: ChildProcess;
-  /** What it has printed, line by line. */
   lines: Inbox<string>;
   finished: Promise<Omit<Finished, 'stdout'>>;
 }
@@ -60,7 +58,6 @@ export function startCli(words: string[], env: Record<string, string> = {}): Run
   };
 }
 
-/** A folder that is gone after the test. */
 export async function temporaryFolder(): Promise<{ path: string } & AsyncDisposable> {
   const path = await mkdtemp(join(tmpdir(), 'switchboard-test-'));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };

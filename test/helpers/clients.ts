@@ -8,7 +8,6 @@ import { Inbox } from './inbox.ts';
 
 export interface ConnectedClient extends AsyncDisposable {
   client: Client;
-  /** Everything that came unasked. */
   notifications: Inbox<Notification>;
 }
 
@@ -16,7 +15,6 @@ type Capabilities = NonNullable<ClientOptions['capabilities']>;
 /** Gives the client what it answers questions of servers with. */
 type Preparation = (client: Client) => void;
 
-/** A client of the SDK, version 1, over streamable HTTP. */
 export async function connectHttp(
   url: string,
   capabilities: Capabilities = {},
@@ -34,7 +32,6 @@ export async function connectHttp(
   };
 }
 
-/** A client of the SDK, version 1, over HTTP+SSE. */
 export function connectSse(
   url: string,
   capabilities: Capabilities = {},
@@ -43,7 +40,6 @@ export function connectSse(
   return connect(new SSEClientTransport(new URL(url)), capabilities, prepare);
 }
 
-/** A client of the SDK, version 1, that starts a program and speaks to it over stdio. */
 export function connectStdio(
   parameters: StdioServerParameters,
   capabilities: Capabilities = {},
@@ -65,7 +61,6 @@ async function connect(
   return { client, notifications, [Symbol.asyncDispose]: () => client.close() };
 }
 
-/** The texts in a tool's result, one after the other. */
 export function textOf(result: Awaited<ReturnType<Client['callTool']>>): string {
   const content = result.content as { type: string; text?: string }[];
   return content.map(({ text = '' }) => text).join('\n');

@@ -43,7 +43,6 @@ export async function runIn(
   return { exitCode: ExitCode, ...wrote };
 }
 
-/** The standard streams of a container. */
 export interface Attached extends Disposable {
   stdin: Socket;
   stdout: Interface;

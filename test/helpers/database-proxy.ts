@@ -2,15 +2,12 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
 interface DatabaseProxy extends AsyncDisposable {
-  /** The address of the database by way of the proxy. */
   url: string;
-  /** How often the database has sent something. */
   readonly answers: number;
   /** Ends all connections, and takes no new ones. */
   cut(): void;
-  /** Lets nothing through any more, without a word to anybody. */
+  /** Stops forwarding, and leaves the connections open. */
   freeze(): void;
-  /** Takes connections again. */
   restore(): void;
 }
 

@@ -3,14 +3,13 @@ import pg from 'pg';
 import { inject } from 'vitest';
 
 export interface TestDatabase extends AsyncDisposable {
-  /** Over TCP, with a password. */
   url: string;
   /** The same over the Unix socket. */
   socketUrl: string;
   name: string;
 }
 
-/** A database of its own for a test, with all tables or without any. Whoever is connected at the end is cut off. */
+/** A new database for a test, migrated or empty. Open connections are closed at the end. */
 export async function freshDatabase(contents: 'migrated' | 'empty' = 'migrated'): Promise<TestDatabase> {
   const { folder, port, user, password, template } = inject('postgres');
   const name = `test_${randomUUID().replaceAll('-', '')}`;

@@ -4,7 +4,6 @@ import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-/** What the engine refuses, with its HTTP status. */
 class DockerError extends Error {
   readonly status: number;
 

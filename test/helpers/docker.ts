@@ -46,7 +46,6 @@ export async function sharedEngine(test: Test): Promise<Engine> {
 }
 
 interface OwnEngineOptions {
-  /** Its containers go on while it is stopped. */
   liveRestore?: boolean;
   /** It can limit the disk of a container; few engines can. The limit counts the image too. */
   quotas?: boolean;

@@ -85,7 +85,6 @@ export function programsOf(folder: string): number[] {
     .toSorted((one, other) => one - other);
 }
 
-/** What runs in containers. */
 function processesIn(settings: EngineSettings): number[] {
   const inGroups = groupsOf(settings).flatMap((group) =>
     readIfThere(join(group, 'cgroup.procs')).trim().split('\n'),

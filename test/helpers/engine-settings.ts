@@ -13,7 +13,6 @@ export interface EngineSettings {
 interface Choices {
   folder: string;
   runsc: string;
-  /** Containers outlive the engine. */
   liveRestore: boolean;
 }
 

@@ -28,7 +28,6 @@ export class FastClient implements AsyncDisposable {
     return client;
   }
 
-  /** The answer as it came. */
   async call(id: number | string, name: string, toolArguments: object): Promise<unknown> {
     const params = { name, arguments: toolArguments };
     return JSON.parse((await this.post({ id, method: 'tools/call', params })).text);

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below what systems give to those who do not choose, such as every connection that is opened beside this test. */
+/** Below the ephemeral ports. */
 const [LOWEST, HIGHEST] = [12_000, 32_000];
 
-/** A port that nobody listens on, and that nobody is given by chance while it is left and taken again. */
+/** A free port outside the ephemeral range, so that no other process gets it by chance. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = LOWEST + Math.floor(Math.random() * (HIGHEST - LOWEST));

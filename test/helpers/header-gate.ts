@@ -8,7 +8,7 @@ export interface HeaderGate extends AsyncDisposable {
   passed: { method: string; header: string | undefined }[];
 }
 
-/** Stands in front of an HTTP server and lets nobody pass who does not carry this header. */
+/** An HTTP proxy that rejects requests without this header. */
 export async function startHeaderGate(target: string, name: string, value: string): Promise<HeaderGate> {
   const { origin, pathname } = new URL(target);
   const passed: HeaderGate['passed'] = [];

@@ -12,7 +12,6 @@ import type { RpcMessage } from './raw-http.ts';
 interface BackendOptions {
   /** Streamable HTTP, or HTTP+SSE of 2024-11-05. */
   transport?: 'http' | 'sse';
-  /** How streamable HTTP answers calls. */
   answers?: 'json' | 'events';
   /** With which HTTP status streamable HTTP answers what names a session that it does not know. */
   unknownSession?: 400 | 404;
@@ -33,7 +32,6 @@ export class HttpBackend implements AsyncDisposable {
   readonly name: string;
   /** The methods of the requests that it took while it was silent. */
   readonly ignored = new Inbox<string | undefined>();
-  /** How many calls it has refused with a status. */
   refusals = 0;
   private readonly tools: Record<string, Tool>;
   private readonly endpoint: Endpoint;
@@ -71,7 +69,6 @@ export class HttpBackend implements AsyncDisposable {
     return `${this.scheme}://127.0.0.1:${this.port}${this.endpoint.path}`;
   }
 
-  /** How often a call with this `text` or `key` was executed. */
   executionsOf(textOrKey: string): number {
     return this.executions.get(textOrKey) ?? 0;
   }
@@ -150,7 +147,6 @@ export class HttpBackend implements AsyncDisposable {
     }
   }
 
-  /** The answer to a request. */
   private async answer(
     { id, method, params = {} }: RpcMessage,
     notify: (message: object) => void,

@@ -6,7 +6,6 @@ import type { RpcMessage } from './raw-http.ts';
 /** Gives the answer to a request; what comes before it goes to `notify`. */
 export type Relay = (message: RpcMessage, notify: (message: object) => void) => Promise<object>;
 
-/** How an `HttpBackend` speaks. */
 export interface Endpoint {
   readonly path: string;
   handle(request: IncomingMessage, response: ServerResponse, message: RpcMessage | undefined): Promise<void>;
@@ -70,7 +69,6 @@ export class SseEndpoint implements Endpoint {
   }
 }
 
-/** Streamable HTTP, as a server speaks it. */
 export class StreamableEndpoint implements Endpoint {
   readonly path = '/mcp';
   private readonly relay: Relay;

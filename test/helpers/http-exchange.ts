@@ -15,7 +15,6 @@ interface Outcome {
   neverSent: boolean | undefined;
 }
 
-/** An exchange that keeps what it hears. */
 export class Recorded extends HttpExchange {
   readonly outcome: Promise<Outcome>;
   readonly head: Promise<ResponseHead>;
@@ -60,7 +59,6 @@ export class Recorded extends HttpExchange {
 
 export interface Peer {
   url: URL;
-  /** Every connection that was made, in order. */
   sockets: Inbox<Socket>;
 }
 
@@ -85,7 +83,6 @@ export async function listen(server: Server, scheme = 'http', host = '127.0.0.1'
   };
 }
 
-/** A real HTTP server. */
 export function serveHttp(answer: RequestListener): Promise<Peer> {
   return listen(createHttpServer(answer));
 }

@@ -5,12 +5,10 @@ import { buffer } from 'node:stream/consumers';
 import { Inbox } from './inbox.ts';
 import type { RpcMessage } from './raw-http.ts';
 
-/** One HTTP request that came. */
 export interface PeerExchange {
   method: string;
   path: string;
   headers: IncomingHttpHeaders;
-  /** The JSON-RPC message that it brought. */
   message: RpcMessage | undefined;
   response: ServerResponse;
 }
@@ -48,7 +46,6 @@ export class HttpPeer implements AsyncDisposable {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
-  /** All servers, as they stand in a configuration. */
   configuration(): Record<string, { url: string }> {
     const names = Object.keys(this.quirks);
     return Object.fromEntries(names.map((name) => [name, { url: `${this.origin}/${name}` }]));

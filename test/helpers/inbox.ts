@@ -1,4 +1,4 @@
-/** Keeps what has come so far, and lets tests wait for what is still to come. */
+/** Collects items, and lets tests wait for future ones. */
 export class Inbox<Item> {
   readonly items: Item[] = [];
   private readonly waiting = new Set<(item: Item) => void>();

@@ -2,11 +2,9 @@ import type { FastClient } from './fast-client.ts';
 import type { RpcMessage } from './raw-http.ts';
 import type { Answerer } from './server-states.ts';
 
-/** One call of many, and what came of it. */
 export interface LoadResult {
   /** What the call brought, different for each. */
   key: string;
-  /** Undefined where the call failed. */
   by: Answerer | undefined;
   error: RpcMessage['error'];
 }

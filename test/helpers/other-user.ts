@@ -29,7 +29,6 @@ interface OtherAnswer {
   text: string;
 }
 
-/** Sends a request as that user. */
 export async function exchangeAsOther(url: string, request: RawRequest): Promise<OtherAnswer> {
   const child = startAsOther(
     `const [url, { method, headers, body }] = [process.argv[1], JSON.parse(process.argv[2])];

@@ -37,7 +37,6 @@ export async function startPool(members: Record<string, object>, settings: objec
   };
 }
 
-/** The name of the server that answered. */
 export function answerer({ result, error }: RpcMessage): string {
   if (error !== undefined) throw new Error(error.message);
   const [{ text }] = result!.content as [{ text: string }];

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { findPostmaster } from '../../src/store/embedded/pid-file.ts';
 
-/** The process of the PostgreSQL that a Switchboard runs in its home. */
 export function postgresIn(home: string): number | undefined {
   return findPostmaster(join(home, 'postgres'));
 }

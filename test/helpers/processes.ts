@@ -7,7 +7,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 export interface TestProcess extends AsyncDisposable {
   pid: number;
-  /** The words that it said first. */
   said: string;
   /** Settles when it, and whoever else holds its output, is gone. */
   ended: Promise<unknown>;

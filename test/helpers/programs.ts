@@ -12,7 +12,6 @@ async function providedFolder(): Promise<string | undefined> {
   return process.env.VITEST === undefined ? undefined : (await import('vitest')).inject('programs');
 }
 
-/** The program that `switchboard` is. */
 export const mainProgram =
   programsFolder === undefined ? join(root, 'src/main.ts') : join(programsFolder, 'dist/main.js');
 
@@ -20,7 +19,6 @@ export const mainProgram =
 export const mainEnvironment: Record<string, string> =
   programsFolder === undefined ? {} : { NODE_COMPILE_CACHE: join(programsFolder, 'compiled') };
 
-/** A program of test/fixtures. */
 export function fixtureProgram(name: string): string {
   return programsFolder === undefined
     ? join(root, 'test/fixtures', `${name}.ts`)

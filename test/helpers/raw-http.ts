@@ -2,7 +2,6 @@ import { type IncomingHttpHeaders, type IncomingMessage, request as openRequest 
 import { buffer } from 'node:stream/consumers';
 import { Inbox } from './inbox.ts';
 
-/** A JSON-RPC message as a test reads it. */
 export interface RpcMessage {
   id?: unknown;
   method?: string;
@@ -51,21 +50,18 @@ export async function exchange(url: string, request: RawRequest): Promise<RawAns
   };
 }
 
-/** One event of a text/event-stream, by its fields. */
 export interface RawEvent {
   id?: string;
   event?: string;
   retry?: string;
   data?: string;
-  /** The data as JSON-RPC, where there is any. */
   message?: RpcMessage;
 }
 
-/** An open event stream. */
 export class EventStream {
   readonly response: IncomingMessage;
   readonly events = new Inbox<RawEvent>();
-  /** Settles when the stream is over, whoever ended it. */
+  /** Settles when either side closes the stream. */
   readonly ended: Promise<void>;
   private text = '';
 
@@ -93,7 +89,7 @@ export class EventStream {
     return this.events.items.findLast(({ id }) => id !== undefined)?.id ?? '';
   }
 
-  /** As a broken network does: the socket is gone, without a word. */
+  /** Destroys the socket, as a broken network does. */
   async cut(): Promise<void> {
     this.response.destroy();
     await this.ended;
@@ -118,7 +114,6 @@ function readEvent(block: string): RawEvent {
 
 export const bothTypes = 'application/json, text/event-stream';
 
-/** An initialize request. */
 export function initialize(
   protocolVersion = '2025-11-25',
   id: unknown = 0,
@@ -128,7 +123,7 @@ export function initialize(
   return { jsonrpc: '2.0', id, method: 'initialize', params };
 }
 
-/** A session over streamable HTTP that does only what it is told to: no retries, no streams of its own. */
+/** A session over streamable HTTP without retries or automatic streams. */
 export class RawSession {
   readonly url: string;
   readonly id: string;
@@ -178,14 +173,12 @@ export class RawSession {
     return this.request('tools/call', { name, arguments: toolArguments });
   }
 
-  /** The text that a tool gives. */
   async callText(name: string, toolArguments: object = {}): Promise<string> {
     const { result = {}, error } = await this.call(name, toolArguments);
     if (error !== undefined) throw new Error(error.message);
     return (result.content as { text: string }[])[0]!.text;
   }
 
-  /** The names in tools/list. */
   async toolNames(): Promise<string[]> {
     const { result = {} } = await this.request('tools/list');
     return (result.tools as { name: string }[]).map(({ name }) => name);

@@ -2,7 +2,6 @@ import type { ServerView } from '../../src/api/views.ts';
 import { exchange } from './raw-http.ts';
 import type { RunningSwitchboard } from './switchboard.ts';
 
-/** A server as the API shows it just now. */
 export async function serverOf({ baseUrl }: RunningSwitchboard, name: string): Promise<ServerView> {
   const { text } = await exchange(`${baseUrl}/api/v1/projects/default/servers/${name}`, { method: 'GET' });
   return JSON.parse(text) as ServerView;
@@ -59,7 +58,6 @@ export function nextState(
   );
 }
 
-/** How often each value is there. */
 export function tally<Value>(values: Iterable<Value>): Map<Value, number> {
   const counts = new Map<Value, number>();
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);

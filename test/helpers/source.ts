@@ -10,7 +10,6 @@ interface SourceFile {
   text: string;
 }
 
-/** The TypeScript files of a folder of the project, peers' packages left out. */
 export function sourceFiles(folder: string): SourceFile[] {
   return readdirSync(join(projectRoot, folder), { recursive: true, encoding: 'utf8' })
     .map((file) => `${folder}/${file.replaceAll('\\', '/')}`)

@@ -7,7 +7,6 @@ import { freshDatabase } from './database.ts';
 import { removeHome } from './postgres.ts';
 
 interface TestStore extends Store, AsyncDisposable {
-  /** What it has told, in words. */
   told: string[];
   home: string;
 }
@@ -62,7 +61,6 @@ export async function storeForTests() {
   return { database, store, newProject };
 }
 
-/** The project that is always there. */
 export async function defaultProjectOf(store: Store): Promise<string> {
   return (await store.projects.all()).find(({ project }) => project.name === 'default')!.project.id;
 }

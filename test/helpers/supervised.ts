@@ -40,7 +40,6 @@ export interface WatchedSettings extends Partial<SupervisorSettings> {
   mute?: boolean;
 }
 
-/** A supervisor, and all that it told. */
 export class Watched {
   readonly changes = new Inbox<Change>();
   readonly warnings = new Inbox<string>();
@@ -80,7 +79,6 @@ export class Watched {
       .filter((status, index, all) => status !== all[index - 1]);
   }
 
-  /** Settles when its report is one that fits. */
   async until(id: string, fits: (report: StatusReport) => boolean): Promise<StatusReport> {
     const now = this.supervisor.status(id);
     if (now !== undefined && fits(now)) return now;
@@ -91,7 +89,6 @@ export class Watched {
     return this.until(id, (report) => report.status === status);
   }
 
-  /** Speaks with it as soon as it can be spoken with. */
   async speak(id: string): Promise<Speech> {
     return new Speech(await this.supervisor.attach(id));
   }
@@ -132,7 +129,6 @@ export class Speech {
 /** Where instances are run for a test. Looks for itself whether two of one server ever run at once. */
 export class Ground implements AsyncDisposable {
   readonly processes: ProcessDriver;
-  /** The process groups of all that was started. */
   readonly groups: number[] = [];
   private readonly home: string;
   private readonly record: ProcessRecord;
@@ -186,7 +182,6 @@ interface Making extends Partial<Omit<HostedServer, 'spec'>> {
   more?: Partial<InstanceSpec>;
 }
 
-/** A hosted server that runs the probe. */
 export function probe({ does = () => [], more = {}, ...rest }: Making = {}): HostedServer {
   const { command, args } = fixtureServer('runs-commands');
   const id = rest.id ?? randomUUID();
@@ -223,7 +218,6 @@ export class EngineLikeDriver implements Driver {
     reap: (ids: readonly string[]) => this.reap(ids),
   };
   readonly kept = new Map<string, Kept>();
-  /** Why it cannot be reached. */
   away: string | undefined;
   /** Starts wait for it. */
   gate: Promise<unknown> = Promise.resolve();

@@ -10,28 +10,23 @@ import { patienceMs } from './patience.ts';
 import { endPostgresIn, removeHome } from './postgres.ts';
 import { fixtureProgram, mainEnvironment, mainProgram } from './programs.ts';
 
-/** A line that `switchboard up --json` printed. */
 interface UpEvent {
   event: string;
   [key: string]: unknown;
 }
 
 export interface RunningSwitchboard extends AsyncDisposable {
-  /** The MCP endpoint. */
   url: string;
   /** The same address without a path. */
   baseUrl: string;
   configPath: string;
-  /** Its SWITCHBOARD_HOME. */
   home: string;
   /** Its DATABASE_URL; undefined: it runs a PostgreSQL of its own, or none. */
   databaseUrl: string | undefined;
   process: ChildProcess;
-  /** Everything that it printed so far. */
   events: UpEvent[];
   /** The first event, past or future, that fits. */
   event(fits: (event: UpEvent) => boolean): Promise<UpEvent>;
-  /** Replaces the configuration file while it runs. */
   configure(servers: object, settings?: object, more?: object): Promise<void>;
   stop(): Promise<void>;
 }
@@ -167,7 +162,6 @@ export function referenceServer(name: ReferenceServer, ...more: string[]) {
   return { command: process.execPath, args: [programOf(name), ...more] };
 }
 
-/** A server of test/fixtures as it stands in a configuration. */
 export function fixtureServer(name: string, env: Record<string, string> = {}, ...more: string[]) {
   return {
     command: process.execPath,

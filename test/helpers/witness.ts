@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { Inbox } from './inbox.ts';
 
-/** Something that a fixture process saw. Its end is a sighting too: its connection closes, however it ends. */
+/** A report of a fixture process. Its exit is one too, because its connection closes. */
 export interface Sighting {
   who: string;
   pid: number;
@@ -11,7 +11,7 @@ export interface Sighting {
   [detail: string]: unknown;
 }
 
-/** Hears from fixture processes, past Switchboard, what reaches them; and can tell them to go on. */
+/** Receives reports from fixture processes over its own connections, and sends them orders. */
 export class Witness implements AsyncDisposable {
   readonly sightings = new Inbox<Sighting>();
   private readonly server = createServer((socket) => this.listenTo(socket));
@@ -26,7 +26,6 @@ export class Witness implements AsyncDisposable {
     return witness;
   }
 
-  /** The environment with which a fixture finds its witness. */
   env(who: string): Record<string, string> {
     const { port } = this.server.address() as AddressInfo;
     return { WITNESS_PORT: String(port), WITNESS_NAME: who };
@@ -53,12 +52,11 @@ export class Witness implements AsyncDisposable {
     );
   }
 
-  /** Everything of one kind that a fixture has reported so far. */
   seenBy(who: string, saw: string): Sighting[] {
     return this.sightings.items.filter((sighting) => sighting.who === who && sighting.saw === saw);
   }
 
-  /** Where nothing was heard of it yet, it gets the order when it is. */
+  /** Queued until the fixture connects. */
   tell(who: string, order: string): void {
     const socket = this.byName.get(who);
     if (socket === undefined) this.untold.set(who, [...(this.untold.get(who) ?? []), order]);

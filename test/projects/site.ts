@@ -156,7 +156,6 @@ export class Site implements AsyncDisposable {
     return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
   }
 
-  /** Replaces the configuration file while it runs. */
   async configure(config: SiteConfig): Promise<void> {
     this.config = config;
     const { mcpServers = {}, switchboard, ...more } = config;

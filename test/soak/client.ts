@@ -23,7 +23,6 @@ export type Complain = (what: string) => void;
 interface Awaited {
   answers: RpcMessage[];
   progressed(): void;
-  /** What progress has to say. */
   text: string;
 }
 

@@ -8,7 +8,6 @@ import type { Random } from './random.ts';
 export interface Target {
   /** What its tools are called, up to the name of the tool. */
   prefix: string;
-  /** The servers that may answer. */
   members: string[];
   /** Whether a call of a tool that only reads has to succeed: nothing is done to one of its servers at least. */
   isSteady: boolean;
@@ -117,7 +116,6 @@ export class Fleet implements AsyncDisposable {
     return [Object.fromEntries([...stdio, ...http]), settings];
   }
 
-  /** What can be called. */
   targets(): Target[] {
     const single = this.names.filter((name) => !name.startsWith('pair-'));
     const targets = single.map((name) => ({
@@ -131,7 +129,6 @@ export class Fleet implements AsyncDisposable {
     return this.names.includes('pair-a') ? [...targets, { ...pair, hasLater: true }] : targets;
   }
 
-  /** Does something bad to one of the servers. */
   strike(random: Random, switchboardPid: number): void {
     const victims = this.names.filter((name) => !untouched.has(name));
     const victim = random.pick(victims);
@@ -144,7 +141,6 @@ export class Fleet implements AsyncDisposable {
     return [...this.stdio, ...this.backends.map(({ name }) => name)];
   }
 
-  /** Settles when every server is there again. */
   async recovered(): Promise<void> {
     await Promise.all(this.away.values());
   }

@@ -44,7 +44,6 @@ export class Monitor {
     this.probePath = probePath;
   }
 
-  /** Notes the memory of this moment. */
   async sample(): Promise<void> {
     const { liveMegabytes } = await this.holdings();
     this.live.push(liveMegabytes);
@@ -116,7 +115,6 @@ export function leaks(before: Holdings, after: Holdings): string[] {
   return found;
 }
 
-/** Averages, in order. */
 export type Quarters = readonly [number, number, number, number];
 
 export function quarters(samples: readonly number[]): Quarters {
@@ -131,7 +129,6 @@ export function isFlat([, second, ...later]: Quarters): boolean {
   return later.every((megabytes) => megabytes <= second * MAX_GROWTH);
 }
 
-/** In words. */
 export function megabytes(values: readonly number[]): string {
   return values.map((value) => value.toFixed(1)).join(' → ');
 }

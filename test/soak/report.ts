@@ -1,7 +1,6 @@
 import { megabytes } from './monitor.ts';
 import type { SoakReport } from './soak.ts';
 
-/** The counts of a run as a small table. */
 export function formatReport(report: SoakReport): string {
   const { options, verdict, holdings, rss, live } = report;
   const { calls, answered, failed } = verdict.total;

@@ -16,7 +16,6 @@ interface Tally {
 /** So many are kept in words; the rest is counted. */
 const MAX_KEPT = 50;
 
-/** Judges calls one by one, and counts. */
 export class Verdict {
   readonly violations: string[] = [];
   readonly errors = new Map<string, number>();
