@@ -6,9 +6,7 @@ import { needDatabase } from './services.ts';
 import { type CallView, callList } from './views.ts';
 
 export const callRoutes: Route[] = [
-  route({
-    method: 'GET',
-    path: '/projects/:project/calls',
+  route('GET', '/projects/:project/calls', {
     operationId: 'listCalls',
     summary: 'List recorded calls, newest first',
     query: callQuery,

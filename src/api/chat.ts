@@ -14,9 +14,7 @@ import { needDatabase } from './services.ts';
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
 export const chatRoutes: Route[] = [
-  route({
-    method: 'POST',
-    path: '/projects/:project/chat',
+  route('POST', '/projects/:project/chat', {
     operationId: 'chat',
     summary: 'Ask a model that may use the tools of the project',
     body: newChat,

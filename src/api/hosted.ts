@@ -37,9 +37,7 @@ import { applyChange, changeCurrent, needDatabase, type Services } from './servi
 const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
 
 export const hostedRoutes: Route[] = [
-  route({
-    method: 'GET',
-    path: '/mcp/servers',
+  route('GET', '/mcp/servers', {
     operationId: 'listHosted',
     summary: 'List the hosted servers, of all projects or of one, with their status',
     query: hostedQuery,
@@ -51,9 +49,7 @@ export const hostedRoutes: Route[] = [
       return ok({ servers: all.map((registered) => hostedViewOf(registered, hosting)) });
     },
   }),
-  route({
-    method: 'POST',
-    path: '/mcp/servers',
+  route('POST', '/mcp/servers', {
     operationId: 'createHosted',
     summary: 'Host a server: run an image in a sandbox',
     body: newHosted,
@@ -70,9 +66,7 @@ export const hostedRoutes: Route[] = [
       return created(writtenView(services, id, settings), 'mcp', 'servers', id);
     },
   }),
-  route({
-    method: 'GET',
-    path: '/mcp/servers/:id',
+  route('GET', '/mcp/servers/:id', {
     operationId: 'getHosted',
     summary: 'Get a hosted server with its status and its usage of resources',
     answers: { 200: hostedView },
@@ -83,9 +77,7 @@ export const hostedRoutes: Route[] = [
       return current(hostedViewOf(registered, hosting, { usage, volumes }));
     },
   }),
-  route({
-    method: 'PATCH',
-    path: '/mcp/servers/:id',
+  route('PATCH', '/mcp/servers/:id', {
     operationId: 'changeHosted',
     summary: 'Change a hosted server; it restarts if the change needs that',
     body: hostedChanges,
@@ -94,9 +86,7 @@ export const hostedRoutes: Route[] = [
     handle: async ({ services, params, body, ifVersion }) =>
       current(await changeHosted(services, params.id, hostedChangesOf(body), ifVersion)),
   }),
-  route({
-    method: 'DELETE',
-    path: '/mcp/servers/:id',
+  route('DELETE', '/mcp/servers/:id', {
     operationId: 'removeHosted',
     summary:
       'Stop and remove a hosted server. Its volumes stay, unless `volumes=delete` is set, now or later with its name',
@@ -109,9 +99,7 @@ export const hostedRoutes: Route[] = [
       return noContent;
     },
   }),
-  route({
-    method: 'POST',
-    path: '/mcp/servers/:id/call',
+  route('POST', '/mcp/servers/:id/call', {
     operationId: 'callHosted',
     summary:
       'Send one MCP request to the server. If the server returns an error, the status depends on its code, and `details.rpc` has the error',
@@ -126,9 +114,7 @@ export const hostedRoutes: Route[] = [
       return { status: 200 as const, json: `{"result":${JSON.stringify(response.result ?? null)}}` };
     },
   }),
-  route({
-    method: 'POST',
-    path: '/mcp/servers/:id/restart',
+  route('POST', '/mcp/servers/:id/restart', {
     operationId: 'restartHosted',
     summary: 'Restart a hosted server, and clear its crashes',
     answers: { 200: hostedView },
@@ -138,27 +124,21 @@ export const hostedRoutes: Route[] = [
       return current(hostedViewOf(findHosted(services, id).registered, hosting));
     },
   }),
-  route({
-    method: 'POST',
-    path: '/mcp/servers/:id/stop',
+  route('POST', '/mcp/servers/:id/stop', {
     operationId: 'stopHosted',
     summary: 'Disable a hosted server, which stops it. Responds at once: see `status` for progress',
     answers: { 200: hostedView },
     handle: async ({ services, params }) =>
       current(await changeHosted(services, params.id, { enabled: false, config: {} }, undefined)),
   }),
-  route({
-    method: 'POST',
-    path: '/mcp/servers/:id/start',
+  route('POST', '/mcp/servers/:id/start', {
     operationId: 'startHosted',
     summary: 'Enable a hosted server, which starts it. Responds at once: see `status` for progress',
     answers: { 200: hostedView },
     handle: async ({ services, params }) =>
       current(await changeHosted(services, params.id, { enabled: true, config: {} }, undefined)),
   }),
-  route({
-    method: 'GET',
-    path: '/mcp/servers/:id/logs',
+  route('GET', '/mcp/servers/:id/logs', {
     operationId: 'getHostedLog',
     summary: "Get the last lines of a hosted server's log, and with `follow` those that come after",
     query: logQuery,

@@ -16,9 +16,7 @@ import { type ImportResult, importResult } from './views.ts';
 const MAX_SERVERS = 1_000;
 
 export const importRoutes: Route[] = [
-  route({
-    method: 'POST',
-    path: '/projects/:project/import',
+  route('POST', '/projects/:project/import', {
     operationId: 'importServers',
     summary:
       "Import the servers of another program's configuration file, or of a server.json of the registry",

@@ -8,9 +8,7 @@ import { applyChange, needDatabase } from './services.ts';
 import { installation, type ProductView, productList } from './views.ts';
 
 export const productRoutes: Route[] = [
-  route({
-    method: 'GET',
-    path: '/projects/:project/products',
+  route('GET', '/projects/:project/products', {
     operationId: 'listProducts',
     summary: 'List the products that are installed in a project',
     answers: { 200: productList },
@@ -19,9 +17,7 @@ export const productRoutes: Route[] = [
       return ok({ products: rows.map((row) => productViewOf(project, row)) });
     },
   }),
-  route({
-    method: 'POST',
-    path: '/projects/:project/products',
+  route('POST', '/projects/:project/products', {
     operationId: 'installProduct',
     summary: 'Install a product, or another version of an installed one',
     body: productManifest,
@@ -39,9 +35,7 @@ export const productRoutes: Route[] = [
       return isNew ? created(view, 'projects', params.project, 'products', row.name) : ok(view);
     },
   }),
-  route({
-    method: 'DELETE',
-    path: '/projects/:project/products/:product',
+  route('DELETE', '/projects/:project/products/:product', {
     operationId: 'removeProduct',
     summary: 'Remove a product and its servers',
     answers: { 204: null },

@@ -8,17 +8,13 @@ import { applyChange } from './services.ts';
 import { type ProjectView, projectList, projectView } from './views.ts';
 
 export const projectRoutes: Route[] = [
-  route({
-    method: 'GET',
-    path: '/projects',
+  route('GET', '/projects', {
     operationId: 'listProjects',
     summary: 'List all projects',
     answers: { 200: projectList },
     handle: ({ services }) => ok({ projects: services.projects.list().map(projectViewOf) }),
   }),
-  route({
-    method: 'POST',
-    path: '/projects',
+  route('POST', '/projects', {
     operationId: 'createProject',
     summary: 'Create a project',
     body: newProject,
@@ -30,17 +26,13 @@ export const projectRoutes: Route[] = [
       return created(projectViewOf(services.projects.get(id)), 'projects', id);
     },
   }),
-  route({
-    method: 'GET',
-    path: '/projects/:project',
+  route('GET', '/projects/:project', {
     operationId: 'getProject',
     summary: 'Get a project',
     answers: { 200: projectView },
     handle: ({ project }) => current(projectViewOf(project)),
   }),
-  route({
-    method: 'PATCH',
-    path: '/projects/:project',
+  route('PATCH', '/projects/:project', {
     operationId: 'changeProject',
     summary: 'Change a project; fields that are not sent keep their value',
     body: projectChanges,
@@ -59,9 +51,7 @@ export const projectRoutes: Route[] = [
       return current(projectViewOf(services.projects.get(id)));
     },
   }),
-  route({
-    method: 'DELETE',
-    path: '/projects/:project',
+  route('DELETE', '/projects/:project', {
     operationId: 'removeProject',
     summary: 'Remove a project and everything in it',
     isConditional: true,

@@ -13,9 +13,7 @@ import { serverRoutes } from './servers.ts';
 import { toolRoutes } from './tools.ts';
 import { statusView } from './views.ts';
 
-const statusRoute = route({
-  method: 'GET',
-  path: '/status',
+const statusRoute = route('GET', '/status', {
   operationId: 'getStatus',
   summary: 'The status of Switchboard itself',
   answers: { 200: statusView },
@@ -25,9 +23,7 @@ const statusRoute = route({
 let document: Record<string, unknown> | undefined;
 
 /** The document is built on the first request: most programs never ask for it. */
-const openapiRoute = route({
-  method: 'GET',
-  path: '/openapi.json',
+const openapiRoute = route('GET', '/openapi.json', {
   operationId: 'getOpenapi',
   summary: 'This API as an OpenAPI document',
   answers: { 200: z.looseObject({}) },

@@ -15,9 +15,7 @@ import { type AgentRunCall, newRun, runCalls, runChanges } from './run-input.ts'
 import { needDatabase, type Services } from './services.ts';
 
 export const runRoutes: Route[] = [
-  route({
-    method: 'GET',
-    path: '/projects/:project/runs',
+  route('GET', '/projects/:project/runs', {
     operationId: 'listRuns',
     summary: 'List the runs of chats and agents, newest first',
     query: runQuery,
@@ -27,9 +25,7 @@ export const runRoutes: Route[] = [
       return ok({ runs: runs.map(runViewOf), next_cursor: nextCursor ?? null });
     },
   }),
-  route({
-    method: 'GET',
-    path: '/projects/:project/runs/:run',
+  route('GET', '/projects/:project/runs/:run', {
     operationId: 'getRun',
     summary: 'Get a run with its messages and tool calls',
     answers: { 200: runDetails },
@@ -44,9 +40,7 @@ export const runRoutes: Route[] = [
       });
     },
   }),
-  route({
-    method: 'POST',
-    path: '/projects/:project/runs',
+  route('POST', '/projects/:project/runs', {
     operationId: 'beginRun',
     summary: 'Report that an agent outside Switchboard begins a run',
     body: newRun,
@@ -64,9 +58,7 @@ export const runRoutes: Route[] = [
       return created({ id }, 'projects', params.project, 'runs', id);
     },
   }),
-  route({
-    method: 'POST',
-    path: '/projects/:project/runs/:run/calls',
+  route('POST', '/projects/:project/runs/:run/calls', {
     operationId: 'recordRunCalls',
     summary: 'Report tool calls of such a run that did not go through Switchboard',
     body: runCalls,
@@ -81,9 +73,7 @@ export const runRoutes: Route[] = [
       return noContent;
     },
   }),
-  route({
-    method: 'PATCH',
-    path: '/projects/:project/runs/:run',
+  route('PATCH', '/projects/:project/runs/:run', {
     operationId: 'changeRun',
     summary: 'Report that such a run is still going on, or how it ended',
     body: runChanges,

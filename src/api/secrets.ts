@@ -13,9 +13,7 @@ import { rotation, type SecretView, secretList, secretView } from './views.ts';
 const named = fields({ secret: secretName });
 
 export const secretRoutes: Route[] = [
-  route({
-    method: 'GET',
-    path: '/projects/:project/secrets',
+  route('GET', '/projects/:project/secrets', {
     operationId: 'listSecrets',
     summary: 'List the secrets of a project by name; values are never shown',
     answers: { 200: secretList },
@@ -24,9 +22,7 @@ export const secretRoutes: Route[] = [
       return ok({ secrets: secretViewsOf(project) });
     },
   }),
-  route({
-    method: 'PUT',
-    path: '/projects/:project/secrets/:secret',
+  route('PUT', '/projects/:project/secrets/:secret', {
     operationId: 'putSecret',
     summary: 'Set a secret that servers refer to',
     body: secretValue,
@@ -40,9 +36,7 @@ export const secretRoutes: Route[] = [
       return isNew ? created(view, 'projects', params.project, 'secrets', secret) : ok(view);
     },
   }),
-  route({
-    method: 'DELETE',
-    path: '/projects/:project/secrets/:secret',
+  route('DELETE', '/projects/:project/secrets/:secret', {
     operationId: 'removeSecret',
     summary: 'Remove a secret',
     answers: { 204: null },
@@ -51,9 +45,7 @@ export const secretRoutes: Route[] = [
       return noContent;
     },
   }),
-  route({
-    method: 'POST',
-    path: '/secrets/rotate',
+  route('POST', '/secrets/rotate', {
     operationId: 'rotateSecrets',
     summary: 'Encrypt the secrets of all projects with the newest key',
     answers: { 200: rotation },

@@ -34,17 +34,13 @@ import {
 const MAX_UNREAD_BYTES = 1024 * 1024;
 
 export const serverRoutes: Route[] = [
-  route({
-    method: 'GET',
-    path: '/projects/:project/servers',
+  route('GET', '/projects/:project/servers', {
     operationId: 'listServers',
     summary: 'List the servers of a project with their state',
     answers: { 200: serverList },
     handle: ({ project }) => ok({ servers: serverViewsOf(project) }),
   }),
-  route({
-    method: 'POST',
-    path: '/projects/:project/servers',
+  route('POST', '/projects/:project/servers', {
     operationId: 'createServer',
     summary: 'Add a server to a project',
     body: newServer,
@@ -58,17 +54,13 @@ export const serverRoutes: Route[] = [
       return created(writtenView(project, server), 'projects', params.project, 'servers', server.name);
     },
   }),
-  route({
-    method: 'GET',
-    path: '/projects/:project/servers/:name',
+  route('GET', '/projects/:project/servers/:name', {
     operationId: 'getServer',
     summary: 'Get a server with its state',
     answers: { 200: serverView },
     handle: ({ project, params }) => current(serverViewOf(project, find(project, params.name))),
   }),
-  route({
-    method: 'PATCH',
-    path: '/projects/:project/servers/:name',
+  route('PATCH', '/projects/:project/servers/:name', {
     operationId: 'changeServer',
     summary: 'Change a server; fields that are not sent keep their value',
     body: serverChanges,
@@ -82,9 +74,7 @@ export const serverRoutes: Route[] = [
       return current(view);
     },
   }),
-  route({
-    method: 'DELETE',
-    path: '/projects/:project/servers/:name',
+  route('DELETE', '/projects/:project/servers/:name', {
     operationId: 'removeServer',
     summary: 'Remove a server',
     isConditional: true,
@@ -99,18 +89,14 @@ export const serverRoutes: Route[] = [
       return noContent;
     },
   }),
-  route({
-    method: 'POST',
-    path: '/projects/:project/servers/:name/test',
+  route('POST', '/projects/:project/servers/:name/test', {
     operationId: 'testServer',
     summary: 'Connect to a server, and report what it offers or why it cannot be reached',
     answers: { 200: serverTest },
     handle: async ({ services, project, params }) =>
       ok(await testServer(services, project, findOwn(project, params.name))),
   }),
-  route({
-    method: 'GET',
-    path: '/projects/:project/servers/:name/logs',
+  route('GET', '/projects/:project/servers/:name/logs', {
     operationId: 'getServerLog',
     summary: "Get the last lines of a server's log",
     answers: { 200: serverLog },
@@ -119,9 +105,7 @@ export const serverRoutes: Route[] = [
       return ok({ lines: [...(project.servers.get(name)?.log.lines ?? [])] });
     },
   }),
-  route({
-    method: 'GET',
-    path: '/projects/:project/events',
+  route('GET', '/projects/:project/events', {
     operationId: 'followServers',
     summary:
       'Follow a project: an event `servers` with all servers, then `server` for each change of state, and `hosted` for each change of a hosted server',

@@ -8,9 +8,7 @@ import { applyChange } from './services.ts';
 import { type ToolView, toolList, toolView } from './views.ts';
 
 export const toolRoutes: Route[] = [
-  route({
-    method: 'GET',
-    path: '/projects/:project/tools',
+  route('GET', '/projects/:project/tools', {
     operationId: 'listTools',
     summary: 'List all tools of a project, including those that are switched off',
     answers: { 200: toolList },
@@ -19,9 +17,7 @@ export const toolRoutes: Route[] = [
       return ok({ tools: toolsOf(project) });
     },
   }),
-  route({
-    method: 'PATCH',
-    path: '/projects/:project/tools/:tool',
+  route('PATCH', '/projects/:project/tools/:tool', {
     operationId: 'switchTool',
     summary: 'Switch a tool on or off',
     body: toolSwitch,

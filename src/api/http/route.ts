@@ -56,9 +56,6 @@ type Declared<Given extends Answers> =
   | StreamReply;
 
 interface Definition<Path extends string, Query, Schema, Body, Given extends Answers> {
-  method: Method;
-  /** Below /api/v1, with :parameters. */
-  path: Path;
   operationId: string;
   summary: string;
   query?: Query;
@@ -81,6 +78,9 @@ export interface Route
     Definition<string, z.ZodObject | undefined, z.ZodType | undefined, unknown, Answers>,
     'handle'
   > {
+  method: Method;
+  /** Below /api/v1, with :parameters. */
+  path: string;
   handle(context: Context<string, unknown, unknown>): Promise<Reply> | Reply;
 }
 
@@ -91,6 +91,6 @@ export function route<
   Query extends z.ZodObject | undefined = undefined,
   Schema extends z.ZodType | undefined = undefined,
   Body = Parsed<Schema>,
->(definition: Definition<Path, Query, Schema, Body, Given>): Route {
-  return definition as unknown as Route;
+>(method: Method, path: Path, definition: Definition<Path, Query, Schema, Body, Given>): Route {
+  return { method, path, ...definition } as unknown as Route;
 }
