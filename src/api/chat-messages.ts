@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { fields, flag, text } from '../config/fields.ts';
 
-/** Conversations as requests bring them and answers show them: the same in both directions, so that one can be gone on with. */
+/** Conversations in requests and responses: the format is the same, so that a response can be continued. */
 
-/** What tools gave may have anything in it, also what other texts must not have. */
+/** Results of tools may hold characters that other texts must not. */
 const anyText = z.string({ error: 'must be a string' });
-const callId = text(256, 1).describe('As the model calls it');
+const callId = text(256, 1).describe('The id that the model gave it');
 const base64 = z.string().regex(/^[A-Za-z0-9+/]*={0,2}$/, 'must be base64');
 
 const textPart = fields({ type: z.literal('text'), text: anyText });
@@ -28,10 +28,10 @@ const toolResult = fields({
   is_error: flag,
 });
 
-/** A text in place of a list is a list with that text in it. */
+/** A plain text stands for a list with one text. */
 const content = <Part extends z.ZodType>(part: Part) =>
   z.union([anyText, z.array(part).min(1)], {
-    error: 'must be a text, or a list of parts of the types that this role can have',
+    error: 'must be a text, or a list of parts that this role can have',
   });
 
 export const chatMessage = z.discriminatedUnion(

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { chatMessage } from './chat-messages.ts';
 import { callView } from './views.ts';
 
-/** What the API answers with for chats and runs. */
+/** The responses for chats and runs. */
 
 const time = z.iso.datetime();
 const id = z.uuid();
@@ -17,28 +17,28 @@ const usageView = z.object({
 
 const stopReason = z
   .enum(['end', 'length', 'refused', 'step_limit'])
-  .describe('`length`: a turn reached its limit of tokens; `step_limit`: the model would have gone on');
+  .describe('`length`: a turn reached its token limit; `step_limit`: the model wanted more turns');
 
 export const toolCallView = z.object({
-  id: z.string().describe('As the model calls it'),
-  step: z.int().min(1).describe('The turn of the model that it was made in'),
+  id: z.string().describe('The id that the model gave it'),
+  step: z.int().min(1).describe('The turn of the model that made it'),
   name: z.string(),
-  server: z.string().nullable().describe('null where there is no such tool'),
+  server: z.string().nullable().describe('null if there is no such tool'),
   input: z.record(z.string(), z.unknown()),
   is_error: z.boolean(),
-  text: z.string().describe('What the model was told, as far as it is text'),
+  text: z.string().describe('The text of the result that the model got'),
   duration_ms: z.number().min(0),
 });
 
 export const chatView = z.object({
   run_id: id,
-  text: z.string().describe('What the model said last'),
+  text: z.string().describe('The last text of the model'),
   stop_reason: stopReason,
   steps: count,
   usage: usageView,
   messages: z
     .array(chatMessage)
-    .describe('What joined the conversation: send it behind your own messages to go on with it'),
+    .describe('The new messages: append them to your own to continue the conversation'),
   tool_calls: z.array(toolCallView),
 });
 
@@ -48,12 +48,12 @@ export const runView = z.object({
   agent: z
     .string()
     .nullable()
-    .describe('What an agent calls itself that runs elsewhere; null: a chat of Switchboard'),
+    .describe('The name of an agent outside Switchboard; null for a chat of Switchboard'),
   model: z.string(),
   system: z.string().nullable(),
-  tools: z.array(z.string()).nullable().describe('Those that it was allowed to use; null is all'),
-  input: z.string().describe('What was asked'),
-  output: z.string().nullable().describe('What the model said last'),
+  tools: z.array(z.string()).nullable().describe('The tools that it was allowed to use; null means all'),
+  input: z.string().describe('The last message of the user'),
+  output: z.string().nullable().describe('The last text of the model'),
   stop_reason: stopReason.nullable(),
   steps: count,
   usage: usageView.nullable(),
@@ -66,7 +66,7 @@ export const begunRun = z.object({ id });
 
 export const runList = z.object({
   runs: z.array(runView),
-  next_cursor: z.string().nullable().describe('For the next page; null where this is the last one'),
+  next_cursor: z.string().nullable().describe('For the next page; null on the last page'),
 });
 
 const runMessage = z.object({
@@ -74,13 +74,13 @@ const runMessage = z.object({
   role: z.enum(['user', 'assistant']),
   content: z
     .array(z.looseObject({ type: z.string() }))
-    .describe('As in chats; secrets, images and what is large are left out'),
+    .describe('As in chats, without secrets, images and large content'),
   created_at: time,
 });
 
 export const runDetails = runView.extend({
   messages: z.array(runMessage),
-  tool_calls: z.array(callView).describe('The oldest first'),
+  tool_calls: z.array(callView).describe('Oldest first'),
 });
 
 export type ToolCallView = z.infer<typeof toolCallView>;
@@ -89,7 +89,7 @@ export type RunView = z.infer<typeof runView>;
 export type RunList = z.infer<typeof runList>;
 export type RunDetails = z.infer<typeof runDetails>;
 
-/** What is told of a chat while it goes on, by the names of the events. */
+/** The events of a chat in progress, by type. */
 export type ChatEvent =
   | { type: 'text'; data: { step: number; text: string } }
   | { type: 'tool_start'; data: Pick<ToolCallView, 'id' | 'step' | 'name' | 'server' | 'input'> }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { providers, restartPolicies } from '../config/choices.ts';
 import { movedSecrets } from './views.ts';
 
-/** Hosted servers as the API shows them. Values of their environment are shown to nobody. */
+/** Hosted servers in responses. The values of their environment are never shown. */
 
 const time = z.iso.datetime();
 const count = z.int().min(0);
@@ -27,7 +27,7 @@ const limits = z
     disk: z.string(),
     pids: z.int().describe('Processes and threads'),
   })
-  .describe('What it may use');
+  .describe('The limits of its resources');
 
 const lastCrash = z.object({
   at: time,
@@ -37,7 +37,7 @@ const lastCrash = z.object({
 });
 
 const usage = z.object({
-  cpu_percent: z.number().min(0).nullable().describe('Of one core, since it was last asked for'),
+  cpu_percent: z.number().min(0).nullable().describe('Of one core, since the last request'),
   memory_bytes: count,
   memory_limit_bytes: count,
   disk_bytes: count.nullable(),
@@ -54,40 +54,40 @@ export const hostedView = z.object({
   stdio_bridge: z.boolean(),
   restart_policy: z.enum(restartPolicies),
   environment: z.array(z.string()).describe('Names only: values are never shown'),
-  port: z.int().nullable().describe('The port inside'),
-  host_port: z.int().nullable().describe('Where that is published on 127.0.0.1; null: `url` says where'),
-  path: z.string().describe('Where it serves MCP on its port'),
+  port: z.int().nullable().describe('The port in the instance'),
+  host_port: z.int().nullable().describe('The port on 127.0.0.1; if null, see `url`'),
+  path: z.string().describe('The path of MCP on its port'),
   network: z.boolean(),
   volumes: z.array(z.string()),
   writable_root: z.boolean(),
   resource_limits: limits,
-  provider: provider.nullable().describe('What runs it; null before that is known'),
+  provider: provider.nullable().describe('What runs it; null until that is known'),
   requested_provider: provider.nullable(),
-  provider_workspace_id: z.string().nullable().describe('What the provider calls it'),
-  lifecycle: z.literal('persistent').describe('It is kept running; there is no other kind'),
+  provider_workspace_id: z.string().nullable().describe('Its id at the provider'),
+  lifecycle: z.literal('persistent').describe('It keeps running; there is no other kind'),
   enabled: z.boolean(),
   status: hostedStatus,
   container_status: z
     .enum(['running', 'stopped', 'restarting'])
-    .describe('The status in three words: whether something runs, is to run soon, or neither'),
+    .describe('The status in short: whether it runs, will run soon, or neither'),
   error: z
     .string()
     .nullable()
-    .describe('Why it is not ready; of one that is ready, why it does not run as it is written down'),
+    .describe('Why it is not ready, or why a ready server does not run with its current settings'),
   next_try: time.nullable(),
   uptime_seconds: z.number().min(0).nullable(),
   restart_count: count,
   last_crash: lastCrash.nullable(),
   health: z.enum(['ok', 'warning']),
-  url: z.string().nullable().describe('Where its port is published'),
-  usage: usage.nullable().describe('Only where one server is asked for'),
+  url: z.string().nullable().describe('The address of its published port'),
+  usage: usage.nullable().describe('Only in the response for a single server'),
   volume_names: z
     .array(z.string())
     .nullable()
-    .describe('What the provider calls its volumes. Only where one server is asked for'),
+    .describe('The names of its volumes at the provider. Only in the response for a single server'),
   tool_count: count.nullable(),
-  hosted_here: z.boolean().describe('Whether the process that answers is the one that hosts'),
-  version: z.int().min(1).describe('Changes with every change; it is also the ETag'),
+  hosted_here: z.boolean().describe('Whether the process that responds is the one that hosts'),
+  version: z.int().min(1).describe('Increases with every change; also the ETag'),
   created_at: time,
   updated_at: time,
   moved_secrets: movedSecrets,
@@ -97,13 +97,13 @@ export const hostedList = z.object({ servers: z.array(hostedView) });
 
 export const hostedEvent = z
   .object({ time, server: hostedView })
-  .describe('A hosted server fares otherwise than before; it is shown as it is now');
+  .describe('The status of a hosted server changed; `server` is the new one');
 
 export const hostedLine = z.object({ at: time, line: z.string() });
 
 export const hostedLog = z.object({ lines: z.array(hostedLine) });
 
-export const hostedResult = z.object({ result: z.unknown().describe('As the server gave it') });
+export const hostedResult = z.object({ result: z.unknown().describe('As the server sent it') });
 
 export type HostedView = z.infer<typeof hostedView>;
 export type HostedEvent = z.infer<typeof hostedEvent>;

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 
-/** What the API answers with. These describe it, in TypeScript and in the OpenAPI document; nothing is checked while it runs. */
+/** The responses of the API: their types, and their schemas in the OpenAPI document. They are not validated at run time. */
 
 const time = z.iso.datetime();
 const id = z.uuid();
-const version = z.int().min(1).describe('Changes with every change; it is also the ETag');
+const version = z.int().min(1).describe('Increases with every change; also the ETag');
 const names = z.array(z.string());
 const count = z.int().min(0);
 
@@ -12,11 +12,11 @@ export const projectView = z.object({
   id,
   name: z.string(),
   description: z.string().nullable(),
-  record_payloads: z.boolean().describe('Whether arguments and results of calls are kept in their records'),
-  retention_days: z.int().nullable().describe('How long records of calls are kept; null is for ever'),
+  record_payloads: z.boolean().describe('Whether call records hold arguments and results'),
+  retention_days: z.int().nullable().describe('How long call records are kept; null means forever'),
   names: z
     .enum(['model-safe', 'as-is'])
-    .describe('Whether names of tools fit the APIs of all models, or keep their dots and colons'),
+    .describe('Whether tool names fit the APIs of all models, or keep their dots and colons'),
   version,
   server_count: count,
   created_at: time,
@@ -37,24 +37,24 @@ const serverState = z.enum([
   'disabled',
 ]);
 
-/** How a server, or one of its instances, is just now. */
+/** The condition of a server or of one of its replicas. */
 const condition = {
   state: serverState,
-  since: time.describe('Since when it is in this state'),
+  since: time.describe('When it entered this state'),
   error: z.string().nullable(),
-  next_try: time.nullable().describe('When it is tried again'),
+  next_try: time.nullable().describe('When it is retried'),
 };
 
 const load = {
   in_flight: count,
   queued: count,
-  longest_wait_ms: z.number().min(0).describe('Of the calls that wait now'),
+  longest_wait_ms: z.number().min(0).describe('Of the calls that are queued now'),
   restarts: count,
 };
 
 export const replicaView = z
-  .object({ replica: z.int().min(1).describe('Counted from 1'), ...condition, ...load })
-  .describe('One running instance of a server');
+  .object({ replica: z.int().min(1).describe('From 1'), ...condition, ...load })
+  .describe('One running copy of a server');
 
 const stdioConfigView = z.object({
   command: z.string(),
@@ -70,12 +70,10 @@ const remoteConfigView = z.object({
 
 const hostedConfigView = z.object({ hosted: id.describe('The id of the hosted server') });
 
-/** Only in the answer to a change. */
+/** Only in the response to a change. */
 export const movedSecrets = names
   .optional()
-  .describe(
-    'Credentials of what was sent that are secrets of the project now; references stand in their place',
-  );
+  .describe('Secrets that were created from credentials in the request, which references now replace');
 
 export const serverView = z.object({
   id: id.nullable().describe('null for a server of the configuration file'),
@@ -89,27 +87,27 @@ export const serverView = z.object({
   config: z.union([stdioConfigView, remoteConfigView, hostedConfigView]),
   enabled: z.boolean(),
   group: z.string().nullable(),
-  replica_count: z.int().min(1).describe('How many instances of it run'),
+  replica_count: z.int().min(1).describe('How many replicas run'),
   labels: z.record(z.string(), z.string()),
   concurrency: z.int(),
   isolation: z.enum(['shared', 'session']),
   era: z
     .enum(['auto', 'legacy', 'modern'])
-    .describe('The only protocol era that it is connected in; auto is that of each client'),
+    .describe('The protocol era of its connections; auto is that of each client'),
   timeout_ms: z.int(),
   max_timeout_ms: z.int(),
-  idle_stop_ms: z.int().describe('0 is never'),
+  idle_stop_ms: z.int().describe('0 means never'),
   startup: z.enum(['lazy', 'sequential', 'parallel']),
   prefix: z.string().nullable(),
   tools: z
     .object({ allow: names.optional(), deny: names.optional() })
     .nullable()
-    .describe('Which of its tools are offered; null: all'),
+    .describe('Which of its tools are offered; null means all'),
   ...condition,
   warning: z
     .string()
     .nullable()
-    .describe('What of its lists, instructions or serverInfo is cut or left out, and why'),
+    .describe('What is cut or left out of its lists, instructions or serverInfo, and why'),
   tool_count: count.nullable(),
   resource_count: count.nullable(),
   prompt_count: count.nullable(),
@@ -127,12 +125,10 @@ export const serverEvent = z
   .object({
     time,
     server: serverView,
-    replica: z.int().min(1).nullable().describe('The replica that changed, where it was one of several'),
+    replica: z.int().min(1).nullable().describe('The replica that changed, if there are several'),
     from: serverState,
   })
-  .describe(
-    'A server, or one of its replicas, went from one state to another; it is shown as it is after that',
-  );
+  .describe('A server or one of its replicas changed its state; `server` is the new one');
 
 export const serverTest = z.object({
   ok: z.boolean(),
@@ -144,21 +140,21 @@ export const serverTest = z.object({
   server_info: z
     .looseObject({ name: z.string().optional(), version: z.string().optional() })
     .nullable()
-    .describe('What the server says of itself'),
+    .describe('As the server sent it'),
 });
 
 export const serverLog = z.object({ lines: z.array(z.string()) });
 
 export const toolView = z.object({
-  name: z.string().describe('What clients call it'),
-  qualified_name: z.string().describe('What it can be called in every mode of naming'),
+  name: z.string().describe('The name that clients see'),
+  qualified_name: z.string().describe('A name that works in every naming mode'),
   server: z.string(),
   group: z.string().nullable(),
   tool: z.string().describe("The server's own name for it"),
   title: z.string().nullable(),
   description: z.string().nullable(),
   enabled: z.boolean(),
-  input_schema: z.unknown().describe('As the server gives it'),
+  input_schema: z.unknown().describe('As the server sent it'),
 });
 
 export const toolList = z.object({ tools: z.array(toolView) });
@@ -218,13 +214,13 @@ export const callView = z.object({
 
 export const callList = z.object({
   calls: z.array(callView),
-  next_cursor: z.string().nullable().describe('For the next page; null where this is the last one'),
-  dropped: count.describe('Calls since the start of this process whose records were lost'),
+  next_cursor: z.string().nullable().describe('For the next page; null on the last page'),
+  dropped: count.describe('How many call records this process has lost'),
 });
 
 export const importResult = z.object({
   imported: names,
-  notes: z.array(z.string()).describe('What was left out or changed, and what is still to do'),
+  notes: z.array(z.string()).describe('What was left out or changed, and what is left to do'),
 });
 
 export const statusView = z.object({

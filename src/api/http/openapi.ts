@@ -88,16 +88,16 @@ const answers: Schemas = {
 const parameters: Record<string, string> = {
   project: "A project's id or name",
   name: "A server's name",
-  tool: 'What clients call a tool, or its qualified name',
+  tool: 'The name that clients see, or the qualified name of the tool',
   secret: "A secret's name",
   product: "A product's name",
   run: "A run's id",
-  id: "A hosted server's id, or its name where no other has it",
+  id: "A hosted server's id, or its name if that is unique",
 };
 
 const statusTexts: Record<string, string> = { 200: 'Done', 201: 'Created', 204: 'Done' };
 
-/** The table of routes as an OpenAPI document. */
+/** The routes as an OpenAPI document. */
 export function openapiOf(routes: readonly Route[]): Json {
   const paths: Record<string, Json> = {};
   for (const route of routes) {
@@ -110,15 +110,15 @@ export function openapiOf(routes: readonly Route[]): Json {
       title: 'Switchboard',
       version: '1',
       description:
-        'Projects of an MCP gateway: their servers, tools, secrets, products and records. Every POST, PUT and PATCH ' +
-        'carries Content-Type: application/json, also without a body.',
+        'Projects of an MCP gateway: their servers, tools, secrets, products and call records. Every POST, PUT and PATCH ' +
+        'needs Content-Type: application/json, even without a body.',
     },
     servers: [{ url: '/api/v1' }],
     paths,
     components: {
       schemas: { ...schemasOf(bodies, 'input'), ...schemasOf(answers, 'output') },
       responses: {
-        Failure: { description: 'What went wrong, and what to do', content: json(reference('Failure')) },
+        Failure: { description: 'The error, and what to do about it', content: json(reference('Failure')) },
       },
     },
   };
@@ -166,7 +166,7 @@ function parametersOf({ path, query, isConditional }: Route): Json[] {
     name: 'If-Match',
     in: 'header',
     required: false,
-    description: 'The ETag of the only version that may be changed; any without it, or with *',
+    description: 'The ETag of the version that may be changed; without it, or with *, any version',
     schema: { type: 'string', pattern: '^("[1-9][0-9]{0,14}"|\\*)$' },
   };
   return [...inPath, ...inQuery, ...(isConditional ? [inHeader] : [])];
@@ -231,7 +231,7 @@ function bare({ $schema: _$schema, $id: _$id, ...schema }: Json): Json {
   return schema;
 }
 
-/** What a format says in a word need not be said in a pattern too. */
+/** A format makes its pattern redundant. */
 function withoutNoise({ jsonSchema }: { jsonSchema: { format?: string; pattern?: string } }): void {
   if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
 }
