@@ -7,8 +7,8 @@ import { type EventStream, RawSession } from '../helpers/raw-http.ts';
 import { serverOf, serverOnce } from '../helpers/server-states.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { type Sighting, Witness } from '../helpers/witness.ts';
+import { RawModern } from './raw-modern.ts';
 import { startServer } from './servers.ts';
-import { StatelessClient } from './stateless-client.ts';
 
 const listChanged = 'notifications/tools/list_changed';
 const updated = 'notifications/resources/updated';
@@ -38,7 +38,7 @@ describe('a server that speaks both eras', () => {
   let witness: Witness;
   let switchboard: RunningSwitchboard;
   let session: RawSession;
-  let client: StatelessClient;
+  let client: RawModern;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'both-eras-'));
@@ -58,8 +58,8 @@ describe('a server that speaks both eras', () => {
       ),
     );
     session = await RawSession.open(switchboard.url);
-    client = new StatelessClient(switchboard.url);
-    await client.ask({ method: 'tools/list' });
+    client = new RawModern(switchboard.url);
+    await client.request('tools/list');
   });
   afterAll(() => opened.disposeAsync());
 
@@ -130,7 +130,7 @@ describe('a server that speaks both eras', () => {
   it('over stdio offers what its process for either era does, and tells of a change once', async () => {
     const session = await RawSession.open(switchboard.url);
     const standing = await session.listen();
-    const listening = await client.listen({ toolsListChanged: true });
+    const { stream: listening } = await client.listen({ toolsListChanged: true });
     const heard = (stream: EventStream, times: number) =>
       stream.events.several(times, ({ message }) => message?.method === listChanged);
     // Its process for the legacy era grows, and the other one does not.
@@ -149,7 +149,7 @@ describe('a server that speaks both eras', () => {
   it('over HTTP tells of a change in both eras, and each client hears of it once', async () => {
     const session = await RawSession.open(switchboard.url);
     const standing = await session.listen();
-    const listening = await client.listen({
+    const { stream: listening } = await client.listen({
       toolsListChanged: true,
       resourceSubscriptions: ['resource://web/test://note'],
     });
@@ -205,7 +205,7 @@ describe('a server that speaks both eras', () => {
   });
 
   it('rests in both eras, and wakes in the one that is called', async () => {
-    await client.ask({ method: 'tools/list' });
+    await client.request('tools/list');
     const both = [await calledIn('rests', client), await calledIn('rests', session)];
     await Promise.all(both.map(untilGone));
     expect(await serverOnce(switchboard, 'rests', ({ state }) => state === 'idle')).toMatchObject({

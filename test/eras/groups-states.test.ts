@@ -15,7 +15,7 @@ it('a client that comes back to a server that left its group is told so', async 
   ];
   await using switchboard = await startSwitchboard({ one, two }, { startup: 'parallel' });
   await allReady(switchboard, { one: 1, two: 1 });
-  const client = new RawModern(switchboard.url, asked);
+  const client = new RawModern(switchboard.url, { capabilities: asked });
   const states = [];
   for (let time = 0; time < 2; time++) {
     const { result } = await client.call('ask');
@@ -47,7 +47,7 @@ it('a state of a server that looks like one of ours comes back to it as it was',
     },
   });
   await using switchboard = await startSwitchboard(peer.configuration());
-  const client = new RawModern(switchboard.url, asked);
+  const client = new RawModern(switchboard.url, { capabilities: asked });
   const { result } = await client.call('ask');
   expect(await client.callText('ask', {}, { requestState: result?.requestState })).toBe(requestState);
 });
@@ -55,7 +55,7 @@ it('a state of a server that looks like one of ours comes back to it as it was',
 it('Switchboard behind Switchboard passes questions and their answers on', async () => {
   await using inner = await startSwitchboard({ lab: { ...worker, replicas: 2 } });
   await using outer = await startSwitchboard({ inner: { url: inner.url } });
-  const client = new RawModern(outer.url, asked);
+  const client = new RawModern(outer.url, { capabilities: asked });
   const { result } = await client.call('ask');
   expect(result).toMatchObject({ resultType: 'input_required', inputRequests: { name: {} } });
   const more = { inputResponses: ada, requestState: result?.requestState };

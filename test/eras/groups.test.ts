@@ -43,7 +43,7 @@ describe.each([
     const settings = { startup: 'parallel', backoffFirstMs: 60_000, inputWaitMs: 60_000 };
     switchboard = use(await startSwitchboard(mcpServers, settings));
     await allReady(switchboard, ready);
-    client = new RawModern(switchboard.url, asked);
+    client = new RawModern(switchboard.url, { capabilities: asked });
   });
 
   it('comes back to the process that asked, whoever else is asked meanwhile', async () => {
@@ -79,7 +79,7 @@ describe.each([
         inputResponses: ada,
         requestState: forged,
       });
-      expect({ status, error: message.error }).toMatchObject({
+      expect({ status, error: message?.error }).toMatchObject({
         status: 400,
         error: { code: -32602, message: expect.stringContaining('requestState') },
       });
@@ -92,7 +92,10 @@ describe.each([
     const refusals = [
       await client.call('ask', { other: 'arguments' }, more),
       await client.call('whoami', {}, more),
-      await new RawModern(switchboard.url, asked, { 'x-switchboard-session': 'me' }).call('ask', {}, more),
+      await new RawModern(switchboard.url, {
+        capabilities: asked,
+        headers: { 'x-switchboard-session': 'me' },
+      }).call('ask', {}, more),
     ];
     for (const { error } of refusals)
       expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('belongs to another') });

@@ -2,15 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { accept, askedBy, comeBack, textIn } from './asked.ts';
-import { StatelessClient } from './stateless-client.ts';
+import { RawModern } from './raw-modern.ts';
 
 describe('a call of a modern client during which a legacy server asks', () => {
   let switchboard: RunningSwitchboard;
-  let client: StatelessClient;
+  let client: RawModern;
 
   setUp(async (use) => {
     switchboard = use(await startSwitchboard({ asker: fixtureServer('eras/asks-client') }));
-    client = new StatelessClient(switchboard.url, { capabilities: { elicitation: {}, sampling: {} } });
+    client = new RawModern(switchboard.url, { capabilities: { elicitation: {}, sampling: {} } });
   });
 
   it('is answered with the question, and goes on when the client comes back with the answer', async () => {
@@ -96,13 +96,12 @@ describe('a call of a modern client during which a legacy server asks', () => {
 
   it('tells its progress under the token of the request with which the client came back', async () => {
     const params = { name: 'ask_then_count', arguments: { key: 'progress' } };
-    const asked = askedBy(await client.ask({ method: 'tools/call', params, meta: { progressToken: 'old' } }));
-    const stream = await client.stream({
-      method: 'tools/call',
-      params: { ...params, ...comeBack(asked) },
-      meta: { progressToken: 'new' },
-      id: 'back',
-    });
+    const asked = askedBy(await client.request('tools/call', params, { meta: { progressToken: 'old' } }));
+    const stream = await client.stream(
+      'tools/call',
+      { ...params, ...comeBack(asked) },
+      { meta: { progressToken: 'new' }, id: 'back' },
+    );
     await stream.ended;
     expect(stream.messages.map(({ id, params }) => id ?? params?.progressToken)).toEqual(['new', 'back']);
   });
@@ -111,17 +110,17 @@ describe('a call of a modern client during which a legacy server asks', () => {
     ['prompts/get', { name: 'asking_prompt' }, 'prompt'],
     ['resources/read', { uri: 'resource://asker/test://asking' }, 'resource'],
   ])('may be %s', async (method, params, key) => {
-    const asked = askedBy(await client.ask({ method, params }));
+    const asked = askedBy(await client.request(method, params));
     expect(Object.values(asked.inputRequests)[0]?.params.message).toBe(`What about ${key}?`);
-    const back = await client.ask({ method, params: { ...params, ...comeBack(asked) } });
+    const back = await client.request(method, { ...params, ...comeBack(asked) });
     expect(textIn(back)).toBe(JSON.stringify(accept('Ada')));
   });
 
   it('cannot be a completion: there the server is refused', async () => {
     const ref = { type: 'ref/prompt', name: 'asking_prompt' };
-    const { result = {} } = await client.ask({
-      method: 'completion/complete',
-      params: { ref, argument: { name: 'a', value: 'b' } },
+    const { result = {} } = await client.request('completion/complete', {
+      ref,
+      argument: { name: 'a', value: 'b' },
     });
     const { values } = result.completion as { values: string[] };
     expect(values[0]).toContain('completion/complete');

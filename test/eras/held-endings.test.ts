@@ -3,14 +3,14 @@ import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { askedBy, comeBack, textIn } from './asked.ts';
-import { StatelessClient } from './stateless-client.ts';
+import { RawModern } from './raw-modern.ts';
 
 const capabilities = { elicitation: {}, sampling: {} };
 
 describe('a held call', () => {
   let witness: Witness;
   let switchboard: RunningSwitchboard;
-  let client: StatelessClient;
+  let client: RawModern;
   const sees = (who: string, saw: string, key: string) =>
     witness.sees(who, saw, (sighting) => sighting.key === key);
 
@@ -21,15 +21,16 @@ describe('a held call', () => {
       { ...fixtureServer('eras/asks-client', witness.env(name)), concurrency: 1 },
     ]);
     switchboard = use(await startSwitchboard(Object.fromEntries(servers), { naming: 'always' }));
-    client = new StatelessClient(switchboard.url, { capabilities });
+    client = new RawModern(switchboard.url, { capabilities });
   });
 
   it('is cancelled when the client closes the connection with which it came back', async () => {
     const given = { key: 'closed' };
     const asked = askedBy(await client.call('asker__ask_then_hang', given));
-    const back = client.begin({
-      method: 'tools/call',
-      params: { name: 'asker__ask_then_hang', arguments: given, ...comeBack(asked) },
+    const back = client.begin('tools/call', {
+      name: 'asker__ask_then_hang',
+      arguments: given,
+      ...comeBack(asked),
     });
     await sees('asker', 'goes on', 'closed');
     back.close();
@@ -58,9 +59,10 @@ describe('a held call', () => {
     const given = { key: 'before' };
     const known = client.as({ headers: { 'x-switchboard-session': 'known' } });
     const asked = askedBy(await known.call('third__ask_then_hang', given));
-    const back = known.begin({
-      method: 'tools/call',
-      params: { name: 'third__ask_then_hang', arguments: given, ...comeBack(asked) },
+    const back = known.begin('tools/call', {
+      name: 'third__ask_then_hang',
+      arguments: given,
+      ...comeBack(asked),
     });
     await sees('third', 'goes on', 'before');
     back.close();
@@ -100,7 +102,7 @@ describe('a held call', () => {
     const own = await startSwitchboard({
       stopped: fixtureServer('eras/asks-client', witness.env('stopped')),
     });
-    const guest = new StatelessClient(own.url, { capabilities });
+    const guest = new RawModern(own.url, { capabilities });
     askedBy(await guest.call('ask', { key: 'stop' }));
     await own.stop();
     expect(own.process.exitCode).toBe(0);

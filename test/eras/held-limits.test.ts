@@ -3,12 +3,12 @@ import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { askedBy, comeBack, textIn } from './asked.ts';
-import { StatelessClient } from './stateless-client.ts';
+import { RawModern } from './raw-modern.ts';
 
 describe('calls that wait for their clients', () => {
   let witness: Witness;
   let switchboard: RunningSwitchboard;
-  let client: StatelessClient;
+  let client: RawModern;
 
   const start = async (settings: object) => {
     const asker = { ...fixtureServer('eras/asks-client', witness.env('asker')), concurrency: 1 };
@@ -22,7 +22,7 @@ describe('calls that wait for their clients', () => {
   describe('for a limited time', () => {
     setUp(async (use) => {
       switchboard = use(await start({ inputWaitMs: 300 }));
-      client = new StatelessClient(switchboard.url, { capabilities: { elicitation: {} } });
+      client = new RawModern(switchboard.url, { capabilities: { elicitation: {} } });
     });
 
     it('are given up: the question is declined, the call cancelled, the slot free', async () => {
@@ -56,7 +56,7 @@ describe('calls that wait for their clients', () => {
   describe('in a limited number', () => {
     setUp(async (use) => {
       switchboard = use(await start({ maxHeldCalls: 1 }));
-      client = new StatelessClient(switchboard.url, { capabilities: { elicitation: {} } });
+      client = new RawModern(switchboard.url, { capabilities: { elicitation: {} } });
     });
 
     it('are no more than that: what is asked beyond is declined, and the others go on', async () => {

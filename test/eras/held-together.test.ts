@@ -2,19 +2,19 @@ import { describe, expect, it } from 'vitest';
 import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { accept, askedBy, comeBack, textIn } from './asked.ts';
-import { StatelessClient } from './stateless-client.ts';
+import { RawModern } from './raw-modern.ts';
 
 describe('two calls at the same time at a legacy server over stdio', () => {
   let switchboard: RunningSwitchboard;
-  let client: StatelessClient;
-  let stranger: StatelessClient;
+  let client: RawModern;
+  let stranger: RawModern;
 
   setUp(async (use) => {
     switchboard = use(
       await startSwitchboard({ asker: fixtureServer('eras/asks-client') }, { timeoutMs: 5_000 }),
     );
     const capabilities = { elicitation: {} };
-    stranger = new StatelessClient(switchboard.url, { capabilities });
+    stranger = new RawModern(switchboard.url, { capabilities });
     client = stranger.as({ headers: { 'x-switchboard-session': 'mine' } });
   });
 

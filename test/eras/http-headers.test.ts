@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
-import { StatelessClient } from './stateless-client.ts';
+import { RawModern } from './raw-modern.ts';
 
 type Headers = Record<string, string | undefined>;
 
@@ -11,14 +11,14 @@ function base64(text: string): string {
 
 describe('the headers of a modern request', () => {
   let switchboard: RunningSwitchboard;
-  let client: StatelessClient;
+  let client: RawModern;
   const call = (name: string, given: object, headers: Headers) =>
-    client.send({ method: 'tools/call', params: { name, arguments: given }, id: 'mine', headers });
+    client.send('tools/call', { name, arguments: given }, { id: 'mine', headers });
 
   setUp(async (use) => {
     switchboard = use(await startSwitchboard({ headed: fixtureServer('eras/requires-headers') }));
-    client = new StatelessClient(switchboard.url);
-    await client.ask({ method: 'tools/list' });
+    client = new RawModern(switchboard.url);
+    await client.request('tools/list');
   });
 
   it.each<[string, string, Headers]>([
@@ -100,7 +100,7 @@ describe('the headers of a modern request', () => {
 
   it('may say 42 where the message says 42.0', async () => {
     const params = { name: 'headed', arguments: { count: 42 } };
-    const { headers, body } = client.raw({ method: 'tools/call', params });
+    const { headers, body } = client.raw('tools/call', params);
     const response = await fetch(client.url, {
       method: 'POST',
       headers: { ...headers, 'mcp-param-count': '42' },
@@ -114,12 +114,15 @@ describe('the headers of a modern request', () => {
     ['2099-01-01', '2099-01-01'],
     ['2025-11-25', '2025-11-25'],
   ])('that name version %s in both places are refused with what is supported', async (header, version) => {
-    const { status, json } = await client.send({
-      method: 'tools/list',
-      id: 5,
-      headers: { 'mcp-protocol-version': header },
-      meta: { 'io.modelcontextprotocol/protocolVersion': version },
-    });
+    const { status, json } = await client.send(
+      'tools/list',
+      {},
+      {
+        id: 5,
+        headers: { 'mcp-protocol-version': header },
+        meta: { 'io.modelcontextprotocol/protocolVersion': version },
+      },
+    );
     expect(status).toBe(400);
     expect(json).toMatchObject({ id: 5, error: { code: -32022, data: { requested: version } } });
     expect(json?.error?.data?.supported).toContain('2026-07-28');
@@ -133,7 +136,7 @@ describe('the headers of a modern request', () => {
     ['a level that is none', { 'io.modelcontextprotocol/logLevel': 'loud' }],
     ['a version that is none', { 'io.modelcontextprotocol/protocolVersion': 1 }],
   ])('do not make up for a message with %s', async (_what, meta) => {
-    const { status, json } = await client.send({ method: 'tools/list', id: 'x', meta });
+    const { status, json } = await client.send('tools/list', {}, { id: 'x', meta });
     expect(status).toBe(400);
     expect(json).toMatchObject({ id: 'x', error: { code: -32602 } });
   });

@@ -1,24 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import { setUp } from '../helpers/set-up.ts';
 import { Site, type TestProject } from '../projects/site.ts';
-import { StatelessClient } from './stateless-client.ts';
+import { RawModern } from './raw-modern.ts';
 
 const UPDATED = 'notifications/resources/updated';
 
 interface Scoped {
-  client: StatelessClient;
+  client: RawModern;
   meta: Record<string, unknown>;
 }
 
 /** The ways to say which project a request is about. */
 const ways: Record<string, (site: Site, project: TestProject) => Scoped> = {
-  address: (site, { name }) => ({ client: new StatelessClient(`${site.baseUrl}/mcp/${name}`), meta: {} }),
+  address: (site, { name }) => ({ client: new RawModern(`${site.baseUrl}/mcp/${name}`), meta: {} }),
   header: (site, { id }) => ({
-    client: new StatelessClient(`${site.baseUrl}/mcp`, { headers: { 'x-project-id': id } }),
+    client: new RawModern(`${site.baseUrl}/mcp`, { headers: { 'x-project-id': id } }),
     meta: {},
   }),
   _meta: (site, { name }) => ({
-    client: new StatelessClient(`${site.baseUrl}/mcp`),
+    client: new RawModern(`${site.baseUrl}/mcp`),
     meta: { projectId: name },
   }),
 };
@@ -34,21 +34,21 @@ describe('the project of a modern request', () => {
     beta = await site.createProject('beta');
     for (const project of [alpha, beta])
       await project.add('notes', { fixture: 'notes', env: { NOTES_OF: project.name } });
-    await new StatelessClient(`${site.baseUrl}/mcp`).ask({ method: 'tools/list' });
+    await new RawModern(`${site.baseUrl}/mcp`).request('tools/list');
   });
 
   describe.each(Object.entries(ways))('in its %s', (_way, scoped) => {
     it('limits lists, reads and prompts to that project', async () => {
       for (const project of [alpha, beta]) {
         const { client, meta } = scoped(site, project);
-        const { result } = await client.ask({ method: 'resources/list', meta });
+        const { result } = await client.request('resources/list', {}, { meta });
         const uris = (result as { resources: { uri: string }[] }).resources.map(({ uri }) => uri);
         expect(uris).toContain(`resource://notes/note://only/${project.name}`);
         expect(uris).toHaveLength(3);
         const uri = 'resource://notes/note://todo';
-        const read = await client.ask({ method: 'resources/read', params: { uri }, meta });
+        const read = await client.request('resources/read', { uri }, { meta });
         expect(JSON.stringify(read.result)).toContain(`of ${project.name}`);
-        const prompt = await client.ask({ method: 'prompts/get', params: { name: 'summarize' }, meta });
+        const prompt = await client.request('prompts/get', { name: 'summarize' }, { meta });
         expect(JSON.stringify(prompt.result)).toContain(`Notes of ${project.name}`);
       }
     });
@@ -56,7 +56,7 @@ describe('the project of a modern request', () => {
     it('does not show what is in another project', async () => {
       const { client, meta } = scoped(site, alpha);
       const uri = 'resource://notes/note://only/beta';
-      const { error } = await client.ask({ method: 'resources/read', params: { uri }, meta });
+      const { error } = await client.request('resources/read', { uri }, { meta });
       expect(error?.code).toBe(-32602);
     });
 
@@ -65,7 +65,7 @@ describe('the project of a modern request', () => {
       const hear = async (project: TestProject) => {
         const { client, meta } = scoped(site, project);
         const params = { notifications: { resourceSubscriptions: [uri] } };
-        const stream = await client.stream({ method: 'subscriptions/listen', params, meta });
+        const stream = await client.stream('subscriptions/listen', params, { meta });
         await stream.message(({ method }) => method === 'notifications/subscriptions/acknowledged');
         return stream;
       };
@@ -73,7 +73,7 @@ describe('the project of a modern request', () => {
       const touch = async (project: TestProject) => {
         const { client, meta } = scoped(site, project);
         const params = { name: 'touch', arguments: { uri: 'note://todo' } };
-        await client.ask({ method: 'tools/call', params, meta });
+        await client.request('tools/call', params, { meta });
       };
       await touch(alpha);
       await ofAlpha.message(({ method }) => method === UPDATED);
@@ -87,19 +87,19 @@ describe('the project of a modern request', () => {
   });
 
   it('is unknown where there is none of that name', async () => {
-    const client = new StatelessClient(`${site.baseUrl}/mcp/gamma`);
-    const { status, json } = await client.send({ method: 'tools/list', id: 'mine' });
+    const client = new RawModern(`${site.baseUrl}/mcp/gamma`);
+    const { status, json } = await client.send('tools/list', {}, { id: 'mine' });
     expect(status).toBe(404);
     expect(json).toMatchObject({ id: 'mine', error: { message: expect.stringContaining('gamma') } });
   });
 
   it('is refused where two places name two', async () => {
-    const client = new StatelessClient(`${site.baseUrl}/mcp/alpha`);
-    const { status, json } = await client.send({
-      method: 'tools/list',
-      id: 'mine',
-      headers: { 'x-project-id': beta.id },
-    });
+    const client = new RawModern(`${site.baseUrl}/mcp/alpha`);
+    const { status, json } = await client.send(
+      'tools/list',
+      {},
+      { id: 'mine', headers: { 'x-project-id': beta.id } },
+    );
     expect(status).toBe(400);
     expect(json).toMatchObject({ id: 'mine', error: { code: -32600 } });
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { EventStream, exchange, openExchange } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
-import { modernVersion, StatelessClient } from './stateless-client.ts';
+import { modernVersion, RawModern } from './raw-modern.ts';
 
 /** Ids as they are written. */
 const ids = [
@@ -17,7 +17,7 @@ const ids = [
 
 describe('the endpoint for modern requests', () => {
   let switchboard: RunningSwitchboard;
-  let client: StatelessClient;
+  let client: RawModern;
   const base = () => ({
     'content-type': 'application/json',
     accept: 'application/json, text/event-stream',
@@ -25,14 +25,14 @@ describe('the endpoint for modern requests', () => {
   });
   /** The same request under an id that JSON.stringify would write otherwise. */
   const withId = (id: string, method: string, params: Record<string, unknown> = {}) => {
-    const { headers, body } = client.raw({ method, params, id: 'PLACE' });
+    const { headers, body } = client.raw(method, params, { id: 'PLACE' });
     return { headers, body: body.replace('"PLACE"', () => id) };
   };
 
   setUp(async (use) => {
     switchboard = use(await startSwitchboard({ headed: fixtureServer('eras/requires-headers') }));
-    client = new StatelessClient(switchboard.url);
-    await client.ask({ method: 'tools/list' });
+    client = new RawModern(switchboard.url);
+    await client.request('tools/list');
   });
 
   it.each(['GET', 'DELETE', 'PUT'])('takes no %s', async (method) => {
@@ -42,7 +42,7 @@ describe('the endpoint for modern requests', () => {
   });
 
   it('takes no batch', async () => {
-    const { headers, body } = client.raw({ method: 'tools/list' });
+    const { headers, body } = client.raw('tools/list');
     const { status, json } = await exchange(client.url, { headers, body: `[${body}]` });
     expect(status).toBe(400);
     expect(json?.error).toBeDefined();
@@ -71,7 +71,7 @@ describe('the endpoint for modern requests', () => {
     'constructor',
     '__proto__',
   ])('does not know %s', async (method) => {
-    const { status, json } = await client.send({ method, id: 'me' });
+    const { status, json } = await client.send(method, {}, { id: 'me' });
     expect(status).toBe(404);
     expect(json).toMatchObject({ id: 'me', error: { code: -32601 } });
   });
@@ -84,24 +84,21 @@ describe('the endpoint for modern requests', () => {
     ['nothing said', undefined, 'application/json'],
   ])('answers a client that accepts %s', async (_what, accept, type) => {
     const params = { name: 'echo', arguments: { said: 1 } };
-    const answer = await client.send({ method: 'tools/call', params, headers: { accept } });
+    const answer = await client.send('tools/call', params, { headers: { accept } });
     expect(answer.status).toBe(200);
     expect(answer.headers['content-type']).toBe(type);
     expect(answer.text).toContain('said');
   });
 
   it('has nothing for a client that accepts neither', async () => {
-    const { status } = await client.send({ method: 'tools/list', headers: { accept: 'text/html' } });
+    const { status } = await client.send('tools/list', {}, { headers: { accept: 'text/html' } });
     expect(status).toBe(406);
   });
 
   it('does not leave a client without answer that wants to hear of changes and takes no events', async () => {
-    const request = {
-      method: 'subscriptions/listen',
-      params: { notifications: { toolsListChanged: true } },
-      headers: { accept: 'application/json' },
-    };
-    const pending = client.begin(request);
+    const params = { notifications: { toolsListChanged: true } };
+    const headers = { accept: 'application/json' };
+    const pending = client.begin('subscriptions/listen', params, { headers });
     const { statusCode } = await pending.response;
     expect([200, 406]).toContain(statusCode);
     pending.close();
@@ -137,9 +134,7 @@ describe('the endpoint for modern requests', () => {
 
   it('takes two requests of the same id at the same time', async () => {
     const params = { name: 'echo', arguments: {} };
-    const answers = await Promise.all(
-      [1, 2].map(() => client.ask({ method: 'tools/call', params, id: 'same' })),
-    );
+    const answers = await Promise.all([1, 2].map(() => client.request('tools/call', params, { id: 'same' })));
     for (const { error } of answers) expect(error).toBeUndefined();
   });
 });

@@ -3,17 +3,14 @@ import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { textIn } from './asked.ts';
-import { StatelessClient } from './stateless-client.ts';
+import { RawModern } from './raw-modern.ts';
 
 describe('a modern request that takes its time', () => {
   let witness: Witness;
   let switchboard: RunningSwitchboard;
-  let client: StatelessClient;
-  const request = (name: string, key: string, more: object = {}) => ({
-    method: 'tools/call',
-    params: { name, arguments: { key } },
-    ...more,
-  });
+  let client: RawModern;
+  const request = (name: string, key: string, options: object = {}) =>
+    ['tools/call', { name, arguments: { key } }, options] as const;
   const sees = (saw: string, key: string) => witness.sees('headed', saw, (sighting) => sighting.key === key);
 
   setUp(async (use) => {
@@ -24,12 +21,12 @@ describe('a modern request that takes its time', () => {
         { keepAliveMs: 30 },
       ),
     );
-    client = new StatelessClient(switchboard.url);
-    await client.ask({ method: 'tools/list' });
+    client = new RawModern(switchboard.url);
+    await client.request('tools/list');
   });
 
   it('becomes a stream that is kept alive', async () => {
-    const stream = await client.stream(request('wait', 'slow', { id: 'slow' }));
+    const stream = await client.stream(...request('wait', 'slow', { id: 'slow' }));
     expect(stream.response.headers).toMatchObject({
       'content-type': 'text/event-stream',
       'x-accel-buffering': 'no',
@@ -42,9 +39,9 @@ describe('a modern request that takes its time', () => {
   });
 
   it('waits without a stream for a client that takes none', async () => {
-    const pending = client.begin(request('wait', 'json', { headers: { accept: 'application/json' } }));
+    const pending = client.begin(...request('wait', 'json', { headers: { accept: 'application/json' } }));
     await sees('called', 'json');
-    const passing = await client.stream(request('wait', 'passing'));
+    const passing = await client.stream(...request('wait', 'passing'));
     await passing.events.several(2, ({ message }) => message === undefined);
     witness.tell('headed', 'go json');
     expect((await pending.response).headers['content-type']).toBe('application/json');
@@ -53,14 +50,14 @@ describe('a modern request that takes its time', () => {
   });
 
   it('is cancelled when the connection is closed before anything was said', async () => {
-    const pending = client.begin(request('hang', 'early'));
+    const pending = client.begin(...request('hang', 'early'));
     await sees('called', 'early');
     pending.close();
     await sees('cancelled', 'early');
   });
 
   it('is cancelled when the connection is closed after it became a stream', async () => {
-    const stream = await client.stream(request('hang', 'late', { meta: { progressToken: 'p' } }));
+    const stream = await client.stream(...request('hang', 'late', { meta: { progressToken: 'p' } }));
     await stream.message(({ method }) => method === 'notifications/progress');
     await stream.cut();
     await sees('cancelled', 'late');
@@ -70,8 +67,8 @@ describe('a modern request that takes its time', () => {
     await using own = await startSwitchboard({
       slow: fixtureServer('eras/requires-headers', witness.env('slow')),
     });
-    const guest = new StatelessClient(own.url);
-    const pending = guest.begin(request('hang', 'never'));
+    const guest = new RawModern(own.url);
+    const pending = guest.begin(...request('hang', 'never'));
     await witness.sees('slow', 'start');
     pending.close();
     expect(textIn(await guest.call('echo', { key: 'after' }))).toContain('after');

@@ -10,7 +10,7 @@ import { childrenOf } from '../soak/processes.ts';
 import { RawModern } from './raw-modern.ts';
 
 const isolation = 'session';
-const named = (url: string, key: string) => new RawModern(url, {}, { 'x-switchboard-session': key });
+const named = (url: string, key: string) => new RawModern(url, { headers: { 'x-switchboard-session': key } });
 
 it('a client is not forgotten while a call of it is under way', async () => {
   await using witness = await Witness.open();

@@ -26,7 +26,7 @@ describe.each<Era>(['legacy', 'modern'])('with an instance of a %s server for ea
 
   it('a client that says who it is keeps one over its calls, and another has another', async () => {
     const [one, two] = ['one', 'two'].map(
-      (key) => new RawModern(switchboard.url, {}, { 'x-switchboard-session': key }),
+      (key) => new RawModern(switchboard.url, { headers: { 'x-switchboard-session': key } }),
     ) as [RawModern, RawModern];
     const grown = [await one.callText('grow'), await one.callText('grow'), await two.callText('grow')];
     expect(grown).toEqual(['grown_1', 'grown_2', 'grown_1']);
@@ -59,16 +59,16 @@ describe.each<Era>(['legacy', 'modern'])('with an instance of a %s server for ea
 
   it('a call that is cancelled leaves none behind', async () => {
     const params = { name: 'wait', arguments: { key: 'x' } };
-    const { request, response } = new RawModern(switchboard.url).begin('tools/call', params);
+    const { close, response } = new RawModern(switchboard.url).begin('tools/call', params);
     await witness.sees('box', 'waiting');
-    request.destroy();
+    close();
     await expect(response).rejects.toThrow();
     await witness.severalOf('box', 'end', 1);
     expect(started()).toHaveLength(2);
   });
 
   it('a call that asks keeps its own until the client comes back', async () => {
-    const client = new RawModern(switchboard.url, { elicitation: {} });
+    const client = new RawModern(switchboard.url, { capabilities: { elicitation: {} } });
     const { result } = await client.call('ask_name');
     expect(result).toMatchObject({ resultType: 'input_required' });
     const { inputRequests, requestState } = result as {
@@ -89,7 +89,7 @@ describe.each<Era>(['legacy', 'modern'])('with an instance of a %s server for ea
   });
 
   it('a subscription of a client hears of what that client changes', async () => {
-    const client = new RawModern(switchboard.url, {}, { 'x-switchboard-session': 'me' });
+    const client = new RawModern(switchboard.url, { headers: { 'x-switchboard-session': 'me' } });
     const uri = `resource://box/${noteUri}`;
     const { stream, honoured } = await client.listen({ resourceSubscriptions: [uri] });
     expect(honoured).toEqual({ resourceSubscriptions: [uri] });

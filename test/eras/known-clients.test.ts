@@ -15,7 +15,7 @@ describe('a client that names itself by X-Switchboard-Session', () => {
     witness = await Witness.open();
     const box = { ...fixtureServer('eras/modern', witness.env('box')), isolation: 'session' };
     switchboard = await startSwitchboard({ box });
-    client = new RawModern(switchboard.url, {}, name);
+    client = new RawModern(switchboard.url, { headers: name });
   });
   afterEach(async () => {
     await switchboard?.stop();

@@ -12,7 +12,7 @@ it('there are as many subscriptions as sessions may be', async () => {
   const client = new RawModern(switchboard.url);
   const [first, second] = [await client.listen(changes), await client.listen(changes)];
   const { status, message } = await client.send('subscriptions/listen', { notifications: changes });
-  expect({ status, error: message.error }).toMatchObject({
+  expect({ status, error: message?.error }).toMatchObject({
     status: 503,
     error: { data: { code: 'too_many_sessions' }, message: expect.stringContaining('maxSessions') },
   });
@@ -59,7 +59,7 @@ it('there are no more of them either where all begin while a server is looked at
   const types = await Promise.all(
     sent.map(async ({ response }) => String((await response).headers['content-type'])),
   );
-  for (const { request } of sent) request.destroy();
+  for (const { close } of sent) close();
   expect(types.filter((type) => type.startsWith('text/event-stream'))).toHaveLength(1);
 });
 
@@ -112,14 +112,14 @@ it('a subscription hears of a resource again after its server was away', async (
 
 it('a client that takes no streams is told so, and not left waiting', async () => {
   await using switchboard = await startSwitchboard({});
-  const client = new RawModern(switchboard.url, {}, { accept: 'application/json' });
+  const client = new RawModern(switchboard.url, { headers: { accept: 'application/json' } });
   const params = { notifications: changes };
-  const { request, response } = client.begin('subscriptions/listen', params);
+  const { close, response } = client.begin('subscriptions/listen', params);
   // It comes after the other, and is answered.
   await client.send('tools/list');
   const stopped = switchboard.stop().then(() => 'left waiting');
   const answered = response.then(({ statusCode }) => statusCode).catch(() => stopped);
   const outcome = await Promise.race([answered, stopped]);
-  request.destroy();
+  close();
   expect(outcome).toBe(406);
 });

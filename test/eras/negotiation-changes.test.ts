@@ -3,7 +3,7 @@ import { answerJson, HttpPeer, type PeerExchange, type Quirk, sessionGiver } fro
 import { RawSession } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
-import { StatelessClient } from './stateless-client.ts';
+import { RawModern } from './raw-modern.ts';
 import { says, statelessServer } from './stateless-server.ts';
 
 type Refuse = (exchange: PeerExchange) => void;
@@ -135,7 +135,7 @@ describe('a server over HTTP that is replaced by one of the other era', () => {
       const server = servers[index]!;
       const name = `server${index}__greet`;
       const session = await RawSession.open(switchboard.url);
-      const stateless = new StatelessClient(switchboard.url);
+      const stateless = new RawModern(switchboard.url);
       expect(await session.callText(name, { key: 0 })).toBe('hello');
       server.era = after;
       expect((await session.call(name, { key: 1 })).error).toBeUndefined();

@@ -3,7 +3,7 @@ import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 import { textIn } from './asked.ts';
 import { ListenedServer } from './listened-server.ts';
-import { StatelessClient } from './stateless-client.ts';
+import { RawModern } from './raw-modern.ts';
 
 const settings = { backoffFirstMs: 10, backoffMaxMs: 20, breakerFailures: 1_000 };
 const TOOLS = 'notifications/tools/list_changed';
@@ -16,13 +16,13 @@ async function scene(more: object = {}) {
   const switchboard = disposal.use(
     await startSwitchboard({ told: { url: server.url } }, { ...settings, ...more }),
   );
-  const client = new StatelessClient(switchboard.url);
-  await client.ask({ method: 'tools/list' });
+  const client = new RawModern(switchboard.url);
+  await client.request('tools/list');
   (await server.listListen(1)).acknowledge();
   /** Wants to hear of a resource; the server has yet to acknowledge that. */
   const follow = (name: string) => {
     const notifications = { resourceSubscriptions: [`resource://told/test://${name}`] };
-    return client.begin({ method: 'subscriptions/listen', params: { notifications } });
+    return client.begin('subscriptions/listen', { notifications });
   };
   return { server, client, switchboard, follow, [Symbol.asyncDispose]: () => disposal.disposeAsync() };
 }
@@ -30,7 +30,7 @@ async function scene(more: object = {}) {
 it('a client hears of changes of a server over HTTP that was away', async () => {
   await using parts = await scene();
   const { server, client } = parts;
-  const lists = await client.listen({ toolsListChanged: true });
+  const { stream: lists } = await client.listen({ toolsListChanged: true });
   await server.stop();
   server.tools = ['greet', 'wave'];
   await server.start();
@@ -40,7 +40,7 @@ it('a client hears of changes of a server over HTTP that was away', async () => 
   server.tools = ['greet', 'wave', 'bow'];
   again.tell(TOOLS);
   await lists.events.several(2, ({ message }) => message?.method === TOOLS);
-  const { result } = await client.ask({ method: 'tools/list' });
+  const { result } = await client.request('tools/list');
   expect(result?.tools).toHaveLength(3);
 });
 
@@ -49,7 +49,7 @@ it('a client hears of a resource again after its server over HTTP was away', asy
   const { server, client } = parts;
   const opening = client.listen({ resourceSubscriptions: ['resource://told/test://a'] });
   (await server.resourceListen(1)).acknowledge();
-  const heard = await opening;
+  const { stream: heard } = await opening;
   await server.stop();
   await server.start();
   const again = await server.resourceListen(2);
@@ -65,10 +65,10 @@ it('a client hears of changes of a server over stdio that was started again', as
     { told: fixtureServer('eras/speaks-given-era', witness.env('told'), 'modern') },
     settings,
   );
-  const client = new StatelessClient(switchboard.url);
-  await client.ask({ method: 'tools/list' });
+  const client = new RawModern(switchboard.url);
+  await client.request('tools/list');
   const uri = 'resource://told/test://note';
-  const heard = await client.listen({ toolsListChanged: true, resourceSubscriptions: [uri] });
+  const { stream: heard } = await client.listen({ toolsListChanged: true, resourceSubscriptions: [uri] });
   const { pid } = await witness.sees('told', 'is');
   process.kill(pid, 'SIGKILL');
   const isListen = ({ method, pid: other }: Record<string, unknown>) =>

@@ -6,7 +6,7 @@ import { RawSession } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
-import { StatelessClient } from './stateless-client.ts';
+import { RawModern } from './raw-modern.ts';
 
 /** What a server was, and what it is when it is started again. */
 const changes: [before: string, after: string][] = [
@@ -50,7 +50,7 @@ describe('a server over stdio that is started again as another kind', () => {
   it.concurrent.each(changes)('works again: %s, then %s', async (before, after) => {
     const server = nameOf([before, after]);
     const session = await RawSession.open(switchboard.url);
-    const stateless = new StatelessClient(switchboard.url);
+    const stateless = new RawModern(switchboard.url);
     const name = `${server}__echo`;
     expect((await session.call(name, { which: before })).error).toBeUndefined();
     await writeFile(fileOf(server), after);

@@ -3,7 +3,7 @@ import { RawSession } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
-import { StatelessClient } from './stateless-client.ts';
+import { RawModern } from './raw-modern.ts';
 
 const kinds = ['legacy', 'strict', 'modern', 'both', 'touchy', 'deaf', 'mute'] as const;
 type Kind = (typeof kinds)[number];
@@ -74,7 +74,7 @@ describe('a server over stdio', () => {
   it('that speaks both, and is so slow to start that it is greeted, is called in the modern era too', async () => {
     expect((await session.call('slow__echo')).error).toBeUndefined();
     expect((await opening('slow', 2)).slice(0, 2)).toEqual(['server/discover', 'initialize']);
-    expect((await new StatelessClient(switchboard.url).call('slow__echo')).error).toBeUndefined();
+    expect((await new RawModern(switchboard.url).call('slow__echo')).error).toBeUndefined();
     const calls = await witness.severalOf('slow', 'gets', 2, ({ method }) => method === 'tools/call');
     expect(new Set(calls.map(({ pid }) => pid))).toEqual(
       new Set(witness.seenBy('slow', 'is').map(({ pid }) => pid)),

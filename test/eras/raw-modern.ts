@@ -1,53 +1,62 @@
-import { type ClientRequest, type IncomingMessage, request as openRequest } from 'node:http';
-import { EventStream, type RpcMessage } from '../helpers/raw-http.ts';
+import { type IncomingMessage, request as openRequest } from 'node:http';
+import { bothTypes, EventStream, exchange, type RawAnswer, type RpcMessage } from '../helpers/raw-http.ts';
 
-const version = '2026-07-28';
+export const modernVersion = '2026-07-28';
 export const subscriptionKey = 'io.modelcontextprotocol/subscriptionId';
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
 
-export interface ModernAnswer {
-  status: number;
-  text: string;
-  /** The last message in it: the answer. */
-  message: RpcMessage;
+interface ClientOptions {
+  name?: string;
+  capabilities?: object;
+  headers?: Record<string, string>;
 }
 
 interface RequestOptions {
   id?: unknown;
-  /** What stands in `_meta` beside what every request has there. */
+  /** More members of `_meta`; undefined leaves one out. */
   meta?: object;
-  headers?: Record<string, string>;
+  /** More headers; undefined leaves one out. */
+  headers?: Record<string, string | undefined>;
 }
 
-/** A client of the modern era that sends exactly what it is told to. */
+interface PendingRequest {
+  response: Promise<IncomingMessage>;
+  /** Closes the connection, which cancels a request of the modern era. */
+  close(): void;
+}
+
+export interface Listen {
+  stream: EventStream;
+  honoured: object;
+  meta: object;
+}
+
+/** A client of protocol 2026-07-28 that sends exactly what it is told to. */
 export class RawModern {
-  private readonly url: string;
-  private readonly capabilities: object;
-  private readonly headers: Record<string, string>;
+  readonly url: string;
+  private readonly options: ClientOptions;
   private nextId = 1;
 
-  constructor(url: string, capabilities: object = {}, headers: Record<string, string> = {}) {
+  constructor(url: string, options: ClientOptions = {}) {
     this.url = url;
-    this.capabilities = capabilities;
-    this.headers = headers;
+    this.options = options;
   }
 
-  async send(method: string, params: object = {}, options: RequestOptions = {}): Promise<ModernAnswer> {
-    const response = await this.open(method, params, options);
-    const stream = new EventStream(response);
-    let text = '';
-    response.on('data', (chunk: string) => {
-      text += chunk;
-    });
-    await stream.ended;
-    const isEvents = response.headers['content-type']?.startsWith('text/event-stream');
-    const message = isEvents ? stream.messages.at(-1) : (JSON.parse(text) as RpcMessage);
-    if (message === undefined) throw new Error(`${method}: HTTP ${response.statusCode} ${text}`);
-    return { status: response.statusCode!, text, message };
+  /** Another client of the same endpoint. */
+  as(options: ClientOptions): RawModern {
+    return new RawModern(this.url, { ...this.options, ...options });
+  }
+
+  /** `message` is the response, which may be the last event of a stream. */
+  async send(method: string, params: object = {}, options: RequestOptions = {}) {
+    const answer = await exchange(this.url, this.raw(method, params, options));
+    return { ...answer, message: answer.json ?? lastMessage(answer) };
   }
 
   async request(method: string, params?: object, options?: RequestOptions): Promise<RpcMessage> {
-    return (await this.send(method, params, options)).message;
+    const { status, text, message } = await this.send(method, params, options);
+    if (message === undefined) throw new Error(`${method}: HTTP ${status} ${text}`);
+    return message;
   }
 
   call(name: string, given: object = {}, more: object = {}, options?: RequestOptions): Promise<RpcMessage> {
@@ -65,16 +74,29 @@ export class RawModern {
     return (result.tools as { name: string }[]).map(({ name }) => name);
   }
 
-  /** A request whose answer is a stream; settles when that is open. */
-  async stream(method: string, params: object, options: RequestOptions = {}): Promise<EventStream> {
-    const response = await this.open(method, params, options);
+  /** Sends a request without waiting for its response. */
+  begin(method: string, params: object, options: RequestOptions = {}): PendingRequest {
+    const { headers, body } = this.raw(method, params, options);
+    const request = openRequest(this.url, { method: 'POST', headers, agent: false });
+    const response = new Promise<IncomingMessage>((resolve, reject) => {
+      request.on('response', resolve);
+      request.on('error', reject);
+    });
+    response.catch(() => {});
+    request.end(body);
+    return { response, close: () => void request.destroy() };
+  }
+
+  /** Sends a request whose response is a stream of events. */
+  async stream(method: string, params: object, options?: RequestOptions): Promise<EventStream> {
+    const response = await this.begin(method, params, options).response;
     if (!response.headers['content-type']?.startsWith('text/event-stream'))
       throw new Error(`${method}: HTTP ${response.statusCode} is no stream`);
     return new EventStream(response);
   }
 
-  /** A subscription, once it is acknowledged. */
-  async listen(notifications: object, id: unknown = this.nextId++): Promise<Listen> {
+  /** Settles when the subscription is acknowledged. */
+  async listen(notifications: object, id?: unknown): Promise<Listen> {
     const stream = await this.stream('subscriptions/listen', { notifications }, { id });
     const { params = {} } = await stream.message(
       ({ method }) => method === 'notifications/subscriptions/acknowledged',
@@ -82,47 +104,36 @@ export class RawModern {
     return { stream, honoured: params.notifications as object, meta: params._meta as object };
   }
 
-  private open(method: string, params: object, options: RequestOptions): Promise<IncomingMessage> {
-    return this.begin(method, params, options).response;
-  }
-
-  /** Sends a request. Whoever destroys it hangs up. */
-  begin(method: string, params: object, options: RequestOptions = {}): SentRequest {
-    const { id = this.nextId++, meta = {}, headers = {} } = options;
-    const { name, uri, taskId } = params as Record<string, unknown>;
-    const named = name ?? uri ?? taskId;
+  /** The request as it is sent. */
+  raw(method: string, params: object = {}, { id, meta, headers }: RequestOptions = {}) {
+    const { name = 'raw', capabilities = {}, headers: own } = this.options;
+    const { name: itemName, uri, taskId } = params as Record<string, unknown>;
+    const named = itemName ?? uri ?? taskId;
     const all = {
       'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': version,
+      accept: bothTypes,
+      'mcp-protocol-version': modernVersion,
       'mcp-method': method,
-      ...(typeof named === 'string' && { 'mcp-name': named }),
-      ...this.headers,
+      ...(named !== undefined && { 'mcp-name': String(named) }),
+      ...own,
       ...headers,
     };
-    const description = {
-      'io.modelcontextprotocol/protocolVersion': version,
-      'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
-      'io.modelcontextprotocol/clientCapabilities': this.capabilities,
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': modernVersion,
+      'io.modelcontextprotocol/clientInfo': { name, version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': capabilities,
+      ...meta,
     };
-    const body = { jsonrpc: '2.0', id, method, params: { ...params, _meta: { ...description, ...meta } } };
-    const request = openRequest(this.url, { method: 'POST', headers: all, agent: false });
-    const response = new Promise<IncomingMessage>((resolve, reject) => {
-      request.on('response', resolve);
-      request.on('error', reject);
-    });
-    request.end(JSON.stringify(body));
-    return { request, response };
+    return {
+      headers: Object.fromEntries(
+        Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined),
+      ),
+      body: JSON.stringify({ jsonrpc: '2.0', id: id ?? this.nextId++, method, params: { ...params, _meta } }),
+    };
   }
 }
 
-interface SentRequest {
-  request: ClientRequest;
-  response: Promise<IncomingMessage>;
-}
-
-export interface Listen {
-  stream: EventStream;
-  honoured: object;
-  meta: object;
+function lastMessage({ text }: RawAnswer): RpcMessage | undefined {
+  const line = text.split('\n').findLast((each) => each.startsWith('data: {'));
+  return line === undefined ? undefined : (JSON.parse(line.slice('data: '.length)) as RpcMessage);
 }

@@ -4,7 +4,7 @@ import type { RpcMessage } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { type Asked, askedBy, comeBack, textIn } from './asked.ts';
-import { StatelessClient } from './stateless-client.ts';
+import { RawModern } from './raw-modern.ts';
 
 const capabilities = { elicitation: {} };
 
@@ -37,14 +37,14 @@ const forgeries: Record<string, (state: string) => string> = {
 
 describe('the state with which a client comes back', () => {
   let switchboard: RunningSwitchboard;
-  let client: StatelessClient;
+  let client: RawModern;
   const retry = (asked: Asked, requestState: string, by = client) =>
     by.call('ask', { key: 'one' }, { ...comeBack(asked), requestState });
   const begin = async () => askedBy(await client.call('ask', { key: 'one' }));
 
   setUp(async (use) => {
     switchboard = use(await startSwitchboard({ asker: fixtureServer('eras/asks-client') }));
-    client = new StatelessClient(switchboard.url, { capabilities });
+    client = new RawModern(switchboard.url, { capabilities });
   });
 
   it.each(Object.entries(forgeries))('is refused with %s, and the call goes on', async (_what, forge) => {
@@ -89,7 +89,7 @@ describe('the state with which a client comes back', () => {
   it('tells apart integers that a double does not', async () => {
     const call = async (integer: string, more: object) => {
       const params = { name: 'ask', arguments: { key: 'INTEGER' }, ...more };
-      const { headers, body } = client.raw({ method: 'tools/call', params });
+      const { headers, body } = client.raw('tools/call', params);
       const response = await fetch(client.url, {
         method: 'POST',
         headers,
@@ -102,7 +102,7 @@ describe('the state with which a client comes back', () => {
     expect(textIn(await call('9007199254740993', comeBack(asked)))).toContain('Ada');
   });
 
-  it.each<[string, Parameters<StatelessClient['as']>[0]]>([
+  it.each<[string, Parameters<RawModern['as']>[0]]>([
     ['calls itself otherwise', { name: 'other' }],
     ['names a session', { headers: { 'x-switchboard-session': 'mine' } }],
   ])('is refused to a client that %s, and the call goes on', async (_what, appearance) => {
@@ -125,7 +125,7 @@ describe('the state with which a client comes back', () => {
     const statuses = await Promise.all(
       ['sb1.x.y', changed(asked.requestState, 1), 'garbage'].map(async (requestState) => {
         const params = { name: 'ask', arguments: { key: 'one' }, requestState };
-        return (await client.send({ method: 'tools/call', params })).status;
+        return (await client.send('tools/call', params)).status;
       }),
     );
     expect(new Set(statuses).size).toBe(1);

@@ -57,8 +57,8 @@ export function taskServer(owner: string, work = 'work'): ModernBehaviour {
   };
 }
 
-export function taskClient(url: string, headers?: Record<string, string>): RawModern {
-  return new RawModern(url, { extensions: { [tasksExtension]: {} } }, headers);
+export function taskClient(url: string, headers: Record<string, string> = {}): RawModern {
+  return new RawModern(url, { capabilities: { extensions: { [tasksExtension]: {} } }, headers });
 }
 
 export async function begin(client: RawModern, work: string): Promise<string> {
