@@ -6,10 +6,10 @@ import { fixtureServer } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
 /** A configuration file for commands that end by themselves, or are ended before clients are served. */
-async function openFolder(config: object) {
+async function openFolder(mcpServers: object, switchboard: object) {
   const folder = await temporaryFolder();
   const path = join(folder.path, 'mcp.json');
-  await writeFile(path, JSON.stringify(config));
+  await writeFile(path, JSON.stringify({ mcpServers, switchboard }));
   const env = { SWITCHBOARD_HOME: folder.path };
   const words = ['up', '--config', path, '--port', '0'];
   return {
@@ -25,14 +25,14 @@ const slowStart = { discoveryWaitMs: 3_600_000, connectTimeoutMs: 3_600_000 };
 describe.concurrent('onStartFailure: abort', () => {
   it('ends with the reason; started servers are stopped again, later ones never start [M11]', async () => {
     await using witness = await Witness.open();
-    await using folder = await openFolder({
-      mcpServers: {
+    await using folder = await openFolder(
+      {
         good: fixtureServer('reports-messages', witness.env('good')),
         bad: fixtureServer('fails-to-start', witness.env('bad')),
         never: fixtureServer('reports-messages', witness.env('never')),
       },
-      switchboard: { startup: 'sequential', onStartFailure: 'abort' },
-    });
+      { startup: 'sequential', onStartFailure: 'abort' },
+    );
     const { code, stdout, stderr } = await folder.run();
     expect(code).toBe(1);
     expect(stderr).toMatch(/^error: Server "bad" .*API_TOKEN is not set.*\(onStartFailure is "abort"\)\n$/s);
@@ -44,15 +44,15 @@ describe.concurrent('onStartFailure: abort', () => {
 
   it('leaves none behind that does not want to end, or is still in its handshake [M11]', async () => {
     await using witness = await Witness.open();
-    await using folder = await openFolder({
-      mcpServers: {
+    await using folder = await openFolder(
+      {
         stubborn: fixtureServer('ignores-sigterm', witness.env('stubborn')),
         silent: fixtureServer('never-responds', witness.env('silent')),
         forking: fixtureServer('leaves-grandchild', witness.env('forking')),
         bad: fixtureServer('delays-handshake', witness.env('bad')),
       },
-      switchboard: { startup: 'parallel', onStartFailure: 'abort', ...slowStart },
-    });
+      { startup: 'parallel', onStartFailure: 'abort', ...slowStart },
+    );
     await using running = folder.start('--json');
     for (const who of ['stubborn', 'silent', 'forking-grandchild', 'bad']) await witness.sees(who, 'start');
     process.kill((await witness.sees('bad', 'initialize')).pid, 'SIGKILL');
@@ -69,21 +69,21 @@ describe.concurrent('onStartFailure: abort', () => {
     await using folder = await temporaryFolder();
     // One that ends when it is asked for its era is started once more.
     const env = { START_COUNT: join(folder.path, 'starts'), FAILING_STARTS: '4' };
-    await using config = await openFolder({
-      mcpServers: { many: { ...fixtureServer('fails-first-starts', env), replicas: 3, startup: 'parallel' } },
-      switchboard: { onStartFailure: 'abort' },
-    });
+    await using config = await openFolder(
+      { many: { ...fixtureServer('fails-first-starts', env), replicas: 3, startup: 'parallel' } },
+      { onStartFailure: 'abort' },
+    );
     const { code, stderr } = await config.run();
     expect(code).toBe(1);
     expect(stderr).toMatch(/^error: Server "many" .*FATAL: not yet/s);
   });
 
   it('names what is missing in the configuration', async () => {
-    await using folder = await openFolder({
+    await using folder = await openFolder(
       // biome-ignore lint/suspicious/noTemplateCurlyInString: this is how variables are written
-      mcpServers: { bad: { command: 'x', env: { TOKEN: '${SURELY_NOT_SET}' }, startup: 'parallel' } },
-      switchboard: { onStartFailure: 'abort' },
-    });
+      { bad: { command: 'x', env: { TOKEN: '${SURELY_NOT_SET}' }, startup: 'parallel' } },
+      { onStartFailure: 'abort' },
+    );
     const { code, stderr } = await folder.run();
     expect(code).not.toBe(0);
     expect(stderr).toMatch(/"bad".*SURELY_NOT_SET/s);
@@ -91,13 +91,13 @@ describe.concurrent('onStartFailure: abort', () => {
 
   it('serves clients only when all are there, and lets lazy ones be', async () => {
     await using witness = await Witness.open();
-    await using folder = await openFolder({
-      mcpServers: {
+    await using folder = await openFolder(
+      {
         late: { ...fixtureServer('delays-handshake', witness.env('late')), startup: 'sequential' },
         lazy: fixtureServer('fails-to-start'),
       },
-      switchboard: { onStartFailure: 'abort', ...slowStart },
-    });
+      { onStartFailure: 'abort', ...slowStart },
+    );
     await using running = folder.start('--json');
     await witness.sees('late', 'initialize');
     expect(running.lines.items.filter((line) => line.includes('"listening"'))).toEqual([]);
@@ -115,14 +115,14 @@ describe.concurrent('onStartFailure: abort', () => {
 
   it('and --startup sequential can be flags, which count more than the file', async () => {
     await using witness = await Witness.open();
-    await using folder = await openFolder({
-      mcpServers: {
+    await using folder = await openFolder(
+      {
         good: { ...fixtureServer('reports-messages', witness.env('good')), startup: 'lazy' },
         bad: fixtureServer('fails-to-start'),
         never: fixtureServer('reports-messages', witness.env('never')),
       },
-      switchboard: { startup: 'parallel', onStartFailure: 'continue' },
-    });
+      { startup: 'parallel', onStartFailure: 'continue' },
+    );
     const { code, stderr } = await folder.run('--startup', 'sequential', '--on-start-failure', 'abort');
     expect(code).toBe(1);
     expect(stderr).toContain('Server "bad"');
@@ -134,14 +134,14 @@ describe.concurrent('onStartFailure: abort', () => {
 describe.concurrent('Ctrl-C during a slow start', () => {
   it.each(['abort', 'continue'])('ends it cleanly where onStartFailure is %s', async (onStartFailure) => {
     await using witness = await Witness.open();
-    await using folder = await openFolder({
-      mcpServers: {
+    await using folder = await openFolder(
+      {
         ready: fixtureServer('reports-messages', witness.env('ready')),
         silent: fixtureServer('never-responds', witness.env('silent')),
         never: fixtureServer('reports-messages', witness.env('never')),
       },
-      switchboard: { startup: 'sequential', onStartFailure, ...slowStart },
-    });
+      { startup: 'sequential', onStartFailure, ...slowStart },
+    );
     await using running = folder.start('--json');
     await witness.sees('silent', 'start');
     running.process.kill('SIGINT');
@@ -152,13 +152,13 @@ describe.concurrent('Ctrl-C during a slow start', () => {
 
   it('twice ends it at once, and leaves nothing', async () => {
     await using witness = await Witness.open();
-    await using folder = await openFolder({
-      mcpServers: {
+    await using folder = await openFolder(
+      {
         stubborn: fixtureServer('ignores-sigterm', witness.env('stubborn')),
         silent: fixtureServer('never-responds', witness.env('silent')),
       },
-      switchboard: { startup: 'sequential', onStartFailure: 'abort', ...slowStart },
-    });
+      { startup: 'sequential', onStartFailure: 'abort', ...slowStart },
+    );
     await using running = folder.start('--json');
     await witness.sees('silent', 'start');
     running.process.kill('SIGINT');
@@ -170,13 +170,13 @@ describe.concurrent('Ctrl-C during a slow start', () => {
 
   it('of a command that runs servers just for itself leaves nothing', async () => {
     await using witness = await Witness.open();
-    await using folder = await openFolder({
-      mcpServers: {
+    await using folder = await openFolder(
+      {
         ready: fixtureServer('reports-messages', witness.env('ready')),
         silent: fixtureServer('never-responds', witness.env('silent')),
       },
-      switchboard: { startup: 'sequential', onStartFailure: 'abort', ...slowStart },
-    });
+      { startup: 'sequential', onStartFailure: 'abort', ...slowStart },
+    );
     await using listing = folder.startList();
     await witness.sees('silent', 'start');
     listing.process.kill('SIGINT');
