@@ -75,8 +75,8 @@ function unknownTool({ name: project }: LiveProject, name: string): never {
   throw new SwitchboardError('unknown_tool', message, { data: { tool: name } });
 }
 
-function keyOf({ place, item }: NamedTool): string {
-  return `${place}\n${String(item.name)}`;
+function keyOf({ qualifier, item }: NamedTool): string {
+  return `${qualifier}\n${String(item.name)}`;
 }
 
 function toolViewOf({ listed, qualified, group, server, item }: NamedTool, enabled: boolean): ToolView {

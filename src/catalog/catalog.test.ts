@@ -6,7 +6,7 @@ const rules = { mode: 'on-conflict', separator: '__', pageSize: 0, maxItems: 1_0
 
 function offer(server: string, offered: Partial<ServerOffer>): ServerOffer {
   const nothing = { tools: [], resources: [], templates: [], prompts: [] };
-  return { server, place: server, prefix: server, ...nothing, ...offered };
+  return { server, qualifier: server, prefix: server, ...nothing, ...offered };
 }
 
 function contribution(server: string, offered: Partial<ServerOffer>): Contribution {
@@ -14,7 +14,7 @@ function contribution(server: string, offered: Partial<ServerOffer>): Contributi
 }
 
 function group(name: string, ...servers: ServerOffer[]): Contribution {
-  return { place: name, group: name, project: undefined, prefix: name, servers, switchedOff: [] };
+  return { qualifier: name, group: name, project: undefined, prefix: name, servers, switchedOff: [] };
 }
 
 function listed(catalog: Catalog, name: keyof Catalog['lists']): unknown {
@@ -77,14 +77,14 @@ describe('a catalog', () => {
       ],
       rules,
     );
-    expect(catalog.placeOfLink('a:one', 'two')).toBe('one');
-    expect(catalog.placeOfLink('a:one', 'one')).toBe('one');
-    expect(catalog.placeOfLink('a:three', 'one')).toBe('pool');
-    expect(catalog.placeOfLink('a:three', 'four')).toBe('four');
+    expect(catalog.linkQualifier('a:one', 'two')).toBe('one');
+    expect(catalog.linkQualifier('a:one', 'one')).toBe('one');
+    expect(catalog.linkQualifier('a:three', 'one')).toBe('pool');
+    expect(catalog.linkQualifier('a:three', 'four')).toBe('four');
     // Several have it, or nobody lists it, or the template of the one that mentions it stands for it.
-    expect(catalog.placeOfLink('a:both', 'pool')).toBe('pool');
-    expect(catalog.placeOfLink('z:1', 'pool')).toBe('pool');
-    expect(catalog.placeOfLink('b:7', 'two')).toBe('two');
+    expect(catalog.linkQualifier('a:both', 'pool')).toBe('pool');
+    expect(catalog.linkQualifier('z:1', 'pool')).toBe('pool');
+    expect(catalog.linkQualifier('b:7', 'two')).toBe('two');
   });
 
   it('[G10, G11] finds the owner of a resource, by any of its URIs', () => {

@@ -1,11 +1,11 @@
 import type { Contribution, ListName, NamedKind } from './contribution.ts';
+import { aliases, sharedItems } from './contribution.ts';
 import { cut } from './cut.ts';
 import { type Item, LazyItem } from './lazy-item.ts';
 import { type ListedItem, Listing } from './listing.ts';
-import { isModelSafe, type Named, type NamingRules, publicNames, qualifiersOf } from './names.ts';
+import { type NamePrefixes, qualifiedOf } from './name-prefixes.ts';
+import { isModelSafe, type Named, type NamingRules, namePrefixesOf, publicNames } from './names.ts';
 import { NearNames } from './near-names.ts';
-import { type Qualifiers, qualifiedOf } from './qualifiers.ts';
-import { aliases, sharedItems } from './shared-items.ts';
 import { parsePublicUri, publicUri, templateMatcher } from './uris.ts';
 
 export interface CatalogRules extends NamingRules {
@@ -14,12 +14,12 @@ export interface CatalogRules extends NamingRules {
   maxItems: number;
 }
 
-/** Where a public name or URI leads: the group, by its place, and what its servers call the thing themselves. */
+/** Where a public name or URI leads: the group, by its qualifier, and what its servers call the thing themselves. */
 export interface Route {
   group: string;
   own: string;
-  /** The place under which it was asked for: that of the group, or of one server in it. */
-  place: string;
+  /** The qualifier under which it was asked for: that of the group, or of one server in it. */
+  qualifier: string;
   /** Where one server of the group was named. */
   server: string | undefined;
   /** The servers of the group that have it, where only a template tells; undefined where their lists do, or nothing does. */
@@ -35,7 +35,7 @@ export interface NamedTool {
   /** The same where it fits the API of every model, else a name that does. */
   modelSafe: string | undefined;
   qualified: string;
-  place: string;
+  qualifier: string;
   group: string;
   server: string;
   /** As its server describes it. */
@@ -54,9 +54,9 @@ export class Catalog {
   /** Listed names that look like others. Nobody needs them unless somebody asks for what is not there. */
   private readonly near: Partial<Record<NamedKind, NearNames>> = {};
   private readonly separator: string;
-  private readonly qualifiers: Qualifiers;
+  private readonly namePrefixes: NamePrefixes;
   /** The group that a name in a URI stands for, and the server of it, where it is one. */
-  private readonly places = new Map<string, Place>();
+  private readonly targets = new Map<string, Target>();
   private readonly resourceOwners = new Map<string, Set<string>>();
   private readonly templates: {
     group: string;
@@ -70,14 +70,15 @@ export class Catalog {
     const { taken: contributions, leftOut } = cut(offered, rules.maxItems);
     this.leftOut = leftOut;
     this.separator = rules.separator;
-    this.qualifiers = qualifiersOf(contributions.flatMap(qualifiedOf), rules.separator);
+    this.namePrefixes = namePrefixesOf(contributions.flatMap(qualifiedOf), rules.separator);
     this.shared = new Set(
-      contributions.filter(({ servers }) => servers.length > 1).map(({ place }) => place),
+      contributions.filter(({ servers }) => servers.length > 1).map(({ qualifier }) => qualifier),
     );
-    for (const { place: group, servers } of contributions) {
-      for (const { server, place } of servers) this.places.set(place, { group, place, server });
+    for (const { qualifier: group, servers } of contributions) {
+      for (const { server, qualifier } of servers) this.targets.set(qualifier, { group, qualifier, server });
     }
-    for (const { place } of contributions) this.places.set(place, { group: place, place, server: undefined });
+    for (const { qualifier } of contributions)
+      this.targets.set(qualifier, { group: qualifier, qualifier, server: undefined });
     this.lists = {
       tools: new Listing('tools', this.addNamed('tools', contributions, rules), rules.pageSize),
       prompts: new Listing('prompts', this.addNamed('prompts', contributions, rules), rules.pageSize),
@@ -96,7 +97,7 @@ export class Catalog {
 
   /** The way to what a group calls that, where `name` can stand for it. */
   routeTo(kind: NamedKind, name: string, group: string, own: string): Route | undefined {
-    if (this.qualifiers.areOfOther(name, group)) return undefined;
+    if (this.namePrefixes.areOfOther(name, group)) return undefined;
     for (const route of this.names[kind].values())
       if (route.group === group && route.own === own && route.server === undefined) return route;
     return undefined;
@@ -118,41 +119,44 @@ export class Catalog {
   /** The owner of a resource: by its public URI, or by the server's own one where only one owner can be meant. */
   resource(uri: string): Route | undefined {
     const known = parsePublicUri(uri);
-    const place = known && this.places.get(known.server);
-    if (known !== undefined && place !== undefined) {
+    const target = known && this.targets.get(known.server);
+    if (known !== undefined && target !== undefined) {
       const own = known.ownUri;
       // One server may hand out the public URI of another's resource, which is then under its own name.
       const behind = this.behind(own);
-      return behind !== undefined && !this.offers(place.group, own) ? behind : this.resourceRoute(place, own);
+      return behind !== undefined && !this.offers(target.group, own)
+        ? behind
+        : this.resourceRoute(target, own);
     }
     const owners = this.resourceOwners.get(uri) ?? this.ownersByTemplate(uri);
     if (owners.size !== 1) return undefined;
     const group = [...owners][0]!;
-    return this.resourceRoute({ group, place: group, server: undefined }, uri);
+    return this.resourceRoute({ group, qualifier: group, server: undefined }, uri);
   }
 
   /**
-   * Under which place a URI is public that an answer from `place` mentions: that of its owner, where only one other group
+   * Under which qualifier a URI is public that an answer from `qualifier` mentions: that of its owner, where only one other group
    * lists it.
    */
-  placeOfLink(uri: string, place: string): string {
+  linkQualifier(uri: string, qualifier: string): string {
     const owners = this.resourceOwners.get(uri);
-    if (owners === undefined || owners.size > 1) return place;
-    const group = this.places.get(place)?.group;
-    return group !== undefined && this.offers(group, uri) ? place : [...owners][0]!;
+    if (owners === undefined || owners.size > 1) return qualifier;
+    const group = this.targets.get(qualifier)?.group;
+    return group !== undefined && this.offers(group, uri) ? qualifier : [...owners][0]!;
   }
 
   private behind(uri: string): Route | undefined {
     const inner = parsePublicUri(uri);
-    const place = inner && this.places.get(inner.server);
-    return place && this.resourceRoute(place, inner.ownUri);
+    const target = inner && this.targets.get(inner.server);
+    return target && this.resourceRoute(target, inner.ownUri);
   }
 
-  private resourceRoute(place: Place, own: string): Route {
-    const isListed = !this.shared.has(place.group) || this.resourceOwners.get(own)?.has(place.group) === true;
-    const likely = isListed ? [] : this.templates.filter(({ group }) => group === place.group);
+  private resourceRoute(target: Target, own: string): Route {
+    const isListed =
+      !this.shared.has(target.group) || this.resourceOwners.get(own)?.has(target.group) === true;
+    const likely = isListed ? [] : this.templates.filter(({ group }) => group === target.group);
     const among = likely.filter(({ matches }) => matches(own)).flatMap(({ servers }) => servers);
-    return { ...place, own, among: among.length === 0 ? undefined : among, isRepeatable: true };
+    return { ...target, own, among: among.length === 0 ? undefined : among, isRepeatable: true };
   }
 
   private offers(group: string, uri: string): boolean {
@@ -177,24 +181,24 @@ export class Catalog {
     const unlisted = kind === 'tools' ? contributions.flatMap(switchedOffTools) : [];
     const named = entries.map(({ contribution, key, alias }) =>
       alias === undefined
-        ? { server: contribution.place, prefix: contribution.prefix, name: key, isAlias: false }
-        : { server: alias.place, prefix: alias.prefix, name: key, isAlias: true },
+        ? { server: contribution.qualifier, prefix: contribution.prefix, name: key, isAlias: false }
+        : { server: alias.qualifier, prefix: alias.prefix, name: key, isAlias: true },
     );
-    const names = publicNames([...unlisted, ...named], rules, this.qualifiers).slice(unlisted.length);
+    const names = publicNames([...unlisted, ...named], rules, this.namePrefixes).slice(unlisted.length);
     const listed: ListedItem[] = [];
     entries.forEach(({ contribution, key, items, alias }, index) => {
       const { listed: name, qualified, fitted } = names[index]!;
-      const { place: group } = contribution;
+      const { qualifier: group } = contribution;
       const isRepeatable = kind === 'prompts' || items.every(({ item }) => isHarmless(item));
-      const place = alias?.place ?? group;
-      const route = { group, own: key, place, server: alias?.server, among: undefined, isRepeatable };
+      const qualifier = alias?.qualifier ?? group;
+      const route = { group, own: key, qualifier, server: alias?.server, among: undefined, isRepeatable };
       // Of several names the listed one comes last.
       if (fitted !== undefined) routes.set(fitted, route);
       routes.set(qualified, route);
       if (alias !== undefined) return;
       if (kind === 'tools') {
         const modelSafe = name === undefined || isModelSafe(name) ? name : (fitted ?? qualified);
-        const shown = { listed: name, modelSafe, qualified, place, group: contribution.group };
+        const shown = { listed: name, modelSafe, qualified, qualifier, group: contribution.group };
         this.namedTools.push({ ...shown, ...items[0]! });
       }
       if (name === undefined) {
@@ -212,7 +216,7 @@ export class Catalog {
   private addResources(contributions: readonly Contribution[]): ListedItem[] {
     return contributions.flatMap((contribution) =>
       sharedItems(contribution, 'resources', 'uri').map(({ key: uri, items }) => {
-        const { place: group } = contribution;
+        const { qualifier: group } = contribution;
         const owners = this.resourceOwners.get(uri);
         if (owners === undefined) this.resourceOwners.set(uri, new Set([group]));
         else owners.add(group);
@@ -224,7 +228,7 @@ export class Catalog {
   private addTemplates(contributions: readonly Contribution[]): ListedItem[] {
     return contributions.flatMap((contribution) =>
       sharedItems(contribution, 'templates', 'uriTemplate').map(({ key: template, items }) => {
-        const { place: group } = contribution;
+        const { qualifier: group } = contribution;
         const servers = items.map(({ server }) => server);
         this.templates.push({ group, servers, matches: templateMatcher(template) });
         const uriTemplate = publicUri(group, template);
@@ -234,10 +238,10 @@ export class Catalog {
   }
 }
 
-type Place = Pick<Route, 'group' | 'place' | 'server'>;
+type Target = Pick<Route, 'group' | 'qualifier' | 'server'>;
 
-function switchedOffTools({ place, prefix, switchedOff }: Contribution): Named[] {
-  return switchedOff.map((name) => ({ server: place, prefix, name, isAlias: false }));
+function switchedOffTools({ qualifier, prefix, switchedOff }: Contribution): Named[] {
+  return switchedOff.map((name) => ({ server: qualifier, prefix, name, isAlias: false }));
 }
 
 /** What a tool says of itself counts only as far as everybody who offers it says so. */

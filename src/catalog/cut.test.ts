@@ -7,9 +7,9 @@ const rules = { mode: 'on-conflict', separator: '__', pageSize: 0 } as const;
 function contribution(server: string, tools: number, prompts: number): Contribution {
   const items = (kind: string, length: number) =>
     Array.from({ length }, (_, index) => ({ name: `${server}-${kind}-${index}` }));
-  const offer = { server, place: server, prefix: server, resources: [], templates: [] };
+  const offer = { server, qualifier: server, prefix: server, resources: [], templates: [] };
   return {
-    place: server,
+    qualifier: server,
     group: server,
     project: undefined,
     prefix: server,

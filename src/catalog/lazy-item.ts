@@ -19,7 +19,7 @@ export interface SourcedItem {
 /** Who brings an item into a catalog: a group. */
 interface Owner {
   group: string;
-  place: string;
+  qualifier: string;
   project: string | undefined;
 }
 
@@ -44,8 +44,12 @@ export class LazyItem implements ListedItem {
   }
 }
 
-function itemBytes({ server, item }: SourcedItem, { group, place, project }: Owner, changed: Item): Buffer {
-  const meta = isItem(item._meta) ? withPublicInterface(item._meta, place) : {};
+function itemBytes(
+  { server, item }: SourcedItem,
+  { group, qualifier, project }: Owner,
+  changed: Item,
+): Buffer {
+  const meta = isItem(item._meta) ? withPublicInterface(item._meta, qualifier) : {};
   const from = {
     [SERVER_META_KEY]: server,
     ...(group === server ? {} : { [GROUP_META_KEY]: group }),
@@ -56,13 +60,15 @@ function itemBytes({ server, item }: SourcedItem, { group, place, project }: Own
 }
 
 /** Where a tool names the resource that is its user interface, in both of the ways in which that is written. */
-function withPublicInterface(meta: Item, place: string): Item {
+function withPublicInterface(meta: Item, qualifier: string): Item {
   const { ui, [FLAT_UI_KEY]: flat } = meta;
   const nested = isItem(ui) ? ui.resourceUri : undefined;
   return {
     ...meta,
-    ...(typeof nested === 'string' ? { ui: { ...(ui as Item), resourceUri: publicUri(place, nested) } } : {}),
-    ...(typeof flat === 'string' ? { [FLAT_UI_KEY]: publicUri(place, flat) } : {}),
+    ...(typeof nested === 'string'
+      ? { ui: { ...(ui as Item), resourceUri: publicUri(qualifier, nested) } }
+      : {}),
+    ...(typeof flat === 'string' ? { [FLAT_UI_KEY]: publicUri(qualifier, flat) } : {}),
   };
 }
 

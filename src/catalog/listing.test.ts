@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeCursor, encodeCursor } from './cursor.ts';
-import { type ListedItem, Listing } from './listing.ts';
+import { decodeCursor, encodeCursor, type ListedItem, Listing } from './listing.ts';
 
 interface Page {
   tools: { group: string; key: string }[];

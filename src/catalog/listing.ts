@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { decodeCursor, encodeCursor } from './cursor.ts';
 
 /** One item of a list. */
 export interface ListedItem {
@@ -108,3 +107,29 @@ export class Listing {
 const COMMA = Buffer.from(',');
 /** So many items are done in a few milliseconds. */
 const SLICE = 500;
+
+/** Where a page ends: an item of a group. It stays valid when other groups change between two pages. */
+interface Position {
+  group: string;
+  key: string;
+}
+
+/** Longer than the cursor of the longest URI with all of its characters escaped. */
+const MAX_CURSOR_LENGTH = 1024 * 1024;
+
+export function encodeCursor({ group, key }: Position): string {
+  return Buffer.from(JSON.stringify([group, key])).toString('base64url');
+}
+
+/** Undefined if the text is not one of our cursors. */
+export function decodeCursor(cursor: string): Position | undefined {
+  if (cursor.length > MAX_CURSOR_LENGTH) return undefined;
+  try {
+    const [group, key, ...rest] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
+    if (typeof group !== 'string' || typeof key !== 'string' || rest.length > 0) return undefined;
+    // base64 and JSON can encode the same value in several ways; only one of them is ours.
+    return encodeCursor({ group, key }) === cursor ? { group, key } : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Catalog } from './catalog.ts';
 import type { Contribution } from './contribution.ts';
-import { type Named, type NamingRules, publicNames, qualifiersOf } from './names.ts';
-import { qualifiedOf } from './qualifiers.ts';
+import { qualifiedOf } from './name-prefixes.ts';
+import { type Named, type NamingRules, namePrefixesOf, publicNames } from './names.ts';
 
 type NamingMode = NamingRules['mode'];
 
@@ -81,8 +81,8 @@ function itemsOf(list: readonly Server[]): Named[] {
 
 function contribution({ server, prefix, tools }: Server): Contribution {
   const offered = { tools: tools.map((name) => ({ name })), resources: [], templates: [], prompts: [] };
-  const servers = [{ server, place: server, prefix, ...offered }];
-  return { place: server, group: server, project: undefined, prefix, servers, switchedOff: [] };
+  const servers = [{ server, qualifier: server, prefix, ...offered }];
+  return { qualifier: server, group: server, project: undefined, prefix, servers, switchedOff: [] };
 }
 
 function groupsOf(list: Server[], cuts: { members: number; isNamedLikeFirst: boolean }[]): Contribution[] {
@@ -96,7 +96,14 @@ function groupsOf(list: Server[], cuts: { members: number; isNamedLikeFirst: boo
     // A group that is called like a server outside of it is refused with the configuration.
     let group = isNamedLikeFirst ? offers[0]!.server : `a_${formed.length}`;
     while (!isNamedLikeFirst && names.has(group)) group += '_';
-    formed.push({ place: group, group, project: undefined, prefix: group, servers: offers, switchedOff: [] });
+    formed.push({
+      qualifier: group,
+      group,
+      project: undefined,
+      prefix: group,
+      servers: offers,
+      switchedOff: [],
+    });
   }
   return formed;
 }
@@ -128,7 +135,7 @@ describe('public names', () => {
       fc.property(servers, rules, (list, rule) => {
         const catalog = new Catalog(list.map(contribution), { ...rule, pageSize: 0, maxItems: 1_000 });
         const items = itemsOf(list);
-        publicNames(items, rule, qualifiersOf(list, rule.separator)).forEach(
+        publicNames(items, rule, namePrefixesOf(list, rule.separator)).forEach(
           ({ listed, qualified }, index) => {
             const { server, name: own } = items[index]!;
             expect(catalog.tool(qualified)).toMatchObject({ group: server, own });
@@ -163,7 +170,7 @@ describe('public names', () => {
         const names = publicNames(
           entries.map(({ item }) => item),
           rule,
-          qualifiersOf(contributions.flatMap(qualifiedOf), rule.separator),
+          namePrefixesOf(contributions.flatMap(qualifiedOf), rule.separator),
         );
         const taken = names.flatMap(({ listed, qualified }) => [
           ...new Set([listed ?? qualified, qualified]),
@@ -286,7 +293,7 @@ describe('public names', () => {
       publicNames(
         [{ server: 'evil', prefix: 'evil', name: tool, isAlias: false }],
         { mode: 'on-conflict', separator, names: 'as-is' },
-        qualifiersOf(
+        namePrefixesOf(
           ['evil', 'go', long].map((server) => ({ server, prefix: server })),
           separator,
         ),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Qualified, Qualifiers } from './qualifiers.ts';
+import { NamePrefixes, type Qualified } from './name-prefixes.ts';
 
 type NamingMode = 'on-conflict' | 'always' | 'last-wins';
 
@@ -35,27 +35,27 @@ const HASH_LENGTH = 8;
 
 /**
  * Gives everything a public name; no two items have both the same server and the same name. All names given, listed and qualified, are different (but for an item's own two),
- * fit `[A-Za-z0-9_-]{1,64}` (or, where they stay as they are, have dots and colons too), and depend on the set of items and the qualifiers alone, not on their
+ * fit `[A-Za-z0-9_-]{1,64}` (or, where they stay as they are, have dots and colons too), and depend on the set of items and the namePrefixes alone, not on their
  * order (but for `last-wins`). What begins like the qualified names of another server is never listed as it is: whoever sees it would take it for that one's,
  * and once that one brings the same name, it would be.
  */
 export function publicNames(
   items: readonly Named[],
   rules: NamingRules,
-  qualifiers = qualifiersOf(items, rules.separator),
+  namePrefixes = namePrefixesOf(items, rules.separator),
 ): PublicName[] {
   const qualified = qualifiedNames(items, rules.separator);
   const staysAsIs = rules.names === 'as-is' ? isAcceptedByMany : () => false;
   const plain = items.map(({ name, server }, index) => {
     const own = staysAsIs(name) ? name : fitted(name);
-    return qualifiers.areOfOther(own, server) ? qualified[index]! : own;
+    return namePrefixes.areOfOther(own, server) ? qualified[index]! : own;
   });
   const owners: Owners = new Map();
   items.forEach(({ isAlias }, index) => {
     if (!isAlias) claim(owners, plain[index]!, index);
     claim(owners, qualified[index]!, index);
   });
-  const others = otherNames(items, plain, qualifiers);
+  const others = otherNames(items, plain, namePrefixes);
   return items.map(({ isAlias }, index) => ({
     qualified: qualified[index]!,
     listed: isAlias ? undefined : listedName(index, plain, qualified, owners, rules.mode),
@@ -64,23 +64,23 @@ export function publicNames(
 }
 
 /** What the qualified names of these begin with; those that have nothing yet belong here too. */
-export function qualifiersOf(all: Iterable<Qualified>, separator: string): Qualifiers {
+export function namePrefixesOf(all: Iterable<Qualified>, separator: string): NamePrefixes {
   // Of a name that is too long only so much is left.
-  const asPublic = (qualifier: string) => cleaned(qualifier).slice(0, MAX_LENGTH - HASH_LENGTH - 1);
-  return new Qualifiers(all, separator, asPublic);
+  const asPublic = (prefix: string) => cleaned(prefix).slice(0, MAX_LENGTH - HASH_LENGTH - 1);
+  return new NamePrefixes(all, separator, asPublic);
 }
 
 /** Who would have which name, if names did not stay as they are. */
 function otherNames(
   items: readonly Named[],
   plain: readonly string[],
-  qualifiers: Qualifiers,
+  namePrefixes: NamePrefixes,
 ): { names: string[]; owners: Owners } {
   const owners: Owners = new Map();
   const names = items.map(({ name, server, isAlias }, index) => {
     const other = isModelSafe(plain[index]!) ? plain[index]! : fitted(name);
     const isNew = !isAlias && other !== plain[index];
-    if (isNew && !qualifiers.areOfOther(other, server)) claim(owners, other, index);
+    if (isNew && !namePrefixes.areOfOther(other, server)) claim(owners, other, index);
     return other;
   });
   return { names, owners };

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { editDistance } from './edit-distance.ts';
-import { NearNames } from './near-names.ts';
+import { editDistance, NearNames } from './near-names.ts';
 
 const listed = (...names: string[]) => names.map((name) => ({ own: name.split('__').at(-1)!, listed: name }));
 const near = (name: string, ...names: string[]) => new NearNames(listed(...names), '__').to(name);

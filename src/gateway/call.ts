@@ -54,7 +54,7 @@ function forward(scope: Scope, incoming: Incoming, target: Target, services: Cal
   deliver(
     incoming,
     services,
-    { group, qualifier: route.place, catalog: scope.catalog, project: scope.project?.id, run },
+    { group, qualifier: route.qualifier, catalog: scope.catalog, project: scope.project?.id, run },
     {
       client: caller.identity,
       kind,

@@ -49,13 +49,13 @@ export class Qualifiers {
       return withSwitches ? tools.filter((tool) => isOffered(String(tool.name), filter)) : tools;
     };
     return {
-      place: this.qualifier(project, name),
+      qualifier: this.qualifier(project, name),
       group: name,
       project: project.isDefault ? undefined : project.name,
       prefix: this.prefix(project, prefixOf(group)),
       servers: members.map(({ config, offer = nothing }) => ({
         server: config.name,
-        place: this.qualifier(project, config.name),
+        qualifier: this.qualifier(project, config.name),
         prefix: this.prefix(project, config.prefix ?? config.name),
         ...offer,
         tools: offeredTools(config, offer),

@@ -12,7 +12,7 @@ function catalogOf(...servers: string[]): Catalog {
 function catalogWith(servers: Record<string, string[]>): Catalog {
   const contributions = Object.entries(servers).map(([server, tools]) => {
     const offer = { tools: tools.map((name) => ({ name })), resources: [], templates: [], prompts: [] };
-    const shown = { place: server, prefix: server };
+    const shown = { qualifier: server, prefix: server };
     const servers = [{ ...shown, server, ...offer }];
     return { ...shown, group: server, project: undefined, servers, switchedOff: [] };
   });

@@ -19,11 +19,11 @@ import { mapResponse, type ResponseContext } from './response-mapping.ts';
 const group = new Group('notes', { id: 'p', name: 'p' }, () => {});
 const states = new RequestStates(1_000);
 const lists = { tools: [], resources: [{ uri: 'b:/1' }], templates: [], prompts: [] };
-const other = { server: 'other', place: 'other', prefix: 'other', ...lists };
+const other = { server: 'other', qualifier: 'other', prefix: 'other', ...lists };
 const catalog = new Catalog(
   [
     {
-      place: 'other',
+      qualifier: 'other',
       group: 'other',
       project: undefined,
       prefix: 'other',

@@ -97,7 +97,7 @@ export function publicUri(response: Buffer, span: Span, { message, context }: Re
 }
 
 function linkQualifier({ catalog, qualifier }: CallContext, uri: string): string {
-  return catalog === undefined ? qualifier : catalog.placeOfLink(uri, qualifier);
+  return catalog === undefined ? qualifier : catalog.linkQualifier(uri, qualifier);
 }
 
 /**

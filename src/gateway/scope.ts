@@ -210,7 +210,7 @@ export class Scope {
     for (const project of this.projects()) {
       for (const group of project.servers.groups()) {
         const contribution = qualifiers.contribution(project, group, withSwitches);
-        groups.set(contribution.place, group);
+        groups.set(contribution.qualifier, group);
         contributions.push(contribution);
       }
     }

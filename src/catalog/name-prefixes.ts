@@ -7,15 +7,15 @@ export interface Qualified {
 }
 
 /** What qualified names begin with, and whose they are: a name that begins so can only be its owner's. */
-export class Qualifiers {
+export class NamePrefixes {
   private readonly owners = new Map<string, Set<string>>();
   private readonly lengths: readonly number[];
 
   /** Of each prefix and the separator as they are, and as `asPublic` makes them the beginning of a public name. */
-  constructor(all: Iterable<Qualified>, separator: string, asPublic: (qualifier: string) => string) {
+  constructor(all: Iterable<Qualified>, separator: string, asPublic: (prefix: string) => string) {
     for (const { server, prefix } of all) {
-      const qualifier = prefix + separator;
-      for (const spelling of new Set([qualifier, asPublic(qualifier)])) this.add(spelling, server);
+      const begin = prefix + separator;
+      for (const spelling of new Set([begin, asPublic(begin)])) this.add(spelling, server);
     }
     this.lengths = [...new Set([...this.owners.keys()].map(({ length }) => length))];
   }
@@ -29,16 +29,19 @@ export class Qualifiers {
     return false;
   }
 
-  private add(qualifier: string, server: string): void {
-    if (qualifier === '') return;
-    const owners = this.owners.get(qualifier);
-    if (owners === undefined) this.owners.set(qualifier, new Set([server]));
+  private add(begin: string, server: string): void {
+    if (begin === '') return;
+    const owners = this.owners.get(begin);
+    if (owners === undefined) this.owners.set(begin, new Set([server]));
     else owners.add(server);
   }
 }
 
 /** Whoever has qualified names: the group, and its servers that are called otherwise. */
-export function qualifiedOf({ place, group, prefix, servers }: Contribution): Qualified[] {
+export function qualifiedOf({ qualifier, group, prefix, servers }: Contribution): Qualified[] {
   const others = servers.filter(({ server }) => server !== group);
-  return [{ server: place, prefix }, ...others.map((one) => ({ server: one.place, prefix: one.prefix }))];
+  return [
+    { server: qualifier, prefix },
+    ...others.map((one) => ({ server: one.qualifier, prefix: one.prefix })),
+  ];
 }
