@@ -45,6 +45,17 @@ describe('the documentation', () => {
     expect(missing).toEqual([]);
   });
 
+  it('names only classes and functions that exist', () => {
+    const code = ['src', 'test'].flatMap((folder) => sourceFiles(folder).map(({ text }) => text)).join('\n');
+    const pages = ['CONTRIBUTING.md', 'docs/architecture.md', 'docs/request-path.md'];
+    const missing = pages.flatMap((page) =>
+      [...read(page).matchAll(/`([A-Z]\w*[a-z]\w*|[a-z]+[A-Z]\w*)\b[^`/.]*`/g)]
+        .filter(([, name]) => !code.includes(name!))
+        .map(([, name]) => `${page}: ${name}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
   it('names only commands that exist', () => {
     const definitions = sourceFiles('src/cli').flatMap(({ text }) => [
       ...text.matchAll(/(?:\.command\(|add\(|apiCommand\(\s*\w+,\s*)'(\w+)/g),
