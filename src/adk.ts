@@ -2,8 +2,7 @@ import { type Lease, SharedToolboxes } from './adk/shared-toolboxes.ts';
 import { SwitchboardToolset, type ToolFilter } from './adk/toolset.ts';
 import { LocalToolbox, projectOf } from './agent/local-toolbox.ts';
 import { needNode } from './agent/node-version.ts';
-import { onceEach } from './agent/once-each.ts';
-import type { Toolbox } from './agent/toolbox.ts';
+import { onceEach, type Toolbox } from './agent/toolbox.ts';
 import type { ServerEntry } from './config/entry.ts';
 import { SwitchboardError } from './errors.ts';
 

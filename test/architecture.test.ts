@@ -51,7 +51,7 @@ const rules: Rule[] = [
   only(
     'api',
     [
-      ...['chats', 'projects', 'records', 'agent (types)', 'hosting (types)', 'store (types)'],
+      ...['chats', 'projects', 'records', 'agent', 'hosting (types)', 'store (types)'],
       ...['upstreams', 'catalog', 'config', 'errors', 'http', 'protocol'],
     ],
     'its routes do the work on projects, records and chats, which do not know the API',

@@ -6,55 +6,52 @@ import { Chat } from './chat.ts';
 import { type ChatError, chatError } from './chat-error.ts';
 import { type ClaudeClient, ClaudeModel } from './claude.ts';
 import { CombinedTools, NATIVE_SERVER } from './combined-tools.ts';
-import { EventQueue } from './event-queue.ts';
-import type { AgentEvent, ChatResult } from './events.ts';
+import { type AgentEvent, type ChatResult, EventQueue } from './events.ts';
 import { LocalToolbox, type LocalToolboxOptions, projectOf } from './local-toolbox.ts';
 import { runLoop } from './loop.ts';
-import type { AgentMessage, Model } from './model.ts';
+import { type AgentMessage, type Model, textOf } from './model.ts';
 import type { NativeTool } from './native-tools.ts';
-import { onceEach } from './once-each.ts';
 import { ProjectRuns } from './project-runs.ts';
-import type { AgentTool, Toolbox } from './toolbox.ts';
+import { type AgentTool, onceEach, type Toolbox } from './toolbox.ts';
 
-/** As the program, where nobody says otherwise. */
 const DEFAULT_NAME = 'switchboard';
 
 export interface AiAgentOptions {
-  /** MCP servers of its own, as in `mcpServers` of a configuration file. */
+  /** Its own MCP servers, as in `mcpServers` of a configuration file. */
   servers?: Record<string, ServerEntry> | undefined;
-  /** What it calls itself to its servers, and in the records of a Switchboard; `switchboard` where nothing is said. */
+  /** Its name towards servers and in call records; `switchboard` by default. */
   name?: string | undefined;
-  /** A project of a running Switchboard, in place of servers of its own: `http://127.0.0.1:7400/mcp/<project>`. */
+  /** A project of a running Switchboard, instead of `servers`: `http://127.0.0.1:7400/mcp/<project>`. */
   url?: string | undefined;
   /** Tools that run in this process. */
   nativeTools?: readonly NativeTool[] | undefined;
   /** The name of a Claude model, or any other model. */
   model: string | Model;
   system?: string | undefined;
-  /** How long an answer may be. Only where `model` is a name. */
+  /** The maximum length of a response. Only if `model` is a name. */
   maxTokens?: number | undefined;
-  /** How many turns the model may have in a chat. */
+  /** The maximum number of turns of the model in a chat. */
   maxSteps?: number | undefined;
-  /** The tools that it may use, by their names, or by patterns with `*`; without it, all. */
+  /** The names of the tools that it may use, with `*` as a wildcard; all by default. */
   tools?: readonly string[] | undefined;
-  /** Only where `model` is a name. Without it, it comes from where the SDK looks for it. */
+  /** Only if `model` is a name. By default the SDK finds it. */
   apiKey?: string | undefined;
-  /** Only where `model` is a name. */
+  /** Only if `model` is a name. */
   baseUrl?: string | undefined;
-  /** Only where `model` is a name: a client of Anthropic's SDK, or one with the same `messages`, as for Bedrock or Vertex. */
+  /** Only if `model` is a name: a client of Anthropic's SDK, or one with the same `messages`, as for Bedrock or Vertex. */
   client?: ClaudeClient | undefined;
-  /** What a tool gives beyond this is cut. */
+  /** Longer tool results are truncated. */
   maxResultCharacters?: number | undefined;
-  /** Told of what a user should know. Without it, warnings go to stderr. */
+  /** Receives warnings for the user. By default they go to stderr. */
   onWarning?: ((message: string) => void) | undefined;
 }
 
 export interface ChatOptions {
-  /** What was said before: the `messages` of an earlier chat. */
+  /** The `messages` of an earlier chat. */
   history?: readonly AgentMessage[] | undefined;
-  /** Ends the chat: the model's turn, and the tool calls under way. */
+  /** Cancels the chat: the model's turn, and the tool calls in flight. */
   signal?: AbortSignal | undefined;
-  /** Told of what happens. It is not waited for. Where it throws, the chat ends and fails with that (`listener_failed`). */
+  /** Receives events; not awaited. If it throws, the chat fails with `listener_failed`. */
   onEvent?: ((event: AgentEvent) => void) | undefined;
 }
 
@@ -64,7 +61,7 @@ export class AiAgent implements AsyncDisposable {
   private readonly model: Model;
   private readonly toolbox: Toolbox;
   private readonly allows: (tool: AgentTool) => boolean;
-  /** Where its tools are those of a project. */
+  /** Set if its tools are those of a project. */
   private readonly runs: ProjectRuns | undefined;
   private readonly warned: (message: string) => void;
   private readonly ending = new AbortController();
@@ -81,19 +78,19 @@ export class AiAgent implements AsyncDisposable {
     this.allows = tools === undefined ? () => true : allowedBy(tools);
   }
 
-  /** Starts its servers, one after the other; fails with the first that cannot be started. Chats do it where nobody did. */
+  /** Starts its servers one after the other. Rejects with the first failure. The first chat starts them otherwise. */
   async start(): Promise<void> {
     await this.toolbox.start();
-    // Names that hide others are told of now, and not with the first chat.
+    // Warns about hidden names now instead of with the first chat.
     this.tools();
   }
 
-  /** The tools that the model is offered. They are known when it has started. */
+  /** The tools that the model is offered, once it has started. */
   tools(): readonly AgentTool[] {
     return this.toolbox.tools().filter(this.allows);
   }
 
-  /** Where there is no answer, it fails with a `ChatError`, which has what happened until then. */
+  /** Rejects with a `ChatError`, which has the conversation so far. */
   async chat(input: string | readonly AgentMessage[], options: ChatOptions = {}): Promise<ChatResult> {
     const { history = [], onEvent } = options;
     const { name = DEFAULT_NAME, system, tools, maxSteps, maxResultCharacters } = this.options;
@@ -109,16 +106,16 @@ export class AiAgent implements AsyncDisposable {
     const { model, toolbox, allows, warned: onWarning } = this;
     const run = await this.runs?.begin({
       ...{ agent: name, model: model.name, system: system ?? null, tools: tools ?? null },
-      input: textOf(messages.at(-1)),
+      input: textOf(messages.at(-1)?.content ?? []),
     });
-    const told = (event: AgentEvent) => {
+    const emit = (event: AgentEvent) => {
       const isOurs = event.type === 'tool_end' && [NATIVE_SERVER, undefined].includes(event.call.server);
       if (isOurs) run?.call(event.call);
       onEvent?.(event);
     };
     const work = runLoop({
       ...{ model, toolbox, messages, system, maxSteps, maxResultCharacters, allows, signal, onWarning },
-      ...{ onEvent: told, runId: run?.id },
+      ...{ onEvent: emit, runId: run?.id },
     });
     await work.then(
       (result) => run?.end(result),
@@ -127,7 +124,7 @@ export class AiAgent implements AsyncDisposable {
     return work;
   }
 
-  /** The same, event by event. Who stops to listen ends the chat. */
+  /** The same as a stream of events. Ending the iteration cancels the chat. */
   async *chatStream(
     input: string | readonly AgentMessage[],
     { history, signal }: Omit<ChatOptions, 'onEvent'> = {},
@@ -148,7 +145,7 @@ export class AiAgent implements AsyncDisposable {
     }
   }
 
-  /** Ends the chats under way and every process that it started. It cannot be started again. */
+  /** Ends its chats and every process that it started. It cannot be restarted. */
   async stop(): Promise<void> {
     this.ending.abort(new SwitchboardError('server_unavailable', 'The agent was stopped.'));
     await this.toolbox.stop();
@@ -164,25 +161,23 @@ function modelOf({ model, client, apiKey, baseUrl, maxTokens }: AiAgentOptions):
   const options = { client, apiKey, baseUrl, maxTokens };
   const idle = Object.entries(options).find(([, value]) => value !== undefined);
   if (idle === undefined) return model;
-  throw wrong(`\`${idle[0]}\` has no effect where \`model\` is not a name: give it to that model.`);
+  throw wrong(`\`${idle[0]}\` has no effect if \`model\` is not a name: pass it to that model.`);
 }
 
 function serversOf({ name, servers = {}, url }: AiAgentOptions): Omit<LocalToolboxOptions, 'onWarning'> {
   if (NATIVE_SERVER in servers) {
-    throw wrong(`A server cannot be called "${NATIVE_SERVER}": that stands for native tools. Rename it.`);
+    throw wrong(
+      `A server cannot be named "${NATIVE_SERVER}", which is reserved for native tools. Rename it.`,
+    );
   }
   if (url === undefined) return { name, servers };
   if (Object.keys(servers).length === 0) return { name, ...projectOf(url) };
-  throw wrong('There are both `servers` and `url`: leave one out, or put {"url": …} among the servers.');
-}
-
-function textOf(message: AgentMessage | undefined): string {
-  return message?.content.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? '';
+  throw wrong('`servers` and `url` are both set: remove one, or add {"url": …} to the servers.');
 }
 
 function messagesOf(input: string | readonly AgentMessage[]): readonly AgentMessage[] {
   if (typeof input !== 'string') return input;
-  if (input.trim() === '') throw new SwitchboardError('invalid_input', 'The input of the chat is empty.');
+  if (input.trim() === '') throw new SwitchboardError('invalid_input', 'The chat input is empty.');
   return [{ role: 'user', content: [{ type: 'text', text: input }] }];
 }
 

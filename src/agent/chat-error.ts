@@ -2,23 +2,23 @@ import { asSwitchboardError, type ErrorCode, SwitchboardError } from '../errors.
 import type { ToolCallRecord } from './events.ts';
 import type { AgentMessage, Usage } from './model.ts';
 
-/** What happened in a chat until it ended without an answer. */
+/** The state of a chat that ended without a result. */
 export interface ChatSoFar {
   /**
-   * The whole conversation: give it as the history of the next chat to go on with it. Every tool call in it has a result; one
-   * that was not finished has an error as such.
+   * The whole conversation. Pass it as the history of the next chat to continue. Every tool call has a result; an unfinished
+   * one has an error.
    */
   messages: readonly AgentMessage[];
   toolCalls: readonly ToolCallRecord[];
   /** Of all steps. */
   usage: Usage;
-  /** How many turns the model had. */
+  /** The number of turns of the model. */
   steps: number;
-  /** What the model had begun to say in its last turn. It is no part of the conversation. */
+  /** The text of an unfinished turn. It is not part of the conversation. */
   text: string;
 }
 
-/** A chat that failed, or that was cancelled. The cause is what was thrown, or the reason of the signal. */
+/** A failed or cancelled chat. The cause is the thrown error, or the reason of the signal. */
 export class ChatError extends SwitchboardError implements ChatSoFar {
   declare readonly messages: readonly AgentMessage[];
   declare readonly toolCalls: readonly ToolCallRecord[];
@@ -36,14 +36,14 @@ export class ChatError extends SwitchboardError implements ChatSoFar {
     super(code, message, { cause, data });
     this.name = 'ChatError';
     const { messages, toolCalls, usage, steps, text } = chat;
-    // Not shown wherever the error is printed: a conversation is long, and may be private.
+    // Not enumerable, because a conversation is long and may be private, and errors are printed.
     for (const [key, value] of Object.entries({ messages, toolCalls, usage, steps, text })) {
       Object.defineProperty(this, key, { value });
     }
   }
 }
 
-/** What a chat is ended with. `signal` is the one that its caller may cancel it by. */
+/** `signal` is the one with which the caller cancels the chat. */
 export function chatError(thrown: unknown, chat: ChatSoFar, signal: AbortSignal | undefined): ChatError {
   if (thrown instanceof ChatError) return thrown;
   const isCancelled = signal?.aborted === true && thrown === signal.reason;

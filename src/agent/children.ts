@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { endLeftovers, ProcessRecord } from '../channels/process-record.ts';
 import { home } from '../home.ts';
 
-/** These end a process that does not listen for them, and no `exit` event tells of it. */
+/** By default these end a process without an `exit` event. */
 const deadly: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 interface SharedRecord {
@@ -11,10 +11,10 @@ interface SharedRecord {
   leave(): void;
 }
 
-/** A process ends only once, and has one record of its children, however many toolboxes there are in it. */
+/** One for the process, shared by all toolboxes. */
 let shared: SharedRecord | undefined;
 
-/** The record of this process's children. None of them outlives the process, whichever way that ends. */
+/** The record of this process's children, so that none outlives the process, however it ends. */
 export async function shareChildren(
   warned: (message: string) => void,
 ): Promise<{ record: ProcessRecord; release(): void }> {
@@ -37,7 +37,7 @@ function openRecord(folder: string, warned: (message: string) => void): SharedRe
   const record = ProcessRecord.open(folder, warned);
   const exits = () => record.killAll();
   const dies = (signal: NodeJS.Signals) => {
-    // Whoever else listens decides what happens.
+    // Another listener decides what happens.
     if (process.listenerCount(signal) > 1) return;
     record.killAll();
     process.off(signal, dies);

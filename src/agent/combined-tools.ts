@@ -1,15 +1,14 @@
 import { SwitchboardError } from '../errors.ts';
 import { jsonSchemaOf, type NativeTool, runNative } from './native-tools.ts';
-import { onceEach } from './once-each.ts';
-import type { AgentTool, CallOptions, Toolbox, ToolOutcome } from './toolbox.ts';
+import { type AgentTool, type CallOptions, onceEach, type Toolbox, type ToolOutcome } from './toolbox.ts';
 
-/** What stands for the server of a tool that runs in this process. */
+/** The server name of native tools. */
 export const NATIVE_SERVER = 'native';
 
-/** What the APIs of models take as a name. */
+/** The names that the APIs of models accept. */
 const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** The tools of a toolbox, and those of this process. Where both have a name, it is that of this process. */
+/** The tools of a toolbox, and native tools, which hide tools of the same name. */
 export class CombinedTools implements Toolbox {
   private readonly others: Toolbox;
   private readonly warned: (message: string) => void;
@@ -59,6 +58,6 @@ export class CombinedTools implements Toolbox {
 function wrongName(name: string): SwitchboardError {
   return new SwitchboardError(
     'invalid_config',
-    `A native tool cannot be called ${JSON.stringify(name)}: models take 1 to 64 letters, digits, "_" and "-". Rename it.`,
+    `A native tool cannot be named ${JSON.stringify(name)}: models accept 1 to 64 letters, digits, "_" and "-". Rename it.`,
   );
 }

@@ -1,50 +1,118 @@
+import { SwitchboardError } from '../errors.ts';
 import type { AgentMessage, ResultContent, Turn, Usage } from './model.ts';
 import type { ToolOutcome } from './toolbox.ts';
 
 /** A tool call that the model made. */
 export interface ToolCallStart {
-  /** As the model calls it. */
+  /** Chosen by the model. */
   id: string;
   name: string;
-  /** Whose tool it is; undefined where there is no such tool. */
+  /** Undefined if the tool does not exist. */
   server: string | undefined;
   input: Record<string, unknown>;
-  /** The turn of the model that it was made in, counted from 1. */
+  /** The turn of the model, counted from 1. */
   step: number;
 }
 
-/** The same when it is over. */
+/** A finished tool call. */
 export interface ToolCallRecord extends ToolCallStart {
-  /** As it was told to the model. */
+  /** What the model gets. */
   content: readonly ResultContent[];
   isError: boolean;
-  /** What the tool gave, whole; undefined where it gave nothing: it is unknown, away, or was not called. */
+  /** The whole result; undefined if the tool is unknown, unavailable, or was not called. */
   outcome: ToolOutcome | undefined;
   durationMs: number;
 }
 
-/** What happens in a chat, in the order in which it happens. */
+/** What happens in a chat, in order. */
 export type AgentEvent =
-  /** A piece of what the model says. */
+  /** A piece of the model's text. */
   | { type: 'text'; step: number; text: string }
-  /** A message joined the conversation: a turn of the model, or what its tool calls gave. */
+  /** A message was added to the conversation: a turn of the model, or the results of its tool calls. */
   | { type: 'message'; step: number; message: AgentMessage }
-  /** The model has had its turn. The tool calls that it made come after this. */
+  /** A turn of the model is complete. Its tool calls follow. */
   | { type: 'step'; step: number; stopReason: Turn['stopReason']; usage: Usage }
   | { type: 'tool_start'; call: ToolCallStart }
   | { type: 'tool_end'; call: ToolCallRecord }
   | { type: 'done'; result: ChatResult };
 
 export interface ChatResult {
-  /** What the model said last. */
+  /** The text of the last turn. */
   text: string;
-  /** The whole conversation: give it as the history of the next chat to go on with it. */
+  /** The whole conversation. Pass it as the history of the next chat to continue. */
   messages: readonly AgentMessage[];
   toolCalls: readonly ToolCallRecord[];
   /** Of all steps. */
   usage: Usage;
-  /** How many turns the model had. */
+  /** The number of turns of the model. */
   steps: number;
-  /** `length`: an answer reached its limit of tokens. `step_limit`: the model would have gone on. */
+  /** `length`: a turn reached the token limit. `step_limit`: the model wanted another turn. */
   stopReason: 'end' | 'length' | 'refused' | 'step_limit';
+}
+
+/** Emits the events of a chat. A listener that throws ends the chat, and gets no more events. */
+export class ChatEvents {
+  /** Aborted when the caller cancels the chat, or the listener failed. */
+  readonly signal: AbortSignal;
+  private readonly listener: (event: AgentEvent) => void;
+  private readonly failure = new AbortController();
+  private isOver = false;
+
+  constructor(listener: (event: AgentEvent) => void, signal: AbortSignal | undefined) {
+    this.listener = listener;
+    this.signal = signal === undefined ? this.failure.signal : AbortSignal.any([signal, this.failure.signal]);
+  }
+
+  emit(event: AgentEvent): void {
+    if (this.isOver || this.failure.signal.aborted) return;
+    try {
+      this.listener(event);
+    } catch (thrown) {
+      const why = thrown instanceof Error ? thrown.message : String(thrown);
+      const what = `The listener of the chat threw an error on the event "${event.type}": ${why}`;
+      this.failure.abort(new SwitchboardError('listener_failed', what, { cause: thrown }));
+    }
+  }
+
+  /** Ignores later events, of a model or tool that does not observe the signal. */
+  end(): void {
+    this.isOver = true;
+  }
+}
+
+/** Events for a consumer that iterates over them. */
+export class EventQueue<Event> implements AsyncIterable<Event> {
+  private readonly queued: Event[] = [];
+  private isOver = false;
+  private outcome: Promise<unknown> | undefined;
+  private wake = () => {};
+
+  add(event: Event): void {
+    this.queued.push(event);
+    this.wake();
+  }
+
+  /** Ends the iteration when the work settles. If it fails, the iteration fails after the last event. */
+  endWith(work: Promise<unknown>): void {
+    const over = () => {
+      this.isOver = true;
+      this.wake();
+    };
+    this.outcome = work;
+    work.then(over, over);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Event, void, undefined> {
+    for (;;) {
+      const next = this.queued.shift();
+      if (next !== undefined) yield next;
+      else if (this.isOver) break;
+      else {
+        await new Promise<void>((resolve) => {
+          this.wake = resolve;
+        });
+      }
+    }
+    await this.outcome;
+  }
 }

@@ -1,5 +1,10 @@
+import { join } from 'node:path';
 import type { Names } from '../catalog/names.ts';
 import type { ServerEntry } from '../config/entry.ts';
+import { describeProblem, invalidConfiguration } from '../config/problems.ts';
+import { checkServer, checkStored } from '../config/server.ts';
+import { nameProblemsOf } from '../config/server-names.ts';
+import { readSettings } from '../config/settings.ts';
 import type { ServerConfig, Settings } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import { identity } from '../identity.ts';
@@ -10,40 +15,43 @@ import type { Server, ServerEvents } from '../upstreams/server.ts';
 import { Servers } from '../upstreams/servers.ts';
 import { limitsOf, type ReplicaSettings } from '../upstreams/settings.ts';
 import { shareChildren } from './children.ts';
-import { localServers } from './local-servers.ts';
 import { type LocalTools, localTools } from './local-tools.ts';
-import { outcomeOf } from './mcp-tools.ts';
-import { onceEach } from './once-each.ts';
-import type { AgentTool, CallOptions, Toolbox, ToolOutcome } from './toolbox.ts';
+import {
+  type AgentTool,
+  type CallOptions,
+  onceEach,
+  outcomeOf,
+  type Toolbox,
+  type ToolOutcome,
+} from './toolbox.ts';
 
 export interface LocalToolboxOptions {
-  /** What servers are told who calls them; `switchboard` where nothing is said. */
+  /** The client name that servers see; `switchboard` by default. */
   name?: string | undefined;
-  /** As in `mcpServers` of a configuration file. One with a `url` may be a project of a Switchboard. */
+  /** As in `mcpServers` of a configuration file. A server with a `url` may be a project of a Switchboard. */
   servers: Record<string, ServerEntry>;
-  /** For how long a server is left alone that could not be reached several times; a minute where nothing is said. */
+  /** How long the circuit breaker stays open after several failed connects; a minute by default. */
   breakerOpenMs?: number | undefined;
-  /** Whether names of tools have to fit the APIs of all models, as they do where nothing is said. */
+  /** Whether tool names must fit the APIs of all models, which is the default. */
   names?: Names | undefined;
-  /** Told of what a user should know: names that hide others, keys that have no effect. */
+  /** Receives warnings for the user, such as hidden names and keys without effect. */
   onWarning?: ((message: string) => void) | undefined;
 }
 
-/** Under this key a Switchboard is told which run a call belongs to. */
+/** Tells a Switchboard which run a call belongs to. */
 const RUN_META_KEY = 'dev.switchboard/run';
 
-/** A project of a Switchboard as the only server. It is a program that is restarted now and then, and back soon. */
+/** A project of a Switchboard as the only server. A short breaker, because a Switchboard that restarts is back soon. */
 export function projectOf(url: string): Pick<LocalToolboxOptions, 'servers' | 'breakerOpenMs'> {
   return { servers: { switchboard: { type: 'http', url } }, breakerOpenMs: 1_000 };
 }
 
-/** Servers that were started, and what has to be given back when they have stopped. */
 interface Running {
   servers: Servers;
   release(): void;
 }
 
-/** The tools of MCP servers that run for this process alone, and end with it. */
+/** The tools of MCP servers that run for this process only, and end with it. */
 export class LocalToolbox implements Toolbox {
   private readonly name: string | undefined;
   private readonly names: Names;
@@ -51,12 +59,12 @@ export class LocalToolbox implements Toolbox {
   private readonly settings: Settings;
   private readonly warned: (message: string) => void;
   private readonly listeners = new Set<() => void>();
-  /** There also while they start. */
+  /** Set while they start, too. */
   private running: Running | undefined;
   private starting: Promise<void> | undefined;
   private isReady = false;
   private stopping: Promise<void> | undefined;
-  /** What is offered now; made when somebody asks. */
+  /** Computed on demand. */
   private offered: LocalTools | undefined;
 
   constructor({
@@ -68,7 +76,7 @@ export class LocalToolbox implements Toolbox {
   }: LocalToolboxOptions) {
     this.name = name;
     this.names = names;
-    const { configs, settings } = localServers(servers, onWarning);
+    const { configs, settings } = readServers(servers, onWarning);
     this.configs = configs;
     this.settings = breakerOpenMs === undefined ? settings : { ...settings, breakerOpenMs };
     this.warned = onceEach(onWarning);
@@ -77,7 +85,7 @@ export class LocalToolbox implements Toolbox {
   async start(): Promise<void> {
     if (this.stopping !== undefined) throw stopped();
     if (this.isReady) {
-      this.hasten();
+      this.reconnect();
       return;
     }
     this.starting ??= this.open().finally(() => {
@@ -112,16 +120,16 @@ export class LocalToolbox implements Toolbox {
     const { code, message } = answer.error;
     throw new SwitchboardError(
       'server_error',
-      `Server "${tool.server}" answered the call of "${own}" with an error: ${message} (${code})`,
+      `Server "${tool.server}" returned an error for the tool "${own}": ${message} (${code})`,
       { data: { server: tool.server, rpc: answer.error } },
     );
   }
 
   follow(listener: () => void): () => void {
-    // The same function may be given twice.
-    const told = () => listener();
-    this.listeners.add(told);
-    return () => this.listeners.delete(told);
+    // A new function, so that the same listener can subscribe twice.
+    const own = () => listener();
+    this.listeners.add(own);
+    return () => this.listeners.delete(own);
   }
 
   stop(): Promise<void> {
@@ -169,8 +177,8 @@ export class LocalToolbox implements Toolbox {
     running?.release();
   }
 
-  /** Somebody wants to begin: a server that was lost is not kept waiting for its next try. */
-  private hasten(): void {
+  /** Reconnects lost servers now instead of after their backoff. */
+  private reconnect(): void {
     for (const server of this.running?.servers.all() ?? []) {
       if (server.condition.state === 'backing_off') server.retry();
     }
@@ -180,7 +188,7 @@ export class LocalToolbox implements Toolbox {
     return {
       ...{ connected() {}, disconnected() {}, notificationReceived() {}, logged() {}, callsFailed() {} },
       stateChanged: ({ name }, replica) => {
-        // One that is lost is started again, and says then what it has.
+        // A lost server restarts, and lists its tools then.
         const why = replica.condition.state === 'degraded' ? replica.unlisted('tools') : undefined;
         if (this.isReady && why !== undefined) this.warned(`Server "${name}": ${why}`);
       },
@@ -188,17 +196,17 @@ export class LocalToolbox implements Toolbox {
         if (!kinds.includes('tools')) return;
         if (server.warning !== undefined) this.warned(`Server "${server.name}": ${server.warning}`);
         this.offered = undefined;
-        if (this.isReady) for (const told of [...this.listeners]) told();
+        if (this.isReady) for (const listener of [...this.listeners]) listener();
       },
       requestReceived: ({ server, upstream, message }) => {
-        const why = `Server "${server.name}" asked ${message.method}, and there is nobody here who could answer.`;
+        const why = `Server "${server.name}" sent the request ${message.method}, which an agent does not support.`;
         upstream.answerError(idBytes(message), toRpcError(new SwitchboardError('client_unavailable', why)));
       },
     };
   }
 }
 
-/** Fails where it is not there, or cannot say which tools it has: an agent that lacks some would fail in stranger ways. */
+/** Rejects if it does not connect or cannot list its tools, because an agent without them would fail in confusing ways. */
 async function startServer(server: Server): Promise<void> {
   const { name } = server;
   await server.discover();
@@ -235,9 +243,28 @@ function replicaSettings(
     given: () => {},
     redact: (text) => text,
     children,
-    // The configuration of a toolbox cannot name one.
+    // Never called: the configuration of a toolbox cannot have hosted servers.
     hosts: {
       attach: () => Promise.reject(new SwitchboardError('no_database', 'Hosted servers need a database.')),
     },
   };
+}
+
+function readServers(
+  servers: Readonly<Record<string, ServerEntry>>,
+  warned: (message: string) => void,
+): { configs: ServerConfig[]; settings: Settings } {
+  const { settings, defaults } = readSettings({});
+  // Relative paths start at the working directory.
+  const file = join(process.cwd(), 'servers');
+  const configs = Object.entries(servers).map(([name, entry]) => {
+    for (const warning of checkServer(name, entry, []).warnings)
+      warned(`Server "${name}": ${describeProblem(warning)}`);
+    const config = checkStored(name, entry, defaults!, file);
+    // There is one client, and it needs all tools before it begins.
+    return { ...config, startup: 'sequential' as const, isolation: 'shared' as const };
+  });
+  const problems = nameProblemsOf(new Map(Object.entries(servers)), []);
+  if (problems.length > 0) throw invalidConfiguration('the servers', problems);
+  return { configs, settings: settings! };
 }

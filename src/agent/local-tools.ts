@@ -1,16 +1,15 @@
 import { type Names, publicNames } from '../catalog/names.ts';
 import { toolFilter } from '../config.ts';
+import { isObject } from '../protocol/objects.ts';
 import type { Group } from '../upstreams/group.ts';
-import { agentTool, isItem } from './mcp-tools.ts';
-import type { AgentTool } from './toolbox.ts';
+import { type AgentTool, agentTool } from './toolbox.ts';
 
 type Item = Record<string, unknown>;
 
-/** A tool, and whom to ask for it. */
 interface LocalTool {
   tool: AgentTool;
   group: Group;
-  /** What its server calls it. */
+  /** The name that its server gives it. */
   own: string;
 }
 
@@ -20,10 +19,10 @@ export interface LocalTools {
   warnings: readonly string[];
 }
 
-/** A Switchboard says so of each tool that it lists. */
+/** Set by a Switchboard on each tool that it lists. */
 const SERVER_META_KEY = 'dev.switchboard/server';
 
-/** The tools of all servers. Of two with one name, the later one is offered. */
+/** The tools of all servers. If names clash, the last one wins. */
 export function localTools(groups: readonly Group[], names: Names): LocalTools {
   const offered = groups.flatMap((group) =>
     toolsOf(group).map(({ server, item }) => ({ group, server, item, own: String(item.name) })),
@@ -41,12 +40,12 @@ export function localTools(groups: readonly Group[], names: Names): LocalTools {
   const warnings = offered.flatMap(({ own, server }, index) => {
     if (given[index]!.listed !== undefined) return [];
     const winner = byName.get(own)?.tool.server ?? 'another';
-    return [`The tool "${own}" of server "${server}" is hidden by that of server "${winner}".`];
+    return [`The tool "${own}" of server "${server}" is hidden by the same name of server "${winner}".`];
   });
   return { byName, warnings };
 }
 
-/** What a group offers, each name once; a server that lists a tool twice means the first. */
+/** The tools of a group, each name once. The first wins. */
 function toolsOf({ members }: Group): { server: string; item: Item }[] {
   const found = new Map<unknown, { server: string; item: Item }>();
   for (const { name: server, offer, config } of members) {
@@ -59,8 +58,8 @@ function toolsOf({ members }: Group): { server: string; item: Item }[] {
   return [...found.values()];
 }
 
-/** The one behind it, where it comes from a Switchboard. */
+/** The original server, if the tool comes from a Switchboard. */
 function serverOf({ _meta: meta }: Item, server: string): string {
-  const behind = isItem(meta) ? meta[SERVER_META_KEY] : undefined;
+  const behind = isObject(meta) ? meta[SERVER_META_KEY] : undefined;
   return typeof behind === 'string' ? behind : server;
 }

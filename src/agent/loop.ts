@@ -2,31 +2,36 @@ import { unlessAborted } from '../channels/timing.ts';
 import { SwitchboardError } from '../errors.ts';
 import { Chat } from './chat.ts';
 import { chatError } from './chat-error.ts';
-import type { AgentEvent, ChatResult, ToolCallRecord, ToolCallStart } from './events.ts';
-import type { AgentMessage, AssistantPart, Model, Turn } from './model.ts';
-import { Telling } from './telling.ts';
+import {
+  type AgentEvent,
+  ChatEvents,
+  type ChatResult,
+  type ToolCallRecord,
+  type ToolCallStart,
+} from './events.ts';
+import { type AgentMessage, type AssistantPart, type Model, type Turn, textOf } from './model.ts';
 import { failureContent, resultContent } from './tool-results.ts';
 import type { AgentTool, Toolbox, ToolOutcome } from './toolbox.ts';
 
 export interface LoopOptions {
   model: Model;
-  /** It has been started. */
+  /** Already started. */
   toolbox: Pick<Toolbox, 'tools' | 'call'>;
-  /** What was said so far. The last one is what is to be answered. */
+  /** The conversation so far. The model responds to the last message. */
   messages: readonly AgentMessage[];
   system?: string | undefined;
-  /** How many turns the model may have. */
+  /** The maximum number of turns of the model. */
   maxSteps?: number | undefined;
-  /** What a tool gives beyond this is cut. */
+  /** Longer tool results are truncated. */
   maxResultCharacters?: number | undefined;
-  /** The tools that may be used; without it, all. */
+  /** Which tools may be used; all by default. */
   allows?: ((tool: AgentTool) => boolean) | undefined;
-  /** Ends it: the model's turn, and the tool calls under way. */
+  /** Cancels the chat: the model's turn, and the tool calls in flight. */
   signal?: AbortSignal | undefined;
-  /** Where it throws, the chat ends with that. */
+  /** If it throws, the chat fails. */
   onEvent?: ((event: AgentEvent) => void) | undefined;
   onWarning?: ((message: string) => void) | undefined;
-  /** The run that its tool calls are to be recorded under. */
+  /** The run that its tool calls are recorded under. */
   runId?: string | undefined;
 }
 
@@ -35,45 +40,42 @@ type ToolCall = Extract<AssistantPart, { type: 'tool_call' }>;
 const DEFAULT_MAX_STEPS = 50;
 const DEFAULT_MAX_RESULT_CHARACTERS = 100_000;
 
-/**
- * Lets the model speak and runs the tools that it calls, until it is done. Where it ends without an answer, it fails with a
- * `ChatError`, which has what happened until then.
- */
+/** Alternates between turns of the model and its tool calls, until the model is done. Rejects with a `ChatError`. */
 export async function runLoop(options: LoopOptions): Promise<ChatResult> {
   const { signal, onEvent = () => {} } = options;
-  const telling = new Telling(onEvent, signal);
-  const chat = new Chat(options.messages, (event) => telling.tell(event));
+  const events = new ChatEvents(onEvent, signal);
+  const chat = new Chat(options.messages, (event) => events.emit(event));
   try {
-    return await converse(chat, telling, options);
+    return await converse(chat, events, options);
   } catch (thrown) {
-    chat.settle('The chat ended before the tool gave a result.');
+    chat.settleCalls('The chat ended before the tool returned a result.');
     throw chatError(thrown, chat, signal);
   } finally {
-    telling.end();
+    events.end();
   }
 }
 
-async function converse(chat: Chat, telling: Telling, options: LoopOptions): Promise<ChatResult> {
+async function converse(chat: Chat, events: ChatEvents, options: LoopOptions): Promise<ChatResult> {
   const { maxSteps = DEFAULT_MAX_STEPS } = options;
   for (let step = 1; ; step++) {
-    const turn = await nextTurn(chat, telling.signal, options);
+    const turn = await nextTurn(chat, events.signal, options);
     const end = endAfter(turn, step >= maxSteps);
     const calls = turn.content.filter((part) => part.type === 'tool_call');
-    chat.begin(calls.map((call) => startOf(call, step, toolOf(call, options))));
+    chat.beginCalls(calls.map((call) => startOf(call, step, toolOf(call, options))));
     if (end === undefined) {
       await Promise.all(
-        calls.map(async (call, index) => chat.finish(index, await run(call, step, telling, options))),
+        calls.map(async (call, index) => chat.finishCall(index, await runTool(call, step, events, options))),
       );
     }
-    chat.settle(whyNotRun(end, maxSteps));
-    telling.signal.throwIfAborted();
+    chat.settleCalls(whyNotRun(end, maxSteps));
+    events.signal.throwIfAborted();
     if (end === undefined) continue;
     const { messages, toolCalls, usage } = chat;
     const result: ChatResult = {
-      ...{ text: textOf(turn), messages, toolCalls, usage, steps: step, stopReason: end },
+      ...{ text: textOf(turn.content), messages, toolCalls, usage, steps: step, stopReason: end },
     };
-    telling.tell({ type: 'done', result });
-    telling.signal.throwIfAborted();
+    events.emit({ type: 'done', result });
+    events.signal.throwIfAborted();
     return result;
   }
 }
@@ -81,16 +83,16 @@ async function converse(chat: Chat, telling: Telling, options: LoopOptions): Pro
 async function nextTurn(chat: Chat, signal: AbortSignal, options: LoopOptions): Promise<Turn> {
   const { model, toolbox, system, allows = () => true, onWarning = () => {} } = options;
   signal.throwIfAborted();
-  // Asked for in each step, because servers may have changed what they offer.
+  // In each step, because servers may change their tools.
   const tools = toolbox.tools().filter(allows);
-  const onText = (text: string) => chat.hear(text);
+  const onText = (text: string) => chat.addText(text);
   const { messages } = chat;
   try {
     const turn = await unlessAborted(
       model.turn({ system, messages, tools, signal, onText, onWarning }),
       signal,
     );
-    chat.take(turn);
+    chat.addTurn(turn);
     return turn;
   } catch (thrown) {
     signal.throwIfAborted();
@@ -98,7 +100,7 @@ async function nextTurn(chat: Chat, signal: AbortSignal, options: LoopOptions): 
   }
 }
 
-/** Why the chat ends with this turn; undefined where it goes on. */
+/** Why the chat ends with this turn; undefined if it continues. */
 function endAfter({ stopReason, content }: Turn, isLast: boolean): ChatResult['stopReason'] | undefined {
   switch (stopReason) {
     case 'tools':
@@ -112,29 +114,29 @@ function endAfter({ stopReason, content }: Turn, isLast: boolean): ChatResult['s
 }
 
 function whyNotRun(end: ChatResult['stopReason'] | undefined, maxSteps: number): string {
-  if (end === 'step_limit') return `The tool was not called: the limit of ${maxSteps} steps is reached.`;
-  if (end === 'length') return 'The tool was not called: the answer with the call in it was cut off.';
+  if (end === 'step_limit') return `The tool was not called: the limit of ${maxSteps} steps was reached.`;
+  if (end === 'length') return 'The tool was not called: the response with the call was truncated.';
   return 'The tool was not called.';
 }
 
-async function run(
+async function runTool(
   call: ToolCall,
   step: number,
-  telling: Telling,
+  events: ChatEvents,
   options: LoopOptions,
 ): Promise<ToolCallRecord> {
-  const { signal } = telling;
+  const { signal } = events;
   const { toolbox, runId } = options;
   const { maxResultCharacters = DEFAULT_MAX_RESULT_CHARACTERS } = options;
   const tool = toolOf(call, options);
   const start = startOf(call, step, tool);
-  telling.tell({ type: 'tool_start', call: start });
+  events.emit({ type: 'tool_start', call: start });
   signal.throwIfAborted();
   const startedAt = performance.now();
   const end = (content: ToolCallRecord['content'], isError: boolean, outcome?: ToolOutcome) => {
     const durationMs = performance.now() - startedAt;
     const record: ToolCallRecord = { ...start, content, isError, outcome, durationMs };
-    telling.tell({ type: 'tool_end', call: record });
+    events.emit({ type: 'tool_end', call: record });
     return record;
   };
   if (tool === undefined) return end(failureContent(`Unknown tool: ${call.name}`), true);
@@ -149,7 +151,7 @@ async function run(
   return end(resultContent(outcome, maxResultCharacters), outcome.isError === true, outcome);
 }
 
-/** As the tools are now: those that the model was offered may be gone. */
+/** Among the current tools, which may have changed since the model's turn. */
 function toolOf({ name }: ToolCall, { toolbox, allows = () => true }: LoopOptions): AgentTool | undefined {
   return toolbox.tools().find((tool) => tool.name === name && allows(tool));
 }
@@ -158,11 +160,7 @@ function startOf({ id, name, input }: ToolCall, step: number, tool: AgentTool | 
   return { id, name, server: tool?.server, input, step };
 }
 
-function textOf({ content }: Turn): string {
-  return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
-}
-
-/** An own model may throw anything. */
+/** A custom model may throw anything. */
 function modelFailure(thrown: unknown, { name }: Model): SwitchboardError {
   if (thrown instanceof SwitchboardError) return thrown;
   const why = thrown instanceof Error ? thrown.message : String(thrown);

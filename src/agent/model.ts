@@ -1,17 +1,16 @@
 import type { AgentTool } from './toolbox.ts';
 
-/** A conversation, as every model takes it. `raw` is what one provider wants to see again as it was. */
+/** A message in the form that all models share. `raw` is what one provider needs back unchanged. */
 export type AgentMessage =
   | { role: 'user'; content: readonly UserPart[] }
   | { role: 'assistant'; content: readonly AssistantPart[]; raw?: unknown };
 
 export type UserPart = { type: 'text'; text: string } | ToolResultPart;
 
-/** What came of a tool call, as it is told to the model. */
+/** The result of a tool call, for the model. */
 export interface ToolResultPart {
   type: 'tool_result';
   id: string;
-  /** What the tool gave: text, images, documents. */
   content: readonly ResultContent[];
   isError: boolean;
 }
@@ -32,10 +31,32 @@ export interface Usage {
   cacheWriteTokens: number;
 }
 
-/** What a model says in its turn. */
+export const noUsage: Readonly<Usage> = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+};
+
+/** As the API and the database spell it. */
+export function usageRow({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }: Usage) {
+  return {
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    cache_read_tokens: cacheReadTokens,
+    cache_write_tokens: cacheWriteTokens,
+  };
+}
+
+/** The text of a message or a turn, without tool calls and results. */
+export function textOf(content: readonly (UserPart | AssistantPart)[]): string {
+  return content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+}
+
+/** One response of a model. */
 export interface Turn {
   content: readonly AssistantPart[];
-  /** `tools`: it waits for what its tool calls give. */
+  /** `tools`: it waits for the results of its tool calls. */
   stopReason: 'end' | 'tools' | 'length' | 'refused' | 'paused';
   usage: Usage;
   raw?: unknown;
@@ -45,15 +66,15 @@ export interface TurnRequest {
   system: string | undefined;
   messages: readonly AgentMessage[];
   tools: readonly AgentTool[];
-  /** Nobody waits for the answer any more when it says so. */
+  /** Aborted when the response is no longer needed. */
   signal: AbortSignal;
-  /** Told of text as it comes. It never throws. */
+  /** Receives text as it arrives. Never throws. */
   onText(text: string): void;
-  /** Told of what a user should know, such as a tool that cannot be offered; as often as you like, it is passed on once. */
+  /** For the user, such as a tool that cannot be offered. Repeated messages are passed on once. */
   onWarning(message: string): void;
 }
 
-/** Whoever answers. Another provider is one more of these. */
+/** A language model. Each provider implements it. */
 export interface Model {
   readonly name: string;
   turn(request: TurnRequest): Promise<Turn>;

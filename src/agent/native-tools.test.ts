@@ -31,10 +31,10 @@ describe('a native tool', () => {
     } as const;
     const silent = nativeTool({ name: 'silent', input: mute, run: () => '' });
     expect(() => jsonSchemaOf(silent)).toThrow(
-      /"silent" cannot be offered: its schema, of mute, does not say/,
+      /"silent" cannot be offered: its schema, of .*, cannot be converted/,
     );
     const odd = nativeTool({ name: 'odd', input: z.object({ when: z.date() }), run: () => '' });
-    expect(() => jsonSchemaOf(odd)).toThrow(/"odd" cannot be offered: its schema cannot be written as JSON/);
+    expect(() => jsonSchemaOf(odd)).toThrow(/"odd" cannot be offered: its schema cannot be converted to JSON/);
   });
 
   it.each<[string, unknown, object]>([
@@ -69,7 +69,7 @@ describe('a native tool', () => {
     const tool = nativeTool({ name: 'strict', input, run: () => expect.unreachable() });
     expect(await runNative(tool, { list: [{ count: 'one' }] }, context)).toMatchObject({
       isError: true,
-      content: [{ text: expect.stringMatching(/^The arguments are wrong\. list\.0\.count: /) }],
+      content: [{ text: expect.stringMatching(/^The arguments are invalid\. list\.0\.count: /) }],
     });
   });
 });

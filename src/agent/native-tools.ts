@@ -22,11 +22,11 @@ interface StandardFailure {
   }[];
 }
 
-/** What a schema lets through. What comes for a plain JSON Schema is not checked: the handler gets it as it came. */
+/** The parsed input. A plain JSON Schema does not validate: the handler gets the arguments unchanged. */
 type InputOf<Schema> = Schema extends StandardSchema<infer Output> ? Output : Record<string, unknown>;
 
 export interface NativeContext {
-  /** Says so when nobody waits for the result any more. */
+  /** Aborted when the result is no longer needed. */
   signal: AbortSignal | undefined;
 }
 
@@ -34,9 +34,9 @@ export interface NativeContext {
 export interface NativeTool<Schema extends StandardSchema | JsonSchema = StandardSchema | JsonSchema> {
   name: string;
   description?: string | undefined;
-  /** A schema of zod (4.2 and later) or of another library that can give it as JSON Schema, or a JSON Schema. */
+  /** A schema of zod (4.2 or later) or of another library that converts it to JSON Schema, or a JSON Schema. */
   input: Schema;
-  /** Gives a text, a whole result of MCP, or anything that is JSON. What it throws is told to the model. */
+  /** Returns a text, a result of `tools/call`, or any JSON value. The model gets the message of a thrown error. */
   run(input: InputOf<Schema>, context: NativeContext): unknown;
 }
 
@@ -45,7 +45,6 @@ export function nativeTool<Schema extends StandardSchema | JsonSchema>(tool: Nat
   return tool as unknown as NativeTool;
 }
 
-/** The schema of a tool's arguments, as models take it. */
 export function jsonSchemaOf({ name, input }: NativeTool): JsonSchema {
   if (!isStandard(input)) return input;
   const { jsonSchema } = input['~standard'] as { jsonSchema?: { input?(options: object): JsonSchema } };
@@ -54,15 +53,12 @@ export function jsonSchemaOf({ name, input }: NativeTool): JsonSchema {
     if (converted !== undefined) return converted;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw noJsonSchema(name, `its schema cannot be written as JSON Schema (${why})`, error);
+    throw noJsonSchema(name, `its schema cannot be converted to JSON Schema (${why})`, error);
   }
-  throw noJsonSchema(
-    name,
-    `its schema, of ${input['~standard'].vendor}, does not say what it is as JSON Schema`,
-  );
+  throw noJsonSchema(name, `its schema, of ${input['~standard'].vendor}, cannot be converted to JSON Schema`);
 }
 
-/** Runs a tool: its arguments are checked before, where its schema can do that. */
+/** Validates the arguments first, if the schema can. */
 export async function runNative(
   tool: NativeTool,
   given: Record<string, unknown>,
@@ -75,7 +71,7 @@ export async function runNative(
     const place = path.map((step) => String(typeof step === 'object' ? step.key : step)).join('.');
     return place === '' ? message : `${place}: ${message}`;
   });
-  return failed(`The arguments are wrong. ${problems.join('; ')}`);
+  return failed(`The arguments are invalid. ${problems.join('; ')}`);
 }
 
 function outcomeOf(given: unknown): ToolOutcome {
@@ -102,7 +98,7 @@ function isStandard(schema: StandardSchema | JsonSchema): schema is StandardSche
 function noJsonSchema(tool: string, what: string, cause?: unknown): SwitchboardError {
   return new SwitchboardError(
     'invalid_config',
-    `The native tool "${tool}" cannot be offered: ${what}. Use zod 4.2 or later, or give a JSON Schema.`,
+    `The native tool "${tool}" cannot be offered: ${what}. Use zod 4.2 or later, or a JSON Schema.`,
     { cause },
   );
 }

@@ -1,14 +1,14 @@
-import { inWords } from '../protocol/objects.ts';
+import { inWords, isObject } from '../protocol/objects.ts';
 import type { ResultContent } from './model.ts';
 import type { ToolOutcome } from './toolbox.ts';
 
 type Item = Record<string, unknown>;
 
-/** Larger ones are refused by the APIs of models, and the whole conversation with them. In characters of base64. */
+/** Model APIs reject a conversation with larger ones. In characters of base64. */
 const MAX_IMAGE = 5 * 1024 * 1024;
 const MAX_DOCUMENT = 24 * 1024 * 1024;
 
-/** How images begin, in base64. */
+/** Magic bytes in base64. */
 const imageBeginnings: readonly [beginning: string, type: string][] = [
   ['iVBORw0KGgo', 'image/png'],
   ['/9j/', 'image/jpeg'],
@@ -16,24 +16,23 @@ const imageBeginnings: readonly [beginning: string, type: string][] = [
   ['UklGR', 'image/webp'],
 ];
 
-/** What a tool gave, as models take it: never empty, and with no more text than so many characters. */
+/** A tool result for the model: never empty, and with limited text. */
 export function resultContent(outcome: ToolOutcome, maxCharacters: number): ResultContent[] {
   const items = outcome.content.map(contentOf).filter((item) => !isBlank(item));
   if (outcome.structuredContent !== undefined && !items.some(({ type }) => type === 'text')) {
     items.push(text(JSON.stringify(outcome.structuredContent)));
   }
   if (items.length > 0) return cut(items, maxCharacters);
-  return [text(outcome.isError ? 'The tool failed without saying why.' : 'The tool gave no output.')];
+  return [text(outcome.isError ? 'The tool failed without a message.' : 'The tool returned no output.')];
 }
 
-/** A failure, in the words in which the model is told of it. */
 export function failureContent(why: string): ResultContent[] {
-  return [text(why.trim() === '' ? 'The tool failed without saying why.' : why)];
+  return [text(why.trim() === '' ? 'The tool failed without a message.' : why)];
 }
 
-/** Servers give what they like, and one that is wrong must not end the chat. */
+/** Invalid content of a server must not end the chat. */
 function contentOf(item: unknown): ResultContent {
-  if (!isItem(item)) return text(inWords(item));
+  if (!isObject(item)) return text(inWords(item));
   switch (item.type) {
     case 'text':
       return text(inWords(item.text ?? ''));
@@ -42,7 +41,7 @@ function contentOf(item: unknown): ResultContent {
     case 'audio':
       return text(`[audio, ${kindAndSize(item.mimeType, item.data)}: it cannot be shown here]`);
     case 'resource':
-      return resource(isItem(item.resource) ? item.resource : {});
+      return resource(isObject(item.resource) ? item.resource : {});
     case 'resource_link':
       return text(link(item));
     default:
@@ -69,7 +68,7 @@ function image(mediaType: string, data: string): ResultContent {
   return { type: 'image', mediaType: imageTypeOf(clean) ?? mediaType, data: clean };
 }
 
-/** Servers mistake one kind for another, and a model's API then refuses the whole conversation. */
+/** Some servers send a wrong type, for which a model's API rejects the conversation. */
 function imageTypeOf(data: string): string | undefined {
   return imageBeginnings.find(([beginning]) => data.startsWith(beginning))?.[1];
 }
@@ -87,7 +86,7 @@ function link({ uri, name, title, description, mimeType }: Item): string {
   return `Link to resource ${inWords(uri ?? '')}${facts.length === 0 ? '' : ` (${facts.join('; ')})`}`;
 }
 
-/** Servers that break lines in base64 mean no harm; anything else in it would be refused by the model's API. */
+/** Removes line breaks. Model APIs reject invalid base64. */
 function base64(data: string): string | undefined {
   const clean = data.replaceAll(/\s/g, '');
   return /^[A-Za-z0-9+/]+={0,2}$/.test(clean) ? clean : undefined;
@@ -102,7 +101,7 @@ function kindAndSize(mimeType: unknown, data: unknown): string {
   return `${inWords(mimeType || 'of unknown type')}, ${bytes} bytes`;
 }
 
-/** Cuts texts at the end of what is allowed for all of them together. */
+/** Truncates the texts to a total length. */
 function cut(items: readonly ResultContent[], maxCharacters: number): ResultContent[] {
   let left = maxCharacters;
   let missing = 0;
@@ -117,12 +116,11 @@ function cut(items: readonly ResultContent[], maxCharacters: number): ResultCont
     missing += item.text.length - shown.length;
     if (shown !== '') kept.push(text(shown));
   }
-  if (missing > 0)
-    kept.push(text(`[cut: ${missing} more characters were left out; ask for less, or for a part]`));
+  if (missing > 0) kept.push(text(`[truncated: ${missing} more characters; request less, or a part]`));
   return kept;
 }
 
-/** The beginning of a text, without half of a character at its end. */
+/** Without half of a surrogate pair at the end. */
 function head(words: string, length: number): string {
   const shown = words.slice(0, length);
   return shown.isWellFormed() ? shown : shown.slice(0, -1);
@@ -130,10 +128,6 @@ function head(words: string, length: number): string {
 
 function isBlank(item: ResultContent): boolean {
   return item.type === 'text' && item.text.trim() === '';
-}
-
-function isItem(value: unknown): value is Item {
-  return typeof value === 'object' && value !== null;
 }
 
 function text(words: string): ResultContent {

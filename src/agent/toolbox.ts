@@ -1,17 +1,19 @@
+import { isObject } from '../protocol/objects.ts';
+
 /** A tool as an agent sees it. */
 export interface AgentTool {
-  /** Under this name the model calls it. */
+  /** The name by which the model calls it. */
   name: string;
-  /** What its server calls it. */
+  /** The name that its server gives it. */
   ownName: string;
   description: string | undefined;
-  /** JSON Schema of its arguments, as its server gave it. */
+  /** JSON Schema of its arguments, unchanged. */
   inputSchema: Record<string, unknown>;
-  /** The server that has it; `native` for what runs in this process. */
+  /** `native` for a tool that runs in this process. */
   server: string;
 }
 
-/** What a tool gives: the result of MCP's `tools/call`. */
+/** The result of MCP's `tools/call`. */
 export interface ToolOutcome {
   content: readonly Record<string, unknown>[];
   structuredContent?: unknown;
@@ -20,18 +22,57 @@ export interface ToolOutcome {
 
 export interface CallOptions {
   signal?: AbortSignal | undefined;
-  /** The run that the call belongs to, for the records of a project that it goes through. */
+  /** The run that the call belongs to, for the project's call records. */
   run?: { id: string; step: number } | undefined;
 }
 
-/** Where an agent's tools come from: servers of its own, a project, or another Switchboard. */
+/** The source of an agent's tools: its own servers, a project, or another Switchboard. */
 export interface Toolbox {
-  /** Settles when the tools are known. Once: those who ask while it starts share it. */
+  /** Resolves when the tools are known. Concurrent callers share one start. */
   start(): Promise<void>;
   tools(): readonly AgentTool[];
-  /** Fails where no answer came: the server is away, the time is up, it answered with a JSON-RPC error. */
+  /** Rejects without a result: the server is unavailable, the call timed out, or the response is a JSON-RPC error. */
   call(tool: AgentTool, args: Record<string, unknown>, options: CallOptions): Promise<ToolOutcome>;
-  /** Tells whenever the tools are others, until what is given is called. */
+  /** Calls the listener whenever the tools change. Returns the function that ends the subscription. */
   follow(listener: () => void): () => void;
   stop(): Promise<void>;
+}
+
+/** Set by a Switchboard on each tool that it lists under another name than the server's. */
+const NAME_META_KEY = 'dev.switchboard/name';
+
+/** A tool from a server's `tools/list`. */
+export function agentTool(
+  name: string,
+  { name: listed, description, inputSchema, _meta: meta }: Record<string, unknown>,
+  server: string,
+): AgentTool {
+  const own = isObject(meta) ? meta[NAME_META_KEY] : undefined;
+  return {
+    name,
+    ownName: typeof own === 'string' ? own : String(listed),
+    description: typeof description === 'string' ? description : undefined,
+    inputSchema: isObject(inputSchema) ? inputSchema : { type: 'object' },
+    server,
+  };
+}
+
+/** The result of a server's `tools/call`. */
+export function outcomeOf(result: unknown): ToolOutcome {
+  if (isObject(result) && Array.isArray(result.content)) return result as unknown as ToolOutcome;
+  return { content: [{ type: 'text', text: JSON.stringify(result) }] };
+}
+
+/** Servers choose the names in messages, so the set is cleared at this size. */
+const MAX_REMEMBERED = 1_000;
+
+/** Passes on each message only once. */
+export function onceEach(warn: (message: string) => void): (message: string) => void {
+  const warned = new Set<string>();
+  return (message) => {
+    if (warned.has(message)) return;
+    if (warned.size >= MAX_REMEMBERED) warned.clear();
+    warned.add(message);
+    warn(message);
+  };
 }

@@ -1,6 +1,6 @@
 import type { AgentEvent, ChatResult, ToolCallRecord, ToolCallStart } from '../agent/events.ts';
 import type { AgentMessage, AssistantPart, ResultContent, UserPart } from '../agent/model.ts';
-import { usageRow } from '../chats/run-record.ts';
+import { usageRow } from '../agent/model.ts';
 import type { ChatMessage } from './chat-messages.ts';
 import type { ChatEvent, ChatView, ToolCallView } from './chat-views.ts';
 

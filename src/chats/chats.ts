@@ -1,7 +1,7 @@
 import { ChatError } from '../agent/chat-error.ts';
 import type { AgentEvent, ChatResult } from '../agent/events.ts';
-import type { AgentMessage } from '../agent/model.ts';
-import { onceEach } from '../agent/once-each.ts';
+import { type AgentMessage, noUsage } from '../agent/model.ts';
+import { onceEach } from '../agent/toolbox.ts';
 import { unlessAborted } from '../channels/timing.ts';
 import type { ChatSettings } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
@@ -209,8 +209,6 @@ export class Chats {
     return new ChatFailure(thrown, project.vault.redact(asSwitchboardError(thrown).message), messages);
   }
 }
-
-const noUsage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
 function apiKeyOf(project: LiveProject, secret: string): string {
   const key = project.vault.value(secret);

@@ -1,5 +1,5 @@
-import { agentTool, outcomeOf } from '../agent/mcp-tools.ts';
 import type { AgentTool, CallOptions, Toolbox, ToolOutcome } from '../agent/toolbox.ts';
+import { agentTool, outcomeOf } from '../agent/toolbox.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
 import type { LiveProject } from '../projects/live-project.ts';

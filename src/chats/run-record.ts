@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { ToolCallRecord } from '../agent/events.ts';
-import type { AgentMessage, AssistantPart, ResultContent, Usage, UserPart } from '../agent/model.ts';
+import {
+  type AgentMessage,
+  type AssistantPart,
+  type ResultContent,
+  type Usage,
+  type UserPart,
+  usageRow,
+} from '../agent/model.ts';
 import { asSwitchboardError } from '../errors.ts';
 import type { FinishedCall } from '../gateway/records.ts';
 import { cleanValue, recordOf } from '../records/call-record.ts';
@@ -129,16 +136,6 @@ export class RunRecord {
     const texts = message?.content.map((part) => (part.type === 'text' ? part.text : '')) ?? [];
     return this.settings.redact(texts.join(''));
   }
-}
-
-/** As the API shows it. */
-export function usageRow({ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens }: Usage) {
-  return {
-    input_tokens: inputTokens,
-    output_tokens: outputTokens,
-    cache_read_tokens: cacheReadTokens,
-    cache_write_tokens: cacheWriteTokens,
-  };
 }
 
 /** The content of a message without secrets, files and long texts. */

@@ -76,7 +76,7 @@ describe('a chat', () => {
     const goneOn = await scene.agent.chat('go on', { history: result.messages });
     expect(goneOn.text).toBe('went on');
     const told = JSON.stringify(scene.api.requests.items[3]?.body.messages);
-    expect(told).toContain('the limit of 3 steps is reached');
+    expect(told).toContain('the limit of 3 steps was reached');
   });
 
   it('does not run a call that was cut off, and can be gone on with', async () => {

@@ -58,7 +58,7 @@ describe('a chat without an answer', () => {
     const next = await scene.agent.chat('go on', { history: error.messages });
     expect(next.text).toBe('on we go');
     const told = JSON.stringify(scene.api.requests.items[1]?.body.messages);
-    expect(told).toContain('The chat ended before the tool gave a result');
+    expect(told).toContain('The chat ended before the tool returned a result');
   });
 
   it('keeps what happened when the model fails, and is asked again without a word', async () => {

@@ -47,7 +47,7 @@ describe('a process with an agent in it', () => {
       (error: { code: number; stderr: string }) => error,
     );
     expect(code).toBe(1);
-    expect(stderr).toContain('switchboard needs Node.js 24 or newer, and this is 22.4.1');
+    expect(stderr).toContain('switchboard requires Node.js 24 or newer, but this is 22.4.1');
   });
 });
 

@@ -108,12 +108,12 @@ describe('the start of an agent', () => {
     );
     expect(
       () => new AiAgent({ model, url: 'http://127.0.0.1:1/mcp', servers: { a: { command: 'x' } } }),
-    ).toThrow(/both `servers` and `url`/);
+    ).toThrow(/`servers` and `url` are both set/);
     expect(() => new AiAgent({ model: other, apiKey: 'k' })).toThrow(/`apiKey` has no effect/);
     const mistaken = { a: { command: 'x', group: 'b' }, b: { command: 'y' } };
     expect(() => new AiAgent({ model, servers: mistaken })).toThrow(expect.objectContaining(wrong));
     const unnamed = nativeTool({ name: 'a b', input: {}, run: () => '' });
-    expect(() => new AiAgent({ model, nativeTools: [unnamed] })).toThrow(/cannot be called "a b"/);
+    expect(() => new AiAgent({ model, nativeTools: [unnamed] })).toThrow(/cannot be named "a b"/);
   });
 });
 
@@ -122,7 +122,7 @@ describe('the servers of an agent', () => {
     const server = { ...fixtureServer('toolbox'), timeoutMS: 5 };
     await using scene = await openScene([], () => ({ servers: { box: server } }));
     expect(scene.warnings).toEqual([
-      'The server "box": timeoutMS: is not a known key, so it has no effect; did you mean "timeoutMs"?',
+      'Server "box": timeoutMS: is not a known key, so it has no effect; did you mean "timeoutMs"?',
     ]);
   });
 
@@ -181,7 +181,7 @@ describe('the servers of an agent', () => {
     }
   });
 
-  it('that ask something are told that nobody can answer', async () => {
+  it('get an error if they send a request to the client', async () => {
     await using scene = await openScene(
       [calls({ name: 'ask', input: { about: 'salt?' } }), says('done')],
       (witness) => ({
@@ -192,7 +192,7 @@ describe('the servers of an agent', () => {
     await scene.witness.sees('curious', 'tools/call');
     scene.witness.tell('curious', 'ask');
     await chat;
-    expect(JSON.stringify(resultsIn(scene.api.requests.items[1]!))).toContain('nobody here who could answer');
+    expect(JSON.stringify(resultsIn(scene.api.requests.items[1]!))).toContain('which an agent does not support');
   });
 });
 

@@ -102,11 +102,11 @@ describe('what a tool gives', () => {
 
   it('is never nothing', async () => {
     expect(await giving({ content: [] })).toMatchObject({
-      content: [{ type: 'text', text: 'The tool gave no output.' }],
+      content: [{ type: 'text', text: 'The tool returned no output.' }],
     });
     expect(await giving({ content: [{ type: 'text', text: ' \n' }], isError: true })).toMatchObject({
       is_error: true,
-      content: [{ type: 'text', text: 'The tool failed without saying why.' }],
+      content: [{ type: 'text', text: 'The tool failed without a message.' }],
     });
   });
 
@@ -127,7 +127,7 @@ describe('what a tool gives', () => {
       { type: 'text', text: 'x'.repeat(60) },
       expect.objectContaining({ type: 'image' }),
       { type: 'text', text: 'y'.repeat(39) },
-      { type: 'text', text: expect.stringMatching(/^\[cut: \d+ more characters were left out/) },
+      { type: 'text', text: expect.stringMatching(/^\[truncated: \d+ more characters/) },
     ]);
   });
 
@@ -145,7 +145,7 @@ describe('a call that fails', () => {
       servers: { kitchen: fixtureServer('returns-errors') },
     }));
     await scene.agent.chat('cook');
-    const told = 'Server "kitchen" answered the call of "refuse" with an error: no such stove (-32602)';
+    const told = 'Server "kitchen" returned an error for the tool "refuse": no such stove (-32602)';
     expect(resultsIn(scene.api.requests.items[1]!)).toMatchObject([
       { is_error: true, content: [{ type: 'text', text: told }] },
     ]);

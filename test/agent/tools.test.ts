@@ -45,7 +45,7 @@ describe('the tools of an agent', () => {
     }));
     await scene.agent.chat('look');
     expect(scene.warnings).toEqual([
-      'The tool "look" of server "first" is hidden by that of server "second".',
+      'The tool "look" of server "first" is hidden by the same name of server "second".',
     ]);
     const [first, second] = scene.api.requests.items;
     expect(first?.body.tools?.map((tool) => ('name' in tool ? tool.name : ''))).toEqual(['alone', 'look']);
@@ -149,7 +149,7 @@ describe('a native tool', () => {
     await scene.agent.chat('show it');
     const [result] = resultsIn(scene.api.requests.items[1]!);
     expect(result?.is_error).toBe(true);
-    expect(JSON.stringify(result?.content)).toMatch(/The arguments are wrong. title: .*portions: /);
+    expect(JSON.stringify(result?.content)).toMatch(/The arguments are invalid. title: .*portions: /);
   });
 
   it('that throws gives Claude an error', async () => {
