@@ -14,7 +14,7 @@ import { type Configuration, type Settings, selfWarnings } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import { Gateway } from '../gateway/gateway.ts';
 import { HttpFront } from '../gateway/http/server.ts';
-import { keepsNothing } from '../gateway/legacy/session-keeper.ts';
+import { noPersistence } from '../gateway/legacy/persistence.ts';
 import { recordsNothing } from '../gateway/records.ts';
 import { STOP_GRACE_MS } from '../hosting/driver.ts';
 import { identity } from '../identity.ts';
@@ -79,7 +79,7 @@ export class Switchboard implements App {
     this.gateway = new Gateway(
       this.projects,
       this.persistence?.recorder ?? recordsNothing,
-      this.persistence?.sessions ?? keepsNothing,
+      this.persistence?.sessions ?? noPersistence,
       { ...this.self, ...settings },
     );
     this.services = this.createServices();

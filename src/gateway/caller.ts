@@ -2,10 +2,19 @@ import type { Chunks } from '../protocol/jsonrpc.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Era } from '../protocol/versions.ts';
 import type { Group } from '../upstreams/group.ts';
+import type { Identity } from '../upstreams/handshake.ts';
 import type { Client } from '../upstreams/request.ts';
 import type { ServerRequests } from './legacy/server-requests.ts';
 import type { TaskCall } from './legacy/tasks.ts';
 import type { InFlight, Responder } from './responder.ts';
+
+/** The settings of both eras. */
+export interface ClientSettings {
+  identity: Identity;
+  instance: string;
+  maxSessions: number;
+  sessionIdleMs: number;
+}
 
 /** How a client describes itself. */
 export interface ClientFacts {

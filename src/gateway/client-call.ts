@@ -25,7 +25,7 @@ import {
   type ResponseContext,
 } from './response-mapping.ts';
 
-/** What all calls share. */
+/** The services that all calls share. */
 export interface CallServices {
   recorder: CallRecorder;
   held: HeldCalls;

@@ -26,14 +26,14 @@ export function resolveFormer(
   return resolve(former, message);
 }
 
-/** What a name stood for until then. */
+/** What a name referred to until then. */
 interface Former {
   group: string;
   own: string;
   until: number;
 }
 
-/** The same, as it is written down. */
+/** The same, as it is persisted. */
 export interface FormerName extends Former {
   kind: NamedKind;
   name: string;
@@ -41,30 +41,28 @@ export interface FormerName extends Former {
 
 type Names = Record<NamedKind, ReadonlyMap<string, Route>>;
 
-/** Names that come and go would be kept without end. */
+/** Bounds names that come and go. */
 const MAX_NAMES = 10_000;
-/** So many are known after a restart, none of them long. */
-const MAX_KEPT = 1_000;
-const MAX_KEPT_CHARACTERS = 500;
+/** How many are persisted, and how long each may be. */
+const MAX_PERSISTED = 1_000;
+const MAX_PERSISTED_CHARACTERS = 500;
 const kinds = ['tools', 'prompts'] as const;
 
 /**
- * Names that clients were shown and that are listed no longer, because another server brought the same name. They go on
- * meaning what they meant.
+ * Names that clients have seen and that are no longer listed, because another server has the same name. They keep their
+ * meaning.
  */
 export class FormerNames {
   private readonly former: Record<NamedKind, Map<string, Former>> = { tools: new Map(), prompts: new Map() };
-  /** Of the lists that a client saw last. */
+  /** The names in the lists that a client saw last. */
   private shown: Names | undefined;
-  /** Whether there are others than were written down. */
+  /** Whether they have changed since they were persisted. */
   isChanged = false;
 
-  /** A client sees these lists. */
   show({ names }: Catalog): void {
     this.shown = names;
   }
 
-  /** There are other lists from now on. */
   replace({ names }: Catalog): void {
     if (this.shown === undefined || this.shown === names) return;
     const until = moment();
@@ -75,25 +73,25 @@ export class FormerNames {
     }
   }
 
-  /** Where a name led that is listed no longer, for a client that saw its first list then; undefined: it saw none. */
+  /** The route of a name that is no longer listed, for a client that saw its first list at that time, if any. */
   find(kind: NamedKind, name: string, listedAt: number | undefined, catalog: Catalog): Route | undefined {
     const former = this.former[kind].get(name);
     if (former === undefined || (listedAt !== undefined && listedAt >= former.until)) return undefined;
     return catalog.routeTo(kind, name, former.group, former.own);
   }
 
-  /** Those that are worth knowing after a restart. */
+  /** Those to persist. */
   newest(): FormerName[] {
     const all = kinds.flatMap((kind) =>
       [...this.former[kind]].map(([name, former]) => ({ kind, name, ...former })),
     );
     const short = all.filter(
-      ({ name, group, own }) => name.length + group.length + own.length < MAX_KEPT_CHARACTERS,
+      ({ name, group, own }) => name.length + group.length + own.length < MAX_PERSISTED_CHARACTERS,
     );
-    return short.toSorted((one, other) => other.until - one.until).slice(0, MAX_KEPT);
+    return short.toSorted((one, other) => other.until - one.until).slice(0, MAX_PERSISTED);
   }
 
-  /** What was known before this start. What is known since counts more. */
+  /** Restores the names from before a restart. Newer ones take precedence. */
   restore(names: readonly FormerName[]): void {
     for (const { kind, name, ...former } of names.toReversed())
       if (!this.former[kind].has(name)) this.former[kind].set(name, former);
@@ -101,7 +99,7 @@ export class FormerNames {
 
   private keep(kind: NamedKind, name: string, former: Former): void {
     const names = this.former[kind];
-    // It may have been listed again since it was noted, and shown to others: the last time counts.
+    // It may have been listed again in between: the last time counts.
     names.delete(name);
     names.set(name, former);
     this.isChanged = true;

@@ -6,13 +6,14 @@ import type { Client } from '../upstreams/request.ts';
 import type { Origin, Server, ServerMessage } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import type { Upstream } from '../upstreams/upstream.ts';
+import type { ClientSettings } from './caller.ts';
 import type { CallServices } from './client-call.ts';
 import { HeldCalls } from './crossing/held-calls.ts';
-import { LegacyGateway, type LegacySettings } from './legacy/dispatch.ts';
-import type { SessionKeeper } from './legacy/session-keeper.ts';
+import { LegacyGateway } from './legacy/dispatch.ts';
+import type { SessionPersistence } from './legacy/persistence.ts';
 import { changedNotifications } from './lists.ts';
 import { LogLevels } from './logging.ts';
-import { ModernGateway, type ModernSettings } from './modern/dispatch.ts';
+import { ModernGateway } from './modern/dispatch.ts';
 import { RequestStates } from './modern/request-state.ts';
 import type { CallRecorder } from './records.ts';
 import type { InFlight } from './responder.ts';
@@ -25,7 +26,7 @@ import {
   type Subscriber,
 } from './subscriptions.ts';
 
-export interface GatewaySettings extends LegacySettings, ModernSettings {
+export interface GatewaySettings extends ClientSettings {
   keepAliveMs: number;
   /** How many calls may wait for their clients, and for how long. */
   maxHeldCalls: number;
@@ -42,7 +43,12 @@ export class Gateway {
   private readonly logLevels: LogLevels;
   private readonly sweeper: NodeJS.Timeout;
 
-  constructor(scopes: Scopes, recorder: CallRecorder, keeper: SessionKeeper, settings: GatewaySettings) {
+  constructor(
+    scopes: Scopes,
+    recorder: CallRecorder,
+    persistence: SessionPersistence,
+    settings: GatewaySettings,
+  ) {
     this.scopes = scopes;
     const { maxHeldCalls, inputWaitMs } = settings;
     this.held = new HeldCalls(maxHeldCalls, inputWaitMs);
@@ -52,7 +58,7 @@ export class Gateway {
       states: new RequestStates(inputWaitMs),
       inputWaitMs,
     };
-    this.legacy = new LegacyGateway(scopes, services, keeper, settings, {
+    this.legacy = new LegacyGateway(scopes, services, persistence, settings, {
       release: (client) => this.release(client),
       levelChanged: (session) => this.logLevels.changed(session),
       viewers: (server) => this.serverMessages.viewers(server),

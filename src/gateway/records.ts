@@ -7,48 +7,46 @@ import type { Replica } from '../upstreams/replica.ts';
 import type { Project } from '../upstreams/settings.ts';
 import type { Caller } from './caller.ts';
 
-/** A run of an agent, and the turn of its model in which a call was made. */
+/** A run of an agent, and the step in which a call was made. */
 export interface RunOfCall {
   /** A uuid. */
   id: string;
   step: number;
 }
 
-/** One request of a client that was routed to a server, when it is over. */
+/** A call that is over. */
 export interface FinishedCall {
   project: Project;
-  /** What the client calls itself. */
+  /** The client's name. */
   client: string;
   method: string;
-  /** The server, or the group where it did not get as far as one; and which of its replicas. */
+  /** The server and its replica, or the group if none was picked. */
   server: string;
   replica: number | undefined;
-  /** The server's own name or URI of what was asked for. */
+  /** The server's own name or URI of the target. */
   own: string;
   outcome: 'answered' | 'failed' | 'cancelled';
-  /** The server answered with a JSON-RPC error. */
+  /** Whether the response is a JSON-RPC error. */
   isRpcError: boolean;
-  /** The tool says that it failed. */
+  /** Whether the result has `isError`. */
   isToolError: boolean;
   error: SwitchboardError | undefined;
   durationMs: number;
   inputBytes: number;
   outputBytes: number;
-  /** Only where they are kept: the request, and the answer. */
+  /** The request and the response, if they are recorded. */
   request: Message | undefined;
   answer: Chunks | undefined;
-  /** Where its client says so. */
   run?: RunOfCall | undefined;
 }
 
-/** Whoever writes down what calls there were. */
 export interface CallRecorder {
-  /** Whether arguments and results of this project are to be kept. */
+  /** Whether arguments and results of this project are recorded. */
   keepsPayloads(project: Project): boolean;
   record(call: FinishedCall): void;
 }
 
-/** Without a database nothing is kept. */
+/** Without a database nothing is recorded. */
 export const recordsNothing: CallRecorder = { keepsPayloads: () => false, record() {} };
 
 /** A call as far as its record needs it. */

@@ -1,12 +1,12 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import type { KeptSession } from '../gateway/legacy/session-keeper.ts';
+import type { PersistedSession } from '../gateway/legacy/persistence.ts';
 import type { SessionRow } from '../store/restart-state.ts';
 import { SavedSessions } from './saved-sessions.ts';
 
 afterEach(() => vi.useRealTimers());
 
 const facts = { version: '2025-11-25', capabilities: {}, name: 'x', clientInfo: {} } as const;
-const session: KeptSession = { project: undefined, facts, logLevel: undefined, followed: ['a:1'] };
+const session: PersistedSession = { project: undefined, facts, logLevel: undefined, followed: ['a:1'] };
 
 function open(rows = new Map<string, SessionRow>()) {
   vi.useFakeTimers();
@@ -56,21 +56,21 @@ function open(rows = new Map<string, SessionRow>()) {
 
 it('is written once, together with others, and never where it is over soon', async () => {
   const { sessions, done } = open();
-  for (const id of ['one', 'two', 'three']) sessions.keep(id, () => session);
-  sessions.keep('one', () => session);
-  sessions.forget('two');
+  for (const id of ['one', 'two', 'three']) sessions.save(id, () => session);
+  sessions.save('one', () => session);
+  sessions.delete('two');
   await vi.advanceTimersByTimeAsync(1_000);
   expect(done).toEqual(['keep 2']);
-  sessions.forget('three');
-  sessions.forget('unknown');
+  sessions.delete('three');
+  sessions.delete('unknown');
   await vi.advanceTimersByTimeAsync(1_000);
   expect(done).toEqual(['keep 2', 'forget 1']);
 });
 
 it('that ends while it is written is not left behind', async () => {
   const { sessions, rows, meanwhile } = open();
-  meanwhile(() => sessions.forget('one'));
-  sessions.keep('one', () => session);
+  meanwhile(() => sessions.delete('one'));
+  sessions.save('one', () => session);
   await vi.advanceTimersByTimeAsync(1_000);
   expect(rows.size).toBe(0);
 });
@@ -78,7 +78,7 @@ it('that ends while it is written is not left behind', async () => {
 it('is written when the database is back', async () => {
   const { sessions, rows, goAway } = open();
   goAway(true);
-  sessions.keep('one', () => session);
+  sessions.save('one', () => session);
   await vi.advanceTimersByTimeAsync(2_000);
   goAway(false);
   await vi.advanceTimersByTimeAsync(10_000);
@@ -87,45 +87,45 @@ it('is written when the database is back', async () => {
 
 it('is given back once, for a while, by its id, which is not written down', async () => {
   const { sessions, rows } = open();
-  for (const id of ['one', 'two']) sessions.keep(id, () => session);
+  for (const id of ['one', 'two']) sessions.save(id, () => session);
   await sessions.close();
   // Ends of this time are those of the program.
-  sessions.forget('one');
+  sessions.delete('one');
   expect(JSON.stringify([...rows])).not.toContain('one');
 
   const { sessions: next, seen } = open(rows);
   await next.load();
-  expect(next.recall('three')).toBeUndefined();
-  expect(next.recall('one')).toEqual(session);
-  expect(next.recall('one')).toBeUndefined();
+  expect(next.take('three')).toBeUndefined();
+  expect(next.take('one')).toEqual(session);
+  expect(next.take('one')).toBeUndefined();
   await vi.advanceTimersByTimeAsync(20_000);
   expect(seen).toEqual([1, 1]);
   await vi.advanceTimersByTimeAsync(20_000);
-  expect(next.recall('two')).toBeUndefined();
+  expect(next.take('two')).toBeUndefined();
 });
 
 it('is forgotten at once where its client waits for that, together with others', async () => {
   const { sessions, rows, done } = open();
-  for (const id of ['one', 'two', 'three']) sessions.keep(id, () => session);
-  expect(sessions.forgotten()).toBeUndefined();
+  for (const id of ['one', 'two', 'three']) sessions.save(id, () => session);
+  expect(sessions.deleted()).toBeUndefined();
   await vi.advanceTimersByTimeAsync(1_000);
-  sessions.forget('one');
-  const first = sessions.forgotten();
-  sessions.forget('two');
-  await Promise.all([first, sessions.forgotten()]);
+  sessions.delete('one');
+  const first = sessions.deleted();
+  sessions.delete('two');
+  await Promise.all([first, sessions.deleted()]);
   expect(rows.size).toBe(1);
   expect(done).toEqual(['keep 3', 'forget 2']);
-  expect(sessions.forgotten()).toBeUndefined();
+  expect(sessions.deleted()).toBeUndefined();
 });
 
 it('that ends while it is written is gone when its client hears of it', async () => {
   const { sessions, rows, meanwhile } = open();
   let gone: Promise<void> | undefined;
   meanwhile(() => {
-    sessions.forget('one');
-    gone = sessions.forgotten()?.then(() => expect(rows.size).toBe(0));
+    sessions.delete('one');
+    gone = sessions.deleted()?.then(() => expect(rows.size).toBe(0));
   });
-  sessions.keep('one', () => session);
+  sessions.save('one', () => session);
   await vi.advanceTimersByTimeAsync(1_000);
   expect(gone).toBeDefined();
   await gone;
@@ -133,19 +133,19 @@ it('that ends while it is written is gone when its client hears of it', async ()
 
 it('keeps nobody waiting for a database that is away, or that does not answer', async () => {
   const { sessions, rows, goAway, holdForgetting } = open();
-  for (const id of ['one', 'two']) sessions.keep(id, () => session);
+  for (const id of ['one', 'two']) sessions.save(id, () => session);
   await vi.advanceTimersByTimeAsync(1_000);
   goAway(true);
-  sessions.forget('one');
-  await sessions.forgotten();
+  sessions.delete('one');
+  await sessions.deleted();
   expect(rows.size).toBe(2);
   goAway(false);
   await vi.advanceTimersByTimeAsync(10_000);
   expect(rows.size).toBe(1);
   const { promise, resolve } = Promise.withResolvers<void>();
   holdForgetting(promise);
-  sessions.forget('two');
-  const waited = sessions.forgotten();
+  sessions.delete('two');
+  const waited = sessions.deleted();
   await vi.advanceTimersByTimeAsync(3_000);
   await waited;
   expect(rows.size).toBe(1);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { allWithin } from '../gateway/discovery.ts';
-import type { KeptSession, SessionKeeper } from '../gateway/legacy/session-keeper.ts';
+import type { PersistedSession, SessionPersistence } from '../gateway/legacy/persistence.ts';
 import type { SessionRow, SessionTable } from '../store/restart-state.ts';
 import { BackgroundWriter } from './background-writer.ts';
 
@@ -19,11 +19,11 @@ const FORGET_WAIT_MS = 2_000;
 const BATCH = 500;
 
 /** Saves sessions in the background, so that clients can resume them after a restart. */
-export class SavedSessions implements SessionKeeper {
+export class SavedSessions implements SessionPersistence {
   private readonly settings: SavedSessionsSettings;
   /** Sessions of the last run, until their clients return or the sessions expire. */
   private dormant = new Map<string, SessionRow>();
-  private readonly changed = new Map<string, () => KeptSession>();
+  private readonly changed = new Map<string, () => PersistedSession>();
   private readonly ended = new Set<string>();
   private readonly written = new Set<string>();
   private readonly writer = new BackgroundWriter(() => this.write(), WRITE_MS, RETRY_MS);
@@ -51,7 +51,7 @@ export class SavedSessions implements SessionKeeper {
     return this.dormant.size > 0;
   }
 
-  keep(id: string, describe: () => KeptSession): void {
+  save(id: string, describe: () => PersistedSession): void {
     if (this.isClosed) return;
     const hash = hashOf(id);
     this.ended.delete(hash);
@@ -59,7 +59,7 @@ export class SavedSessions implements SessionKeeper {
     this.writer.schedule();
   }
 
-  forget(id: string): void {
+  delete(id: string): void {
     if (this.isClosed) return;
     const hash = hashOf(id);
     this.changed.delete(hash);
@@ -68,7 +68,7 @@ export class SavedSessions implements SessionKeeper {
     this.writer.schedule();
   }
 
-  forgotten(): Promise<void> | undefined {
+  deleted(): Promise<void> | undefined {
     // A session that is being written may end meanwhile.
     if (this.isClosed || (this.ended.size === 0 && !this.writer.isWriting)) return undefined;
     this.forgetting ??= this.writer.run(() => {
@@ -78,14 +78,14 @@ export class SavedSessions implements SessionKeeper {
     return allWithin([this.forgetting], FORGET_WAIT_MS);
   }
 
-  recall(id: string): KeptSession | undefined {
+  take(id: string): PersistedSession | undefined {
     if (this.dormant.size === 0) return undefined;
     const hash = hashOf(id);
     const row = this.dormant.get(hash);
     if (row === undefined) return undefined;
     this.dormant.delete(hash);
     this.written.add(hash);
-    const state = JSON.parse(row.state) as Omit<KeptSession, 'project'>;
+    const state = JSON.parse(row.state) as Omit<PersistedSession, 'project'>;
     return { project: row.project_id ?? undefined, ...state };
   }
 
@@ -125,7 +125,7 @@ export class SavedSessions implements SessionKeeper {
   }
 }
 
-function rowOf(id_hash: string, { project, ...state }: KeptSession): SessionRow {
+function rowOf(id_hash: string, { project, ...state }: PersistedSession): SessionRow {
   return { id_hash, project_id: project ?? null, state: JSON.stringify(state) };
 }
 

@@ -6,44 +6,41 @@ import { errorMessage, toRpcError } from '../../protocol/jsonrpc.ts';
 
 export interface ConnectionLimits {
   maxConnections: number;
-  /** So long a client may take for the head of a request, and be slower than it has to be. */
+  /** How long a client may take to send the head of a request, or be slower than the minimum rate. */
   slowClientMs: number;
 }
 
-/** How fast a client has to send a body, and to take what it is sent. */
+/** The minimum rate at which a client sends a body and reads responses. */
 export const LEAST_BYTES_PER_SECOND = 16 * 1024;
-/** Connections over the limit are kept for so long, and so many of them, that they can read why they are closed. */
+/** How many connections over the limit stay open to read the error, and for how long. */
 const REFUSED_MS = 1_000;
 const MAX_REFUSED = 100;
-/** Requests that a client sends before those in front of them are answered: so many, and so much of their answers for any time. */
+/** How many pipelined requests may wait for an earlier response, and how many bytes of their responses need not be read in time. */
 const MAX_WAITING = 100;
 const FREE_WAITING_BYTES = 64 * 1024;
 
-/** Knows whether our own user is at the other end of a connection. */
 interface Users {
-  /** Whether the system tells that. */
+  /** Whether the system can tell the user behind a connection. */
   tellsUsers: boolean;
   ask(socket: Socket): boolean | Promise<boolean>;
 }
 
-/** Answers a request that is given up. */
 type Refuse = (response: ServerResponse, error: SwitchboardError) => void;
 
 interface Client {
-  /** To its latest request, as long as the body of that may be missing. */
+  /** To its latest request, while the body may be incomplete. */
   response: ServerResponse | undefined;
-  /** How many bytes had come when it was looked at last. */
+  /** How many bytes had arrived at the last check. */
   read: number | undefined;
-  /** What it has to take, and by when. */
+  /** How much it has to read, and by when. */
   unread: { until: number; deadline: number } | undefined;
-  /** Answers that cannot leave before one in front of them is over, such as an event stream. */
+  /** Responses that wait for an earlier one, such as an event stream. */
   waiting: Set<ServerResponse> | undefined;
 }
 
 /**
- * The connections of clients: so many, half of them at the most of other users than our own, and none that is held by a
- * client that sends or reads next to nothing. A connection on which nothing is awaited, such as that of an event stream, may
- * be idle for as long as it likes.
+ * Limits the connections of clients, half of them for other users than our own, and closes those of clients that send or read
+ * too slowly. Idle connections, such as those of event streams, may stay open.
  */
 export class Connections {
   private readonly limits: ConnectionLimits;
@@ -52,7 +49,7 @@ export class Connections {
   private readonly clients = new Map<Socket, Client>();
   private readonly timer: NodeJS.Timeout;
   private readonly users: Users;
-  /** Those that may be of others; there is always room for our own user beside them. */
+  /** Connections that may belong to other users; they never take all of the room. */
   private readonly strangers = new Set<Socket>();
   private readonly maxStrangers: number;
   private turnedAway = 0;
@@ -86,27 +83,27 @@ export class Connections {
     this.timer = setInterval(() => this.look(), limits.slowClientMs).unref();
   }
 
-  /** Our own user is at the other end. */
+  /** The connection belongs to our own user. */
   admitted(socket: Socket): void {
     this.strangers.delete(socket);
   }
 
-  /** A request has begun: its head is there, its body may follow. False where nothing is to be done for it. */
+  /** A request has begun: its body may follow. False if the request must be ignored. */
   began(response: ServerResponse): boolean {
     const { socket } = response.req;
     const client = this.clients.get(socket);
     if (client === undefined) return false;
     client.response = response;
     client.read = undefined;
-    // It has none before its turn.
+    // It has no socket before its turn.
     if (response.socket === null) wait(client, response);
-    // What was read together with the one too many comes all the same.
+    // Requests that were read together with one too many still arrive.
     return !socket.destroyed;
   }
 
-  /** Settles when all that was written has left, or the time is over. */
+  /** Resolves when all data is flushed, or after the timeout. */
   async flushed(limitMs: number): Promise<void> {
-    // What was written a moment ago is still gathered.
+    // Recent writes are still gathered.
     await immediately();
     const full = [...this.clients.keys()].filter(({ writableLength }) => writableLength > 0);
     if (limitMs === 0 || full.length === 0) return;
@@ -118,7 +115,7 @@ export class Connections {
     clearInterval(this.timer);
   }
 
-  /** Of others there are enough. Until the system has told who it is, nothing of what it sends is looked at. */
+  /** Other users are at their limit. Nothing is read until the system has told who it is. */
   private async acceptOwn(socket: Socket, accept: (socket: Socket) => void): Promise<void> {
     const ignore = () => {};
     socket.on('error', ignore);
@@ -128,7 +125,7 @@ export class Connections {
       const { maxConnections } = this.limits;
       this.turnAway(
         socket,
-        `Others than the user that runs Switchboard have ${this.maxStrangers} connections already, and may have no more (half of the setting maxConnections, ${maxConnections}).`,
+        `Other users have ${this.maxStrangers} connections, and may have no more (half of the setting maxConnections, ${maxConnections}).`,
       );
       return;
     }
@@ -137,11 +134,11 @@ export class Connections {
     accept(socket);
   }
 
-  /** False where there are too many. */
+  /** False at the limit. */
   private add(socket: Socket): boolean {
     const { maxConnections } = this.limits;
     if (this.clients.size >= maxConnections) {
-      this.turnAway(socket, `There are ${maxConnections} connections already (setting maxConnections).`);
+      this.turnAway(socket, `All ${maxConnections} connections are in use (setting maxConnections).`);
       return false;
     }
     const client = { response: undefined, read: undefined, unread: undefined, waiting: undefined };
@@ -182,7 +179,7 @@ export class Connections {
   }
 
   private giveUp(response: ServerResponse): void {
-    // Where it was answered before all of it came, there is no more to say.
+    // It was answered before all of it arrived.
     if (response.headersSent) {
       response.req.socket.destroy();
       return;
@@ -191,10 +188,7 @@ export class Connections {
     response.req.removeAllListeners('end');
     this.refuse(
       response,
-      new SwitchboardError(
-        'request_timeout',
-        'The body of the request came too slowly, and was not awaited.',
-      ),
+      new SwitchboardError('request_timeout', 'The body of the request arrived too slowly.'),
     );
   }
 
@@ -217,7 +211,7 @@ export class Connections {
 function emptied(socket: Socket, over: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     socket.once('close', () => resolve());
-    // Behind everything else; a `drain` comes only where there was too much.
+    // Queued behind everything else; `drain` is emitted only above the high-water mark.
     socket.write('', () => resolve());
     over.addEventListener('abort', () => resolve());
   });
@@ -239,14 +233,13 @@ function waitingBytes({ waiting }: Client): number {
   return bytes > FREE_WAITING_BYTES ? bytes : 0;
 }
 
-/** Those whose turn has come. */
 function forgetSent(waiting: Set<ServerResponse>): void {
   for (const response of waiting) {
     if (response.socket !== null || response.writableFinished) waiting.delete(response);
   }
 }
 
-/** Answers before anything was asked, and closes. */
+/** Sends an error before any request, and closes. */
 function explain(socket: Socket, why: string): void {
   const error = new SwitchboardError('too_many_connections', why);
   const body = errorMessage(undefined, toRpcError(error));
@@ -258,7 +251,7 @@ function explain(socket: Socket, why: string): void {
   ];
   socket.on('error', () => {});
   socket.end(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]));
-  // What it has sent is read, or the refusal could be lost with it.
+  // Unread data would reset the connection, and the error could be lost.
   socket.resume();
   const patience = setTimeout(() => socket.destroy(), REFUSED_MS).unref();
   socket.once('close', () => clearTimeout(patience));

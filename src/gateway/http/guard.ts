@@ -2,18 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { SwitchboardError } from '../../errors.ts';
 
 const ownNames = ['127.0.0.1', 'localhost', '[::1]'];
-/** Of two of the same, others in between may go by another one than we do. */
+/** If one is repeated, a proxy may use another value than we do. */
 const singleHeaders = ['authorization', 'content-type', 'host', 'mcp-session-id', 'origin', 'sec-fetch-site'];
-/** By their lengths, because this is asked for every header of every request. */
+/** By length, because every header of every request is looked up. */
 const singlesByLength: { name: string; bit: number }[][] = [];
 for (const [index, name] of singleHeaders.entries()) {
   singlesByLength[name.length] = [...(singlesByLength[name.length] ?? []), { name, bit: 1 << index }];
 }
 
 /**
- * A web page must not reach us through the user's browser: neither directly (Origin, Sec-Fetch-Site) nor by making its
- * own name point at this machine (Host). Pages of the configured origins may, and we may be reached under those, through
- * a tunnel.
+ * Keeps web pages in the user's browser away: direct requests (Origin, Sec-Fetch-Site), and DNS rebinding (Host). Pages of
+ * the configured origins are allowed, and so are requests to these origins, through a tunnel.
  */
 export class Guard {
   private readonly configured: ReadonlySet<string>;
@@ -24,12 +23,12 @@ export class Guard {
     this.configured = new Set(allowedOrigins);
   }
 
-  /** The port is part of our name: whoever listens at another one is somebody else. */
+  /** The port is part of our origin. */
   listensOn(port: number): void {
     const origins = [...ownNames.map((name) => new URL(`http://${name}:${port}`).origin), ...this.configured];
     this.origins = new Set(origins);
     const explicit = port === 80 ? ownNames.map((name) => `${name}:80`) : [];
-    // An extension of a browser has an origin, but is no address.
+    // A browser extension has an origin, but no address.
     const addresses = origins
       .filter((origin) => origin.startsWith('http'))
       .map((origin) => new URL(origin).host);
@@ -42,7 +41,7 @@ export class Guard {
     if (!this.hosts.has(host) && !this.hosts.has(host.toLowerCase())) {
       throw new SwitchboardError(
         'forbidden_origin',
-        `The Host header "${host}" is not an address of ours. Where it is to be, as with a tunnel, name its origin, such as http://localhost:8080, in the setting allowedOrigins.`,
+        `The Host header "${host}" is not an address of this server. To allow it, for example for a tunnel, add its origin, such as http://localhost:8080, to the setting allowedOrigins.`,
       );
     }
     if (origin !== undefined && !this.origins.has(origin)) throw forbidden(`The Origin "${origin}"`);
@@ -52,7 +51,7 @@ export class Guard {
     }
   }
 
-  /** Lets pages of configured origins read our answers. True where the browser only asked whether they may. */
+  /** Lets pages of the configured origins read responses (CORS). True if the request was a preflight. */
   answerBrowser({ headers, method }: IncomingMessage, response: ServerResponse): boolean {
     const { origin } = headers;
     if (origin === undefined || !this.configured.has(origin)) return false;
@@ -74,10 +73,7 @@ function refuseRepeated(rawHeaders: readonly string[]): void {
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const bit = singleBit(rawHeaders[index]!);
     if ((seen & bit) !== 0) {
-      throw new SwitchboardError(
-        'repeated_header',
-        `The header "${rawHeaders[index]}" is there more than once.`,
-      );
+      throw new SwitchboardError('repeated_header', `The header "${rawHeaders[index]}" is repeated.`);
     }
     seen |= bit;
   }
@@ -97,6 +93,6 @@ function singleBit(header: string): number {
 function forbidden(who: string): SwitchboardError {
   return new SwitchboardError(
     'forbidden_origin',
-    `${who} is not allowed. Where it is to be, name it in the setting allowedOrigins.`,
+    `${who} is not allowed. To allow it, add it to the setting allowedOrigins.`,
   );
 }

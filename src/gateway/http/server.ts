@@ -9,10 +9,10 @@ import { type ConnectionLimits, Connections, LEAST_BYTES_PER_SECOND } from './co
 import { writeFailure, writeJson } from './exchange.ts';
 import { Guard } from './guard.ts';
 
-// An `import` of it would also load what it has only for the sake of browsers' APIs: 16 MB.
+// An `import` would also load its browser APIs: 16 MB.
 const { createServer } = process.getBuiltinModule('node:http');
 
-/** Answers the paths below /api/, and refuses what is not let through to it. */
+/** Handles the paths below /api/. */
 interface Api {
   handle(request: IncomingMessage, response: ServerResponse): void;
   refuse(
@@ -26,16 +26,16 @@ interface Api {
 export interface HttpSettings extends StreamableSettings, ConnectionLimits {
   host: string;
   port: number;
-  /** Whether MCP is for our own user, or for everyone on this machine. */
+  /** Who may use MCP: our own user, or everyone on this machine. */
   localAccess: 'user' | 'everyone';
-  /** Other origins than our own whose pages may use us. */
+  /** Other origins whose pages may send requests. */
   allowedOrigins: readonly string[];
 }
 
-/** Clients of the modern era repeat the URI of a resource in a header, and URIs can be long. */
+/** Modern clients repeat the URI of a resource in a header, and URIs can be long. */
 const MAX_HEAD_BYTES = 256 * 1024;
 
-/** They do nothing, so supervisors need no token; and clients that look for a way to log in are told that there is none. */
+/** Supervisors need no token for health checks, and clients that look for a login get a 404. */
 const openPaths = ['/healthz', '/readyz', '/.well-known/'];
 const mcpPaths = ['/mcp', '/sse', '/messages'];
 
@@ -77,7 +77,7 @@ export class HttpFront {
     );
   }
 
-  /** Gives the port, which matters where the configured one is 0. */
+  /** Resolves with the actual port, which the setting 0 leaves open. */
   async listen(): Promise<number> {
     const { host, port } = this.settings;
     await new Promise<void>((resolve, reject) => {
@@ -91,14 +91,14 @@ export class HttpFront {
     return actual;
   }
 
-  /** Takes no more connections, and on those that there are only what belongs to something under way. */
+  /** Accepts no new connections, and on open ones only requests that may belong to a call. */
   drain(): void {
     this.isStopping = true;
-    // That of HTTP would close connections that are idle, and whoever is about to use one would not hear why.
+    // The HTTP server's own close() would close idle connections without an error for their clients.
     NetServer.prototype.close.call(this.server);
   }
 
-  /** What was answered may take so long to leave. */
+  /** Responses get this long to be flushed. */
   async close(flushMs: number): Promise<void> {
     await this.connections.flushed(flushMs);
     this.connections.close();
@@ -107,7 +107,7 @@ export class HttpFront {
     await closed;
   }
 
-  /** Whoever is known is let through at once; of others the system is asked who they are. */
+  /** Known connections are routed at once; for others, the system is asked for their user. */
   private receive(request: IncomingMessage, response: ServerResponse): void {
     this.guard.check(request);
     if (this.guard.answerBrowser(request, response)) return;
@@ -163,15 +163,12 @@ export class HttpFront {
         if (path.startsWith('/api/')) this.api.handle(request, response);
         else if (path.startsWith('/mcp/')) this.streamable.handle(request, response, projectIn(path));
         else
-          throw new SwitchboardError(
-            'not_found',
-            `There is nothing at ${path}. MCP clients connect to /mcp.`,
-          );
+          throw new SwitchboardError('not_found', `There is nothing at ${path}. The MCP endpoint is /mcp.`);
     }
   }
 }
 
-/** Whether it may be about a call: clients cancel them, and end their sessions. What is none is refused when it was read. */
+/** Whether it may cancel a call or end a session. Anything else is rejected once it is read. */
 function mayBelongToCall({ method, url = '/' }: IncomingMessage): boolean {
   return (method === 'POST' || method === 'DELETE') && mcpPaths.some((path) => url.startsWith(path));
 }
@@ -181,7 +178,7 @@ function isForApi({ url = '/' }: IncomingMessage): boolean {
 }
 
 function unauthorized(isForApi: boolean): SwitchboardError {
-  const who = 'Only processes of the user that runs Switchboard are let in without a token.';
+  const who = 'Only processes of the user that runs Switchboard have access without a token.';
   const token =
     'Send "Authorization: Bearer <token>" with the token that "switchboard token" prints to that user';
   const setting = isForApi
@@ -190,9 +187,9 @@ function unauthorized(isForApi: boolean): SwitchboardError {
   return new SwitchboardError('unauthorized', `${who} ${token}${setting}.`);
 }
 
-/** Of a request, until all of it has come: how long its answer takes, or stays open, does not count. */
+/** The time for a whole request to arrive; its response does not count. */
 function timeLimits({ slowClientMs, maxMessageBytes }: HttpSettings) {
-  // One that is too large is read too, up to a point.
+  // Some of a body that is too large is read, too.
   const bodyMs = (2 * maxMessageBytes * 1_000) / LEAST_BYTES_PER_SECOND;
   return {
     headersTimeout: slowClientMs,
@@ -201,7 +198,7 @@ function timeLimits({ slowClientMs, maxMessageBytes }: HttpSettings) {
   };
 }
 
-/** The project of /mcp/<project>; many write a slash behind an address and mean nothing by it. */
+/** The project of /mcp/<project>, with or without a trailing slash. */
 function projectIn(path: string): string | undefined {
   try {
     return decodeURIComponent(path.slice('/mcp/'.length).replace(/\/$/, '')) || undefined;
@@ -210,7 +207,7 @@ function projectIn(path: string): string | undefined {
   }
 }
 
-/** False when the request has been refused because of its method. */
+/** False if the request was rejected because of its method. */
 function takes({ method = '' }: IncomingMessage, response: ServerResponse, ...methods: string[]): boolean {
   if (methods.includes(method)) return true;
   const allow = methods.join(', ');
@@ -222,6 +219,6 @@ function describeListenError(error: NodeJS.ErrnoException, host: string, port: n
   const why =
     error.code === 'EADDRINUSE'
       ? `port ${port} on ${host} is in use; is Switchboard running already? Choose another with --port`
-      : `${host}:${port} cannot be listened on: ${error.message}`;
+      : `cannot listen on ${host}:${port}: ${error.message}`;
   return new SwitchboardError('invalid_config', why, { cause: error });
 }

@@ -3,11 +3,10 @@ import { SwitchboardError, stopping } from '../../errors.ts';
 import { parseBounded } from '../../protocol/bounded-parse.ts';
 import { bytesOf, emptyResult, notificationMessage, resultMessage } from '../../protocol/jsonrpc.ts';
 import { bytesAt, idBytes, idValue, type Message } from '../../protocol/message.ts';
-import type { Identity } from '../../upstreams/handshake.ts';
 import type { Client } from '../../upstreams/request.ts';
 import type { Server } from '../../upstreams/server.ts';
 import { call } from '../call.ts';
-import type { Incoming } from '../caller.ts';
+import type { ClientSettings, Incoming } from '../caller.ts';
 import type { CallServices } from '../client-call.ts';
 import { changedNotifications, isList, list } from '../lists.ts';
 import { readLevel } from '../logging.ts';
@@ -18,15 +17,8 @@ import { chooseScope, type Scope, type Scopes } from '../scope.ts';
 import { callLegacyTask } from '../task-calls.ts';
 import { type ClientStream, Session } from './caller.ts';
 import { initializeResult, readInitialize } from './greeting.ts';
-import { type SessionKeeper, stateToKeep } from './session-keeper.ts';
+import { type SessionPersistence, stateOf } from './persistence.ts';
 import { changeSubscription, resubscribe } from './subscriptions.ts';
-
-export interface LegacySettings {
-  identity: Identity;
-  instance: string;
-  maxSessions: number;
-  sessionIdleMs: number;
-}
 
 interface LegacyEvents {
   /** Frees what a session has at servers. */
@@ -39,8 +31,8 @@ interface LegacyEvents {
 export class LegacyGateway {
   private readonly scopes: Scopes;
   private readonly services: CallServices;
-  private readonly settings: LegacySettings;
-  private readonly keeper: SessionKeeper;
+  private readonly settings: ClientSettings;
+  private readonly persistence: SessionPersistence;
   private readonly events: LegacyEvents;
   readonly sessions = new Map<string, Session>();
   /** Whether new requests are rejected. */
@@ -49,13 +41,13 @@ export class LegacyGateway {
   constructor(
     scopes: Scopes,
     services: CallServices,
-    keeper: SessionKeeper,
-    settings: LegacySettings,
+    persistence: SessionPersistence,
+    settings: ClientSettings,
     events: LegacyEvents,
   ) {
     this.scopes = scopes;
     this.services = services;
-    this.keeper = keeper;
+    this.persistence = persistence;
     this.settings = settings;
     this.events = events;
   }
@@ -104,7 +96,7 @@ export class LegacyGateway {
     projects: Incoming['projects'],
     openStream: (facts: Session['facts']) => ClientStream,
   ): Session | undefined {
-    const persisted = this.keeper.recall(id);
+    const persisted = this.persistence.take(id);
     if (persisted === undefined) return undefined;
     const { project, facts, logLevel } = persisted;
     const scope = project === undefined ? this.scopes.all : this.scopes.of(project);
@@ -126,12 +118,12 @@ export class LegacyGateway {
 
   /** Resolves when ended sessions are deleted from the database, or after a while; undefined if they are. */
   ended(): Promise<void> | undefined {
-    return this.keeper.forgotten();
+    return this.persistence.deleted();
   }
 
   end(session: Session): void {
     if (!this.sessions.delete(session.id)) return;
-    if (session.isPersisted) this.keeper.forget(session.id);
+    if (session.isPersisted) this.persistence.delete(session.id);
     session.close();
     this.events.release(session);
     if (session.logLevel !== undefined) this.events.levelChanged(session);
@@ -245,7 +237,7 @@ export class LegacyGateway {
 
   private save(session: Session): void {
     if (!session.isPersisted || session.isClosed) return;
-    this.keeper.keep(session.id, () => stateToKeep(session));
+    this.persistence.save(session.id, () => stateOf(session));
   }
 
   private passRootsChanged(session: Session): void {

@@ -5,8 +5,8 @@ import type { Responder } from '../responder.ts';
 import type { SessionStreams } from './streams.ts';
 
 /**
- * The answer to one POST: a single JSON message, unless something has to be said before it, or it takes long, or
- * the client wants nothing but events; then it is a stream.
+ * The response to one POST: a JSON message, or a stream if something precedes it, if it takes long, or if the client prefers
+ * events.
  */
 export class LegacyResponder implements Responder {
   private readonly response: ServerResponse;
@@ -14,7 +14,7 @@ export class LegacyResponder implements Responder {
   private readonly terms: PostTerms;
   private stream: number | undefined;
   private missing: number;
-  private answers: Chunks[] | undefined;
+  private responses: Chunks[] | undefined;
   private keptWaiting = false;
 
   constructor(response: ServerResponse, streams: SessionStreams, terms: PostTerms) {
@@ -46,8 +46,8 @@ export class LegacyResponder implements Responder {
       writeJson(this.response, message);
       return;
     } else {
-      this.answers ??= [];
-      this.answers.push(message);
+      this.responses ??= [];
+      this.responses.push(message);
     }
     if (this.missing === 0) this.finish();
   }
@@ -62,27 +62,27 @@ export class LegacyResponder implements Responder {
     if (this.stream !== undefined) this.streams.pause(this.stream, retryMs);
   }
 
-  /** The second time, the answer becomes a stream, so that nothing in between gives up on the connection. */
+  /** The second time, the response becomes a stream, so that no proxy closes the connection. */
   keepAlive(): void {
     if (this.stream !== undefined) this.streams.keepAliveOn(this.stream);
     else if (this.keptWaiting && this.missing > 0) this.becomeStream();
     this.keptWaiting = true;
   }
 
-  /** False when the client takes no streams. */
+  /** False if the client accepts no streams. */
   private becomeStream(): boolean {
     if (this.stream !== undefined) return true;
     if (!this.terms.acceptsEvents) return false;
     this.stream = this.streams.openFor(this.response);
-    for (const message of this.answers ?? []) this.streams.sendOn(this.stream, message);
-    this.answers = undefined;
+    for (const message of this.responses ?? []) this.streams.sendOn(this.stream, message);
+    this.responses = undefined;
     return true;
   }
 
   private finish(): void {
     if (this.stream !== undefined) this.streams.finish(this.stream);
-    else if (this.answers === undefined) this.response.writeHead(202).end();
-    else writeJson(this.response, asArray(this.answers));
+    else if (this.responses === undefined) this.response.writeHead(202).end();
+    else writeJson(this.response, asArray(this.responses));
   }
 }
 

@@ -13,7 +13,7 @@ import type { Responder } from '../responder.ts';
 import type { ClientStream, Session } from './caller.ts';
 import type { LegacyGateway } from './dispatch.ts';
 
-/** HTTP+SSE of 2024-11-05: one stream to the client for everything, and an address that takes its messages. */
+/** HTTP+SSE of 2024-11-05: one stream to the client for everything, and a path that takes its messages. */
 export class LegacySseEndpoint {
   private readonly gateway: LegacyGateway;
   private readonly maxBytes: number;
@@ -93,10 +93,9 @@ export class LegacySseEndpoint {
   }
 }
 
-/** One open stream: everything for its client goes there. */
 class SseClient implements ClientStream, Responder {
   private readonly response: ServerResponse;
-  /** What was named when the stream was opened. */
+  /** The projects that the request for the stream named. */
   readonly projects: Incoming['projects'];
   session: Session | undefined;
 

@@ -1,9 +1,8 @@
 import { SwitchboardError, stopping } from '../../errors.ts';
 import type { Message } from '../../protocol/message.ts';
-import type { Identity } from '../../upstreams/handshake.ts';
 import type { Client } from '../../upstreams/request.ts';
 import { call } from '../call.ts';
-import type { Incoming } from '../caller.ts';
+import type { ClientSettings, Incoming } from '../caller.ts';
 import type { CallServices } from '../client-call.ts';
 import { isList, list } from '../lists.ts';
 import { isCall } from '../resolve.ts';
@@ -12,18 +11,10 @@ import type { InFlight, Responder } from '../responder.ts';
 import { chooseScope, type Scope, type Scopes } from '../scope.ts';
 import { callModernTask } from '../task-calls.ts';
 import { ModernCaller } from './caller.ts';
-import { ClientNames } from './client-names.ts';
 import { discover } from './greeting.ts';
-import { type KnownClient, KnownClients } from './known-clients.ts';
+import { ClientNames, type KnownClient, KnownClients } from './known-clients.ts';
 import { Listener } from './subscriptions.ts';
 import { requireTasks } from './tasks.ts';
-
-export interface ModernSettings {
-  identity: Identity;
-  instance: string;
-  maxSessions: number;
-  sessionIdleMs: number;
-}
 
 interface ModernEvents {
   /** A client wants at least this log level. Resolves when the servers have it. */
@@ -42,7 +33,7 @@ export interface Circumstances extends Pick<Incoming, 'prefer' | 'projects' | 'h
 export class ModernGateway {
   private readonly scopes: Scopes;
   private readonly services: CallServices;
-  private readonly settings: ModernSettings;
+  private readonly settings: ClientSettings;
   private readonly events: ModernEvents;
   private readonly names = new ClientNames();
   private readonly known: KnownClients;
@@ -52,7 +43,7 @@ export class ModernGateway {
   private readonly becameIdle = () => this.whenIdle();
   private isStopping = false;
 
-  constructor(scopes: Scopes, services: CallServices, settings: ModernSettings, events: ModernEvents) {
+  constructor(scopes: Scopes, services: CallServices, settings: ClientSettings, events: ModernEvents) {
     this.scopes = scopes;
     this.services = services;
     this.settings = settings;

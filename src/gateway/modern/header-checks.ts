@@ -8,7 +8,7 @@ import type { Group } from '../../upstreams/group.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Whoever stands between a client and us may decide by the headers: they must say what the request says. */
+/** A proxy may decide by the headers, so they must agree with the message. */
 export function checkHeaders(headers: Headers, version: string, message: Message): void {
   expect(headers, 'mcp-protocol-version', version);
   expect(headers, 'mcp-method', message.method);
@@ -17,7 +17,7 @@ export function checkHeaders(headers: Headers, version: string, message: Message
   if (named !== undefined) expect(headers, 'mcp-name', named);
 }
 
-/** The same for arguments of a tool that has them repeated in headers. */
+/** The same for tools whose arguments are repeated in headers. */
 export function checkParameters(
   headers: Headers,
   { bytes, method, params }: Message,
@@ -28,7 +28,7 @@ export function checkParameters(
   const declared = group.parameterHeaders(own);
   if (declared.length === 0) return;
   const { arguments: args } = parseBounded(bytesAt(bytes, params).toString()) as { arguments?: unknown };
-  // What comes over stdin has no headers, and whoever passes it on does not know which arguments are to be in some.
+  // Requests from stdin have no headers, and the bridge does not know which arguments to repeat.
   const mayLack = headers['x-switchboard-channel'] === 'stdio';
   const problem = parameterHeaderProblem(declared, args, headers, mayLack);
   if (problem !== undefined) throw mismatch(problem);
@@ -44,7 +44,6 @@ function expect(headers: Headers, name: string, wanted: string): void {
     throw mismatch(`the header ${name} says "${start(said)}", the message "${start(wanted)}"`);
 }
 
-/** Enough of it to recognise it by. */
 function start(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }

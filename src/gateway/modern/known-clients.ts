@@ -1,4 +1,6 @@
+import type { Message } from '../../protocol/message.ts';
 import type { Client } from '../../upstreams/request.ts';
+import { nameOf } from '../legacy/greeting.ts';
 
 /** A modern client that gave a name: its state at servers stays between its requests. */
 export interface KnownClient extends Client {
@@ -64,5 +66,27 @@ export class KnownClients {
   private drop(client: KnownClient): void {
     this.byKey.delete(client.key);
     this.forget(client);
+  }
+}
+
+const MAX_NAMES = 1_000;
+const LONGEST_TEXT = 1_000;
+
+/** The names of clients. They send the same `clientInfo` with every request, so parsed ones are cached. */
+export class ClientNames {
+  private readonly byText = new Map<string, string>();
+
+  of({ bytes, claims }: Message): string {
+    const claim = claims?.clientInfo;
+    if (claim === undefined) return '';
+    const text = bytes.toString('utf8', claim.value.start, claim.value.end);
+    let name = this.byText.get(text);
+    if (name === undefined) {
+      name = nameOf(JSON.parse(text));
+      if (text.length > LONGEST_TEXT) return name;
+      if (this.byText.size >= MAX_NAMES) this.byText.clear();
+      this.byText.set(text, name);
+    }
+    return name;
   }
 }

@@ -5,7 +5,7 @@ import { sseMessage } from '../../protocol/sse.ts';
 import { type PostTerms, writeJson } from '../http/exchange.ts';
 import type { Responder } from '../responder.ts';
 
-/** Errors that are told by the status of the answer too; all others are answers like any other. */
+/** Errors that also set the HTTP status; all others have status 200. */
 const statusOfCode: Record<number, number> = {
   [-32700]: 400,
   [-32600]: 400,
@@ -15,7 +15,7 @@ const statusOfCode: Record<number, number> = {
   [-32022]: 400,
 };
 
-/** The answer to one request of the modern era: JSON, or events where something has to be said before it or it takes long. */
+/** The response to a modern request: JSON, or events if something precedes it or it takes long. */
 export class ModernResponder implements Responder {
   readonly isBatch = false;
   private readonly response: ServerResponse;
@@ -58,7 +58,7 @@ export class ModernResponder implements Responder {
 
   pause(): void {}
 
-  /** The second time, the answer becomes a stream, so that nothing in between gives up on the connection. */
+  /** The second time, the response becomes a stream, so that no proxy closes the connection. */
   keepAlive(): void {
     if (this.isOver) return;
     if (this.isStream) writeKeepAlive(this.response);
@@ -66,7 +66,7 @@ export class ModernResponder implements Responder {
     this.keptWaiting = true;
   }
 
-  /** False when the client takes no streams. */
+  /** False if the client accepts no streams. */
   private becomeStream(): boolean {
     if (this.isStream) return true;
     if (!this.terms.acceptsEvents) return false;
