@@ -189,7 +189,7 @@ export class LocalToolbox implements Toolbox {
       ...{ connected() {}, disconnected() {}, notificationReceived() {}, logged() {}, callsFailed() {} },
       stateChanged: ({ name }, replica) => {
         // A lost server restarts, and lists its tools then.
-        const why = replica.condition.state === 'degraded' ? replica.unlisted('tools') : undefined;
+        const why = replica.condition.state === 'degraded' ? replica.discovery.failureOf('tools') : undefined;
         if (this.isReady && why !== undefined) this.warned(`Server "${name}": ${why}`);
       },
       offerChanged: (server, kinds) => {
@@ -200,7 +200,7 @@ export class LocalToolbox implements Toolbox {
       },
       requestReceived: ({ server, upstream, message }) => {
         const why = `Server "${server.name}" sent the request ${message.method}, which an agent does not support.`;
-        upstream.answerError(idBytes(message), toRpcError(new SwitchboardError('client_unavailable', why)));
+        upstream.respondError(idBytes(message), toRpcError(new SwitchboardError('client_unavailable', why)));
       },
     };
   }
@@ -215,7 +215,7 @@ async function startServer(server: Server): Promise<void> {
     if (state !== 'ready' && state !== 'degraded') {
       throw startFailure(name, reason?.message ?? `Server "${name}" is ${state}.`, reason);
     }
-    const why = replica.unlisted('tools');
+    const why = replica.discovery.failureOf('tools');
     if (why !== undefined) throw startFailure(name, `Server "${name}" cannot be used: ${why}`, reason);
   }
 }

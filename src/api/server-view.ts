@@ -140,20 +140,20 @@ function fileConfigView(transport: ServerTransport): ServerView['config'] {
 }
 
 function replicaView(replica: Replica, now: number): ServerView['replicas'][number] {
-  const { number, shown, restarts } = replica;
+  const { number, connections } = replica;
   let [inFlight, queued, longestWait] = [0, 0, 0];
-  for (const slots of replica.connections.slots()) {
+  for (const slots of connections.slots()) {
     inFlight += slots.used;
     queued += slots.queued;
     longestWait = Math.max(longestWait, slots.longestWaitMs(now));
   }
   return {
     replica: number,
-    ...conditionView(shown),
+    ...conditionView(connections.condition),
     in_flight: inFlight,
     queued,
     longest_wait_ms: longestWait,
-    restarts,
+    restarts: connections.restarts,
   };
 }
 

@@ -23,7 +23,7 @@ export class Discovery {
    * offer is known.
    */
   forLists(timeoutMs: number): Promise<void> | undefined {
-    return this.wait((server) => (server.isRemembered ? 0 : this.listDeadline(server, timeoutMs)));
+    return this.wait((server) => (server.hasSnapshot ? 0 : this.listDeadline(server, timeoutMs)));
   }
 
   /** Starts servers that never connected. Others are not waited for, connected or not. */
@@ -34,8 +34,8 @@ export class Discovery {
     for (const { servers } of this.projects()) {
       for (const server of servers.each()) {
         server.freshen();
-        if (!server.isUnseen) continue;
-        const seen = server.seen();
+        if (!server.isUndiscovered) continue;
+        const seen = server.discovered();
         const deadline = deadlineOf(server);
         if (deadline <= now) continue;
         awaited.push(seen);

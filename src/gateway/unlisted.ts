@@ -80,7 +80,7 @@ export class Unlisted {
     return this.projects.flatMap((project) =>
       project.servers
         .all()
-        .filter(({ isSeen, isRemembered }) => !isSeen && !isRemembered)
+        .filter(({ isDiscovered, hasSnapshot }) => !isDiscovered && !hasSnapshot)
         .map(({ name, config, condition }) => ({
           name,
           project: this.projects.length > 1 ? project.name : undefined,

@@ -1,8 +1,8 @@
 import type { ServerConfig } from '../config.ts';
 import type { DisabledServer } from '../gateway/unlisted.ts';
 import type { Offer } from '../upstreams/lists.ts';
-import type { ServerSnapshot } from '../upstreams/remembered.ts';
 import type { Server } from '../upstreams/server.ts';
+import type { ServerSnapshot } from '../upstreams/server-snapshot.ts';
 import type { ListedServer } from './listed-server.ts';
 
 /** The servers of a project that are not used, and what they offered: whoever asks for that is told where it went. */

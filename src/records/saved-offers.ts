@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { ServerConfig } from '../config.ts';
 import type { OfferRow, OfferTable } from '../store/restart-state.ts';
-import { parseSnapshot, type ServerSnapshot, serializeSnapshot } from '../upstreams/remembered.ts';
 import type { Server } from '../upstreams/server.ts';
+import { parseSnapshot, type ServerSnapshot, serializeSnapshot } from '../upstreams/server-snapshot.ts';
 import type { ListSettings } from '../upstreams/settings.ts';
 import { BackgroundWriter } from './background-writer.ts';
 

@@ -105,9 +105,9 @@ describe('a cancelled call', () => {
     callers.called(ada);
     callers.called(grace);
     callers.cancelled(1, ada);
-    expect(callers.answeredLate(2)).toBe(false);
-    expect(callers.answeredLate(1)).toBe(true);
-    expect(callers.answeredLate(1)).toBe(false);
+    expect(callers.respondedLate(2)).toBe(false);
+    expect(callers.respondedLate(1)).toBe(true);
+    expect(callers.respondedLate(1)).toBe(false);
     const call = callOf(grace);
     expect(callers.audience([call])).toEqual({ kind: 'calls', calls: [call] });
   });
@@ -134,7 +134,7 @@ describe('a cancelled call', () => {
     vi.setSystemTime(30_000);
     const [ofAda, ofGrace] = [callOf(ada), callOf(grace)];
     expect(callers.audience([ofAda])).toEqual({ kind: 'unclear' });
-    expect([1, 2].map((id) => callers.answeredLate(id))).toEqual([false, true]);
+    expect([1, 2].map((id) => callers.respondedLate(id))).toEqual([false, true]);
     expect(callers.audience([ofAda])).toEqual({ kind: 'calls', calls: [ofAda] });
     expect(callers.audience([ofGrace])).toEqual({ kind: 'unclear' });
     vi.setSystemTime(40_000);

@@ -1,11 +1,11 @@
 import type { Client, PendingRequest } from './request.ts';
 
 /**
- * Whom something can be meant for that a server says without saying to whom:
- * - `calls`: exactly one client is being served, through these calls;
- * - `client`: nobody is being served, and this is the only client that ever was;
- * - `everybody`: no client was ever served, so it cannot be about one;
- * - `unclear`: it may be about one of several, or about a call that was cancelled.
+ * The possible addressees of a message that names none:
+ * - `calls`: exactly one client has calls in flight, and these are they;
+ * - `client`: no call is in flight, and this is the only client that ever called;
+ * - `everybody`: no client ever called, so it cannot be for one of them;
+ * - `unclear`: it may be for one of several, or about a cancelled call.
  */
 export type Audience =
   | { kind: 'calls'; calls: PendingRequest[] }
@@ -13,15 +13,15 @@ export type Audience =
   | { kind: 'everybody' }
   | { kind: 'unclear' };
 
-/** A server may go on with a cancelled call for a while, and speak of it. */
+/** A server may continue with a cancelled call for a while, and send messages about it. */
 const LINGER_MS = 30_000;
 
-/** Remembers for whom a server works or has worked. */
+/** Which clients a server works for, or has worked for. */
 export class Callers {
-  /** Not kept alive by this: a client that is gone may have left much to be replayed. */
+  /** Weak: a client that is gone may hold a large replay buffer. */
   private first: WeakRef<Client> | undefined;
   private several = false;
-  /** Cancelled calls that the server may still be busy with. A client of one call has all of its request in it. */
+  /** Cancelled calls that the server may still work on. Weak: the client of a single call holds its whole request. */
   private readonly lingering = new Map<number, { client: WeakRef<Client>; until: number }>();
 
   called(client: Client): void {
@@ -30,17 +30,17 @@ export class Callers {
   }
 
   cancelled(id: number, client: Client): void {
-    this.forgetOld();
+    this.expire();
     this.lingering.set(id, { client: new WeakRef(client), until: Date.now() + LINGER_MS });
   }
 
-  /** The server has answered a call although it was cancelled: it is done with it. */
-  answeredLate(id: number): boolean {
+  /** The server responded to a cancelled call. Returns false if there is none with this id. */
+  respondedLate(id: number): boolean {
     return this.lingering.delete(id);
   }
 
   audience(calls: Iterable<PendingRequest>): Audience {
-    this.forgetOld();
+    this.expire();
     const clients = new Set<object>();
     const served: PendingRequest[] = [];
     for (const call of calls) {
@@ -49,7 +49,7 @@ export class Callers {
       served.push(call);
     }
     for (const cancelled of this.lingering.values()) {
-      // One that is gone is none of the others.
+      // A client that is gone is none of the others.
       clients.add(cancelled.client.deref() ?? cancelled);
       if (clients.size > 1) break;
     }
@@ -62,9 +62,9 @@ export class Callers {
     return client === undefined ? { kind: 'unclear' } : { kind: 'client', client };
   }
 
-  private forgetOld(): void {
+  private expire(): void {
     const now = Date.now();
-    // They are in the order in which they were cancelled.
+    // In the order of cancellation.
     for (const [id, { until }] of this.lingering) {
       if (until > now) return;
       this.lingering.delete(id);

@@ -1,8 +1,8 @@
 import type { SwitchboardError } from '../errors.ts';
 import type { Message } from '../protocol/message.ts';
+import type { LiveUpstream } from './connector.ts';
 import type { KnownEra } from './handshake.ts';
 import type { OfferKind } from './lists.ts';
-import type { LiveUpstream } from './live-upstream.ts';
 import type { Client, PendingRequest } from './request.ts';
 import type { Slots } from './slots.ts';
 import type { Upstream } from './upstream.ts';

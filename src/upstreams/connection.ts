@@ -2,30 +2,24 @@ import type { OpenChannel } from '../channels/open.ts';
 import type { ServerConfig } from '../config.ts';
 import { type ErrorCode, SwitchboardError } from '../errors.ts';
 import type { ConnectionEvents, ConnectionPurpose, ReplicaContext } from './connection-context.ts';
-import { Connector } from './connector.ts';
+import { Connector, type LiveUpstream } from './connector.ts';
 import { Lifecycle } from './lifecycle.ts';
 import { listsOfNotification } from './lists.ts';
-import {
-  checkSubscribable,
-  type LiveUpstream,
-  sendLogLevel,
-  sendSubscribe,
-  sendUnsubscribe,
-} from './live-upstream.ts';
+import { sendRequest } from './own-requests.ts';
 import type { Client } from './request.ts';
-import { aboutServer, redacted } from './server-errors.ts';
+import { connectError, redacted } from './server-errors.ts';
 import type { ConnectionSettings } from './settings.ts';
 import { Slots } from './slots.ts';
-import { Subscriptions } from './subscriptions.ts';
+import { Subscriptions, sendUnsubscribe } from './subscriptions.ts';
 import { Upstream } from './upstream.ts';
 
-/** What some errors mean for the next try. */
-const happeningOf: { readonly [code in ErrorCode]?: 'unusable' | 'loops' } = {
+/** Errors with an event of their own. */
+const eventOf: { readonly [code in ErrorCode]?: 'unusable' | 'loops' } = {
   invalid_config: 'unusable',
   server_loop: 'loops',
 };
 
-/** A connection to a replica, or to one client's own instance of it: opened when needed, once, and again when lost. */
+/** A connection to a replica, or to one client's own instance of it: opened on demand, and again when it is lost. */
 export class Connection {
   private readonly config: ServerConfig;
   private readonly connector: Connector;
@@ -33,15 +27,15 @@ export class Connection {
   private readonly settings: ConnectionSettings;
   private readonly context: ReplicaContext<Connection>;
   private readonly events: ConnectionEvents;
-  private live: LiveUpstream | undefined;
-  /** Those that take nothing new while their last calls are under way. */
+  /** The open upstream, if any. */
+  current: LiveUpstream | undefined;
+  /** Those that only finish the calls in flight. */
   private readonly leaving = new Set<Upstream>();
   private readonly closing = new Set<Promise<void>>();
   private stopped = false;
   private logLevel: string | undefined;
-  /** What is being opened just now. */
   opening: Promise<LiveUpstream> | undefined;
-  /** How often it was opened, and how long that took the last time. */
+  /** How often it was opened, and how long the last time took. */
   opens = 0;
   openedInMs = 0;
   readonly lifecycle: Lifecycle;
@@ -61,10 +55,10 @@ export class Connection {
     this.context = context;
     this.events = events;
     this.connector = new Connector(config, settings, known, capabilities, {
-      opened: (openChannel) => this.newUpstream(openChannel),
-      end: (upstream) => this.end(upstream),
+      open: (openChannel) => this.newUpstream(openChannel),
+      close: (upstream) => this.closeUpstream(upstream),
       isStopped: () => this.stopped,
-      gone: () => Promise.all(this.closing),
+      allClosed: () => Promise.all(this.closing),
       subscribedUris: () => this.subscriptions.uris(),
       missed: () => events.missed?.(),
       log: (line) => context.listener.log(line),
@@ -73,30 +67,24 @@ export class Connection {
     this.lifecycle = new Lifecycle(settings.recovery, {
       changed: () => context.stateChanged(),
       due: () => {
-        if (this.live !== undefined) events.recheck?.();
+        if (this.current !== undefined) events.recheck?.();
         else this.open().catch(() => {});
       },
     });
   }
 
-  /** The live upstream, if there is one: the way of every call after the first. */
-  get current(): LiveUpstream | undefined {
-    return this.live;
-  }
-
-  /** Whether it was there before, and was lost. */
   get wasLost(): boolean {
     return this.lifecycle.condition.losses > 0;
   }
 
-  /** Why nothing can be sent here now, nor after a start that calls wait for; undefined where it can. */
+  /** Why no call can be sent now, nor wait for a start; undefined if it can. */
   get refusal(): SwitchboardError | undefined {
-    return this.live === undefined ? this.lifecycle.refusal(this.config.name) : undefined;
+    return this.current === undefined ? this.lifecycle.refusal(this.config.name) : undefined;
   }
 
-  /** Opens it, or gives what is open or opening. Fails at once while it waits for its next try. */
+  /** Opens it unless it is open or opening. Rejects at once before the next try is due. */
   open(): Promise<LiveUpstream> {
-    if (this.live !== undefined) return Promise.resolve(this.live);
+    if (this.current !== undefined) return Promise.resolve(this.current);
     if (this.opening !== undefined) return this.opening;
     const refusal = this.lifecycle.notYet(this.config.name);
     return refusal === undefined ? this.begin(false) : Promise.reject(refusal);
@@ -109,14 +97,14 @@ export class Connection {
     return this.opening;
   }
 
-  /** What was in the way of it is gone: it is tried now, and not when its time has come. */
+  /** Retries now, instead of at the next scheduled try. */
   retry(): void {
-    if (this.stopped || this.live !== undefined || this.opening !== undefined) return;
+    if (this.stopped || this.current !== undefined || this.opening !== undefined) return;
     if (this.lifecycle.condition.state === 'failed') return;
     this.begin(true).catch(() => {});
   }
 
-  /** Whether anybody would miss it. */
+  /** Whether it must not be closed for being idle. */
   get isBusy(): boolean {
     return (
       this.slots.used > 0 ||
@@ -126,69 +114,65 @@ export class Connection {
     );
   }
 
-  /** Ends what is open, because it leads back to us. */
+  /** Closes it because it leads back to us. */
   refuse(why: SwitchboardError): void {
-    const { live } = this;
-    if (live === undefined) return;
-    this.live = undefined;
-    live.listening?.stop();
+    const { current } = this;
+    if (current === undefined) return;
+    this.current = undefined;
+    current.listening?.stop();
     this.subscriptions.clear();
     const reason = this.failure(why);
     this.context.listener.log(reason.message);
-    this.end(live.upstream);
+    this.closeUpstream(current.upstream);
     this.lifecycle.apply({ kind: 'loops', reason });
   }
 
-  /** Ends what is open; the next use opens it again. */
+  /** Closes it until the next use. */
   rest(): void {
-    const { live } = this;
-    if (live === undefined) return;
-    this.live = undefined;
-    this.end(live.upstream);
+    const { current } = this;
+    if (current === undefined) return;
+    this.current = undefined;
+    this.closeUpstream(current.upstream);
     this.lifecycle.apply({ kind: 'rests' });
   }
 
-  /** Takes nothing new. What is under way goes on until close(); those who wait for its start need not any longer. */
+  /** Takes no new calls. Those in flight continue until close(); those that wait for a start fail. */
   retire(): void {
     this.lifecycle.apply({ kind: 'stops' });
-    if (this.live !== undefined) return;
+    if (this.current !== undefined) return;
     this.stopped = true;
-    if (this.connector.current !== undefined) this.end(this.connector.current);
+    if (this.connector.current !== undefined) this.closeUpstream(this.connector.current);
   }
 
-  /** Settles when everything that was ever opened here is gone. */
+  /** Resolves when everything that was opened here is gone. */
   async close(): Promise<void> {
     this.stopped = true;
     this.lifecycle.apply({ kind: 'stops' });
     const { opening } = this;
-    const open = [this.live?.upstream, ...this.leaving, this.connector.current];
-    this.live = undefined;
+    const open = [this.current?.upstream, ...this.leaving, this.connector.current];
+    this.current = undefined;
     this.leaving.clear();
-    for (const upstream of open) if (upstream !== undefined) this.end(upstream);
+    for (const upstream of open) if (upstream !== undefined) this.closeUpstream(upstream);
     await opening?.catch(() => {});
     await Promise.all(this.closing);
   }
 
-  /** Has the server tell of changes of a resource, for this client too. */
   async subscribe(uri: string, client: Client): Promise<void> {
-    const live = await this.open();
-    checkSubscribable(live);
-    await this.subscriptions.add(uri, client, () => sendSubscribe(live, uri));
+    await this.subscriptions.add(uri, client, await this.open());
   }
 
-  /** The server is told when nobody follows the resource any more. */
   async unsubscribe(uri: string, client: Client): Promise<void> {
     if (this.subscriptions.remove(uri, client)) await this.endSubscription(uri);
   }
 
-  /** A client is gone, and follows nothing any more. */
+  /** Ends the subscriptions of a client that is gone. */
   release(client: Client): void {
     for (const uri of this.subscriptions.removeClient(client)) {
       this.endSubscription(uri).catch((error: Error) => this.context.listener.log(error.message));
     }
   }
 
-  /** Settles when the server knows, or cannot be told. */
+  /** Resolves when the server has the level, or cannot get it. */
   async setLogLevel(level: string | undefined): Promise<void> {
     if (level === undefined || level === this.logLevel) return;
     this.logLevel = level;
@@ -196,7 +180,7 @@ export class Connection {
   }
 
   private async endSubscription(uri: string): Promise<void> {
-    if (this.live !== undefined) await sendUnsubscribe(this.live, uri);
+    if (this.current !== undefined) await sendUnsubscribe(this.current, uri);
   }
 
   private async start(isHastened: boolean): Promise<LiveUpstream> {
@@ -207,12 +191,12 @@ export class Connection {
     try {
       const live = await this.connector.connect();
       if (this.stopped) {
-        this.end(live.upstream);
+        this.closeUpstream(live.upstream);
         throw new SwitchboardError('server_unavailable', 'it was stopped');
       }
       if (live.upstream.isGone)
-        throw new SwitchboardError('server_unavailable', 'it ended right after the handshake');
-      this.live = live;
+        throw new SwitchboardError('server_unavailable', 'the connection was lost right after the handshake');
+      this.current = live;
       this.opens++;
       this.openedInMs = performance.now() - startedAt;
       lifecycle.apply({ kind: 'connected' });
@@ -223,7 +207,7 @@ export class Connection {
     } catch (error) {
       const reason = this.failure(error);
       this.events.failed(reason, error);
-      lifecycle.apply({ kind: happeningOf[reason.code] ?? 'connect failed', reason });
+      lifecycle.apply({ kind: eventOf[reason.code] ?? 'connect failed', reason });
       throw reason;
     }
   }
@@ -250,47 +234,49 @@ export class Connection {
     return upstream;
   }
 
-  private end(upstream: Upstream): void {
-    const ended = upstream
+  private closeUpstream(upstream: Upstream): void {
+    const closed = upstream
       .close()
       .catch((error: Error) => this.context.listener.log(error.message))
-      .finally(() => this.closing.delete(ended));
-    this.closing.add(ended);
+      .finally(() => this.closing.delete(closed));
+    this.closing.add(closed);
     this.context.listener.disconnected(this, upstream);
   }
 
   private async sendLogLevel(): Promise<void> {
-    if (this.live === undefined || this.logLevel === undefined) return;
-    await sendLogLevel(this.live, this.logLevel, this.settings.connectTimeoutMs).catch((error: Error) =>
-      this.context.listener.log(error.message),
-    );
+    const { current, logLevel: level } = this;
+    if (current === undefined || level === undefined) return;
+    const { upstream, facts } = current;
+    // Modern requests carry the level themselves.
+    if (facts.capabilities.logging === undefined || facts.era === 'modern') return;
+    const sent = sendRequest(upstream, 'logging/setLevel', { level }, this.settings.connectTimeoutMs);
+    await sent.catch((error: Error) => this.context.listener.log(error.message));
   }
 
-  /** Nothing new can be sent there; what is under way may still be answered. */
+  /** Calls in flight may still get a response. */
   private upstreamStale(upstream: Upstream, error: SwitchboardError, isThere: boolean): void {
-    if (this.live?.upstream !== upstream) return;
+    if (this.current?.upstream !== upstream) return;
     this.leaving.add(upstream);
     this.lose(error, isThere);
   }
 
   private upstreamClosed(upstream: Upstream, error: SwitchboardError): void {
-    if (this.live?.upstream === upstream) this.lose(error, false);
+    if (this.current?.upstream === upstream) this.lose(error, false);
     else if (!this.leaving.delete(upstream)) return;
     this.context.listener.disconnected(this, upstream);
   }
 
   private lose(error: SwitchboardError, isThere: boolean): void {
-    const { live } = this;
-    this.live = undefined;
-    // The last that keeps a connection that broke.
-    live?.listening?.stop();
-    // Who follows what is for the next one to be told anew.
+    // Or its timers would keep the upstream alive.
+    this.current?.listening?.stop();
+    this.current = undefined;
+    // Clients subscribe again when the connection is back.
     this.subscriptions.clear();
     this.context.listener.log(error.message);
     this.lifecycle.apply({ kind: 'lost', reason: this.failure(error), isThere });
   }
 
   private failure(error: unknown): SwitchboardError {
-    return redacted(aboutServer(error, this.config.name), this.settings.redact);
+    return redacted(connectError(error, this.config.name), this.settings.redact);
   }
 }

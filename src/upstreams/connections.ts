@@ -1,69 +1,148 @@
+import type { ServerConfig } from '../config.ts';
 import type { SwitchboardError } from '../errors.ts';
+import { type Era, otherEra } from '../protocol/versions.ts';
 import { type Condition, overall } from './condition.ts';
 import type { Connection } from './connection.ts';
 import type { ReplicaContext } from './connection-context.ts';
+import type { LiveUpstream } from './connector.ts';
+import { isRejection, type KnownEra, relayedCapabilities } from './handshake.ts';
 import type { Client, ClientDescription } from './request.ts';
-import type { SharedConnections } from './shared-connections.ts';
+import { RpcResponseError } from './server-errors.ts';
 import type { Slots } from './slots.ts';
 
-/** All connections to one replica: those that clients share, and those that single clients have, each for itself. */
+/** What a replica does about its shared connections. */
+interface SharedEvents {
+  /** The first one is open. */
+  opened(live: LiveUpstream, wasBroken: boolean): void;
+  /** The second one is open too. */
+  joined(): void;
+  recheck(): void;
+  missed(): void;
+}
+
+/** How long a server may take to respond in its second era, beyond the time that it takes to start. */
+const SECOND_ERA_MS = 5_000;
+
+/**
+ * All connections to one replica. Clients share one, and if the server may speak both eras, a second one, which the first
+ * client of the other era opens; if that fails, the first one serves both eras. With `isolation: "session"` each client has
+ * a connection of its own.
+ */
 export class Connections {
-  private readonly isolates: boolean;
-  private readonly shared: SharedConnections;
+  private readonly config: ServerConfig;
+  private readonly known: KnownEra;
   private readonly context: ReplicaContext<Connection>;
+  private readonly events: SharedEvents;
+  /** Whether each client has a connection of its own. */
+  readonly isolates: boolean;
+  readonly first: Connection;
+  private second: Connection | undefined;
+  /** The shared connection for clients of each era. */
+  private readonly byEra: Record<Era, Connection>;
   private readonly byOwner = new Map<Client, Connection>();
+  private readonly closing = new Set<Promise<void>>();
+  /** Whether the server is known to speak only one era. */
+  private isSingleEra = false;
 
-  /** `isolates`: each client has an instance of its own. */
-  constructor(isolates: boolean, shared: SharedConnections, context: ReplicaContext<Connection>) {
-    this.isolates = isolates;
-    this.shared = shared;
+  constructor(
+    config: ServerConfig,
+    known: KnownEra,
+    context: ReplicaContext<Connection>,
+    events: SharedEvents,
+  ) {
+    this.config = config;
+    this.known = known;
     this.context = context;
+    this.events = events;
+    this.isolates = config.isolation === 'session';
+    this.first = context.connect(
+      { owner: undefined, capabilities: relayedCapabilities, known },
+      {
+        opened: (live, wasBroken) => {
+          this.firstOpened(live);
+          events.opened(live, wasBroken);
+        },
+        failed: ({ message }) => context.listener.log(message),
+        recheck: events.recheck,
+        missed: events.missed,
+      },
+    );
+    this.byEra = { legacy: this.first, modern: this.first };
   }
 
-  /** What others are to see: where clients have instances of their own, those count too. */
+  /** The condition of the shared connections. A second one that was never used does not count. */
+  get sharedCondition(): Condition {
+    const { condition } = this.first.lifecycle;
+    const second = this.second?.lifecycle.condition;
+    return second === undefined || second.state === 'idle' ? condition : overall([condition, second]);
+  }
+
+  /** The condition of all connections. */
   get condition(): Condition {
-    const { condition } = this.shared;
-    if (this.byOwner.size === 0) return condition;
-    return overall([condition, ...this.owned().map(({ lifecycle }) => lifecycle.condition)]);
+    const { sharedCondition: shared } = this;
+    if (this.byOwner.size === 0) return shared;
+    return overall([shared, ...[...this.byOwner.values()].map(({ lifecycle }) => lifecycle.condition)]);
   }
 
-  /** Every connection that is there now. */
+  /** The shared ones that are open. */
+  get lives(): LiveUpstream[] {
+    return this.shared.flatMap(({ current }) => current ?? []);
+  }
+
+  get isLive(): boolean {
+    return this.first.current !== undefined || this.second?.current !== undefined;
+  }
+
+  get isBusy(): boolean {
+    return this.shared.some(({ isBusy }) => isBusy);
+  }
+
+  /** How often the shared ones were opened again. */
+  get restarts(): number {
+    return this.shared.reduce((sum, { opens }) => sum + Math.max(0, opens - 1), 0);
+  }
+
   all(): Connection[] {
-    return [...this.shared.all, ...this.byOwner.values()];
+    return [...this.shared, ...this.byOwner.values()];
   }
 
-  /** Those that this client's requests may take. */
+  /** Those that requests of this client may take. */
   of(client: Client): Connection[] {
     const own = this.byOwner.get(client);
-    return own === undefined ? this.shared.all : [...this.shared.all, own];
+    return own === undefined ? this.shared : [...this.shared, own];
   }
 
-  /** All slots that calls take here: connections may share them. */
+  /** Connections may share their slots. */
   slots(): Set<Slots> {
     return new Set(this.all().map(({ slots }) => slots));
   }
 
-  /** Why no call of this client can go here now; undefined where one can. */
+  /** Why no call of this client can be sent now; undefined if it can. */
   refusal(client: Client): SwitchboardError | undefined {
-    return (this.byOwner.get(client) ?? this.shared.for(client.era)).refusal;
+    return (this.byOwner.get(client) ?? this.byEra[client.era]).refusal;
   }
 
-  /** The connection that this client's requests take. */
-  for(client: Client, able: ClientDescription): Connection {
-    // The shared one of a stopped server says that it was stopped; a new one would start it.
-    if (!this.isolates || this.shared.condition.state === 'stopped') return this.shared.for(client.era);
+  /** The shared connection for clients of this era. */
+  forEra(era: Era): Connection {
+    return this.byEra[era];
+  }
+
+  /** The connection for requests of this client. */
+  for(client: Client, description: ClientDescription): Connection {
+    // A new connection would start a stopped server.
+    if (!this.isolates || this.sharedCondition.state === 'stopped') return this.byEra[client.era];
     let own = this.byOwner.get(client);
     if (own === undefined) {
-      own = this.connect(client, able);
+      own = this.connectFor(client, description);
       this.byOwner.set(client, own);
     }
     return own;
   }
 
-  /** The same when it is open. Which one it is may come out when the server is reached. */
-  async opened(client: Client, able: ClientDescription): Promise<Connection> {
+  /** Opens the connection for requests of this client. Connecting may show that it is another one. */
+  async opened(client: Client, description: ClientDescription): Promise<Connection> {
     for (;;) {
-      const connection = this.for(client, able);
+      const connection = this.for(client, description);
       try {
         await connection.open();
         if (!this.isOutdated(connection, client)) return connection;
@@ -73,12 +152,12 @@ export class Connections {
     }
   }
 
-  /** Whether this client does not take this connection any more: it is known by now which eras the server speaks. */
+  /** Whether this client uses another connection by now, because the eras of the server became known. */
   isOutdated(connection: Connection, { era }: Client): boolean {
-    return connection.owner === undefined && connection !== this.shared.for(era);
+    return connection.owner === undefined && connection !== this.byEra[era];
   }
 
-  /** A client is gone, and its connection ends with it. True where it had one. */
+  /** Closes the client's own connection. Returns false if it had none. */
   release(client: Client): boolean {
     const own = this.byOwner.get(client);
     this.byOwner.delete(client);
@@ -86,31 +165,128 @@ export class Connections {
     return own !== undefined;
   }
 
+  /** Closes the shared ones, because they lead back to us. */
+  refuse(why: SwitchboardError): void {
+    this.first.refuse(why);
+    this.dropSecond();
+  }
+
+  /** Closes the shared ones until the next use. */
+  rest(): void {
+    for (const connection of this.shared) connection.rest();
+  }
+
+  /** Retries now, instead of at the next scheduled try. */
   retry(): void {
-    this.shared.retry();
-    for (const connection of this.owned()) connection.retry();
+    this.first.retry();
+    if (this.second?.lifecycle.condition.state !== 'idle') this.second?.retry();
+    for (const connection of this.byOwner.values()) connection.retry();
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.shared.close(), ...this.owned().map((connection) => connection.close())]);
+    await Promise.all([...this.all().map((connection) => connection.close()), ...this.closing]);
     this.byOwner.clear();
   }
 
-  private owned(): Connection[] {
-    return [...this.byOwner.values()];
+  private get shared(): Connection[] {
+    return this.second === undefined ? [this.first] : [this.first, this.second];
   }
 
-  private connect(owner: Client, { capabilities }: ClientDescription): Connection {
+  private connectFor(owner: Client, { capabilities }: ClientDescription): Connection {
     const own = this.context.connect(
-      { owner, capabilities, known: this.shared.knownFor(owner.era) },
+      { owner, capabilities, known: this.knownFor(owner.era) },
       {
         opened: ({ facts }) => {
           own.lifecycle.apply({ kind: 'ready' });
-          this.shared.ownOpened(owner.era, facts.era);
+          if (facts.era !== owner.era) this.isSingleEra = true;
         },
         failed: ({ message }) => this.context.listener.log(message),
       },
     );
     return own;
+  }
+
+  /** A client's own connection uses the client's era if the server may speak both. */
+  private knownFor(era: Era): KnownEra {
+    const { era: usual } = this.known;
+    if (usual === undefined || usual === era || !this.maySpeak(era)) return this.known;
+    if (era === 'modern') return { era: undefined, discovered: undefined };
+    return { era, isWished: true, discovered: undefined, timeoutMs: this.secondEraTimeoutMs };
+  }
+
+  private firstOpened({ facts: { era } }: LiveUpstream): void {
+    const other = otherEra[era];
+    // A restarted server may speak both.
+    if (this.first.lifecycle.condition.losses > 0) this.isSingleEra = false;
+    const hasSecond = this.second !== undefined && this.byEra[other] === this.second;
+    this.byEra[era] = this.first;
+    if (hasSecond) return;
+    this.dropSecond();
+    if (this.maySpeak(other)) this.prepareSecond(other);
+  }
+
+  /** Whether a server that was connected in the other era may speak this one too. */
+  private maySpeak(era: Era): boolean {
+    const { era: setting, transport } = this.config;
+    // A hosted server has one process with one pipe.
+    if (this.isSingleEra || setting !== 'auto' || transport.type === 'hosted') return false;
+    // Servers are asked for the modern era first.
+    return era === 'legacy' || this.known.discovered !== undefined;
+  }
+
+  private get secondEraTimeoutMs(): number {
+    return SECOND_ERA_MS + 2 * this.first.openedInMs;
+  }
+
+  /** Creates the second connection; the first client of that era opens it. */
+  private prepareSecond(era: Era): void {
+    const second: Connection = this.context.connect(
+      {
+        owner: undefined,
+        capabilities: relayedCapabilities,
+        known: { era, discovered: undefined, only: era, timeoutMs: this.secondEraTimeoutMs },
+        slots: this.first.slots,
+      },
+      {
+        opened: ({ upstream }) => {
+          // Without a session the server could send no requests in the legacy era, but can in the modern one.
+          if (era === 'legacy' && !upstream.canSendRequests)
+            this.giveUpSecond(second, era, 'the server keeps no sessions in that era');
+          else {
+            second.lifecycle.apply({ kind: 'ready' });
+            this.events.joined();
+          }
+        },
+        failed: ({ message }, cause) => {
+          const isFinal = cause instanceof RpcResponseError || isRejection(cause);
+          if (second.opens === 0 || isFinal) this.giveUpSecond(second, era, message);
+          else this.context.listener.log(message);
+        },
+        missed: this.events.missed,
+      },
+    );
+    this.second = second;
+    this.byEra[era] = second;
+  }
+
+  private giveUpSecond(second: Connection, era: Era, why: string): void {
+    if (this.second !== second || this.first.lifecycle.condition.state === 'stopped') return;
+    this.dropSecond();
+    this.context.listener.log(`${era} clients use the ${otherEra[era]} connection, with translation: ${why}`);
+    // A server that is down has not shown which eras it speaks.
+    if (this.first.current === undefined) return;
+    this.isSingleEra = true;
+    // Clients of that era use the first one from now on.
+    this.context.listener.connected(this.first);
+  }
+
+  private dropSecond(): void {
+    const { second } = this;
+    this.second = undefined;
+    this.byEra.legacy = this.first;
+    this.byEra.modern = this.first;
+    if (second === undefined) return;
+    const closed = second.close().finally(() => this.closing.delete(closed));
+    this.closing.add(closed);
   }
 }

@@ -2,38 +2,43 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { channelOpener, type OpenChannel } from '../channels/open.ts';
 import { resolveVariables, type ServerConfig, type ServerTransport } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
-import { EndedByQuestionError, type KnownEra, shakeHands } from './handshake.ts';
+import { EndedByDiscoveryError, type KnownEra, shakeHands } from './handshake.ts';
 import { Listening } from './listening.ts';
-import type { LiveUpstream } from './live-upstream.ts';
 import type { ServerFacts } from './server-facts.ts';
 import type { ConnectionSettings } from './settings.ts';
 import type { Upstream } from './upstream.ts';
 
+/** A server after the handshake. */
+export interface LiveUpstream {
+  upstream: Upstream;
+  facts: ServerFacts;
+  /** The subscriptions of a modern server. */
+  listening: Listening | undefined;
+}
+
 /** The connection that it works for. */
-interface ConnectorEvents {
-  opened(openChannel: OpenChannel): Upstream;
-  /** It came to nothing. */
-  end(upstream: Upstream): void;
+interface ConnectorOwner {
+  open(openChannel: OpenChannel): Upstream;
+  close(upstream: Upstream): void;
   isStopped(): boolean;
-  /** Settles when everything that was opened before is gone. */
-  gone(): Promise<unknown>;
-  /** The resources that clients follow. */
+  /** Resolves when everything that was opened before is gone. */
+  allClosed(): Promise<unknown>;
   subscribedUris(): string[];
   missed(): void;
   log(line: string): void;
 }
 
-/** HTTP answers that mean: no streamable HTTP here. The specification then wants HTTP+SSE tried. */
+/** HTTP statuses of a server without streamable HTTP. The specification asks to try HTTP+SSE then. */
 const notStreamable = new Set([400, 404, 405]);
 
-/** Reaches a server: opens a channel of its kind, finds out which era it is of, and shakes hands. */
+/** Connects to a server: opens a channel, finds out the era, and does the handshake. */
 export class Connector {
   private readonly config: ServerConfig;
   private readonly settings: ConnectionSettings;
   private readonly known: KnownEra;
   private readonly capabilities: object;
-  private readonly events: ConnectorEvents;
-  /** The one that shakes hands just now. */
+  private readonly owner: ConnectorOwner;
+  /** The one in the handshake. */
   current: Upstream | undefined;
 
   constructor(
@@ -41,13 +46,13 @@ export class Connector {
     settings: ConnectionSettings,
     known: KnownEra,
     capabilities: object,
-    events: ConnectorEvents,
+    owner: ConnectorOwner,
   ) {
     this.config = config;
     this.settings = settings;
     this.known = known;
     this.capabilities = capabilities;
-    this.events = events;
+    this.owner = owner;
   }
 
   async connect(): Promise<LiveUpstream> {
@@ -59,88 +64,87 @@ export class Connector {
       config.project,
     );
     settings.given(transport, config);
-    // Two processes of one server at once could get in each other's way.
-    if (transport.type === 'stdio') await this.events.gone();
+    // Two processes of one server at once could conflict.
+    if (transport.type === 'stdio') await this.owner.allClosed();
     try {
-      return await this.reachOrStartAgain(transport);
+      return await this.openOrRestart(transport);
     } catch (error) {
       const status = error instanceof SwitchboardError ? error.data.status : undefined;
-      const isElsewhere = this.known.only === 'modern' || this.known.patienceMs !== undefined;
-      if (transport.type !== 'http' || isElsewhere || !notStreamable.has(status as number)) throw error;
-      this.events.log(`no streamable HTTP there (HTTP ${status}); trying HTTP+SSE`);
-      return await this.reach({ ...transport, type: 'sse' }).catch(() => Promise.reject(error));
+      // A second connection means that the first one has found streamable HTTP.
+      const isStreamable = this.known.only === 'modern' || this.known.timeoutMs !== undefined;
+      if (transport.type !== 'http' || isStreamable || !notStreamable.has(status as number)) throw error;
+      this.owner.log(`the server has no streamable HTTP (HTTP ${status}); trying HTTP+SSE`);
+      return await this.open({ ...transport, type: 'sse' }).catch(() => Promise.reject(error));
     }
   }
 
   /**
-   * A server that fails in the era that its client wishes for is connected in its own. A process that ends when it is asked
-   * for its era is started once more, and not asked again.
+   * A server that fails in the era that its client prefers is connected in its own. A process that exits when it is asked for
+   * its era is started once more, as a legacy one.
    */
-  private async reachOrStartAgain(transport: ServerTransport): Promise<LiveUpstream> {
+  private async openOrRestart(transport: ServerTransport): Promise<LiveUpstream> {
     const { known } = this;
     try {
-      return await this.reach(transport);
+      return await this.open(transport);
     } catch (error) {
       if (known.isWished) {
-        Object.assign(known, { era: undefined, isWished: false, patienceMs: undefined });
-      } else if (error instanceof EndedByQuestionError && known.only === undefined) {
+        Object.assign(known, { era: undefined, isWished: false, timeoutMs: undefined });
+      } else if (error instanceof EndedByDiscoveryError && known.only === undefined) {
         known.era = 'legacy';
       } else {
         throw error;
       }
-      await this.events.gone();
-      return await this.reach(transport);
+      await this.owner.allClosed();
+      return await this.open(transport);
     }
   }
 
-  private async reach(transport: ServerTransport): Promise<LiveUpstream> {
+  private async open(transport: ServerTransport): Promise<LiveUpstream> {
     const { maxMessageBytes, children, hosts } = this.settings;
     const opener = channelOpener(transport, maxMessageBytes, children, hosts);
-    // The time until it is its turn to be started is not held against a server.
+    // The time until the process may be started does not count.
     if (transport.type === 'stdio') await opener;
-    const patience = new AbortController();
-    const tooLate = this.tooLate(patience.signal);
+    const timer = new AbortController();
+    const timeout = this.timeout(timer.signal);
     try {
-      const openChannel = await Promise.race([opener, tooLate]);
-      if (this.events.isStopped()) throw new SwitchboardError('server_unavailable', 'it was stopped');
-      const upstream = this.events.opened(openChannel);
+      const openChannel = await Promise.race([opener, timeout]);
+      if (this.owner.isStopped()) throw new SwitchboardError('server_unavailable', 'it was stopped');
+      const upstream = this.owner.open(openChannel);
       this.current = upstream;
       try {
         const handshake = shakeHands(upstream, this.settings, this.capabilities, this.knownOf(transport));
-        const facts = await Promise.race([handshake, tooLate]);
-        for (const problem of facts.problems) this.events.log(problem);
+        const facts = await Promise.race([handshake, timeout]);
+        for (const problem of facts.problems) this.owner.log(problem);
         return { upstream, facts, listening: this.listen(upstream, facts) };
       } catch (error) {
-        // The failure is told at once; a child that does not want to end is ended behind it.
-        this.events.end(upstream);
+        // Does not wait until the process has exited.
+        this.owner.close(upstream);
         throw error;
       }
     } finally {
       this.current = undefined;
-      patience.abort();
+      timer.abort();
     }
   }
 
-  /** HTTP+SSE is of the legacy era alone. */
+  /** HTTP+SSE exists only in the legacy era. */
   private knownOf({ type }: ServerTransport): KnownEra {
     return type === 'sse' ? { era: 'legacy', discovered: undefined } : this.known;
   }
 
   private listen(upstream: Upstream, facts: ServerFacts): Listening | undefined {
     if (facts.era === 'legacy') return undefined;
-    return new Listening(upstream, facts, this.settings.recovery.backoff, this.events);
+    return new Listening(upstream, facts, this.settings.recovery.backoff, this.owner);
   }
 
-  private async tooLate(signal: AbortSignal): Promise<never> {
+  private async timeout(signal: AbortSignal): Promise<never> {
     const { connectTimeoutMs } = this.settings;
-    const patienceMs = Math.min(connectTimeoutMs, this.known.patienceMs ?? connectTimeoutMs);
-    await delay(patienceMs, undefined, { signal, ref: false });
-    // It may be another server now, to which what was said means nothing.
+    const timeoutMs = Math.min(connectTimeoutMs, this.known.timeoutMs ?? connectTimeoutMs);
+    await delay(timeoutMs, undefined, { signal, ref: false });
+    // Another server may run there now, of another era.
     this.known.era = undefined;
-    const setting = patienceMs === connectTimeoutMs ? ' (setting connectTimeoutMs)' : '';
-    throw new SwitchboardError(
-      'server_start_failed',
-      `it did not finish the handshake within ${Math.round(patienceMs)} ms${setting}`,
-    );
+    const setting = timeoutMs === connectTimeoutMs ? ' (setting connectTimeoutMs)' : '';
+    const message = `it did not complete the handshake within ${Math.round(timeoutMs)} ms${setting}`;
+    throw new SwitchboardError('server_start_failed', message);
   }
 }

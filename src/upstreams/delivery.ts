@@ -5,28 +5,26 @@ import type { Message } from '../protocol/message.ts';
 import type { ResponseId } from '../protocol/response.ts';
 import type { Era } from '../protocol/versions.ts';
 import type { Connection } from './connection.ts';
-import { Deadline, type TimeLimits } from './deadline.ts';
 import type { Group } from './group.ts';
 import type { Replica } from './replica.ts';
 import type { Client, PendingRequest } from './request.ts';
 import type { ResponseHandler, RoutedRequest } from './routed-request.ts';
-import { isCutOff, maybeExecuted, named, timedOut, tooManyWait } from './server-errors.ts';
+import { callTimeout, isConnectionLoss, maybeExecuted, named, queueFull } from './server-errors.ts';
 import type { SlotRequest } from './slots.ts';
 import type { Upstream } from './upstream.ts';
 
-/** A client that waits for less than this is in a hurry. */
-const HURRY_MS = 5_000;
+/** A call that gave up earlier than this, by a limit of its client, says nothing about the server. */
+const SHORT_TIMEOUT_MS = 5_000;
 
 /**
- * One request on its way: pick a replica, wait until it is there and has a slot, send, await. Where it certainly was
- * not executed, or does no harm twice, another replica is tried; a request that was sent is otherwise never sent again.
+ * One request: picks a replica, waits for its start and a slot, sends, and awaits the response. Tries another replica if the
+ * request certainly was not executed or may be repeated; otherwise a request is never sent twice.
  */
-export class Delivery extends Deadline implements PendingRequest, SlotRequest {
+export class Delivery implements PendingRequest, SlotRequest {
   readonly client: Client;
   readonly handler: ResponseHandler;
   private readonly group: Group;
   private readonly request: RoutedRequest;
-  /** The replica that was tried last. */
   replica: Replica | undefined;
   private connection: Connection | undefined;
   private upstream: Upstream | undefined;
@@ -36,43 +34,42 @@ export class Delivery extends Deadline implements PendingRequest, SlotRequest {
   private isQueued = false;
   private holdsSlot = false;
   private isOver = false;
-  /** Where it is not tried again, and what came of it there. */
+  /** Replicas that are not tried again, and why. */
   private tried: Map<Replica, SwitchboardError> | undefined;
-  /** Where it did not get through although the replica seemed to be there: that happens when a server forgets us. */
+  /** Replicas that the request did not reach; each is tried once more, since a lost session causes that. */
   private unreached: Set<Replica> | undefined;
   private lastError: SwitchboardError | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private startedAt = 0;
+  private lastProgress = 0;
 
   constructor(group: Group, request: RoutedRequest, handler: ResponseHandler) {
-    super();
     this.group = group;
     this.request = request;
     this.client = request.client;
     this.handler = handler;
   }
 
-  /** Who has it, and under which id. */
+  /** Where the request is in flight, and its id there. */
   get carrier(): { replica: Replica; upstream: Upstream; id: number } | undefined {
     const { replica, upstream, upstreamId: id } = this;
     return replica && upstream && { replica, upstream, id };
   }
 
-  /** The era of who has it. */
   get era(): Era | undefined {
     return this.upstream?.era;
   }
 
   begin(): void {
     const replica = this.group.pick(this.request, this.tried);
-    if (replica === undefined) {
-      this.fail(this.group.refuse(this.request, this.tried, this.lastError));
-      return;
+    if (replica === undefined) this.fail(this.group.refuse(this.request, this.tried, this.lastError));
+    else {
+      this.replica = replica;
+      this.connection = replica.connections.for(this.client, this.request.description);
+      this.enqueue(this.connection);
     }
-    this.replica = replica;
-    this.connection = replica.connections.for(this.client, this.request.description);
-    this.lineUp(this.connection);
   }
 
-  /** Nobody wants the answer any more. */
   cancel(reason: string | undefined): void {
     if (this.isOver) return;
     this.withdraw(reason);
@@ -87,7 +84,7 @@ export class Delivery extends Deadline implements PendingRequest, SlotRequest {
 
   evicted(): void {
     this.isQueued = false;
-    this.foundNoPlace();
+    this.tryElsewhere(queueFull(this.replica!.server));
   }
 
   onResponse(chunks: Chunks, at: ResponseId): void {
@@ -100,13 +97,13 @@ export class Delivery extends Deadline implements PendingRequest, SlotRequest {
     if (this.isOver) return;
     this.upstream = undefined;
     this.releaseSlot();
-    if (sent) this.executedMaybe(error);
+    if (sent) this.maybeExecuted(error);
     else this.notExecuted(error);
   }
 
   onProgress(message: Message): void {
     if (this.isOver) return;
-    this.showsLife();
+    this.lastProgress = performance.now();
     this.handler.onProgress(message);
   }
 
@@ -114,31 +111,31 @@ export class Delivery extends Deadline implements PendingRequest, SlotRequest {
     if (!this.isOver) this.handler.onPaused(retryMs);
   }
 
-  /** Takes a slot, or waits for one, whether the server is there already or has to be started. */
-  private lineUp(connection: Connection): void {
-    // Where the client says how long, that is all the time there is. A first start has a limit of its own otherwise.
-    const isThere = connection.current !== undefined;
-    if (isThere || this.request.timeoutMs !== undefined || connection.wasLost) this.startClock();
+  /** Takes a slot or waits for one, whether the server runs or must be started. */
+  private enqueue(connection: Connection): void {
+    // A first start has a timeout of its own, unless the client set one for the call.
+    const isOpen = connection.current !== undefined;
+    if (isOpen || this.request.timeoutMs !== undefined || connection.wasLost) this.startTimer();
     if (connection.slots.take()) {
       this.holdsSlot = true;
       this.proceed(connection);
       return;
     }
     this.isQueued = connection.slots.wait(this);
-    if (!this.isQueued) this.foundNoPlace();
-    else if (!isThere) this.awaitOpen(connection);
+    if (!this.isQueued) this.evicted();
+    else if (!isOpen) this.awaitOpen(connection);
   }
 
   private proceed(connection: Connection): void {
     const live = connection.current;
     if (live !== undefined) {
-      this.startClock();
+      this.startTimer();
       this.send(live.upstream);
     } else if (this.canMoveOn()) this.moveOn();
     else this.awaitOpen(connection);
   }
 
-  /** Until it is there, or another one that can do the same. */
+  /** Waits until this connection is open, or one to another replica that can do the same. */
   private awaitOpen(connection: Connection): void {
     const { refusal } = connection;
     if (refusal !== undefined) {
@@ -147,60 +144,52 @@ export class Delivery extends Deadline implements PendingRequest, SlotRequest {
     }
     const wait = ++this.waits;
     const isCurrent = () => !this.isOver && this.waits === wait && this.upstream === undefined;
-    const opening = connection.open();
-    const others = this.group.openings(this.request, this.tried);
-    const first = others.length === 0 ? opening : Promise.any([opening, ...others]);
-    first.then(
+    Promise.any([connection.open(), ...this.group.openings(this.request, this.tried)]).then(
       () => isCurrent() && this.opened(connection),
-      (error: SwitchboardError | AggregateError) =>
-        isCurrent() && this.notOpened(error instanceof AggregateError ? error.errors[0] : error),
+      ({ errors }: AggregateError) => isCurrent() && this.notOpened(errors[0]),
     );
   }
 
   private opened(connection: Connection): void {
-    const isRight = !this.replica!.connections.isOutdated(connection, this.client);
-    if (connection.current === undefined || !isRight) this.moveOn();
-    else if (this.isQueued) this.startClock();
+    const isOutdated = this.replica!.connections.isOutdated(connection, this.client);
+    if (connection.current === undefined || isOutdated) this.moveOn();
+    else if (this.isQueued) this.startTimer();
     else this.proceed(connection);
   }
 
   private notOpened(error: SwitchboardError): void {
     const replica = this.replica!;
     this.lastError = error;
-    this.leaveLine();
     if (replica.connections.isOutdated(this.connection!, this.client)) {
-      this.begin();
+      this.moveOn();
       return;
     }
-    replica.callRefused(error);
+    this.leaveQueue();
+    replica.health.note(error);
     this.tryElsewhere(error);
   }
 
-  /** One that is there, but not for this client yet, is waited for: it is being opened in the client's era. */
+  /** A live replica that is not connected in the client's era yet is waited for instead. */
   private canMoveOn(): boolean {
     const replica = this.replica!;
     return !replica.isLive && this.group.hasOther(this.request, new Set(this.tried?.keys()).add(replica));
   }
 
   private moveOn(): void {
-    this.leaveLine();
+    this.leaveQueue();
     this.begin();
   }
 
-  private leaveLine(): void {
+  private leaveQueue(): void {
     if (this.isQueued) this.connection!.slots.leave(this);
     this.isQueued = false;
     this.releaseSlot();
   }
 
-  private foundNoPlace(): void {
-    this.tryElsewhere(tooManyWait(this.replica!.server));
-  }
-
   private send(upstream: Upstream): void {
     let lines = '';
     try {
-      if (upstream.takesLines) lines = this.replica!.offer?.parameterLines(this.request) ?? '';
+      if (upstream.takesLines) lines = this.replica!.discovery.known?.parameterLines(this.request) ?? '';
     } catch (error) {
       this.fail(asSwitchboardError(error));
       return;
@@ -209,7 +198,7 @@ export class Delivery extends Deadline implements PendingRequest, SlotRequest {
     this.upstream = upstream;
     this.replica!.used();
     const id = upstream.relay(this.request, this, lines);
-    // It may have failed, and been sent elsewhere, before the call above came back.
+    // It may have failed and been sent elsewhere before relay() returned.
     if (send === this.sends) this.upstreamId = id;
   }
 
@@ -218,25 +207,25 @@ export class Delivery extends Deadline implements PendingRequest, SlotRequest {
     this.lastError = named(error, replica.server);
     const isRefused = isRefusal(error.data.status);
     if (isRefused) replica.callFailed(this.lastError, true);
-    // Asked again at once, one that refused would refuse again.
-    if (isRefused || this.unreached?.has(replica)) {
-      this.tryElsewhere(this.lastError);
-      return;
+    // A replica that refused would refuse again.
+    if (isRefused || this.unreached?.has(replica)) this.tryElsewhere(this.lastError);
+    else {
+      this.unreached ??= new Set();
+      this.unreached.add(replica);
+      this.begin();
     }
-    this.unreached ??= new Set();
-    this.unreached.add(replica);
-    this.begin();
   }
 
-  private executedMaybe(failure: SwitchboardError): void {
+  private maybeExecuted(failure: SwitchboardError): void {
     const error = named(failure, this.replica!.server);
     this.replica!.callFailed(error, true);
     const tried = this.noteTried(error);
-    if (this.request.isRepeatable && this.group.hasOther(this.request, tried)) this.begin();
-    else {
-      if (error.code === 'server_unavailable') this.group.callLost(error);
-      this.fail(isCutOff(error) ? maybeExecuted(error) : error);
+    if (this.request.isRepeatable && this.group.hasOther(this.request, tried)) {
+      this.begin();
+      return;
     }
+    if (error.code === 'server_unavailable') this.group.outages.add(error);
+    this.fail(isConnectionLoss(error) ? maybeExecuted(error) : error);
   }
 
   private tryElsewhere(error: SwitchboardError): void {
@@ -250,30 +239,36 @@ export class Delivery extends Deadline implements PendingRequest, SlotRequest {
     return this.tried.set(this.replica!, error);
   }
 
-  private fail(error: SwitchboardError): void {
-    if (this.finish()) this.handler.onError(error);
+  private get timeoutMs(): number {
+    const { timeoutMs, maxTimeoutMs } = this.replica!.config;
+    return Math.min(this.request.timeoutMs ?? timeoutMs, maxTimeoutMs);
   }
 
-  protected override limits(): TimeLimits {
-    const { timeoutMs, maxTimeoutMs } = this.replica!.limits;
-    return { timeoutMs: Math.min(this.request.timeoutMs ?? timeoutMs, maxTimeoutMs), maxTimeoutMs };
+  private startTimer(): void {
+    if (this.timer !== undefined) return;
+    this.startedAt = performance.now();
+    this.lastProgress = this.startedAt;
+    this.timer = setTimeout(() => this.checkTime(), this.timeoutMs);
   }
 
-  protected override excusedUntil(now: number): number {
-    return this.upstream === undefined ? 0 : this.handler.waitedUntil(this.upstream, now);
+  /** Progress, and time that the server waited for the client, extend the deadline up to maxTimeoutMs. */
+  private checkTime(): void {
+    const now = performance.now();
+    const waited = this.upstream === undefined ? 0 : this.handler.waitedUntil(this.upstream, now);
+    this.lastProgress = Math.max(this.lastProgress, waited);
+    const latest = this.startedAt + this.replica!.config.maxTimeoutMs;
+    const deadline = Math.min(this.lastProgress + this.timeoutMs, latest);
+    if (deadline > now) this.timer = setTimeout(() => this.checkTime(), deadline - now);
+    else this.timedOut(Math.round(now - this.startedAt));
   }
 
-  protected override timeIsUp(waited: number, { timeoutMs }: TimeLimits): void {
-    const { server, timeoutSetting } = this.replica!;
-    const isSetting = (this.request.timeoutMs ?? timeoutMs) === this.replica!.limits.timeoutMs;
-    const limit = isSetting ? `setting ${timeoutSetting}` : "the call's own limit";
-    const missing = this.upstream === undefined ? 'was not there' : 'did not answer';
-    const what = this.isQueued ? 'had no free slot' : missing;
-    const error = timedOut(server, what, waited, limit, timeoutMs);
-    // That a client is in a hurry says nothing of the server.
-    const isItsFault = waited >= Math.min(this.replica!.limits.timeoutMs, HURRY_MS);
-    if (this.upstream !== undefined) this.replica!.callFailed(error, isItsFault);
-    this.withdraw('The call took too long.');
+  private timedOut(waitedMs: number): void {
+    const replica = this.replica!;
+    const what = this.upstream ? 'did not respond' : this.isQueued ? 'had no free slot' : 'was not available';
+    const error = callTimeout(replica.config, what, waitedMs, this.timeoutMs, this.request.timeoutMs);
+    const isServerFault = waitedMs >= Math.min(replica.config.timeoutMs, SHORT_TIMEOUT_MS);
+    if (this.upstream !== undefined) replica.callFailed(error, isServerFault);
+    this.withdraw('The call timed out.');
     this.fail(error);
   }
 
@@ -282,10 +277,14 @@ export class Delivery extends Deadline implements PendingRequest, SlotRequest {
     this.upstream?.cancel(this.upstreamId, reason);
   }
 
+  private fail(error: SwitchboardError): void {
+    if (this.finish()) this.handler.onError(error);
+  }
+
   private finish(): boolean {
     if (this.isOver) return false;
     this.isOver = true;
-    this.stopClock();
+    clearTimeout(this.timer);
     this.replica?.used();
     this.releaseSlot();
     return true;

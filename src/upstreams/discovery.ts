@@ -3,8 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { backoffMs } from '../channels/timing.ts';
 import { SwitchboardError } from '../errors.ts';
 import { type Era, otherEra } from '../protocol/versions.ts';
+import type { LiveUpstream } from './connector.ts';
 import { type Freshness, fetchList, type Item, type Offer, type OfferKind, offerKinds } from './lists.ts';
-import type { LiveUpstream } from './live-upstream.ts';
 import { KnownOffer, mergeLists } from './offers.ts';
 import type { ReplicaSettings } from './settings.ts';
 
@@ -49,7 +49,7 @@ export class Discovery {
   /** Kept when the connection is lost. */
   known: KnownOffer | undefined;
   /** Whether all lists were asked for once. */
-  isSeen = false;
+  isComplete = false;
 
   /** `lives`: the connections there are, at most one for each era; the word of the first counts. */
   constructor(
@@ -191,7 +191,7 @@ export class Discovery {
       }),
     );
     if (!isCurrent()) return;
-    this.isSeen = true;
+    this.isComplete = true;
     this.events.settled();
   }
 

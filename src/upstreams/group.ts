@@ -1,50 +1,45 @@
 import { toolFilter } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { ParameterHeader } from '../protocol/parameter-headers.ts';
-import { choose } from './balance.ts';
 import type { OfferKind } from './lists.ts';
 import { FailureLog } from './log.ts';
 import type { Replica } from './replica.ts';
 import type { Client } from './request.ts';
 import type { RequestTarget } from './routed-request.ts';
 import type { Server } from './server.ts';
+import { type Backend, noBackends } from './server-errors.ts';
 import type { Project } from './settings.ts';
 
-/** The replicas that have been tried already. */
-interface Tried {
-  has(replica: Replica): boolean;
-}
+/** Replicas that were tried, and the error of each. */
+type Failures = ReadonlyMap<Replica, SwitchboardError>;
+type Except = Pick<Failures, 'has'>;
 
 const MAX_TURNS = 10_000;
 
-/** Servers that offer the same things and share the load: all replicas of each. */
+/** Servers that offer the same things and share the load, with all replicas of each. */
 export class Group {
   readonly name: string;
   readonly project: Project;
-  private servers: readonly Server[] = [];
+  members: readonly Server[] = [];
   private replicas: readonly Replica[] = [];
-  /** Of replicas that offer only some of their tools. */
+  /** For replicas that offer only some of their tools. */
   private filters: ReadonlyMap<Replica, (tool: string) => boolean> = new Map();
-  private labels = new Map<Replica, Readonly<Record<string, string>>>();
-  /** Whose turn it is, for everything that is asked for: calls of one tool do not shift those of another. */
+  private labels: ReadonlyMap<Replica, Readonly<Record<string, string>>> = new Map();
+  /** Turns are counted for each tool, so that calls of one do not shift those of another. */
   private readonly turns = new Map<string, number>();
-  private readonly stays = new WeakMap<Client, Replica>();
-  private readonly outages: FailureLog;
+  /** Where each client has its own instance. */
+  private readonly homes = new WeakMap<Client, Replica>();
+  /** Logs calls that failed because no server was available. */
+  readonly outages: FailureLog;
 
-  /** `tell` takes lines on calls that failed because no server was available. */
-  constructor(name: string, project: Project, tell: (line: string) => void) {
+  constructor(name: string, project: Project, log: (line: string) => void) {
     this.name = name;
     this.project = project;
-    this.outages = new FailureLog(`calls of "${name}"`, tell);
+    this.outages = new FailureLog(`calls of "${name}"`, log);
   }
 
-  get members(): readonly Server[] {
-    return this.servers;
-  }
-
-  /** Takes these servers as its own from now on. */
-  join(servers: readonly Server[]): void {
-    this.servers = servers;
+  setMembers(servers: readonly Server[]): void {
+    this.members = servers;
     this.replicas = servers.flatMap(({ replicas }) => replicas);
     this.filters = new Map(
       servers.flatMap(({ replicas, config }) => {
@@ -57,8 +52,8 @@ export class Group {
     );
   }
 
-  /** The replica that a request goes to, `except` those; undefined where there is none that can take it. */
-  pick(target: RequestTarget, except: Tried | undefined): Replica | undefined {
+  /** The replica for a request, `except` those that were tried; undefined if none can take it. */
+  pick(target: RequestTarget, except: Except | undefined): Replica | undefined {
     const { client } = target;
     const only = target.only ?? (this.replicas.length === 1 ? this.replicas[0] : undefined);
     if (only !== undefined) {
@@ -70,44 +65,41 @@ export class Group {
       (replica) => !except?.has(replica) && replica.connections.refusal(client) === undefined,
     );
     if (candidates.length === 0) return undefined;
-    const stay = this.stays.get(client);
-    if (stay !== undefined && candidates.includes(stay)) return stay;
+    const home = this.homes.get(client);
+    if (home !== undefined && candidates.includes(home)) return home;
     const chosen = choose(candidates, this.turn(target), this.preference(target));
-    // Who goes elsewhere for one thing that only another server has comes back after it.
-    const isAway =
-      stay !== undefined && this.has(stay) && !except?.has(stay) && !stay.connections.refusal(client);
-    if (chosen.isolates && !isAway) this.stays.set(client, chosen);
+    // A client that needs another server for one thing returns to its home afterwards.
+    const keepsHome =
+      home !== undefined && this.has(home) && !except?.has(home) && !home.connections.refusal(client);
+    if (chosen.isolates && !keepsHome) this.homes.set(client, chosen);
     return chosen;
   }
 
-  /** Whether several replicas share what is asked of it. */
   get isShared(): boolean {
     return this.replicas.length > 1;
   }
 
-  /** Whether a client has an instance of its own at some replica. */
+  /** Whether clients have instances of their own at some replica. */
   get isolates(): boolean {
     return this.replicas.some(({ isolates }) => isolates);
   }
 
-  /** A client is gone, wherever in the group it has been. */
   release(client: Client): void {
     for (const replica of this.replicas) replica.release(client);
   }
 
-  /** Whether all that is known of its servers is of the legacy era. */
   get isLegacy(): boolean {
-    return this.replicas.every(({ isLegacy }) => isLegacy);
+    return this.replicas.every((replica) => replica.factsFor('modern')?.era === 'legacy');
   }
 
   replica(server: string, number: number): Replica | undefined {
     return this.replicas.find((one) => one.server === server && one.number === number);
   }
 
-  /** The arguments of a tool that clients of the modern era have to repeat in headers. */
+  /** The arguments of a tool that modern clients must repeat in headers. */
   parameterHeaders(tool: string): readonly ParameterHeader[] {
-    for (const { offer } of this.replicas) {
-      if (offer?.has('tools', tool)) return offer.parameterHeaders(tool);
+    for (const { discovery } of this.replicas) {
+      if (discovery.known?.has('tools', tool)) return discovery.known.parameterHeaders(tool);
     }
     return [];
   }
@@ -116,13 +108,12 @@ export class Group {
     return this.replicas.includes(replica);
   }
 
-  /** Whether a replica is one of those that a request can go to. */
   mayTake(target: RequestTarget, replica: Replica): boolean {
     return this.able(target).includes(replica);
   }
 
-  /** Whether another replica could do the same right now. */
-  hasOther(target: RequestTarget, except: Tried): boolean {
+  /** Whether another replica could take the request right now. */
+  hasOther(target: RequestTarget, except: Except): boolean {
     if (target.only !== undefined || this.replicas.length === 1) return false;
     return this.able(target).some(
       (replica) =>
@@ -130,8 +121,8 @@ export class Group {
     );
   }
 
-  /** Those that are about to be there. */
-  openings(target: RequestTarget, except: Tried | undefined): Promise<unknown>[] {
+  /** The replicas that are being connected. */
+  openings(target: RequestTarget, except: Except | undefined): Promise<unknown>[] {
     if (target.only !== undefined || this.replicas.length === 1) return [];
     const { client } = target;
     return this.able(target).flatMap((replica) =>
@@ -143,57 +134,55 @@ export class Group {
     );
   }
 
-  /** Why there is none: of each that could have, what came of trying it, or else what is known of it. */
-  unavailable(
-    target: RequestTarget,
-    tried?: ReadonlyMap<Replica, SwitchboardError>,
-    lastError?: SwitchboardError,
-  ): SwitchboardError {
-    if (lastError?.code === 'server_busy' && !hasFailed(tried)) return lastError;
+  /** Why no replica can take the request: what came of trying each, or else its state. */
+  unavailable(target: RequestTarget, tried?: Failures, lastError?: SwitchboardError): SwitchboardError {
+    const failures = [...(tried?.values() ?? [])];
+    const isBusy = failures.every(({ code }) => code === 'server_busy');
+    if (lastError?.code === 'server_busy' && isBusy) return lastError;
     const able = this.able(target);
     const [first] = able;
     if (able.length === 1 && first !== undefined) {
-      // Its next try may have become due since it was asked.
-      return (
-        first.connections.refusal(target.client) ??
-        lastError ??
-        first.condition.reason ??
-        notThere(first.server)
-      );
+      // Its next try may have become due meanwhile.
+      const reason = first.connections.refusal(target.client) ?? lastError ?? first.condition.reason;
+      if (reason !== undefined) return reason;
+      const { server } = first;
+      return new SwitchboardError('server_unavailable', `Server "${server}" is not available.`, {
+        data: { server },
+      });
     }
-    const backends = able.map((replica) => backendFacts(replica, tried?.get(replica)));
-    return new SwitchboardError(
-      'no_backends',
-      `No backends available in group "${this.name}": ${backends.map(backendText).join('; ')}.`,
-      { cause: lastError, data: { group: this.name, backends, ...soonestRetry(tried) } },
-    );
+    const backends = able.map((replica): Backend => {
+      const { state, reason, nextTry } = replica.condition;
+      return {
+        server: replica.server,
+        replica: replica.number,
+        state,
+        reason: (tried?.get(replica) ?? reason)?.message ?? null,
+        nextTry: nextTry === undefined ? null : new Date(nextTry).toISOString(),
+      };
+    });
+    return noBackends(this.name, backends, failures, lastError);
   }
 
-  /** A call fails because nobody is there to take it. Whoever could have, and was not tried, has that in its log too. */
+  /** The error of a call that no replica can take. The replicas that were not tried log it too. */
   refuse(
     target: RequestTarget,
-    tried: ReadonlyMap<Replica, SwitchboardError> | undefined,
+    tried: Failures | undefined,
     lastError: SwitchboardError | undefined,
   ): SwitchboardError {
     const error = this.unavailable(target, tried, lastError);
     if (error.code === 'server_busy') return error;
-    for (const replica of this.able(target)) if (!tried?.has(replica)) replica.callRefused(error);
+    for (const replica of this.able(target)) if (!tried?.has(replica)) replica.health.note(error);
     this.outages.add(error);
     return error;
   }
 
-  /** The same where nobody ever was there, so that it is not known what was asked for. */
+  /** Logs a call to a server that was never connected, so that its tools are not known. */
   callMissed(server: string, error: SwitchboardError): void {
-    for (const replica of this.replicas) if (replica.server === server) replica.callRefused(error);
+    for (const replica of this.replicas) if (replica.server === server) replica.health.note(error);
     this.outages.add(error);
   }
 
-  /** A call fails because its server was lost. */
-  callLost(error: SwitchboardError): void {
-    this.outages.add(error);
-  }
-
-  /** The replicas that offer it; where none is known to, for resources need not be listed, those that may. */
+  /** The replicas that offer the target. If none lists it (resources need not be listed), those that may have it. */
   private able({ kind, own, server, among, only }: RequestTarget): readonly Replica[] {
     if (only !== undefined) return [only];
     const asked = server === undefined ? this.replicas : this.replicas.filter((one) => one.server === server);
@@ -204,25 +193,26 @@ export class Group {
     return likely.length === 0 ? asked : likely;
   }
 
-  /** One that was never seen offers what its siblings do. */
+  /** A replica that was never connected offers what its siblings do. */
   private offers(replica: Replica, kind: OfferKind, own: string): boolean {
     if (kind === 'tools' && this.filters.get(replica)?.(own) === false) return false;
-    if (replica.offer !== undefined) return replica.offer.has(kind, own);
+    const { known } = replica.discovery;
+    if (known !== undefined) return known.has(kind, own);
     return this.replicas.some(
-      (sibling) => sibling.server === replica.server && sibling.offer?.has(kind, own) === true,
+      ({ server, discovery }) => server === replica.server && discovery.known?.has(kind, own) === true,
     );
   }
 
   private turn({ kind, own, labels }: RequestTarget): number {
     const key = `${kind} ${own}${labels === undefined ? '' : JSON.stringify(labels)}`;
-    // URIs and labels may be without number.
+    // Clients choose URIs and labels.
     if (this.turns.size > MAX_TURNS) this.turns.clear();
     const turn = this.turns.get(key) ?? 0;
     this.turns.set(key, turn + 1);
     return turn;
   }
 
-  /** How much of what the client prefers a replica does not have. */
+  /** Returns the share of the preferred labels that a replica lacks. */
   private preference({ labels }: RequestTarget): ((replica: Replica) => number) | undefined {
     if (labels === undefined) return undefined;
     const wanted = Object.entries(labels);
@@ -233,49 +223,24 @@ export class Group {
   }
 }
 
-interface BackendFacts {
-  server: string;
-  replica: number;
-  state: string;
-  reason: string | null;
-  nextTry: string | null;
-}
+/** What the choice of a replica depends on. */
+export type Candidate = Pick<Replica, 'isLive' | 'isEjected' | 'hasRoom' | 'load'>;
 
-function backendFacts(
-  { server, number, condition }: Replica,
-  failure: SwitchboardError | undefined,
-): BackendFacts {
-  const { state, reason, nextTry } = condition;
-  return {
-    server,
-    replica: number,
-    state,
-    reason: (failure ?? reason)?.message ?? null,
-    nextTry: nextTry === undefined ? null : new Date(nextTry).toISOString(),
-  };
-}
-
-function backendText({ server, replica, state, reason, nextTry }: BackendFacts): string {
-  const when = nextTry === null ? '' : `, next try at ${nextTry}`;
-  const why = reason === null ? '' : ` (${reason})`;
-  return `${server}/${replica} is ${state.replace('_', ' ')}${when}${why}`;
-}
-
-/** When to try again, where some of them have said so: one that takes calls again is enough. */
-function soonestRetry(tried: ReadonlyMap<Replica, SwitchboardError> | undefined): { retryAfterMs?: number } {
-  const named = [...(tried?.values() ?? [])].flatMap(({ data: { retryAfterMs } }) =>
-    typeof retryAfterMs === 'number' ? [retryAfterMs] : [],
-  );
-  return named.length === 0 ? {} : { retryAfterMs: Math.min(...named) };
-}
-
-/** Whether more is wrong somewhere than that too many wait. */
-function hasFailed(tried: ReadonlyMap<Replica, SwitchboardError> | undefined): boolean {
-  return tried?.values().some(({ code }) => code !== 'server_busy') ?? false;
-}
-
-function notThere(server: string): SwitchboardError {
-  return new SwitchboardError('server_unavailable', `Server "${server}" is not available.`, {
-    data: { server },
-  });
+/**
+ * Chooses the replica for a call: healthy before ejected ones, then connected ones, then those that lack least of what the
+ * client prefers. Equals with room take turns; if none has room, the least loaded gets the call. `lack` is in [0, 1).
+ */
+export function choose<T extends Candidate>(
+  candidates: readonly T[],
+  turn: number,
+  lack: ((candidate: T) => number) | undefined,
+): T {
+  const rank = (candidate: T): number =>
+    (candidate.isEjected ? 2 : 0) + (candidate.isLive ? 0 : 1) + (lack?.(candidate) ?? 0);
+  let best = Number.POSITIVE_INFINITY;
+  for (const candidate of candidates) best = Math.min(best, rank(candidate));
+  const equals = candidates.filter((candidate) => rank(candidate) === best);
+  const withRoom = equals.filter(({ hasRoom }) => hasRoom);
+  if (withRoom.length > 0) return withRoom[turn % withRoom.length]!;
+  return equals.reduce((least, candidate) => (candidate.load < least.load ? candidate : least));
 }

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { settlesWithin } from '../channels/timing.ts';
 import { SwitchboardError } from '../errors.ts';
 import { instancesIn } from '../protocol/instances.ts';
 import { asObject, inWords } from '../protocol/objects.ts';
@@ -16,14 +16,14 @@ import { RpcResponseError } from './server-errors.ts';
 import { kept, type ServerFacts, ttlOf } from './server-facts.ts';
 import type { Upstream } from './upstream.ts';
 
-/** What we can pass on to some client; whether that client can do it is found out when a server asks. */
+/** Server requests that we can relay. Whether the client supports them is checked when the server sends one. */
 export const relayedCapabilities = {
   roots: { listChanged: true },
   sampling: { tools: {} },
   elicitation: { form: {}, url: {} },
 };
 
-/** The same in the modern era, where what a server offers may depend on it. */
+/** In the modern era, what a server offers may depend on them. */
 const modernCapabilities = {
   ...relayedCapabilities,
   roots: {},
@@ -38,38 +38,39 @@ export interface Identity {
   version: string;
 }
 
-/** Who shakes hands. */
+/** What the handshake says about us. */
 export interface Self {
   identity: Identity;
-  /** By what we know ourselves in what servers say; undefined where nobody can be led back to us. */
+  /** Our id, by which loops are detected; undefined if we are no server ourselves. */
   instance: string | undefined;
 }
 
-/** What is known of a server from earlier connections. */
+/** What earlier connections found out about a server. */
 export interface KnownEra {
   era: Era | undefined;
-  /** What a server of the modern era said of itself, and until when that holds. */
+  /** What a modern server said about itself, and when that expires. */
   discovered: { facts: ServerFacts; until: number } | undefined;
-  /** Where the server is to be spoken to in this era and in no other. */
+  /** Set if no other era may be used. */
   only?: Era | undefined;
-  /** How long the handshake may take where there is a connection in the other era already. */
-  patienceMs?: number | undefined;
-  /** Whether the era is only a client's wish: where the handshake fails in it, the server's own is found out. */
+  /** A shorter timeout of the handshake, if there is a connection in the other era already. */
+  timeoutMs?: number | undefined;
+  /** Whether the era is only preferred by a client: if the handshake fails, the other one is tried. */
   isWished?: boolean;
 }
 
-/** A server that has said nothing for so long is asked in the words of the legacy era too. */
+/** A server that has not responded to discovery after this time gets a legacy greeting too. */
 const SILENT_MS = 5_000;
-/** Beyond the time that its server gives it, what a server says of itself is not asked for more often than this. */
+/** What a server said about itself is asked for again this long after it expired, at the earliest. */
 const REDISCOVER_MS = 60_000;
-/** The server has ended instead of answering: some of the legacy era do so when they are asked what they do not know. */
-export class EndedByQuestionError extends Error {
+
+/** Some legacy servers exit on a method that they do not know. */
+export class EndedByDiscoveryError extends Error {
   constructor() {
-    super('The server ended when it was asked which protocol versions it speaks.');
+    super('The server exited when it was asked for its protocol versions.');
   }
 }
 
-/** Finds out which era a server is of, and shakes hands as that one has it. What was found is remembered. */
+/** Finds out the era of a server, notes it in `known`, and does the handshake of that era. */
 export async function shakeHands(
   upstream: Upstream,
   self: Self,
@@ -79,7 +80,7 @@ export async function shakeHands(
   const { identity, instance } = self;
   const us = { clientInfo: identity, logLevel: undefined };
   upstream.ownMeta = describedMeta({ ...us, capabilities: modernCapabilities });
-  upstream.nobody = describedMembers({ ...us, capabilities: {} });
+  upstream.unknownClient = describedMembers({ ...us, capabilities: {} });
   const greet = () => initialize(upstream, self, capabilities);
   const facts = await factsOf(upstream, instance, known, greet);
   known.era = facts.era;
@@ -99,7 +100,7 @@ async function factsOf(
   if (known.only === 'modern') {
     const facts = await discovered(upstream, instance, known);
     if (facts !== undefined) return facts;
-    const why = `The server does not speak the modern era (protocol ${modernVersion}).`;
+    const why = `The server does not support the modern era (protocol ${modernVersion}).`;
     throw new SwitchboardError('server_protocol_error', why);
   }
   return known.era === 'legacy'
@@ -107,7 +108,7 @@ async function factsOf(
     : modernFirst(upstream, instance, known, greet);
 }
 
-/** What was of the legacy era before may have been replaced. */
+/** A server that was a legacy one before may have been upgraded. */
 async function legacyFirst(
   upstream: Upstream,
   instance: Self['instance'],
@@ -117,8 +118,8 @@ async function legacyFirst(
   try {
     return await greet();
   } catch (error) {
-    const isRefused = error instanceof RpcResponseError || isRefusal(error);
-    const facts = isRefused ? await discovered(upstream, instance, known) : undefined;
+    const isRejected = error instanceof RpcResponseError || isRejection(error);
+    const facts = isRejected ? await discovered(upstream, instance, known) : undefined;
     if (facts === undefined) throw error;
     return facts;
   }
@@ -130,31 +131,19 @@ async function modernFirst(
   known: KnownEra,
   greet: () => Promise<ServerFacts>,
 ): Promise<ServerFacts> {
-  const asked = discovered(upstream, instance, known);
-  const first = await unlessSilent(asked);
-  if (first !== 'silent') return first ?? greet();
+  const discovery = discovered(upstream, instance, known);
+  discovery.catch(() => {});
+  if (await settlesWithin(discovery, SILENT_MS, { ref: false })) return (await discovery) ?? greet();
   try {
     return await greet();
   } catch (error) {
-    const late = await asked;
+    const late = await discovery;
     if (late === undefined) throw error;
     return late;
   }
 }
 
-async function unlessSilent<T>(answer: Promise<T>): Promise<T | 'silent'> {
-  const patience = new AbortController();
-  const silence = delay(SILENT_MS, 'silent' as const, { signal: patience.signal, ref: false });
-  silence.catch(() => {});
-  answer.catch(() => {});
-  try {
-    return await Promise.race([answer, silence]);
-  } finally {
-    patience.abort();
-  }
-}
-
-/** What a server of the modern era says of itself; undefined where it is none. */
+/** What a modern server says about itself; undefined if it is a legacy one. */
 async function discovered(
   upstream: Upstream,
   instance: Self['instance'],
@@ -164,7 +153,6 @@ async function discovered(
   return known.discovered?.facts;
 }
 
-/** Asks a server of the modern era what it is; undefined where the answer says that it is none. */
 async function discover(
   upstream: Upstream,
   instance: Self['instance'],
@@ -172,31 +160,31 @@ async function discover(
 ): Promise<KnownEra['discovered']> {
   upstream.era = 'modern';
   try {
-    const result = asObject(await describedBy(upstream, timeoutMs));
+    const result = asObject(await requestDiscovery(upstream, timeoutMs));
     const versions = Array.isArray(result.supportedVersions) ? result.supportedVersions : [];
     if (!versions.includes(modernVersion)) return checkVersions(versions);
     return { facts: modernFacts(result, instance), until: Date.now() + ttlOf(result) };
   } catch (error) {
     if (error instanceof RpcResponseError) return checkVersions(supportedIn(error));
-    if (upstream.isGone && upstream.isLocal) throw new EndedByQuestionError();
-    if (isRefusal(error)) return undefined;
+    if (upstream.isGone && upstream.isLocal) throw new EndedByDiscoveryError();
+    if (isRejection(error)) return undefined;
     throw error;
   }
 }
 
-/** A server that refuses our version and names it among its own is asked once more: a client chooses from those and retries. */
-async function describedBy(upstream: Upstream, timeoutMs: number | undefined): Promise<unknown> {
+/** Retries once if the server rejects our version but lists it as supported, as clients are meant to do. */
+async function requestDiscovery(upstream: Upstream, timeoutMs: number | undefined): Promise<unknown> {
   const send = () => sendRequest(upstream, 'server/discover', {}, timeoutMs, 'standing');
   try {
     return await send();
   } catch (error) {
-    const isSpoken = error instanceof RpcResponseError && supportedIn(error).includes(modernVersion);
-    if (!isSpoken) throw error;
+    const isSupported = error instanceof RpcResponseError && supportedIn(error).includes(modernVersion);
+    if (!isSupported) throw error;
     return send();
   }
 }
 
-/** What a server says of itself now, where what it said before does not hold any longer; undefined where it does. */
+/** What a server says about itself now; undefined if what it said before has not expired. */
 export async function rediscover(
   upstream: Upstream,
   instance: Self['instance'],
@@ -206,16 +194,16 @@ export async function rediscover(
   const now = Date.now();
   const { discovered: before } = known;
   if (before === undefined || before.until + REDISCOVER_MS > now) return undefined;
-  // Whoever comes meanwhile need not ask too.
+  // Concurrent callers do not ask too.
   known.discovered = { ...before, until: now };
   known.discovered = (await discover(upstream, instance, timeoutMs)) ?? before;
   return known.discovered.facts;
 }
 
-/** A server that speaks only later versions than we do is not asked in the words of the legacy era. */
+/** Throws if the server supports only later versions than we do, so that the legacy era is not tried. */
 function checkVersions(versions: readonly unknown[]): undefined {
   if (versions.length === 0 || !versions.every(namesModernEra)) return;
-  if (!versions.includes(modernVersion)) throw unspoken(versions.join(', '));
+  if (!versions.includes(modernVersion)) throw unsupported(versions.join(', '));
 }
 
 function supportedIn({ rpc }: RpcResponseError): readonly unknown[] {
@@ -225,8 +213,8 @@ function supportedIn({ rpc }: RpcResponseError): readonly unknown[] {
 
 const UNSUPPORTED_VERSION = -32022;
 
-/** An HTTP status that refuses the request, but not us. */
-export function isRefusal(error: unknown): boolean {
+/** Whether the HTTP status rejects the request, but not us. */
+export function isRejection(error: unknown): boolean {
   const status = error instanceof SwitchboardError ? error.data.status : undefined;
   if (typeof status !== 'number' || status < 400 || status > 499) return false;
   return ![401, 403, 408, 429].includes(status);
@@ -253,9 +241,7 @@ async function initialize(
   const params = { protocolVersion: newestVersion, capabilities, clientInfo: identity };
   const result = asObject(await sendRequest(upstream, 'initialize', params, undefined, 'greeting'));
   const { protocolVersion, capabilities: offered, instructions, serverInfo } = result;
-  if (!isProtocolVersion(protocolVersion)) {
-    throw unspoken(inWords(protocolVersion));
-  }
+  if (!isProtocolVersion(protocolVersion)) throw unsupported(inWords(protocolVersion));
   return {
     version: protocolVersion,
     era: 'legacy',
@@ -265,10 +251,8 @@ async function initialize(
   };
 }
 
-function unspoken(versions: string): SwitchboardError {
+function unsupported(versions: string): SwitchboardError {
   const ours = [modernVersion, ...protocolVersions].join(', ');
-  return new SwitchboardError(
-    'server_protocol_error',
-    `The server speaks protocol ${versions}; Switchboard speaks ${ours}.`,
-  );
+  const message = `The server supports protocol ${versions}; Switchboard supports ${ours}.`;
+  return new SwitchboardError('server_protocol_error', message);
 }

@@ -2,18 +2,19 @@ import { SwitchboardError } from '../errors.ts';
 import { FailureLog } from './log.ts';
 
 interface HealthRules {
-  /** So many failed calls in a row, and the replica is left out for a while; 0: never. */
+  /** This many failed calls in a row eject the replica for a while; 0: never. */
   ejectAfter: number;
   ejectMs: number;
 }
 
-/** How the calls of one replica fare: whether it is left out for a while, and what its log says of them. */
+/** The health of the calls of one replica: ejects it after many failures, and logs them. */
 export class Health {
   private readonly rules: HealthRules;
   private readonly failures: FailureLog;
   private failedInRow = 0;
-  private hasFailed = false;
   private ejectedUntil = 0;
+  /** Whether a call failed since the last one that succeeded. */
+  hasFailed = false;
 
   constructor(rules: HealthRules, log: (line: string) => void) {
     this.rules = rules;
@@ -24,16 +25,15 @@ export class Health {
     return this.ejectedUntil > 0 && this.ejectedUntil > Date.now();
   }
 
-  /** True where it was left out until now. */
+  /** Returns whether the replica was ejected until now. */
   succeeded(): boolean {
-    if (!this.hasFailed) return false;
     this.failedInRow = 0;
     this.hasFailed = false;
     this.logCounts();
     return this.readmit();
   }
 
-  /** A call went out and did not come back as it should. Gives why and until when, where it is left out from now on. */
+  /** A call was sent and failed. Returns the reason and the end of an ejection that starts now. */
   failed(error: SwitchboardError): { reason: SwitchboardError; nextTry: number } | undefined {
     this.note(error);
     this.failedInRow++;
@@ -44,26 +44,26 @@ export class Health {
     return { reason: new SwitchboardError('server_unavailable', why), nextTry: this.ejectedUntil };
   }
 
-  /** The same, but nothing that is to be held against it. */
-  note(error: SwitchboardError): void {
+  /** Logs a failure that does not count for ejection. */
+  note(error: SwitchboardError): undefined {
     this.hasFailed = true;
     this.failures.add(error);
   }
 
-  /** True where it was left out until now. */
+  /** Returns whether the replica was ejected until now. */
   readmit(): boolean {
     const wasEjected = this.ejectedUntil > 0;
     this.ejectedUntil = 0;
     return wasEjected;
   }
 
-  /** It begins anew, whatever was before. */
+  /** The replica was restarted. */
   reset(): void {
     this.failedInRow = 0;
     this.readmit();
   }
 
   logCounts(): void {
-    this.failures.tellCount();
+    this.failures.flush();
   }
 }

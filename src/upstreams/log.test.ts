@@ -36,8 +36,8 @@ it('the count is told earlier where there is a reason to', () => {
   const { log, lines, fail, after } = record();
   fail(7);
   after(2_500);
-  log.tellCount();
-  log.tellCount();
+  log.flush();
+  log.flush();
   expect(lines.splice(0)).toEqual(['… and 2 more calls failed in the last 3 s']);
   expect(fail(3)).toEqual([]);
   expect(after(7_500)).toEqual(['… and 3 more calls failed in the last 10 s']);

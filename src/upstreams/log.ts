@@ -1,6 +1,6 @@
 import type { SwitchboardError } from '../errors.ts';
 
-/** The last lines that a server wrote or that were said about it. Bounded: a server may write for ever. */
+/** The last lines that a server wrote or that are about it. */
 export class ServerLog {
   private readonly redact: (text: string) => string;
   private readonly maxLines: number;
@@ -23,47 +23,47 @@ export class ServerLog {
 }
 
 const WINDOW_MS = 10_000;
-/** So many failed calls in a window have a line each; the others are counted. */
+/** Further failed calls in a window are only counted. */
 const LINES = 5;
 
-/** Tells of failed calls. A client that calls in a loop must not push everything else out of a log. */
+/** Logs failed calls, but not so many that they push everything else out of the log. */
 export class FailureLog {
   private readonly what: string;
-  private readonly tell: (line: string) => void;
+  private readonly log: (line: string) => void;
   private windowStart = Number.NEGATIVE_INFINITY;
   private lines = 0;
   private more = 0;
   private timer: NodeJS.Timeout | undefined;
 
   /** `what` is counted, as in "41 more calls failed". */
-  constructor(what: string, tell: (line: string) => void) {
+  constructor(what: string, log: (line: string) => void) {
     this.what = what;
-    this.tell = tell;
+    this.log = log;
   }
 
   add(error: SwitchboardError): void {
     const now = performance.now();
     if (now - this.windowStart >= WINDOW_MS) {
-      this.tellCount();
+      this.flush();
       this.windowStart = now;
       this.lines = 0;
     }
     if (this.lines < LINES) {
       this.lines++;
-      this.tell(`a call failed: ${error.message}`);
+      this.log(`a call failed: ${error.message}`);
       return;
     }
     this.more++;
-    this.timer ??= setTimeout(() => this.tellCount(), this.windowStart + WINDOW_MS - now).unref();
+    this.timer ??= setTimeout(() => this.flush(), this.windowStart + WINDOW_MS - now).unref();
   }
 
-  /** Tells now how many have no line. */
-  tellCount(): void {
+  /** Logs how many failures have no line. */
+  flush(): void {
     clearTimeout(this.timer);
     this.timer = undefined;
     if (this.more === 0) return;
     const seconds = Math.ceil((performance.now() - this.windowStart) / 1_000);
-    this.tell(`… and ${this.more} more ${this.what} failed in the last ${seconds} s`);
+    this.log(`… and ${this.more} more ${this.what} failed in the last ${seconds} s`);
     this.more = 0;
   }
 }

@@ -1,51 +1,44 @@
 import type { ServerConfig } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { Era } from '../protocol/versions.ts';
-import type { Candidate } from './balance.ts';
 import type { Condition, State } from './condition.ts';
 import { Connection } from './connection.ts';
 import type { ConnectionListener, ReplicaContext } from './connection-context.ts';
 import { Connections } from './connections.ts';
+import type { LiveUpstream } from './connector.ts';
 import { Discovery } from './discovery.ts';
 import { type KnownEra, rediscover } from './handshake.ts';
 import { Health } from './health.ts';
-import type { Freshness, Offer, OfferKind } from './lists.ts';
-import type { LiveUpstream } from './live-upstream.ts';
-import type { KnownOffer } from './offers.ts';
+import { IdleStop } from './idle-stop.ts';
+import type { Offer, OfferKind } from './lists.ts';
 import type { Client } from './request.ts';
-import { Resting } from './resting.ts';
 import type { ServerFacts } from './server-facts.ts';
 import type { ReplicaSettings } from './settings.ts';
-import { SharedConnections } from './shared-connections.ts';
 
 export interface ReplicaEvents extends ConnectionListener<Connection> {
-  /** Its state is another one, or the reason for it is. */
+  /** The state, its reason or the next try changed. */
   stateChanged(from: State): void;
-  /** What it offers of this kind is known anew. `announced`: the server said so, or is back. */
+  /** A list was fetched. `announced`: the server announced a change, or is back. */
   offerChanged(kind: OfferKind, announced: boolean): void;
 }
 
-/** With it replicas can be told apart: `--port 900${SWITCHBOARD_REPLICA}`. */
+/** Distinguishes replicas: `--port 900${SWITCHBOARD_REPLICA}`. */
 const REPLICA_VARIABLE = 'SWITCHBOARD_REPLICA';
 
-/** One running instance of a server: its connections, what it offers, and how it fares. */
-export class Replica implements Candidate {
+/** One running instance of a server: its connections, what it offers, and the health of its calls. */
+export class Replica {
   /** Counted from 1. */
   readonly number: number;
   readonly server: string;
-  /** Whether each client has an instance of its own. */
-  readonly isolates: boolean;
-  private config: ServerConfig;
+  config: ServerConfig;
   private readonly settings: ReplicaSettings;
   private readonly context: ReplicaContext<Connection>;
   private readonly events: ReplicaEvents;
-  private readonly shared: SharedConnections;
   readonly connections: Connections;
-  private readonly discovery: Discovery;
-  private readonly health: Health;
-  private readonly resting: Resting;
-  /** What was told last. */
-  private told: Condition | undefined;
+  readonly discovery: Discovery;
+  readonly health: Health;
+  private readonly idleStop: IdleStop;
+  private reported: Condition | undefined;
   private readonly known: KnownEra;
   facts: ServerFacts | undefined;
 
@@ -58,7 +51,6 @@ export class Replica implements Candidate {
   ) {
     this.number = number;
     this.server = config.name;
-    this.isolates = config.isolation === 'session';
     this.config = config;
     this.settings = {
       ...settings,
@@ -76,14 +68,13 @@ export class Replica implements Candidate {
     this.health = new Health(settings, log);
     const only = config.era === 'auto' ? undefined : config.era;
     this.known = { era: only, only, discovered: undefined };
-    this.shared = new SharedConnections(config, this.known, this.context, {
+    this.connections = new Connections(config, this.known, this.context, {
       opened: (live, wasBroken) => this.opened(live, wasBroken),
       joined: () => this.joined(),
       recheck: () => this.recheck(),
       missed: () => this.discovery.refresh(),
     });
-    this.connections = new Connections(this.isolates, this.shared, this.context);
-    this.discovery = new Discovery(settings, () => this.shared.lives, inherited, {
+    this.discovery = new Discovery(settings, () => this.connections.lives, inherited, {
       discovered: (kind, announced) => {
         if (this.condition.state !== 'stopped') events.offerChanged(kind, announced);
       },
@@ -91,54 +82,30 @@ export class Replica implements Candidate {
       loops: (error) => this.loops(error),
       log,
     });
-    this.resting = new Resting(config.idleStopMs, this.shared, this.discovery);
+    this.idleStop = new IdleStop(config.idleStopMs, this.connections, this.discovery);
   }
 
+  /** Of the shared connections; `connections.condition` includes those of single clients. */
   get condition(): Condition {
-    return this.shared.condition;
+    return this.connections.sharedCondition;
   }
 
-  /** What others are to see: where clients have instances of their own, those count too. */
-  get shown(): Condition {
-    return this.connections.condition;
+  get isolates(): boolean {
+    return this.connections.isolates;
   }
 
-  get offer(): KnownOffer | undefined {
-    return this.discovery.known;
-  }
-
-  /** What of its own words is cut or left out, and why. */
+  /** What is missing or cut of what the server sent about itself. */
   get problems(): string[] {
     return [...(this.facts?.problems ?? []), ...this.discovery.problems];
   }
 
-  /** Whether all of its lists were asked for once. */
-  get isSeen(): boolean {
-    return this.discovery.isSeen;
-  }
-
-  /** How often it was started after the first time. */
-  get restarts(): number {
-    return this.shared.restarts;
-  }
-
-  /** How long calls may take. */
-  get limits(): Pick<ServerConfig, 'timeoutMs' | 'maxTimeoutMs'> {
-    return this.config;
-  }
-
-  /** By what name users change how long a call may take. */
-  get timeoutSetting(): string {
-    return this.config.transport.type === 'hosted' ? 'hosting.callTimeoutMs' : 'timeoutMs';
-  }
-
   get isLive(): boolean {
-    return this.isolates || this.shared.isLive;
+    return this.isolates || this.connections.isLive;
   }
 
-  /** Settles when it is there for all clients; undefined where it is not being started. */
+  /** Settles when the shared connection is open or has failed; undefined if it is not being opened. */
   get opening(): Promise<unknown> | undefined {
-    return this.isolates ? undefined : this.shared.first.opening;
+    return this.isolates ? undefined : this.connections.first.opening;
   }
 
   get isEjected(): boolean {
@@ -146,43 +113,30 @@ export class Replica implements Candidate {
   }
 
   get hasRoom(): boolean {
-    return this.isolates || this.shared.first.slots.hasRoom;
+    return this.isolates || this.connections.first.slots.hasRoom;
   }
 
+  /** Calls in flight and queued. */
   get load(): number {
-    const { used, queued } = this.shared.first.slots;
+    const { used, queued } = this.connections.first.slots;
     return used + queued;
   }
 
-  /** Whether all that is known of it is of the legacy era. */
-  get isLegacy(): boolean {
-    return this.factsFor('modern')?.era === 'legacy';
-  }
-
-  /** What it says of itself to clients of this era. */
+  /** What the server sends about itself to clients of this era. */
   factsFor(era: Era): ServerFacts | undefined {
-    return this.shared.for(era).current?.facts ?? this.facts;
+    return this.connections.forEra(era).current?.facts ?? this.facts;
   }
 
-  /** A client is gone: what was its own ends with it. `as`: whom it was taken for. */
+  /** A client is gone. `as`: the client that it was taken for. */
   release(client: Client, as: Client = client): void {
     if (this.connections.release(client)) this.stateChanged();
     for (const connection of this.connections.of(as)) connection.release(client);
   }
 
-  freshness(kind: OfferKind): Freshness {
-    return this.discovery.freshness(kind);
-  }
-
-  /** Why a list of it could not be had; undefined where it could. */
-  unlisted(kind: OfferKind): string | undefined {
-    return this.discovery.failureOf(kind);
-  }
-
-  /** Somebody asks what it offers: what its server says is out of date is asked for again. */
+  /** Fetches again what has expired, because a client lists it. */
   freshen(): void {
     this.discovery.freshen();
-    const { first } = this.shared;
+    const { first } = this.connections;
     const { current } = first;
     if (current?.facts.era !== 'modern') return;
     const { instance, connectTimeoutMs } = this.settings;
@@ -191,66 +145,63 @@ export class Replica implements Candidate {
         if (facts !== undefined && first.current === current) Object.assign(current.facts, facts);
       },
       (error: Error) => {
-        if (first.current === current) this.discoveryFailed(error);
+        if (first.current !== current) return;
+        if (error instanceof SwitchboardError && error.code === 'server_loop') this.loops(error);
+        else this.events.log(error.message);
       },
     );
   }
 
-  /** Starts it if need be and learns what it offers. Never throws: the condition tells how it went. */
+  /** Starts it if necessary and fetches its lists. Never rejects: the condition has the reason. */
   async discover(): Promise<void> {
     try {
-      await this.shared.first.open();
+      await this.connections.first.open();
       await this.discovery.done;
     } catch {
-      // The condition says why.
+      // The condition has the reason.
     }
   }
 
-  /** Starts it, if it only waits for somebody to use it. */
+  /** Starts an idle replica. */
   wake(): void {
     if (this.condition.state === 'idle') void this.discover();
   }
 
-  /** Takes over what can be changed while it runs. */
+  /** Applies what can change while it runs. */
   reconfigure(config: ServerConfig): void {
     this.config = config;
     for (const slots of this.connections.slots()) slots.resize(config.concurrency);
-    this.resting.resize(config.idleStopMs);
+    this.idleStop.resize(config.idleStopMs);
   }
 
-  /** A call is on its way, or came back. */
+  /** A call was sent or is over. */
   used(): void {
-    this.resting.used();
+    if (this.config.idleStopMs > 0) this.idleStop.lastUsed = Date.now();
   }
 
   callSucceeded(): void {
-    if (this.health.succeeded()) this.assess();
+    if (this.health.hasFailed && this.health.succeeded()) this.assess();
   }
 
-  /** A call went out and did not come back as it should. `isItsFault`: it had all the time that it may have. */
-  callFailed(error: SwitchboardError, isItsFault: boolean): void {
-    const ejection = isItsFault ? this.health.failed(error) : this.health.note(error);
-    if (ejection !== undefined) this.shared.first.lifecycle.apply({ kind: 'impaired', ...ejection });
-  }
-
-  /** A call was not even sent. */
-  callRefused(error: SwitchboardError): void {
-    this.health.note(error);
+  /** A call was sent and failed. `isServerFault`: it counts for ejection. */
+  callFailed(error: SwitchboardError, isServerFault: boolean): void {
+    const ejection = isServerFault ? this.health.failed(error) : this.health.note(error);
+    if (ejection !== undefined) this.connections.first.lifecycle.apply({ kind: 'impaired', ...ejection });
   }
 
   async stop(): Promise<void> {
     this.discovery.stop();
-    this.resting.stop();
+    this.idleStop.stop();
     await this.connections.close();
   }
 
   private stateChanged(): void {
-    const before = this.told;
-    const now = this.shown;
+    const before = this.reported;
+    const now = this.connections.condition;
     const isSame =
       now.state === before?.state && now.reason === before.reason && now.nextTry === before.nextTry;
     if (isSame) return;
-    this.told = now;
+    this.reported = now;
     const from = before?.state ?? 'idle';
     if (now.state !== from) this.health.logCounts();
     this.events.stateChanged(from);
@@ -259,33 +210,27 @@ export class Replica implements Candidate {
   private opened(live: LiveUpstream, wasBroken: boolean): void {
     this.facts = live.facts;
     this.health.reset();
-    this.resting.begin();
+    this.idleStop.begin();
     this.discovery.begin(wasBroken);
   }
 
-  /** It is connected in its second era too, in which it may offer something else. */
+  /** It is connected in its second era too, in which it may offer other things. */
   private joined(): void {
-    this.resting.begin();
+    this.idleStop.begin();
     void this.discovery.refresh();
   }
 
-  private discoveryFailed(error: Error): void {
-    if (error instanceof SwitchboardError && error.code === 'server_loop') this.loops(error);
-    else this.events.log(error.message);
-  }
-
-  /** What it offers is our own, or will be when it comes round. */
+  /** What it offers is our own, or will be. */
   private loops(error: SwitchboardError): void {
     this.facts = undefined;
-    this.shared.refuse(error);
+    this.connections.refuse(error);
     this.discovery.forget();
   }
 
-  /** Is it well? Where it is not, what is wrong is looked at again later. */
   private assess(): void {
     if (this.isEjected) return;
     const missing = this.discovery.missing();
-    this.shared.first.lifecycle.apply(
+    this.connections.first.lifecycle.apply(
       missing === undefined ? { kind: 'ready' } : { kind: 'impaired', ...missing },
     );
   }

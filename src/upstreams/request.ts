@@ -1,59 +1,79 @@
 import type { SwitchboardError } from '../errors.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
 import type { Message } from '../protocol/message.ts';
+import { asObject } from '../protocol/objects.ts';
 import type { ResponseId } from '../protocol/response.ts';
-import type { Edit } from '../protocol/splice.ts';
+import { describe, isDescribed, undescribe } from '../protocol/self-description.ts';
+import { type Edit, spliceChunks } from '../protocol/splice.ts';
 import type { Era } from '../protocol/versions.ts';
 
-/** Whoever calls are made for. By its identity it has its own slots, instances, subscriptions and questions. */
+/** A client that calls are made for. Its identity owns queues, instances, subscriptions and server requests. */
 export interface Client {
-  /** A server that speaks both eras is reached in this one. */
+  /** Servers that support both eras are called in this one. */
   readonly era: Era;
 }
 
-/** Whoever can say what a client can do. Nobody asks for that unless a connection is opened for it. */
+/** Describes a client to a connection of its own. Evaluated only if one is opened. */
 export interface ClientDescription {
   readonly capabilities: object;
 }
 
-/** A client's request as it is handed over. */
 export interface ClientRequest {
   readonly message: Message;
-  /** What has to change in the message on its way. */
+  /** Changes to make in the message. */
   readonly edits: readonly Edit[];
-  /** The server's own name or URI of what it is about. */
+  /** The server's own name or URI of the target. */
   readonly own: string;
-  /**
-   * What a server of the modern era is told of a client of the legacy one: members of `_meta`. Undefined where nobody is there
-   * who could be asked for anything.
-   */
+  /** Describes a legacy client to a modern server, as members of `_meta`. Undefined if no client can be asked for input. */
   readonly sender: (() => Buffer) | undefined;
 }
 
-/** One request under way at a server. */
+/** One request in flight at a server. */
 export interface PendingRequest {
-  /** Undefined where the request is our own. */
+  /** Undefined if the request is our own. */
   readonly client: Client | undefined;
-  /** The answer, with the place of its id. */
   onResponse(chunks: Chunks, at: ResponseId): void;
   onError(error: SwitchboardError, sent: boolean): void;
   onProgress?(message: Message): void;
-  /** The server will go on with its answer later. */
+  /** The response is resumed after this time. */
   onPaused?(retryMs: number): void;
-  /** The server says what of a subscription it will tell of. */
+  /** Which parts of a subscription the server accepts. */
   onAcknowledged?(message: Message): void;
 }
 
-/** What a server says by itself. `call` is the request that it belongs to, where that is certain. */
+/** `call` is the request that a message belongs to, if that is certain. */
 export interface UpstreamEvents {
   notificationReceived(message: Message, call: PendingRequest | undefined): void;
   requestReceived(message: Message, call: PendingRequest | undefined): void;
-  /** What the server has said by itself for a while may be lost. */
+  /** Notifications may have been lost. */
   missed(): void;
-  /** Nothing new can be sent; what is under way may still be answered. */
+  /** No new requests can be sent; those in flight may still get a response. */
   stale(error: SwitchboardError, isThere: boolean): void;
   closed(error: SwitchboardError): void;
   log(line: string): void;
-  /** Takes secrets out of what the channel says of a failure. */
+  /** Masks secrets in an error of the channel. */
   redacted(error: SwitchboardError): SwitchboardError;
+}
+
+/** A client's request as a server of this era gets it. */
+export function relayedRequest(
+  { message, edits, sender }: ClientRequest,
+  id: number,
+  era: Era,
+  unknownClient: Buffer,
+): Chunks {
+  const idBytes = Buffer.from(String(id), 'latin1');
+  const all: Edit[] = [{ ...message.idSpan!, bytes: idBytes }, ...edits];
+  if (message.wantedProgress !== undefined) all.push({ ...message.wantedProgress, bytes: idBytes });
+  if (era === 'modern') {
+    if (!isDescribed(message)) all.push(describe(message, sender?.() ?? unknownClient));
+  } else if (message.claims !== undefined) {
+    all.push(...undescribe(message));
+  }
+  return spliceChunks(message.bytes, all);
+}
+
+export function withMeta(params: unknown, meta: object): object {
+  const { _meta: given, ...rest } = asObject(params);
+  return { ...rest, _meta: { ...asObject(given), ...meta } };
 }

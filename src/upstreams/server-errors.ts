@@ -1,8 +1,9 @@
 import { QuotingError } from '../channels/errors.ts';
+import type { ServerConfig } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { RpcError } from '../protocol/jsonrpc.ts';
 
-/** Answer of a server to one of our own requests that says: error. */
+/** A server responded to one of our own requests with an error. */
 export class RpcResponseError extends Error {
   readonly rpc: RpcError;
 
@@ -12,66 +13,55 @@ export class RpcResponseError extends Error {
   }
 }
 
-/** The same failure, in words that say which server it is about. */
-export function aboutServer(error: unknown, name: string): SwitchboardError {
+/** The same error, with the name of the server that could not be connected. */
+export function connectError(error: unknown, server: string): SwitchboardError {
   if (error instanceof RpcResponseError) {
-    return new SwitchboardError(
-      'server_start_failed',
-      `Server "${name}" refused the handshake: ${error.message}`,
-      {
-        cause: error,
-        data: { server: name },
-      },
-    );
+    const message = `Server "${server}" rejected the handshake: ${error.message}`;
+    return new SwitchboardError('server_start_failed', message, { cause: error, data: { server } });
   }
   const known = asSwitchboardError(error);
-  if (known.data.server === name) return known;
+  if (known.data.server === server) return known;
   const code = known.code === 'internal' ? 'server_start_failed' : known.code;
-  return new SwitchboardError(code, `Server "${name}" is not available: ${known.message}`, {
+  return new SwitchboardError(code, `Server "${server}" is not available: ${known.message}`, {
     cause: error,
-    data: { ...known.data, server: name },
+    data: { ...known.data, server },
   });
 }
 
 export function notJson(method: string, cause: unknown): SwitchboardError {
-  return new SwitchboardError('server_protocol_error', `The answer to ${method} is not JSON.`, { cause });
+  return new SwitchboardError('server_protocol_error', `The response to ${method} is not JSON.`, { cause });
 }
 
-export function tooManyWait(server: string): SwitchboardError {
-  return new SwitchboardError(
-    'server_busy',
-    `Server "${server}" is busy: too many calls wait for it already (setting queueLimit).`,
-    { data: { server } },
-  );
+export function queueFull(server: string): SwitchboardError {
+  const message = `Server "${server}" is busy: its queue of calls is full (setting queueLimit).`;
+  return new SwitchboardError('server_busy', message, { data: { server } });
 }
 
-/** `what` says what the server did not do in time. */
-export function timedOut(
-  server: string,
+/** `what` the server failed to do within `timeoutMs`. `requested` is the timeout that the client asked for. */
+export function callTimeout(
+  { name: server, timeoutMs: configured, transport }: ServerConfig,
   what: string,
   waitedMs: number,
-  limit: string,
   timeoutMs: number,
+  requested: number | undefined,
 ): SwitchboardError {
-  return new SwitchboardError(
-    'call_timeout',
-    `Server "${server}" ${what} within ${waitedMs} ms (${limit}).`,
-    { data: { server, timeoutMs } },
-  );
+  const setting = transport.type === 'hosted' ? 'hosting.callTimeoutMs' : 'timeoutMs';
+  const limit = (requested ?? timeoutMs) === configured ? `setting ${setting}` : 'timeout of the call';
+  const message = `Server "${server}" ${what} within ${waitedMs} ms (${limit}).`;
+  return new SwitchboardError('call_timeout', message, { data: { server, timeoutMs } });
 }
 
-/** Whether the server went away without a word on the call. */
-export function isCutOff({ code, data }: SwitchboardError): boolean {
+/** Whether the connection was lost, so that nothing is known about the call. */
+export function isConnectionLoss({ code, data }: SwitchboardError): boolean {
   return code === 'server_unavailable' && data.status === undefined;
 }
 
-/** Whoever made the call has to know, before making it again. */
 export function maybeExecuted(error: SwitchboardError): SwitchboardError {
-  const message = `${error.message} (the call may have been carried out, and is not sent again)`;
+  const message = `${error.message} (the call may have been executed, and is not sent again)`;
   return new SwitchboardError(error.code, message, { cause: error, data: error.data });
 }
 
-/** Every error says which server it is about. */
+/** The same error, with the name of its server. */
 export function named(error: SwitchboardError, server: string): SwitchboardError {
   if (error.data.server === server) return error;
   return new SwitchboardError(error.code, `Server "${server}": ${error.message}`, {
@@ -80,10 +70,39 @@ export function named(error: SwitchboardError, server: string): SwitchboardError
   });
 }
 
-/** The same error without secrets in its words. What it was caused by is left behind with them. */
+/** The same error with secrets masked, and without its cause if that may contain them. */
 export function redacted(error: SwitchboardError, redact: (text: string) => string): SwitchboardError {
   if (error instanceof QuotingError) return error.masked(redact);
   const message = redact(error.message);
   if (message === error.message) return error;
   return new SwitchboardError(error.code, message, { data: error.data });
+}
+
+export interface Backend {
+  server: string;
+  replica: number;
+  state: string;
+  reason: string | null;
+  nextTry: string | null;
+}
+
+/** `failures` are the errors of the backends that were tried. */
+export function noBackends(
+  group: string,
+  backends: readonly Backend[],
+  failures: readonly SwitchboardError[],
+  cause: SwitchboardError | undefined,
+): SwitchboardError {
+  const described = backends.map(({ server, replica, state, reason, nextTry }) => {
+    const when = nextTry === null ? '' : `, next try at ${nextTry}`;
+    const why = reason === null ? '' : ` (${reason})`;
+    return `${server}/${replica} is ${state.replace('_', ' ')}${when}${why}`;
+  });
+  // One backend that takes calls again is enough.
+  const retries = failures.flatMap(({ data: { retryAfterMs } }) =>
+    typeof retryAfterMs === 'number' ? [retryAfterMs] : [],
+  );
+  const retry = retries.length === 0 ? {} : { retryAfterMs: Math.min(...retries) };
+  const message = `No backends available in group "${group}": ${described.join('; ')}.`;
+  return new SwitchboardError('no_backends', message, { cause, data: { group, backends, ...retry } });
 }

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { settlesWithin } from '../channels/timing.ts';
 import { type ServerConfig, toolFilter } from '../config.ts';
 import { type Condition, overall, type State } from './condition.ts';
 import type { Connection } from './connection.ts';
@@ -7,14 +7,14 @@ import type { UpstreamMessage } from './connection-context.ts';
 import type { Freshness, Offer, OfferKind } from './lists.ts';
 import { ServerLog } from './log.ts';
 import { union } from './offers.ts';
-import type { ServerSnapshot } from './remembered.ts';
 import { Replica } from './replica.ts';
 import type { Client } from './request.ts';
 import type { ServerFacts } from './server-facts.ts';
+import type { ServerSnapshot } from './server-snapshot.ts';
 import type { Project, ReplicaSettings } from './settings.ts';
 import type { Upstream } from './upstream.ts';
 
-/** Where something happens. */
+/** The connection that an event belongs to. */
 export interface Origin {
   readonly server: Server;
   readonly replica: Replica;
@@ -23,28 +23,27 @@ export interface Origin {
 
 export interface ServerMessage extends Origin, UpstreamMessage {}
 
-/** What the rest of the program hears of its servers. */
 export interface ServerEvents {
-  /** The state of a replica is another one, or the reason for it is. */
+  /** The state of a replica, its reason or its next try changed. */
   stateChanged(server: Server, replica: Replica, from: State): void;
-  /** What the server offers of these kinds is known anew. */
+  /** Lists of these kinds were fetched. */
   offerChanged(server: Server, kinds: OfferKind[]): void;
-  /** A connection is open that knows nothing of what clients asked for before. */
+  /** A connection was opened, without the subscriptions and log level of earlier ones. */
   connected(origin: Origin): void;
-  /** What this upstream had asked and was asked is over. */
+  /** All requests in both directions are over. */
   disconnected(origin: Origin, upstream: Upstream): void;
   notificationReceived(word: ServerMessage): void;
   requestReceived(word: ServerMessage): void;
-  /** A line for its log. */
+  /** A line was added to its log. */
   logged(server: Server, line: string): void;
-  /** Calls failed because their server was not available: a line for whoever looks after the program. */
+  /** A line about calls that failed because their server was not available. */
   callsFailed(project: Project, line: string): void;
 }
 
-/** The calls of a server that left the configuration may take this long. */
+/** How long calls in flight may take after their server left the configuration. */
 const RETIRE_MS = 30_000;
 
-/** One configured MCP server: one replica of it, or several alike. */
+/** One configured MCP server, with one or several equal replicas. */
 export class Server {
   readonly name: string;
   readonly project: Project;
@@ -52,20 +51,17 @@ export class Server {
   readonly replicas: readonly Replica[];
   private readonly events: ServerEvents;
   private readonly redact: ReplicaSettings['redact'];
-  private readonly remembered: ServerSnapshot | undefined;
+  private readonly snapshot: ServerSnapshot | undefined;
   private union: Offer | undefined;
   config: ServerConfig;
 
-  /**
-   * `inherited` is what the server of that name offered before, and `remembered` what it said of itself before this start:
-   * both hold until this one is seen.
-   */
+  /** Until it is connected, it offers what the server of that name offered before (`inherited`), or else the `snapshot`. */
   constructor(
     config: ServerConfig,
     settings: ReplicaSettings,
     events: ServerEvents,
     inherited: Offer | undefined,
-    remembered?: ServerSnapshot,
+    snapshot?: ServerSnapshot,
   ) {
     this.name = config.name;
     this.project = settings.project;
@@ -73,38 +69,38 @@ export class Server {
     this.log = new ServerLog(settings.redact);
     this.config = config;
     this.events = events;
-    this.remembered = remembered;
-    const before = inherited ?? remembered?.offer;
+    this.snapshot = snapshot;
+    const before = inherited ?? snapshot?.offer;
     this.replicas = Array.from({ length: config.replicas }, (_, index) =>
       this.newReplica(index + 1, settings, before),
     );
   }
 
-  /** The group whose tools it offers; a server without one is a group of its own. */
+  /** A server without a group is a group of its own. */
   get group(): string {
     return this.config.group ?? this.name;
   }
 
-  /** What it offers, as far as is known; kept when the connection is lost. */
+  /** What all replicas offer. Kept when connections are lost. */
   get offer(): Offer | undefined {
     if (this.union === undefined) {
-      const known = this.replicas.flatMap(({ offer }) => (offer === undefined ? [] : [offer.offer]));
+      const known = this.replicas.flatMap(({ discovery }) => discovery.known?.offer ?? []);
       if (known.length > 0) this.union = union(known);
     }
     return this.union;
   }
 
-  /** Whether it has this tool, and its configuration leaves it out. */
+  /** Whether it has this tool, but the configuration excludes it. */
   leavesOut(tool: string): boolean {
     const isOffered = toolFilter(this.config.tools);
     return isOffered?.(tool) === false && this.offer?.tools.some(({ name }) => name === tool) === true;
   }
 
-  /** What of its words is cut or left out; undefined where nothing is. All of it stands in its log. */
+  /** The first problem with what the server sent about itself. Its log has all. */
   get warning(): string | undefined {
     const [first, ...more] = new Set(this.replicas.flatMap(({ problems }) => problems));
     if (first === undefined) return undefined;
-    // The names of what it offers may be long.
+    // It may contain long names.
     const shown = this.redact(first).slice(0, 500);
     return more.length === 0 ? shown : `${shown} (its log has more)`;
   }
@@ -113,118 +109,111 @@ export class Server {
     return this.replicas.find(({ facts }) => facts !== undefined)?.facts;
   }
 
-  /** Where some replicas lead to Switchboards: the ids of all that are on the way. */
+  /** The ids of all Switchboards behind it. */
   get instances(): string[] {
     return this.replicas.flatMap(({ facts }) => facts?.instances ?? []);
   }
 
-  /** Whether it is known what it offered before this start. */
-  get isRemembered(): boolean {
-    return this.remembered !== undefined;
+  get hasSnapshot(): boolean {
+    return this.snapshot !== undefined;
   }
 
-  /** What it tells models of itself. */
   get instructions(): string | undefined {
-    return this.facts === undefined ? this.remembered?.instructions : this.facts.instructions;
+    return this.facts === undefined ? this.snapshot?.instructions : this.facts.instructions;
   }
 
   get extensions(): unknown {
-    return this.facts === undefined ? this.remembered?.extensions : this.facts.capabilities.extensions;
+    return this.facts === undefined ? this.snapshot?.extensions : this.facts.capabilities.extensions;
   }
 
-  /** Whether some replica was asked for all of its lists. */
-  get isSeen(): boolean {
-    return this.replicas.some(({ isSeen }) => isSeen);
+  /** Whether all lists of some replica were requested once. */
+  get isDiscovered(): boolean {
+    return this.replicas.some(({ discovery }) => discovery.isComplete);
   }
 
-  /** Whether a list has to wait for this server: it was never seen, and nothing is known against it. */
-  get isUnseen(): boolean {
-    if (this.isSeen) return false;
+  /** Whether lists should wait for this server: it was not discovered yet, and has not failed either. */
+  get isUndiscovered(): boolean {
+    if (this.isDiscovered) return false;
     return this.replicas.some(
       ({ condition }) => condition.state === 'idle' || condition.state === 'starting',
     );
   }
 
-  /** Starts it if need be and learns what it offers. Never throws: the conditions tell how it went. */
+  /** Starts it if necessary and fetches its lists. Never rejects: the conditions have the reasons. */
   async discover(): Promise<void> {
     await Promise.all(this.replicas.map((replica) => replica.discover()));
   }
 
-  /** How long its list holds, and whether it is the same for everybody, as far as all replicas say so. */
+  /** The shortest TTL of all replicas, and whether the list is the same for all clients. */
   freshness(kind: OfferKind): Freshness {
-    const all = this.replicas.map((replica) => replica.freshness(kind));
+    const all = this.replicas.map(({ discovery }) => discovery.freshness(kind));
     return {
       ttlMs: Math.min(...all.map(({ ttlMs }) => ttlMs)),
       isPublic: all.every(({ isPublic }) => isPublic),
     };
   }
 
-  /** Somebody asks what it offers. */
+  /** Fetches again what has expired, because a client lists it. */
   freshen(): void {
     for (const replica of this.replicas) replica.freshen();
   }
 
-  /** What was in the way of it is gone: it is tried now, and not when its time has come. */
+  /** Retries now, instead of at the next scheduled try. */
   retry(): void {
     for (const { connections } of this.replicas) connections.retry();
   }
 
-  /** Starts it if need be, and settles when one replica has been seen, or none could be. */
-  seen(): Promise<void> {
+  /** Starts it if necessary, and resolves when one replica was discovered or all have failed. */
+  discovered(): Promise<void> {
     return new Promise((resolve) => {
       const tries = this.replicas.map(async (replica) => {
         await replica.discover();
-        if (replica.isSeen) resolve();
+        if (replica.discovery.isComplete) resolve();
       });
       void Promise.all(tries).then(() => resolve());
     });
   }
 
-  /** The one state that stands for all replicas. */
+  /** One condition for all replicas. */
   get condition(): Condition {
-    return overall(this.replicas.map(({ shown }) => shown));
+    return overall(this.replicas.map(({ connections }) => connections.condition));
   }
 
-  /** Every connection that is there now. */
   connections(): Connection[] {
     return this.replicas.flatMap(({ connections }) => connections.all());
   }
 
-  /** Those connections that this client's requests may take. */
+  /** Those that requests of this client may take. */
   connectionsOf(client: Client): Connection[] {
     return this.replicas.flatMap(({ connections }) => connections.of(client));
   }
 
-  /** What is shared is told only where there is no other client that it could be about. */
-  rootsChanged(client: Client, isAlone: boolean): void {
+  /** `isOnly`: no other client uses this server. Otherwise shared connections are not notified. */
+  rootsChanged(client: Client, isOnly: boolean): void {
     for (const { owner, current } of this.connectionsOf(client)) {
-      if (current?.facts.era === 'legacy' && (owner === client || isAlone))
+      if (current?.facts.era === 'legacy' && (owner === client || isOnly))
         current.upstream.notify('notifications/roots/list_changed');
     }
   }
 
-  /** A client is gone: what was its own ends with it. `as`: whom it was taken for. */
+  /** A client is gone. `as`: the client that it was taken for. */
   release(client: Client, as?: Client): void {
     for (const replica of this.replicas) replica.release(client, as);
   }
 
-  /** Takes over a changed configuration while it runs; false where it has to be started anew for it. */
+  /** Applies a changed configuration while it runs. Returns false if it must be restarted instead. */
   reconfigure(config: ServerConfig): boolean {
-    if (!isDeepStrictEqual(whatItRunsBy(this.config), whatItRunsBy(config))) return false;
+    if (!isDeepStrictEqual(fixedPart(this.config), fixedPart(config))) return false;
     this.config = config;
     for (const replica of this.replicas) replica.reconfigure(config);
     return true;
   }
 
-  /** Takes nothing new, lets the calls under way finish, though not for ever, and stops. */
+  /** Takes no new calls, waits a while for those in flight, and stops. */
   async retire(): Promise<void> {
     for (const connection of this.connections()) connection.retire();
     const slots = this.replicas.flatMap(({ connections }) => [...connections.slots()]);
-    const drained = Promise.all(slots.map((each) => each.drained()));
-    const patience = new AbortController();
-    const enough = delay(RETIRE_MS, undefined, { signal: patience.signal, ref: false }).catch(() => {});
-    await Promise.race([drained, enough]);
-    patience.abort();
+    await settlesWithin(Promise.all(slots.map((each) => each.drained())), RETIRE_MS, { ref: false });
     await this.stop();
   }
 
@@ -250,18 +239,18 @@ export class Server {
     return replica;
   }
 
-  /** Several replicas alike say the same thing; it is told once. */
+  /** Equal replicas announce the same change; it is reported once. */
   private offerChanged(kind: OfferKind, announced: boolean): void {
     const before = this.union?.[kind] ?? [];
     this.union = undefined;
     const after = this.offer?.[kind] ?? [];
-    // Replicas keep the items that they had where nothing has changed.
+    // Replicas keep the old items if nothing has changed.
     const isSame = before.length === after.length && before.every((item, index) => item === after[index]);
     if (announced || !isSame) this.events.offerChanged(this, [kind]);
   }
 }
 
-/** What cannot be changed while a server runs. */
-function whatItRunsBy({ transport, isolation, era, replicas, secrets, project }: ServerConfig) {
+/** What cannot change while a server runs. */
+function fixedPart({ transport, isolation, era, replicas, secrets, project }: ServerConfig) {
   return { transport, isolation, era, replicas, secrets, isInProject: project !== undefined };
 }

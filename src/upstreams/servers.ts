@@ -2,37 +2,35 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ServerConfig } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import { Group } from './group.ts';
-import type { ServerSnapshot } from './remembered.ts';
 import { Server, type ServerEvents } from './server.ts';
+import type { ServerSnapshot } from './server-snapshot.ts';
 import type { Project, ReplicaSettings } from './settings.ts';
 
-/** What an edit of the configuration did. */
 export interface Changes {
   started: Server[];
-  /** Those that go on running under new rules. */
+  /** Those that continue with a changed configuration. */
   changed: Server[];
   stopped: Server[];
 }
 
-/** All servers of a project, by name, in the order in which they are written down, and the groups that they form. */
+/** All servers of a project, by name, in the order of the configuration, and their groups. */
 export class Servers {
   private readonly settings: ReplicaSettings;
   private readonly events: ServerEvents;
-  private readonly recall: (config: ServerConfig) => ServerSnapshot | undefined;
+  private readonly snapshotOf: (config: ServerConfig) => ServerSnapshot | undefined;
   private byName = new Map<string, Server>();
   private byGroup = new Map<string, Group>();
-  /** Those that left, while their last calls are under way, and when they are gone. */
+  /** Those that left the configuration and finish their calls. */
   private readonly retiring = new Map<Server, Promise<void>>();
 
-  /** `recall` tells what a server said of itself before this start. */
   constructor(
     settings: ReplicaSettings,
     events: ServerEvents,
-    recall: (config: ServerConfig) => ServerSnapshot | undefined = () => undefined,
+    snapshotOf: (config: ServerConfig) => ServerSnapshot | undefined = () => undefined,
   ) {
     this.settings = settings;
     this.events = events;
-    this.recall = recall;
+    this.snapshotOf = snapshotOf;
   }
 
   get project(): Project {
@@ -51,20 +49,17 @@ export class Servers {
     return [...this.byName.values()];
   }
 
-  /** The same without a copy, for whoever looks at all of them with every request. */
+  /** Without a copy, for the hot path. */
   each(): Iterable<Server> {
     return this.byName.values();
   }
 
-  /** In the order in which their first servers stand in the configuration. */
+  /** In the order of their first servers. */
   groups(): Group[] {
     return [...this.byGroup.values()];
   }
 
-  /**
-   * Makes the servers those of the configuration. One that need not be started anew for it keeps its connections;
-   * the others finish their calls, behind the back of the new ones.
-   */
+  /** Applies a configuration. Servers that need no restart keep their connections; the others finish their calls first. */
   apply(configs: readonly ServerConfig[]): Changes {
     const before = this.byName;
     const changes: Changes = { started: [], changed: [], stopped: [] };
@@ -88,7 +83,7 @@ export class Servers {
     return changes;
   }
 
-  /** Settles when those that left are gone. */
+  /** Resolves when those that left the configuration are gone. */
   async retired(): Promise<void> {
     await Promise.all(this.retiring.values());
   }
@@ -98,8 +93,8 @@ export class Servers {
   }
 
   private make(config: ServerConfig, before: Server | undefined): Server {
-    const remembered = before === undefined ? this.recall(config) : undefined;
-    return new Server(config, this.settings, this.events, before?.offer, remembered);
+    const snapshot = before === undefined ? this.snapshotOf(config) : undefined;
+    return new Server(config, this.settings, this.events, before?.offer, snapshot);
   }
 
   private formGroups(): void {
@@ -110,13 +105,13 @@ export class Servers {
       const group =
         before.get(name) ??
         new Group(name, this.project, (line) => this.events.callsFailed(this.project, line));
-      group.join(servers);
+      group.setMembers(servers);
       this.byGroup.set(name, group);
     }
   }
 }
 
-/** Starts those that are not to wait for their first use. Fails with the first that cannot be, where `abort` is set. */
+/** Starts the servers with `startup`. With `abort` set, rejects with the first that fails. */
 export async function startServers(servers: readonly Server[], abort: boolean): Promise<void> {
   const start = async (server: Server) => {
     await server.discover();

@@ -5,40 +5,44 @@ import {
   type Chunks,
   emptyResult,
   errorMessage,
-  join,
   METHOD_NOT_FOUND,
   notificationMessage,
   type RpcError,
+  requestMessage,
   resultMessage,
 } from '../protocol/jsonrpc.ts';
-import { LARGE_BYTES } from '../protocol/large-walk.ts';
 import { idBytes, idValue, type Message } from '../protocol/message.ts';
-import { readLargeMessage } from '../protocol/message-reader.ts';
 import { greetingLine, requestLines } from '../protocol/request-lines.ts';
 import { findResponseId, type ResponseId, responseIdOf } from '../protocol/response.ts';
 import type { Era } from '../protocol/versions.ts';
 import { type Audience, Callers } from './callers.ts';
-import { InboundQueue, partsOf, readPart } from './inbound-queue.ts';
-import type { ClientRequest, PendingRequest, UpstreamEvents } from './request.ts';
-import { ownRequest, relayedRequest } from './request-writer.ts';
+import { InboundQueue, parseMessages } from './inbound.ts';
+import {
+  type ClientRequest,
+  type PendingRequest,
+  relayedRequest,
+  type UpstreamEvents,
+  withMeta,
+} from './request.ts';
 
-/** A live MCP connection to one server: its own sequence of ids, and the calls under way. */
+/** A live MCP connection to one server: its sequence of request ids, and the requests in flight. */
 export class Upstream implements Receiver {
   private readonly events: UpstreamEvents;
   private channel!: Channel;
   private nextId = 1;
   private readonly calls = new Map<number, PendingRequest>();
   private readonly callers = new Callers();
-  /** What is thrown there is an error of ours, and told of as such. */
+  /** An exception there is a bug, so it becomes an unhandled rejection. */
   private readonly inbound = new InboundQueue((error) => void Promise.reject(error));
-  /** Why its channel is gone, and what came before that is still being read. */
+  /** Why the channel closed; what it received before is still being processed. */
   private lost: SwitchboardError | undefined;
   private gone: SwitchboardError | undefined;
-  /** Both are for the handshake to find out. */
+  /** Set by the handshake, like the next two. */
   era: Era = 'legacy';
-  /** What a server of the modern era is told of us with every request of our own, and of those whom we do not know. */
+  /** Describes us in requests of our own to a modern server. */
   ownMeta: object = {};
-  nobody: Buffer = Buffer.alloc(0);
+  /** Describes an unknown client to a modern server. */
+  unknownClient: Buffer = Buffer.alloc(0);
 
   constructor(events: UpstreamEvents, open: (receiver: Receiver) => Channel) {
     this.events = events;
@@ -54,14 +58,14 @@ export class Upstream implements Receiver {
     return this.gone ?? this.lost;
   }
 
-  /** Relays a client's request under an id of ours, which also becomes its progress token. Gives that id. */
+  /** Relays a client's request under an id of ours, which is also its progress token, and returns the id. */
   relay(request: ClientRequest, call: PendingRequest, parameterLines: string): number {
     if (this.unreachable !== undefined) {
       call.onError(this.unreachable, false);
       return -1;
     }
     const id = this.nextId++;
-    const chunks = relayedRequest(request, id, this.era, this.nobody);
+    const chunks = relayedRequest(request, id, this.era, this.unknownClient);
     this.calls.set(id, call);
     if (call.client !== undefined) this.callers.called(call.client);
     const lines = this.lines(request.message.method, request.own);
@@ -69,17 +73,17 @@ export class Upstream implements Receiver {
     return id;
   }
 
-  /** Whether it is reached without a network. */
+  /** Whether the server is not reached over a network. */
   get isLocal(): boolean {
     return !this.channel.isStreamable;
   }
 
-  /** Whether a server of the legacy era can ask for something: without a session it would not get the answer. */
-  get canAsk(): boolean {
+  /** Whether a legacy server can send requests: without a session it would not get the response. */
+  get canSendRequests(): boolean {
     return this.channel.hasSession?.() ?? true;
   }
 
-  /** Whether requests travel with headers that repeat what is in them. */
+  /** Whether requests need headers that repeat parts of them. */
   get takesLines(): boolean {
     return this.era === 'modern' && this.channel.isStreamable;
   }
@@ -92,8 +96,8 @@ export class Upstream implements Receiver {
     }
     const id = this.nextId++;
     this.calls.set(id, call);
-    const message = [ownRequest(id, method, params, this.era, this.ownMeta)];
-    this.channel.send(message, id, this.lines(method, undefined, kind), kind);
+    const message = this.era === 'legacy' ? params : withMeta(params, this.ownMeta);
+    this.channel.send([requestMessage(id, method, message)], id, this.lines(method, undefined, kind), kind);
     return id;
   }
 
@@ -105,12 +109,12 @@ export class Upstream implements Receiver {
     if (this.unreachable === undefined) this.channel.send([message]);
   }
 
-  /** The client does not want the answer any more: the server is told, and a late answer is dropped. */
+  /** Tells the server that the response is no longer wanted; a late one is dropped. */
   cancel(id: number, reason: string | undefined): void {
     const call = this.take(id);
     if (call === undefined) return;
     if (call.client !== undefined) this.callers.cancelled(id, call.client);
-    // Where a request of the modern era has a connection of its own, closing that says it.
+    // A modern HTTP request is cancelled by closing it.
     if (!this.takesLines) {
       this.notify(
         'notifications/cancelled',
@@ -120,11 +124,11 @@ export class Upstream implements Receiver {
     this.channel.abandon(id);
   }
 
-  answer(id: Buffer, result: Buffer): void {
+  respond(id: Buffer, result: Buffer): void {
     this.send(Buffer.concat(resultMessage(id, result)));
   }
 
-  answerError(id: Buffer, error: RpcError): void {
+  respondError(id: Buffer, error: RpcError): void {
     this.send(errorMessage(id, error));
   }
 
@@ -132,7 +136,7 @@ export class Upstream implements Receiver {
     this.channel.ready(version);
   }
 
-  /** Whom something can be meant for that the server says without saying to whom. */
+  /** The possible addressees of a message that names none. */
   audience(): Audience {
     return this.callers.audience(this.calls.values());
   }
@@ -145,7 +149,7 @@ export class Upstream implements Receiver {
   onMessage(chunks: Chunks, request?: number): void {
     if (this.gone !== undefined) return;
     const at = this.inbound.isBusy ? undefined : findResponseId(chunks);
-    if (at !== undefined) this.answered(chunks, at);
+    if (at !== undefined) this.responded(chunks, at);
     else this.inbound.handle(byteLength(chunks), () => this.arrived(chunks, request));
   }
 
@@ -162,7 +166,7 @@ export class Upstream implements Receiver {
   }
 
   onMissed(): void {
-    // What is done about it takes answers that come after it.
+    // Its handler sends requests, whose responses must not be stuck behind it.
     this.inbound.handle(0, () => {
       this.events.missed();
     });
@@ -177,7 +181,7 @@ export class Upstream implements Receiver {
     this.lost = clean;
     this.inbound.handle(0, () => {
       if (this.gone !== undefined) return;
-      // Questions are withdrawn on the streams of their calls, which end when the calls fail.
+      // Before the calls fail: server requests are withdrawn on the streams of their calls.
       this.events.closed(clean);
       this.end(clean);
     });
@@ -190,37 +194,32 @@ export class Upstream implements Receiver {
   private arrived(chunks: Chunks, request: number | undefined): Promise<void> | void {
     if (this.gone !== undefined) return;
     const at = findResponseId(chunks);
-    if (at !== undefined) return this.answered(chunks, at);
-    if (byteLength(chunks) > LARGE_BYTES) return this.readLarge(chunks, request);
-    try {
-      for (const part of partsOf(join(chunks))) this.receive(readPart(part), request);
-    } catch (error) {
-      this.notMcp(error, request);
-    }
-  }
-
-  private async readLarge(chunks: Chunks, request: number | undefined): Promise<void> {
-    try {
-      const message = await readLargeMessage(join(chunks), this.inbound.rest);
+    if (at !== undefined) return this.responded(chunks, at);
+    const receive = (message: Message) => {
       if (this.gone === undefined) this.receive(message, request);
+    };
+    try {
+      return parseMessages(chunks, this.inbound.rest, receive)?.catch((error) =>
+        this.invalid(error, request),
+      );
     } catch (error) {
-      this.notMcp(error, request);
+      this.invalid(error, request);
     }
   }
 
-  private notMcp(error: unknown, request: number | undefined): void {
+  private invalid(error: unknown, request: number | undefined): void {
     const { message } = asSwitchboardError(error);
-    this.events.log(`a message that is not MCP is skipped: ${message}`);
+    this.events.log(`skipped an invalid message: ${message}`);
     if (request === undefined) return;
-    const wrong = new SwitchboardError('server_protocol_error', `The server's answer is wrong: ${message}`);
-    this.take(request)?.onError(this.events.redacted(wrong), true);
+    const invalid = new SwitchboardError('server_protocol_error', `The response is invalid: ${message}`);
+    this.take(request)?.onError(this.events.redacted(invalid), true);
   }
 
-  private answered(chunks: Chunks, at: ResponseId): void {
+  private responded(chunks: Chunks, at: ResponseId): void {
     const call = this.take(at.id);
     if (call === undefined) {
-      if (this.callers.answeredLate(at.id)) return;
-      this.events.log(`an answer to no open request (id ${at.id}) is dropped`);
+      if (!this.callers.respondedLate(at.id))
+        this.events.log(`dropped a response to no pending request (id ${at.id})`);
       return;
     }
     this.channel.settle(at.id);
@@ -232,8 +231,8 @@ export class Upstream implements Receiver {
       case 'result':
       case 'error':
         if (typeof message.id !== 'number' || message.idSpan === undefined)
-          this.events.log('an answer without an id of ours is dropped');
-        else this.answered([message.bytes], responseIdOf(message));
+          this.events.log('dropped a response without a known id');
+        else this.responded([message.bytes], responseIdOf(message));
         return;
       case 'notification':
         if (message.method === 'notifications/progress') this.progressed(message);
@@ -241,8 +240,8 @@ export class Upstream implements Receiver {
         else this.events.notificationReceived(message, this.callOf(request));
         return;
       case 'request':
-        if (message.method === 'ping') this.answer(idBytes(message), emptyResult);
-        else if (this.era === 'modern') this.askedWrongly(message);
+        if (message.method === 'ping') this.respond(idBytes(message), emptyResult);
+        else if (this.era === 'modern') this.rejectRequest(message);
         else this.events.requestReceived(message, this.callOf(request));
     }
   }
@@ -260,12 +259,12 @@ export class Upstream implements Receiver {
     if (typeof id === 'number') this.calls.get(id)?.onAcknowledged?.(message);
   }
 
-  /** In the modern era servers ask by their answers. */
-  private askedWrongly(message: Message): void {
-    this.events.log(`it asked ${message.method} by a request, which its protocol version does not have`);
+  /** Modern servers ask for input in their responses instead. */
+  private rejectRequest(message: Message): void {
+    this.events.log(`rejected ${message.method}: servers of its protocol version send no requests`);
     if (this.channel.isStreamable) return;
     const error = { code: METHOD_NOT_FOUND, message: `Unknown method: ${message.method}` };
-    this.answerError(idBytes(message), error);
+    this.respondError(idBytes(message), error);
   }
 
   private lines(method: string, named: string | undefined, kind?: RequestKind): string | undefined {
@@ -278,7 +277,7 @@ export class Upstream implements Receiver {
     return request === undefined ? undefined : this.calls.get(request);
   }
 
-  /** The call of this id, which is over now. */
+  /** Removes and returns a pending request. */
   private take(id: number): PendingRequest | undefined {
     const call = this.calls.get(id);
     this.calls.delete(id);

@@ -158,7 +158,7 @@ describe('a call that fails', () => {
     await scene.agent.chat('hurry');
     const [result] = resultsIn(scene.api.requests.items[1]!);
     expect(result?.is_error).toBe(true);
-    expect(JSON.stringify(result?.content)).toContain('did not answer within');
+    expect(JSON.stringify(result?.content)).toContain('did not respond within');
   });
 });
 

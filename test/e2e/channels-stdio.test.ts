@@ -112,7 +112,7 @@ describe('a server that does not start', () => {
       { connectTimeoutMs: 1_000, startup: 'parallel' },
     );
     const { error } = await impatient.event(({ state }) => state === 'backing_off');
-    expect(error).toContain('did not finish the handshake within 1000 ms (setting connectTimeoutMs)');
+    expect(error).toContain('did not complete the handshake within 1000 ms (setting connectTimeoutMs)');
     await witness.sees('silent', 'end');
   });
 });

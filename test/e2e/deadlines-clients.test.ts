@@ -25,7 +25,7 @@ describe.concurrent('a call that runs out of time is told as an error', () => {
     const other = client.callTool({ name: 'echo', arguments: { text: 'meanwhile', delayMs: 500 } });
     await expect(client.callTool({ name: 'hang', _meta })).rejects.toMatchObject({
       code: -32603,
-      message: expect.stringContaining('Server "box" did not answer within'),
+      message: expect.stringContaining('Server "box" did not respond within'),
       data: { code: 'call_timeout', server: 'box', timeoutMs: 300 },
     });
     expect(JSON.parse(textOf(await other)).text).toBe('meanwhile');

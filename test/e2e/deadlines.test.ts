@@ -13,7 +13,7 @@ function timedOut(server: string, timeoutMs: number): object {
   return {
     code: -32603,
     message: expect.stringMatching(
-      `^Server "${server}" did not answer within \\d+ ms \\((setting timeoutMs|the call.s own limit)\\)\\.$`,
+      `^Server "${server}" did not respond within \\d+ ms \\((setting timeoutMs|timeout of the call)\\)\\.$`,
     ),
     data: { code: 'call_timeout', server, timeoutMs },
   };
@@ -34,7 +34,7 @@ describe.concurrent('a call without an answer in time', () => {
       (params as { name?: string }).name === 'hang';
     const call = await witness.sees('box', 'tools/call', isHang);
     const { params } = await witness.sees('box', 'notifications/cancelled');
-    expect(params).toEqual({ requestId: call.id, reason: 'The call took too long.' });
+    expect(params).toEqual({ requestId: call.id, reason: 'The call timed out.' });
     expect(JSON.parse(await session.callText('whoami')).pid).toBe(pid);
     expect(await serverOf(switchboard, 'box')).toMatchObject({ state: 'ready', restarts: 0, in_flight: 0 });
   });
@@ -203,7 +203,9 @@ describe.concurrent('the time of a call', () => {
     await witness.sees('box', 'initialize', (sighting) => sighting.pid !== pid);
     const { error } = await session.call('late_tool');
     expect(error).toMatchObject({
-      message: expect.stringMatching(/^Server "box" was not there within \d+ ms \(setting timeoutMs\)\.$/),
+      message: expect.stringMatching(
+        /^Server "box" was not available within \d+ ms \(setting timeoutMs\)\.$/,
+      ),
       data: { code: 'call_timeout', server: 'box' },
     });
   });
@@ -224,7 +226,9 @@ describe.concurrent('the time of a call', () => {
     await witness.sees('box', 'initialize', (sighting) => sighting.pid !== pid);
     const { error } = await callWithin(session, 300, 'late_tool', { text: 'too late' });
     expect(error).toMatchObject({
-      message: expect.stringMatching(/^Server "box" was not there within \d+ ms \(the call's own limit\)\.$/),
+      message: expect.stringMatching(
+        /^Server "box" was not available within \d+ ms \(timeout of the call\)\.$/,
+      ),
       data: { code: 'call_timeout', server: 'box', timeoutMs: 300 },
     });
     witness.tell('box', 'answer');

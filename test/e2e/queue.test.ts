@@ -44,7 +44,7 @@ describe.concurrent('calls that wait for a slot', () => {
     const { error } = await session.call('work', { text: 'too much' });
     expect(error).toEqual({
       code: -32603,
-      message: 'Server "box" is busy: too many calls wait for it already (setting queueLimit).',
+      message: 'Server "box" is busy: its queue of calls is full (setting queueLimit).',
       data: { code: 'server_busy', server: 'box' },
     });
     started.finish('first');

@@ -27,7 +27,7 @@ describe('a server that', () => {
     const error = await scene.beside(() => scene.errorOf('trailing__half'));
     expect(error).toMatchObject({
       code: -32603,
-      message: `Server "trailing": The server process exited with code 0 (the call may have been carried out, and is not sent again)`,
+      message: `Server "trailing": The server process exited with code 0 (the call may have been executed, and is not sent again)`,
       data: { code: 'server_unavailable', server: 'trailing', exitCode: 0 },
     });
     expect(await scene.echoOf('trailing__echo', { text: 'whole' })).toMatchObject({ text: 'whole' });
@@ -107,7 +107,7 @@ describe('a server that', () => {
     const meta = { 'dev.switchboard/timeoutMs': 300 };
     const late = await scene.beside(() => scene.errorOf('deaf__listen', {}, meta));
     expect(late).toMatchObject({ code: -32603, data: { code: 'call_timeout', server: 'deaf' } });
-    expect(late.message).toContain("(the call's own limit)");
+    expect(late.message).toContain('(timeout of the call)');
 
     const { first, waiting } = await scene.beside(async () => {
       const waiting = Array.from({ length: 5 }, () => scene.errorOf('deaf__listen', { text }));

@@ -33,7 +33,7 @@ describe.concurrent.each(['http', 'sse'] as const)('a server over %s that', (tra
         expect(error).toMatchObject({
           code: -32603,
           message: expect.stringMatching(
-            /^Server "leaving": .*the call may have been carried out, and is not sent again/,
+            /^Server "leaving": .*the call may have been executed, and is not sent again/,
           ),
           data: { code: 'server_unavailable', server: 'leaving' },
         });
@@ -70,7 +70,7 @@ describe.concurrent.each(['http', 'sse'] as const)('a server over %s that', (tra
     );
     expect(error).toMatchObject({
       code: -32603,
-      message: expect.stringMatching(/^Server "mute" did not answer within \d+ ms \(.*\)\.$/),
+      message: expect.stringMatching(/^Server "mute" did not respond within \d+ ms \(.*\)\.$/),
       data: { code: 'call_timeout', server: 'mute', timeoutMs: 200 },
     });
     backend.behave();
@@ -89,11 +89,13 @@ describe.concurrent.each(['http', 'sse'] as const)('a server over %s that', (tra
       expect((await scene.errorOf('mute__echo', { text: 'lost' })).message).toContain('Server "mute"');
       backend.fallSilent();
       await backend.comeBack();
-      await scene.switchboard.event(({ error }) => String(error).includes('did not finish the handshake'));
+      await scene.switchboard.event(({ error }) => String(error).includes('did not complete the handshake'));
     });
     const error = await scene.beside(() => scene.errorOf('mute__echo', { text: 'lost' }));
     expect(error.message).toContain('Server "mute"');
-    expect(error.message).toContain('did not finish the handshake within 3000 ms (setting connectTimeoutMs)');
+    expect(error.message).toContain(
+      'did not complete the handshake within 3000 ms (setting connectTimeoutMs)',
+    );
     expect(error).toMatchObject({ code: -32603, data: { server: 'mute' } });
     backend.behave();
     await scene.reaches('mute', 'ready', 2);

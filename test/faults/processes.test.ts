@@ -29,7 +29,7 @@ describe('a server that', () => {
     });
     expect(error).toMatchObject({
       code: -32603,
-      message: expect.stringMatching(/^Server "hanging" did not answer within \d+ ms \(.*\)\.$/),
+      message: expect.stringMatching(/^Server "hanging" did not respond within \d+ ms \(.*\)\.$/),
       data: { code: 'call_timeout', server: 'hanging', timeoutMs: 300 },
     });
     const { id } = await scene.witness.sees(
@@ -53,7 +53,7 @@ describe('a server that', () => {
     const how = `The server process exited with code 70; last output: FATAL: out of luck`;
     expect(error).toMatchObject({
       code: -32603,
-      message: `Server "crashing": ${how} (the call may have been carried out, and is not sent again)`,
+      message: `Server "crashing": ${how} (the call may have been executed, and is not sent again)`,
       data: { code: 'server_unavailable', server: 'crashing', exitCode: 70 },
     });
     expect(await errorIn(sibling)).toEqual(error);

@@ -142,7 +142,7 @@ it('a call whose stream is lost is not executed again where its session was forg
   const error = await scene.beside(() => scene.errorOf('losing__greet'));
   expect(error).toMatchObject({
     message: expect.stringMatching(
-      /^Server "losing": .*lost our session.*the call may have been carried out, and is not sent again/,
+      /^Server "losing": .*lost our session.*the call may have been executed, and is not sent again/,
     ),
     data: { code: 'server_unavailable', server: 'losing' },
   });

@@ -10,7 +10,7 @@ async function dropsOneCall(backend: HttpBackend, scene: Scene): Promise<void> {
     expect(await errorIn(stuck)).toMatchObject({
       code: -32603,
       message: expect.stringMatching(
-        /^Server "dropping": .*the call may have been carried out, and is not sent again/,
+        /^Server "dropping": .*the call may have been executed, and is not sent again/,
       ),
       data: { code: 'server_unavailable', server: 'dropping' },
     });
@@ -57,7 +57,9 @@ describe.concurrent('a server over HTTP+SSE', () => {
     backend.dropStreams();
     await scene.reaches('mute', 'backing_off');
     expect(await scene.beside(() => scene.errorOf('mute__echo', { text: 'lost' }))).toMatchObject({
-      message: expect.stringMatching(/^Server "mute" was not there within \d+ ms \(setting timeoutMs\)\.$/),
+      message: expect.stringMatching(
+        /^Server "mute" was not available within \d+ ms \(setting timeoutMs\)\.$/,
+      ),
       data: { code: 'call_timeout', server: 'mute' },
     });
   });

@@ -135,7 +135,7 @@ describe.concurrent('the bridge', () => {
     const { status, body } = await site.call(id, 'tools/call', { name: 'hang' });
     expect({ status, message: body.error?.message }).toEqual({
       status: 504,
-      message: expect.stringMatching(/did not answer within \d+ ms \(setting hosting.callTimeoutMs\)/),
+      message: expect.stringMatching(/did not respond within \d+ ms \(setting hosting.callTimeoutMs\)/),
     });
     expect(await site.reaches(id, isReady)).toMatchObject({ restart_count: 0 });
   });
@@ -148,13 +148,13 @@ describe.concurrent('the bridge', () => {
     const { status, body } = await site.call(id, 'tools/call', { name: 'echo' }, 300);
     expect({ status, message: body.error?.message }).toEqual({
       status: 504,
-      message: expect.stringMatching(/was not there within \d+ ms/),
+      message: expect.stringMatching(/was not available within \d+ ms/),
     });
     expect(await site.view(id)).toMatchObject({ status: 'starting', restart_count: 0 });
     await using hasty = await HostingSite.start({ settings: { callTimeoutMs: 300 } });
     const mute = await hasty.register(site.process('never-responds'));
     expect((await hasty.call(mute.id, 'ping')).body.error?.message).toMatch(
-      /was not there within \d+ ms \(setting hosting.callTimeoutMs\)/,
+      /was not available within \d+ ms \(setting hosting.callTimeoutMs\)/,
     );
   });
 

@@ -134,7 +134,7 @@ export class HeldInput {
     const { caller, message: called } = this.call;
     if (!mayRequireInput(called.method)) {
       const text = `A client cannot be asked for input during ${called.method}.`;
-      upstream.answerError(idBytes(message), { code: METHOD_NOT_FOUND, message: text });
+      upstream.respondError(idBytes(message), { code: METHOD_NOT_FOUND, message: text });
       return;
     }
     if (!checkSupported(message, upstream, caller.facts.capabilities)) return;
@@ -210,7 +210,7 @@ export class HeldInput {
       if (!isObject(response)) continue;
       this.pending.delete(key);
       this.settledAt = performance.now();
-      upstream.answer(serverId, bytesOf(response));
+      upstream.respond(serverId, bytesOf(response));
     }
     if (!this.isPending) this.pendingBytes = 0;
   }

@@ -171,7 +171,7 @@ export function checkSupported(
   const message = isServerRequest(method)
     ? `The client does not support ${missing}.`
     : `Unknown method: ${method}`;
-  upstream.answerError(bytesAt(bytes, idSpan!), { code: METHOD_NOT_FOUND, message });
+  upstream.respondError(bytesAt(bytes, idSpan!), { code: METHOD_NOT_FOUND, message });
   return false;
 }
 

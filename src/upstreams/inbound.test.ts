@@ -4,7 +4,7 @@ import type { Channel } from '../channels/channel.ts';
 import { SwitchboardError } from '../errors.ts';
 import { LARGE_BYTES } from '../protocol/large-walk.ts';
 import type { Message } from '../protocol/message.ts';
-import { InboundQueue } from './inbound-queue.ts';
+import { InboundQueue } from './inbound.ts';
 import { sendRawRequest } from './own-requests.ts';
 import type { UpstreamEvents } from './request.ts';
 import { Upstream } from './upstream.ts';

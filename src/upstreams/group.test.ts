@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Candidate, choose } from './balance.ts';
+import { type Candidate, choose } from './group.ts';
 
 interface Labelled extends Candidate {
   lack: number;

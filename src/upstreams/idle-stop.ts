@@ -1,16 +1,16 @@
+import type { Connections } from './connections.ts';
 import type { Discovery } from './discovery.ts';
-import type { SharedConnections } from './shared-connections.ts';
 
-/** Stops a replica that nobody has used for long. */
-export class Resting {
-  private readonly connections: Pick<SharedConnections, 'isBusy' | 'rest'>;
+/** Stops a replica that was not used for a while. */
+export class IdleStop {
+  private readonly connections: Pick<Connections, 'isBusy' | 'rest'>;
   private readonly discovery: Pick<Discovery, 'done'>;
+  /** 0: never. */
   private idleStopMs: number;
-  private lastUsed = 0;
   private timer: NodeJS.Timeout | undefined;
+  lastUsed = 0;
 
-  /** `idleStopMs`: after how long without a call; 0 is never. */
-  constructor(idleStopMs: number, connections: Resting['connections'], discovery: Resting['discovery']) {
+  constructor(idleStopMs: number, connections: IdleStop['connections'], discovery: IdleStop['discovery']) {
     this.idleStopMs = idleStopMs;
     this.connections = connections;
     this.discovery = discovery;
@@ -21,12 +21,7 @@ export class Resting {
     this.schedule();
   }
 
-  /** A call is on its way, or came back. */
-  used(): void {
-    if (this.idleStopMs > 0) this.lastUsed = Date.now();
-  }
-
-  /** It was started. */
+  /** The replica was started. */
   begin(): void {
     this.lastUsed = Date.now();
     this.schedule();
