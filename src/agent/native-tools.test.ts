@@ -34,7 +34,9 @@ describe('a native tool', () => {
       /"silent" cannot be offered: its schema, of .*, cannot be converted/,
     );
     const odd = nativeTool({ name: 'odd', input: z.object({ when: z.date() }), run: () => '' });
-    expect(() => jsonSchemaOf(odd)).toThrow(/"odd" cannot be offered: its schema cannot be converted to JSON/);
+    expect(() => jsonSchemaOf(odd)).toThrow(
+      /"odd" cannot be offered: its schema cannot be converted to JSON/,
+    );
   });
 
   it.each<[string, unknown, object]>([

@@ -192,7 +192,9 @@ describe('the servers of an agent', () => {
     await scene.witness.sees('curious', 'tools/call');
     scene.witness.tell('curious', 'ask');
     await chat;
-    expect(JSON.stringify(resultsIn(scene.api.requests.items[1]!))).toContain('which an agent does not support');
+    expect(JSON.stringify(resultsIn(scene.api.requests.items[1]!))).toContain(
+      'which an agent does not support',
+    );
   });
 });
 
