@@ -8,7 +8,6 @@ import type { ServerRequests } from './legacy/server-requests.ts';
 import type { TaskCall } from './legacy/tasks.ts';
 import type { InFlight, Responder } from './responder.ts';
 
-/** The settings of both eras. */
 export interface ClientSettings {
   identity: Identity;
   instance: string;
@@ -16,7 +15,6 @@ export interface ClientSettings {
   sessionIdleMs: number;
 }
 
-/** How a client describes itself. */
 export interface ClientFacts {
   capabilities: Record<string, unknown>;
   /** Its name, and its version if it has one. */
@@ -35,20 +33,17 @@ export interface Caller {
   readonly sender: (() => Buffer) | undefined;
   /** When it first saw a list, if known. */
   readonly listedAt: number | undefined;
-  /** It sees a list. */
   listed(): void;
   /** Whether it has as many requests in flight as it may have. */
   readonly isFull: boolean;
   /** False if a request with that id is in flight, or the client has disconnected. */
   begin(request: InFlight): boolean;
-  /** False if it is over already. */
   finish(request: InFlight): boolean;
   /** Whether it awaits responses of other groups than this one. */
   awaitsOthersThan(group: Group): boolean;
   wantsLog(message: Message): boolean;
   /** The pending requests of servers to it; undefined in the modern era, which has no requests to clients. */
   readonly serverRequests: ServerRequests | undefined;
-  /** A legacy server has begun a task for it. */
   onTaskBegun?(response: Chunks, call: TaskCall): void;
 }
 

@@ -13,19 +13,19 @@ import type { Caller, Incoming } from './caller.ts';
 import { type HeldCalls, HeldInput } from './crossing/held-calls.ts';
 import { inputMembers, readRequiredInput } from './crossing/input.ts';
 import { InputRounds } from './crossing/input-rounds.ts';
-import { isReadInSlices, mapLargeResponse } from './large-responses.ts';
+import { mapLargeResponse } from './large-responses.ts';
 import { clientGone, type ServerRequests } from './legacy/server-requests.ts';
 import { bindingOf, type RequestStates } from './modern/request-state.ts';
 import { type CallRecorder, recordCall } from './records.ts';
 import { discardResponder, type InFlight, type Responder } from './responder.ts';
 import {
   type CallContext,
+  isReadInSlices,
   type MappedResponse,
   mapResponse,
   type ResponseContext,
 } from './response-mapping.ts';
 
-/** The services that all calls share. */
 export interface CallServices {
   recorder: CallRecorder;
   held: HeldCalls;
@@ -127,7 +127,6 @@ export class ClientCall implements ResponseHandler, InFlight, ResponseContext {
     if (!this.isOver) this.responder.pause(retryMs);
   }
 
-  /** A server requests something of the client during this call. */
   onServerRequest(message: Message, upstream: Upstream): void {
     const { serverRequests } = this.caller;
     if (serverRequests !== undefined) {

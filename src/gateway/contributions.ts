@@ -35,7 +35,6 @@ export class Qualifiers {
     return this.namePrefix(project, prefixOf(group));
   }
 
-  /** What a group adds to the catalog. */
   contribution(project: NamedProject, group: Group, withSwitches: boolean): Contribution {
     const { name, members } = group;
     const switchedOff = new Set<string>();

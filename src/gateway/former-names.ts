@@ -41,7 +41,6 @@ export interface FormerName extends Former {
 
 type Names = Record<NamedKind, ReadonlyMap<string, Route>>;
 
-/** Bounds names that come and go. */
 const MAX_NAMES = 10_000;
 /** How many are persisted, and how long each may be. */
 const MAX_PERSISTED = 1_000;
@@ -80,7 +79,6 @@ export class FormerNames {
     return catalog.routeTo(kind, name, former.group, former.own);
   }
 
-  /** Those to persist. */
   newest(): FormerName[] {
     const all = kinds.flatMap((kind) =>
       [...this.former[kind]].map(([name, former]) => ({ kind, name, ...former })),

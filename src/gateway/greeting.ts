@@ -23,7 +23,6 @@ export function instancesMeta(scope: Scope, instance: string): Record<typeof INS
   return { [INSTANCES_KEY]: [...new Set([instance, ...behind])] };
 }
 
-/** The extensions of all servers, merged. */
 export function mergedExtensions(scope: Scope): { extensions?: Settings } {
   let merged: Settings = {};
   for (const { extensions } of scope.servers()) {

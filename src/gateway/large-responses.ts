@@ -1,27 +1,18 @@
 import { isUtf8 } from 'node:buffer';
 import { SwitchboardError } from '../errors.ts';
 import { skipSpace } from '../protocol/json-bytes.ts';
-import { byteLength, type Chunks, join } from '../protocol/jsonrpc.ts';
+import { type Chunks, join } from '../protocol/jsonrpc.ts';
 import { LARGE_BYTES, type Shape, type Walked, walkLarge } from '../protocol/large-walk.ts';
 import { withMembers, withoutMembers } from '../protocol/members.ts';
 import { idBytes } from '../protocol/message.ts';
 import { readMessage } from '../protocol/message-reader.ts';
 import { INPUT_REQUIRED, modernMembers, modernResultOf } from '../protocol/modern-result.ts';
 import { inOneChunk, type ResponseId, responseIdEdits } from '../protocol/response.ts';
-import { mayHoldUris, uriShapes } from '../protocol/result-uris.ts';
+import { uriShapes } from '../protocol/result-uris.ts';
 import { type Edit, spliceMany } from '../protocol/splice.ts';
 import { errorOf, typeMembers } from './crossing/responses.ts';
 import { affinityEdits, type FoundResult } from './modern/affinity.ts';
 import { affineReplica, type MappedResponse, publicUri, type ResponseContext } from './response-mapping.ts';
-
-/** Whether a response is so large, and needs so much work, that it must not block the event loop. */
-export function isReadInSlices(chunks: Chunks, at: ResponseId, call: ResponseContext): boolean {
-  if (byteLength(chunks) <= LARGE_BYTES) return false;
-  if (call.isVerified) return true;
-  if (at.isError) return false;
-  if (call.caller.era === 'legacy' && call.serverEra === 'modern') return true;
-  return mayHoldUris(call.message.method, chunks) || affineReplica(chunks, call) !== undefined;
-}
 
 /** Like `mapResponse`, in slices. Call `check` right before the response goes to the client. */
 export async function mapLargeResponse(

@@ -18,7 +18,6 @@ const listOfMethod: Record<string, ListName> = {
   'prompts/list': 'prompts',
 };
 
-/** The notification that a list has changed. */
 export const changedNotifications: Record<ListName, string> = {
   tools: 'notifications/tools/list_changed',
   resources: 'notifications/resources/list_changed',

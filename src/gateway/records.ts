@@ -14,10 +14,8 @@ export interface RunOfCall {
   step: number;
 }
 
-/** A call that is over. */
 export interface FinishedCall {
   project: Project;
-  /** The client's name. */
   client: string;
   method: string;
   /** The server and its replica, or the group if none was picked. */
@@ -49,7 +47,6 @@ export interface CallRecorder {
 /** Without a database nothing is recorded. */
 export const recordsNothing: CallRecorder = { keepsPayloads: () => false, record() {} };
 
-/** A call as far as its record needs it. */
 interface RecordedCall {
   readonly message: Message;
   readonly group: Group;

@@ -12,7 +12,6 @@ export function reject({ caller, message, responder }: Incoming, thrown: unknown
   responder.respond([errorMessage(idBytes(message), error)], error.code);
 }
 
-/** Rejects a request that its caller could not begin. */
 export function rejectDuplicate(incoming: Incoming): void {
   const error = incoming.caller.isFull
     ? new SwitchboardError('server_busy', 'Too many requests of this session are in flight.')

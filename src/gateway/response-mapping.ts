@@ -2,7 +2,8 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { uriPrefix } from '../catalog/uris.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { Span } from '../protocol/json-scanner.ts';
-import { type Chunks, join } from '../protocol/jsonrpc.ts';
+import { byteLength, type Chunks, join } from '../protocol/jsonrpc.ts';
+import { LARGE_BYTES } from '../protocol/large-walk.ts';
 import { idBytes } from '../protocol/message.ts';
 import { readMessage } from '../protocol/message-reader.ts';
 import { readModernResult, resultStart, stringAt } from '../protocol/modern-result.ts';
@@ -30,7 +31,6 @@ export interface CallContext {
   run?: RunOfCall | undefined;
 }
 
-/** The call that a response belongs to. */
 export interface ResponseContext extends AffinityContext {
   readonly context: CallContext;
   readonly caller: Caller;
@@ -57,6 +57,15 @@ export function mapResponse(chunks: Chunks, at: ResponseId, call: ResponseContex
     message: withPublicNames(response, call, mayHold),
     errorCode: hasStatus ? errorOf(response.chunks).code : undefined,
   };
+}
+
+/** Whether a response is so large, and needs so much work, that it must not block the event loop. */
+export function isReadInSlices(chunks: Chunks, at: ResponseId, call: ResponseContext): boolean {
+  if (byteLength(chunks) <= LARGE_BYTES) return false;
+  if (call.isVerified) return true;
+  if (at.isError) return false;
+  if (call.caller.era === 'legacy' && call.serverEra === 'modern') return true;
+  return mayHoldUris(call.message.method, chunks) || affineReplica(chunks, call) !== undefined;
 }
 
 function inClientsEra(response: RpcResponse, { caller, serverEra, message }: ResponseContext): RpcResponse {

@@ -18,7 +18,6 @@ export interface ScopeSettings extends CatalogRules {
   maxInstructionsBytes: number;
 }
 
-/** A project as clients see it. */
 export interface ScopedProject extends Project {
   /** Its servers keep their plain names among those of other projects. */
   readonly isDefault: boolean;
@@ -28,11 +27,8 @@ export interface ScopedProject extends Project {
   disabledServers(): Iterable<DisabledServer>;
 }
 
-/** All scopes. */
 export interface Scopes {
-  /** All servers of all projects. */
   readonly all: Scope;
-  /** The scope of the project with this id or name. */
   of(project: string): Scope | undefined;
 }
 
@@ -80,7 +76,6 @@ export class Scope {
     return this.settings.maxInstructionsBytes;
   }
 
-  /** A client sees the current lists. */
   show(): void {
     if (this.sole === undefined) this.formerNames.show(this.catalog);
     else this.sole.scope.show();
@@ -160,7 +155,6 @@ export class Scope {
     return { ttlMs: Number.isFinite(ttlMs) ? ttlMs : 0, isPublic };
   }
 
-  /** Why a request names something that is not listed. */
   explainUnknown(message: Message): SwitchboardError {
     return new Unlisted([...this.projects()], this.qualifiers, this.catalog).explain(message);
   }

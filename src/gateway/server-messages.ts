@@ -59,7 +59,6 @@ export class ServerMessages {
     else session.serverRequests.forward(message, upstream, undefined);
   }
 
-  /** The legacy clients that see a server. */
   viewers(server: Server): Session[] {
     return [...this.sessions.values()].filter(({ scope }) => scope.shows(server.project));
   }

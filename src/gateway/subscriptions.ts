@@ -12,7 +12,6 @@ import type { Server } from '../upstreams/server.ts';
 import type { Servers } from '../upstreams/servers.ts';
 import type { Scope } from './scope.ts';
 
-/** A client's subscription to a resource. */
 export interface Subscription {
   /** As the client wrote it. */
   uri: string;
@@ -31,7 +30,6 @@ export interface Subscription {
 export interface Subscriber {
   readonly era: Era;
   readonly scope: Scope;
-  /** Who it is to servers. */
   readonly identity: Client;
   readonly capabilities: object;
   /** By the client's URI, with the project in front if a request named one. */

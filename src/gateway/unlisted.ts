@@ -6,7 +6,6 @@ import type { Servers } from '../upstreams/servers.ts';
 import type { Qualifiers } from './contributions.ts';
 import { completionReference } from './resolve.ts';
 
-/** A disabled server, as far as it explains why a name is unknown. */
 export interface DisabledServer {
   name: string;
   prefix: string;

@@ -70,9 +70,7 @@ describe('a process of another user', () => {
     const ask = () => exchange(small.baseUrl + status, { method: 'GET' });
     const answers = await Promise.all([ask(), ask()]);
     expect(answers.map((answer) => answer.status)).toEqual([200, 200]);
-    expect((await lines.next()).value).toContain(
-      'Other users have',
-    );
+    expect((await lines.next()).value).toContain('Other users have 2 connections');
     child.kill();
     await once(child, 'exit');
   });

@@ -19,7 +19,6 @@ interface HeldCall {
   binding(): string;
   /** Responds to the client's request with this result, while the call goes on. */
   suspend(result: Buffer): void;
-  /** The client is back. */
   resume(incoming: Incoming): void;
   /** The client did not return in time, or Switchboard stops. */
   abandon(): void;
@@ -74,7 +73,6 @@ export class HeldCalls {
     this.inputs.delete(input);
   }
 
-  /** A server cancels one of its requests. */
   withdraw(upstream: Upstream, serverId: Buffer): void {
     for (const input of this.inputs) input.withdraw(upstream, serverId);
   }
@@ -110,7 +108,6 @@ export class HeldInput {
   private pendingBytes = 0;
   private count = 0;
   private settledAt = 0;
-  /** Whether the client is away. */
   isHeld = false;
   /** What happened to the call while the client was away. */
   private deferred: (() => void) | undefined;
@@ -148,7 +145,6 @@ export class HeldInput {
     setImmediate(() => this.call.attempt(() => this.suspend()));
   }
 
-  /** Throws if there are too many. */
   add(message: Message, upstream: Upstream): void {
     const { bytes, method, params } = message;
     const isFull = this.pending.size >= MAX_PENDING || this.pendingBytes + bytes.length > MAX_PENDING_BYTES;
@@ -181,7 +177,6 @@ export class HeldInput {
     else deferred();
   }
 
-  /** A server cancels its request. */
   withdraw(upstream: Upstream, serverId: Buffer): void {
     for (const [key, request] of this.pending) {
       if (request.upstream !== upstream || !request.serverId.equals(serverId)) continue;
@@ -196,7 +191,6 @@ export class HeldInput {
     this.pendingBytes = 0;
   }
 
-  /** The call is over. */
   close(): void {
     this.services.held.remove(this);
   }

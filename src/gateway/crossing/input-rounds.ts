@@ -10,7 +10,6 @@ import { clientGone, type ServerRequests } from '../legacy/server-requests.ts';
 import type { Responder } from '../responder.ts';
 import { missingCapability, type RequiredInput } from './input.ts';
 
-/** The call of a legacy client that a modern server requires input for. */
 interface RoundsCall {
   readonly responder: Responder;
   /** Sends the call to the same replica again, with the client's input. */
@@ -20,7 +19,6 @@ interface RoundsCall {
 
 interface RoundsServices {
   held: { readonly isClosed: boolean };
-  /** How long the client may take to respond. */
   inputWaitMs: number;
 }
 
@@ -49,7 +47,6 @@ export class InputRounds {
     return this.pending.size > 0;
   }
 
-  /** Throws after too many rounds. */
   countRound(): void {
     if (++this.count > MAX_ROUNDS) throw new Error(`it required input more than ${MAX_ROUNDS} times`);
   }
@@ -86,7 +83,6 @@ export class InputRounds {
     }
   }
 
-  /** The call is over. */
   cancel(): void {
     clearTimeout(this.timer);
     for (const id of this.pending.keys()) this.client.withdraw(id, 'The call that needed it is over.');

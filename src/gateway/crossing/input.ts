@@ -22,7 +22,6 @@ const capabilityOf: Record<string, string> = {
   'roots/list': 'roots',
 };
 
-/** Whether the method is one by which servers may ask clients for something. */
 export function isServerRequest(method: string): boolean {
   return Object.hasOwn(capabilityOf, method);
 }
@@ -70,7 +69,6 @@ function saysComplete(chunks: Chunks): boolean {
 
 const complete = /"resultType"\s*:\s*"complete"/;
 
-/** A result that requires input from the client. */
 export function inputRequired(inputRequests: object, requestState: string | undefined): Buffer {
   return bytesOf({ resultType: INPUT_REQUIRED, inputRequests, requestState });
 }

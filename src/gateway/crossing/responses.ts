@@ -24,7 +24,6 @@ const complete = Buffer.from('"resultType":"complete"');
 /** A legacy server does not say how long a resource stays fresh. */
 const completeRead = Buffer.from('"resultType":"complete","ttlMs":0,"cacheScope":"private"');
 
-/** A legacy server's response for a modern client. */
 export function toModern(method: string, response: RpcResponse, facts: ClientFacts): RpcResponse {
   const { chunks, at } = response;
   if (at.isError) {
@@ -54,7 +53,6 @@ function saysType(chunks: Chunks): boolean {
 
 const TYPE_KEY = '"resultType"';
 
-/** A modern server's response for a legacy client. */
 export function toLegacy(method: string, response: RpcResponse): RpcResponse {
   const { chunks, at } = response;
   if (at.isError) {
@@ -90,7 +88,6 @@ function urlElicitations(
   return readResponse(Buffer.concat(resultMessage(Buffer.from(String(at.id)), result)));
 }
 
-/** The error of an error response. */
 export function errorOf(chunks: Chunks): RpcError {
   const { error } = parseLossless(join(chunks).toString()) as { error?: Partial<RpcError> };
   return { code: 0, message: '', ...error };

@@ -83,7 +83,6 @@ export class Connections {
     this.timer = setInterval(() => this.look(), limits.slowClientMs).unref();
   }
 
-  /** The connection belongs to our own user. */
   admitted(socket: Socket): void {
     this.strangers.delete(socket);
   }
@@ -134,7 +133,6 @@ export class Connections {
     accept(socket);
   }
 
-  /** False at the limit. */
   private add(socket: Socket): boolean {
     const { maxConnections } = this.limits;
     if (this.clients.size >= maxConnections) {

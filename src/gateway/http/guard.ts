@@ -23,7 +23,6 @@ export class Guard {
     this.configured = new Set(allowedOrigins);
   }
 
-  /** The port is part of our origin. */
   listensOn(port: number): void {
     const origins = [...ownNames.map((name) => new URL(`http://${name}:${port}`).origin), ...this.configured];
     this.origins = new Set(origins);

@@ -12,7 +12,6 @@ import { Guard } from './guard.ts';
 // An `import` would also load its browser APIs: 16 MB.
 const { createServer } = process.getBuiltinModule('node:http');
 
-/** Handles the paths below /api/. */
 interface Api {
   handle(request: IncomingMessage, response: ServerResponse): void;
   refuse(
@@ -28,7 +27,6 @@ export interface HttpSettings extends StreamableSettings, ConnectionLimits {
   port: number;
   /** Who may use MCP: our own user, or everyone on this machine. */
   localAccess: 'user' | 'everyone';
-  /** Other origins whose pages may send requests. */
   allowedOrigins: readonly string[];
 }
 

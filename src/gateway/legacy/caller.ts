@@ -32,7 +32,6 @@ export interface SessionFacts extends ClientFacts {
   clientInfo: object;
 }
 
-/** One connected client of the legacy era. */
 export class Session implements Caller, Subscriber {
   readonly era = 'legacy';
   readonly id: string;
@@ -50,7 +49,6 @@ export class Session implements Caller, Subscriber {
   tasks: Tasks | undefined;
   logLevel: string | undefined;
   listedAt: number | undefined;
-  /** It sees its first list. */
   whenListed: (() => void) | undefined;
   lastSeen = Date.now();
   isClosed = false;
@@ -164,7 +162,6 @@ export class Session implements Caller, Subscriber {
     for (const { responder } of this.inFlight.values()) responder.keepAlive();
   }
 
-  /** Ends everything of this client. */
   close(): void {
     this.isClosed = true;
     // The last first: a slot that becomes free must not go to a request that is about to be cancelled.

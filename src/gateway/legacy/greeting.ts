@@ -35,7 +35,6 @@ const LONGEST_NAME = 200;
 /** Modern servers require a name. */
 const unnamed = { name: 'unknown', version: '0' };
 
-/** The client's name and version. */
 export function nameOf(clientInfo: unknown): string {
   const { name, version } = (clientInfo ?? {}) as { name?: unknown; version?: unknown };
   const words = [name, version].filter((word) => typeof word === 'string' && word !== '');

@@ -40,7 +40,6 @@ export class ReplayBlock {
     this.owner = owner;
   }
 
-  /** Memory in use. */
   get heldBytes(): number {
     let bytes = BLOCK_COST + this.log.length;
     for (const chunk of this.large ?? []) bytes += chunk.buffer.byteLength;

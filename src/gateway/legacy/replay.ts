@@ -51,7 +51,6 @@ export class Replay {
     this.finished.set(stream, performance.now() + this.budget.finishedMs);
   }
 
-  /** Call this from time to time. */
   dropFinished(): void {
     if (this.finished === undefined) return;
     const now = performance.now();

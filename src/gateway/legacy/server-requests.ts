@@ -24,7 +24,6 @@ interface ServerRequest {
   /** The client's request that it belongs to, if known. */
   readonly call: InFlight | undefined;
   onResponse(message: Message): void;
-  /** The client disconnected before it responded. */
   onDisconnect(): void;
 }
 
@@ -99,19 +98,16 @@ export class ServerRequests {
     destination.event([splice(message.bytes, edits)]);
   }
 
-  /** The client responds. */
   respond(message: Message): void {
     this.take(message.id)?.onResponse(message);
   }
 
-  /** The client reports progress on a request. */
   progress({ bytes, progressToken }: Message): void {
     const { source } = (progressToken && this.find(idValue(bytes, progressToken))) ?? {};
     if (source?.progressToken === undefined) return;
     source.upstream.send(splice(bytes, [{ ...progressToken!, bytes: source.progressToken }]));
   }
 
-  /** The server cancels one of its requests. */
   cancel(upstream: Upstream, { bytes, requestId }: Message): void {
     if (requestId === undefined) return;
     const serverId = bytesAt(bytes, requestId);
@@ -132,7 +128,6 @@ export class ServerRequests {
     for (const [id] of this.of(upstream)) this.withdraw(id, 'The server that sent the request has gone.');
   }
 
-  /** The client has disconnected. */
   close(): void {
     const left = [...(this.pending?.values() ?? [])];
     this.pending = undefined;

@@ -20,7 +20,6 @@ interface Task {
   readonly progress: { upstream: Upstream; token: number; given: Buffer } | undefined;
 }
 
-/** The call that began a task. */
 export interface TaskCall {
   readonly message: Message;
   readonly group: Group;
@@ -74,7 +73,6 @@ export function begunTask(response: Chunks): string | undefined {
   return typeof id === 'string' && Buffer.byteLength(id) <= MAX_TASK_ID_BYTES ? id : undefined;
 }
 
-/** A session, as far as tasks belong to it. */
 interface TaskOwner {
   tasks: Tasks | undefined;
   stream: { send(message: Chunks): void };

@@ -21,7 +21,6 @@ export function needsAffinity(group: Group, replica: Replica, method: string, ch
   );
 }
 
-/** The call that a response belongs to. */
 export interface AffinityContext {
   readonly message: Message;
   readonly context: { readonly group: Group };

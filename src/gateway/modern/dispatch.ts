@@ -23,7 +23,6 @@ interface ModernEvents {
   release(client: Client, as?: Client): void;
 }
 
-/** The circumstances of a request. */
 export interface Circumstances extends Pick<Incoming, 'prefer' | 'projects' | 'headers'> {
   /** The name under which its client returns. */
   session: string | undefined;
@@ -80,7 +79,6 @@ export class ModernGateway {
     for (const caller of this.callers) caller.keepAlive();
   }
 
-  /** Ends the listeners of a removed project. */
   endScope(scope: Scope): void {
     for (const listener of [...this.listeners]) if (listener.scope === scope) listener.end();
   }

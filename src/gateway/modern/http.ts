@@ -9,7 +9,6 @@ import type { ModernGateway } from './dispatch.ts';
 import { checkHeaders, mismatch } from './header-checks.ts';
 import { ModernResponder } from './responder.ts';
 
-/** Handles one message of the modern era. */
 export function receiveModern(
   gateway: ModernGateway,
   { request, response, projects }: Exchange,

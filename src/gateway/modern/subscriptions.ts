@@ -85,7 +85,6 @@ export class Listener implements Subscriber, InFlight {
     this.responder.event([splice(message.bytes, all)]);
   }
 
-  /** The client has disconnected. */
   cancel(): void {
     if (this.close()) this.responder.end();
   }

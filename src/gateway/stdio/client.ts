@@ -52,7 +52,6 @@ export abstract class BridgedEra implements Receiver {
   protected abstract readonly isAwaited: boolean;
   /** Responds with an error to every request that the client waits for. */
   abstract failAll(error: SwitchboardError): void;
-  /** Continues on the new channel. */
   protected abstract onReopened(): void;
   /** Responds with an error to every request that was not sent. */
   protected abstract failUnsent(error: SwitchboardError): void;

@@ -125,7 +125,6 @@ export class LegacySession extends BridgedEra {
     if (message.method === 'resources/unsubscribe') this.sessionState.delete(message.uri?.value);
   }
 
-  /** Sends a request whose response is not for the client. */
   private sendOurs({ bytes }: Message): number {
     const request = this.nextRequest++;
     this.ours.add(request);

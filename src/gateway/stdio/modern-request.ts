@@ -22,7 +22,6 @@ export class ModernRequest {
     this.message = message;
   }
 
-  /** Whether the client waits for the response. */
   get isAwaited(): boolean {
     return true;
   }
@@ -57,7 +56,6 @@ export class ModernRequest {
     return true;
   }
 
-  /** The response has arrived. */
   settle(): void {
     if (this.number !== undefined) this.channel?.settle(this.number);
     this.number = undefined;
