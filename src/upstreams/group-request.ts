@@ -19,19 +19,18 @@ export interface RequestInput {
   timeoutMs?: number | undefined;
 }
 
-/** What a server answers. Numbers are as the server wrote them. */
+/** The response of a server. Numbers are as the server wrote them. */
 export type RpcResponse = { result: unknown } | { error: RpcError };
 
 /** How a request ended. */
 export interface RequestOutcome {
   method: string;
-  /** The server, and which of its replicas. */
   server: string;
   replica: number | undefined;
-  /** The server's own name or URI of what was asked for. */
+  /** The server's own name or URI of the target. */
   own: string;
   outcome: 'answered' | 'failed' | 'cancelled';
-  /** The server answered with a JSON-RPC error. */
+  /** The response is a JSON-RPC error. */
   isRpcError: boolean;
   error: SwitchboardError | undefined;
   durationMs: number;
@@ -41,20 +40,17 @@ export interface RequestOutcome {
   answer: Chunks | undefined;
 }
 
-/** Whoever asks without being a client. */
+/** Stands for requests without a client. */
 const nobody: Client = { era: 'modern' };
 
-/** Which of a group is asked: one server of it, or any that has what is asked for. */
+/** Which servers of a group may get the request. */
 export interface RequestScope
   extends Partial<Pick<RoutedRequest, 'client' | 'server' | 'among' | 'only' | 'isRepeatable'>> {
-  /** What the server is called where none was reached. */
+  /** The name of the server in errors if none was reached. */
   name: string;
 }
 
-/**
- * Asks a server in the place of a client, over the same connection and in the same line. Fails where no answer came.
- * `over` is told how it ended.
- */
+/** Sends a request like a client, over the same connections and queues. Rejects without a response; `over` gets the outcome. */
 export function requestServer(
   server: Server,
   group: Group,
@@ -109,9 +105,9 @@ export function requestGroup(
     };
     const delivery = new Delivery(group, { ...requestOf(message, own, timeoutMs), ...asked }, handler);
     const cancel = () => {
-      delivery.cancel('Nobody waits for the answer any more.');
+      delivery.cancel('The request was cancelled.');
       settled({ outcome: 'cancelled', isRpcError: false, error: undefined });
-      reject(new SwitchboardError('server_unavailable', 'Nobody waits for the answer any more.'));
+      reject(new SwitchboardError('server_unavailable', 'The request was cancelled.'));
     };
     signal?.addEventListener('abort', cancel);
     delivery.begin();
@@ -131,30 +127,28 @@ function requestOf(message: Message, own: string, timeoutMs: number | undefined)
   };
 }
 
-/** Throws where it is none that anybody could use. */
 function answerIn(chunks: Chunks, server: string): RpcResponse {
   let answer: RpcResponse;
   try {
     answer = parseLossless(join(chunks).toString()) as RpcResponse;
   } catch (error) {
     if (error instanceof SwitchboardError) {
-      const why = `Server "${server}" answered with too much: ${error.message}`;
+      const why = `Server "${server}" sent a response that is too large: ${error.message}`;
       throw new SwitchboardError('answer_too_large', why);
     }
-    const why = `Server "${server}" answered with what is not valid JSON.`;
+    const why = `Server "${server}" sent a response that is not valid JSON.`;
     throw new SwitchboardError('server_protocol_error', why, { cause: error });
   }
   if (typeOf(answer) === INPUT_REQUIRED) throw nobodyToAsk(server);
   return withoutType(answer);
 }
 
-/** What kind of result a server of the modern era says that it is. */
 function typeOf(answer: RpcResponse): unknown {
   const { resultType } = (('result' in answer ? answer.result : undefined) ?? {}) as { resultType?: unknown };
   return resultType;
 }
 
-/** Whoever asks need not know of which era the server is. */
+/** Hides from the caller which era the server has. */
 function withoutType(answer: RpcResponse): RpcResponse {
   if (typeOf(answer) !== 'complete' || !('result' in answer)) return answer;
   const { resultType, ...result } = answer.result as Record<string, unknown>;

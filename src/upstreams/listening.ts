@@ -10,9 +10,8 @@ import type { ServerFacts } from './server-facts.ts';
 import type { Upstream } from './upstream.ts';
 
 interface ListeningEvents {
-  /** The resources that clients follow. */
   subscribedUris(): string[];
-  /** For a while nobody listened: what the server would have said is lost. */
+  /** Notifications may have been lost while no stream was open. */
   missed(): void;
   log(line: string): void;
 }
@@ -34,13 +33,9 @@ const filterOfKind: Record<OfferKind, keyof Filter> = {
 
 const listKeys = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const;
 
-/** A server that does not acknowledge a subscription in this time will not tell of it. */
-const PATIENCE_MS = 60_000;
+const ACKNOWLEDGE_TIMEOUT_MS = 60_000;
 
-/**
- * What a server of the modern era is asked to tell of by itself: changes of its lists, on one stream, and of the resources
- * that clients follow, on another. Both are asked for again when they end.
- */
+/** Subscribes to changes of a modern server: of its lists on one stream, and of resources on another. Reopens both. */
 export class Listening {
   private readonly lists: Subscription;
   private readonly resources: Subscription;
@@ -54,27 +49,23 @@ export class Listening {
     if (!isEmpty(filter)) this.lists.renew().catch((error: Error) => events.log(error.message));
   }
 
-  /** Whether changes of this kind of list are told of. */
+  /** Whether the server announces changes of this list. */
   covers(kind: OfferKind): boolean {
     return this.lists.honoured[filterOfKind[kind]] === true;
   }
 
-  /** Wants to be told of one resource more. Fails where the server does not tell of it. */
+  /** Subscribes to one more resource. Rejects if the server does not accept it. */
   async subscribe(uri: string): Promise<void> {
-    // Those that are wanted at the same time are asked for at once.
+    // Subscriptions of one turn share a request.
     this.subscribing ??= immediately().then(() => {
       this.subscribing = undefined;
       return this.resources.renew();
     });
     const { resourceSubscriptions } = await this.subscribing;
     if (resourceSubscriptions?.includes(uri)) return;
-    throw new SwitchboardError(
-      'method_not_found',
-      'The server of this resource does not tell of its changes.',
-    );
+    throw new SwitchboardError('method_not_found', 'The server does not announce changes of this resource.');
   }
 
-  /** Some resource is not wanted any more. */
   async unsubscribe(): Promise<void> {
     await this.resources.renew();
   }
@@ -102,19 +93,19 @@ function isEmpty(filter: Filter): boolean {
   return Object.values(filter).every((value) => Array.isArray(value) && value.length === 0);
 }
 
-/** One stream: kept open for as long as it is about something. What it is about changes by opening another before it is closed. */
+/** One stream, open while its filter is not empty. To change the filter, a new stream is opened before the old one is closed. */
 class Subscription {
   private readonly upstream: Upstream;
   private readonly backoff: BackoffRule;
   private readonly filter: () => Filter;
   private readonly events: Pick<ListeningEvents, 'missed' | 'log'>;
-  /** All that were asked for and not ended, in that order; the acknowledged one may be among them. */
+  /** The ids of all open requests, oldest first, with or without the acknowledged one. */
   private readonly open = new Set<number>();
   private acknowledged: number | undefined;
   private wasLost = true;
   private failures = 0;
   private timer: NodeJS.Timeout | undefined;
-  /** What the server said that it tells of. */
+  /** The part of the filter that the server accepted. */
   honoured: Filter = {};
 
   constructor(
@@ -129,7 +120,7 @@ class Subscription {
     this.events = events;
   }
 
-  /** Asks for what is wanted now. Gives what of it the server says that it tells of. */
+  /** Subscribes to the current filter, and returns the part that the server accepts. */
   renew(): Promise<Filter> {
     clearTimeout(this.timer);
     const filter = this.filter();
@@ -149,12 +140,12 @@ class Subscription {
 
   private subscribe(filter: Filter): Promise<Filter> {
     return new Promise((resolve, reject) => {
-      const patience = setTimeout(() => {
+      const timer = setTimeout(() => {
         reject(new SwitchboardError('call_timeout', 'The server did not acknowledge a subscription.'));
-      }, PATIENCE_MS).unref();
+      }, ACKNOWLEDGE_TIMEOUT_MS).unref();
       let id = -1;
       const over = (error: SwitchboardError | undefined) => {
-        clearTimeout(patience);
+        clearTimeout(timer);
         reject(error ?? new SwitchboardError('server_unavailable', 'The server ended the subscription.'));
         this.ended(id, error);
       };
@@ -163,7 +154,7 @@ class Subscription {
         onResponse: (_chunks, { isError }) => over(isError ? refused : undefined),
         onError: (error) => over(error),
         onAcknowledged: (message) => {
-          clearTimeout(patience);
+          clearTimeout(timer);
           const honoured = filterIn(message);
           this.takesPlace(id, honoured);
           resolve(honoured);
@@ -174,14 +165,14 @@ class Subscription {
     });
   }
 
-  /** Of several that were asked for, the newest that is acknowledged counts. */
+  /** The newest acknowledged request replaces older ones. */
   private takesPlace(id: number, honoured: Filter): void {
     if (!this.open.has(id)) return;
     this.acknowledged = id;
     this.honoured = honoured;
     this.failures = 0;
     this.endAll([...this.open].filter((other) => other < id));
-    // What has changed before this was told to nobody.
+    // Changes before this were not announced.
     if (this.wasLost) this.events.missed();
     this.wasLost = false;
   }
@@ -193,7 +184,7 @@ class Subscription {
     }
   }
 
-  /** It is asked for again, ever more slowly while that fails; not where the server has said that it will not. */
+  /** Subscribes again, with backoff, unless the server refused. */
   private ended(id: number, error: SwitchboardError | undefined): void {
     this.open.delete(id);
     const wasInPlace = this.acknowledged === id;
@@ -214,12 +205,11 @@ class Subscription {
   }
 }
 
-const refused = new SwitchboardError('method_not_found', 'The server refused to tell of changes.');
+const refused = new SwitchboardError('method_not_found', 'The server refused the subscription.');
 
-/** What is acknowledged is what was asked for, or less. */
 const LARGEST_ACKNOWLEDGEMENT = 4 * 1024 * 1024;
 
-/** What the server says that it tells of; nothing where it says more than it was asked. */
+/** The accepted part of the filter; empty if the acknowledgement is too large. */
 export function filterIn({ bytes, params }: Message): Filter {
   if (params === undefined || params.end - params.start > LARGEST_ACKNOWLEDGEMENT) return {};
   const { notifications } = asObject(parseBounded(bytesAt(bytes, params).toString()));

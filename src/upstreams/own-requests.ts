@@ -17,7 +17,7 @@ export async function sendRequest(
   return resultOf(method, await sendRawRequest(upstream, method, params, timeoutMs, kind));
 }
 
-/** The same for what may be large: the answer as it came. */
+/** The same for large responses, which are returned unparsed. */
 export function sendRawRequest(
   upstream: Upstream,
   method: string,
@@ -27,19 +27,19 @@ export function sendRawRequest(
 ): Promise<Chunks> {
   return new Promise((resolve, reject) => {
     let id = -1;
-    const giveUp = () => {
-      upstream.cancel(id, 'No answer came in time.');
-      reject(new SwitchboardError('call_timeout', `No answer to ${method} came within ${timeoutMs} ms.`));
+    const expire = () => {
+      upstream.cancel(id, 'The request timed out.');
+      reject(new SwitchboardError('call_timeout', `No response to ${method} within ${timeoutMs} ms.`));
     };
-    const patience = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs).unref();
+    const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs).unref();
     const call: PendingRequest = {
       client: undefined,
       onError: (error) => {
-        clearTimeout(patience);
+        clearTimeout(timer);
         reject(error);
       },
       onResponse: (chunks) => {
-        clearTimeout(patience);
+        clearTimeout(timer);
         resolve(chunks);
       },
     };
@@ -47,13 +47,12 @@ export function sendRawRequest(
   });
 }
 
-/** What a server says to us is short, but for lists. */
-const LARGEST_ANSWER = 4 * 1024 * 1024;
+/** Only lists are larger. */
+const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 
-/** The result of one of our own requests. Throws where the server answered with an error. */
 function resultOf(method: string, chunks: Chunks): unknown {
-  if (byteLength(chunks) > LARGEST_ANSWER) {
-    const why = `The answer to ${method} is larger than ${LARGEST_ANSWER} bytes.`;
+  if (byteLength(chunks) > MAX_RESPONSE_BYTES) {
+    const why = `The response to ${method} is larger than ${MAX_RESPONSE_BYTES} bytes.`;
     throw new SwitchboardError('answer_too_large', why);
   }
   let answer: { result?: unknown; error?: RpcError };

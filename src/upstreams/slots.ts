@@ -1,10 +1,9 @@
-/** Somebody who waits for a slot. */
 export interface SlotRequest {
-  /** Those of one client wait in one line. */
+  /** Each client has its own queue. */
   readonly client: object;
-  /** The slot is there, and taken. */
+  /** It got a slot. */
   admitted(): void;
-  /** Somebody who waits less has taken its place. */
+  /** It lost its place to a client with fewer queued calls. */
   evicted(): void;
 }
 
@@ -13,10 +12,7 @@ interface Place {
   since: number;
 }
 
-/**
- * How many calls may be under way at once. Who comes too late waits in line, one line for each client; the lines take
- * turns, so that a client with many calls does not keep back one with few.
- */
+/** Limits the calls in flight. Further calls are queued, one queue for each client, and the queues take turns. */
 export class Slots {
   private limit: number;
   private readonly queueLimit: number;
@@ -44,17 +40,14 @@ export class Slots {
     this.admit();
   }
 
-  /** Takes a slot if one is free and nobody waits for it. */
+  /** Takes a slot if one is free and no call is queued. */
   take(): boolean {
     if (!this.hasRoom) return false;
     this.used++;
     return true;
   }
 
-  /**
-   * Lines up; false where too many wait already. Then the place goes to the client that has fewer calls in line: the
-   * last one of the longest line makes room.
-   */
+  /** Queues a call. If the queue is full, evicts the last call of the longest queue, or returns false if that is its own. */
   wait(request: SlotRequest): boolean {
     if (this.isFull && !this.makeRoom(this.lines.get(request.client)?.length ?? 0)) return false;
     const place = { request, since: Date.now() };
@@ -65,7 +58,6 @@ export class Slots {
     return true;
   }
 
-  /** Somebody does not want to wait any more. */
   leave(request: SlotRequest): void {
     const line = this.lines.get(request.client);
     const index = line?.findIndex((place) => place.request === request) ?? -1;
@@ -81,13 +73,12 @@ export class Slots {
     else if (this.used === 0 && this.whenEmpty.length > 0) this.tellEmpty();
   }
 
-  /** Settles when nobody holds a slot or waits for one. */
+  /** Resolves when no call holds a slot or is queued. */
   async drained(): Promise<void> {
     if (this.used === 0 && this.queued === 0) return;
     await new Promise<void>((resolve) => this.whenEmpty.push(resolve));
   }
 
-  /** How long the one who has waited for longest has. */
   longestWaitMs(now: number): number {
     let longest = 0;
     for (const [first] of this.lines.values()) longest = Math.max(longest, now - first!.since);
@@ -111,7 +102,7 @@ export class Slots {
   }
 
   private admit(): void {
-    // Whoever is admitted may fail at once and release its slot in here: a loop, not a recursion.
+    // An admitted call may fail and release its slot at once: loop instead of recursing.
     if (this.isAdmitting) return;
     this.isAdmitting = true;
     try {
@@ -124,7 +115,7 @@ export class Slots {
     }
   }
 
-  /** The first of the line whose turn it is; the line goes to the end. */
+  /** Takes the first call of the next queue, which moves to the end. */
   private takeNext(): SlotRequest {
     const [[client, line]] = this.lines as Iterable<[object, Place[]]> as [[object, Place[]]];
     const { request } = line.shift()!;

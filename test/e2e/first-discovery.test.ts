@@ -39,7 +39,7 @@ it('a list that never comes is given up, and the server is used without it', asy
     { startup: 'parallel', connectTimeoutMs: 5_000 },
   );
   const ready = await switchboard.event(({ name, state }) => name === 'stalling' && state === 'degraded');
-  const missing = 'its prompts could not be listed: No answer to prompts/list came within 5000 ms.';
+  const missing = 'its prompts could not be listed: No response to prompts/list within 5000 ms.';
   expect(ready).toMatchObject({ tools: 1, prompts: 0, error: missing });
   const response = await fetch(`${switchboard.baseUrl}/api/v1/projects/default/servers/stalling`);
   expect(await response.json()).toMatchObject({ state: 'degraded', tool_count: 1, error: missing });
@@ -83,7 +83,7 @@ it.concurrent('a list without an end is given up, and holds up no other server',
   expect(await session.callText('touch')).toBe('done');
   expect(await session.toolNames()).toEqual(['touch', 'refer', 'announce']);
   const state = await switchboard.event(({ name, state }) => name === 'endless' && state === 'degraded');
-  expect(state.error).toMatch(/its tools could not be listed: No answer to tools\/list came within \d+ ms/);
+  expect(state.error).toMatch(/its tools could not be listed: No response to tools\/list within \d+ ms/);
   expect(pages).toBeGreaterThan(1);
 });
 
