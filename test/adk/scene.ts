@@ -17,7 +17,7 @@ export async function openHome(): Promise<() => Promise<void>> {
   };
 }
 
-/** A toolset of which nobody is to be warned. */
+/** A toolset that reports no warnings. */
 export function toolset(options: AdkToolsOptions): SwitchboardToolset {
   return adkTools({
     onWarning: (message) => {
@@ -60,7 +60,6 @@ export async function runAgent(
   return { responses, requests: model.requests, text };
 }
 
-/** A turn in which the model calls one tool. */
 export function calls(name: string, args: Record<string, unknown> = {}): ScriptedTurn {
   return [{ name, args }];
 }
@@ -72,7 +71,6 @@ export function textIn(response: Response | undefined): string {
   return first.text;
 }
 
-/** The names that the model was offered in this turn. */
 export function offeredIn({ config }: LlmRequest): string[] {
   return (config?.tools ?? []).flatMap((tool) =>
     'functionDeclarations' in tool ? (tool.functionDeclarations ?? []).map(({ name }) => name ?? '') : [],

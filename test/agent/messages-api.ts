@@ -28,7 +28,6 @@ export interface MessagesApi extends AsyncDisposable {
   requests: Inbox<ApiRequest>;
 }
 
-/** The key that the stand-in takes. */
 export const API_KEY = 'key-of-the-tests';
 
 /**
@@ -61,7 +60,6 @@ export function says(text: string, more: Partial<Anthropic.Message> = {}): Anthr
   return message([textBlock(text)], { stop_reason: 'end_turn', ...more });
 }
 
-/** A turn in which Claude calls tools. */
 export function calls(...tools: { name: string; input?: unknown; id?: string }[]): Anthropic.Message {
   const blocks = tools.map(({ name, input = {}, id }, index): Anthropic.ToolUseBlock => {
     return { type: 'tool_use', id: id ?? `toolu_${index + 1}`, name, input, caller: { type: 'direct' } };

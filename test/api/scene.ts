@@ -8,11 +8,9 @@ import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../hel
 /** The real program with one server, which finds no command that somebody makes up. */
 export interface Scene extends AsyncDisposable {
   switchboard: RunningSwitchboard;
-  /** Of the API. */
   url: string;
-  /** For what is left behind. */
   folder: string;
-  /** Fails unless all is well, whatever has happened. */
+  /** Fails unless Switchboard is healthy. */
   checkHealth(): Promise<void>;
 }
 

@@ -37,7 +37,6 @@ const checks = [
 
 /** How much is tried: schemathesis.toml says what is everything. */
 interface Extent {
-  /** Flags of schemathesis. */
   flags: string[];
   exchanges: number;
   operations: number;

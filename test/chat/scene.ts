@@ -78,7 +78,6 @@ export class Talk {
     return this.scene.api.requests.items.filter(({ body }) => body.model === this.model);
   }
 
-  /** Settles when it has been asked so often. */
   asked(count: number): Promise<ApiRequest[]> {
     return this.scene.api.requests.several(count, ({ body }) => body.model === this.model);
   }

@@ -5,7 +5,6 @@ import { fixturePaths, startFixture } from './processes.ts';
 import { runConformance } from './run.ts';
 
 interface Crossing {
-  /** The era of the server; the checks are those of the other one. */
   server: 'legacy' | 'modern';
   revision: string;
   /** Scenarios that call tools which only the fixture of the checks' own era has, or are about its own transport. */

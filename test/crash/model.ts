@@ -4,7 +4,6 @@ import { type Change, nextChange, units, type Value } from './units.ts';
 
 /** What has to be there: of each unit what was acknowledged last, or what was asked for and never answered. */
 export class Model {
-  /** How many changes were acknowledged. */
   acknowledged = 0;
   /** How the changes ended that were never answered. */
   readonly unanswered = { made: 0, notMade: 0 };
@@ -17,7 +16,7 @@ export class Model {
     this.random = random;
   }
 
-  /** Something that nobody changes at the same time. */
+  /** A unit that no other change touches concurrently. */
   begin(): Change {
     const free = units.filter(({ unit }) => !this.pending.has(unit));
     this.lastMark += 1;

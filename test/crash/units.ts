@@ -8,7 +8,6 @@ export interface Change {
   /** Such as 'product kit-2'. */
   unit: string;
   method: string;
-  /** Below /api/v1. */
   path: string;
   body?: object;
   /** What the unit is when it has happened. */
@@ -45,10 +44,8 @@ interface ProjectValue {
 /** Never started: nobody asks the project `work` for anything. */
 const command = 'unused';
 
-/** The tools of the server `box` that are switched on and off. */
 export const switchedTools = ['box__echo', 'box__pid', 'box__progress'];
 
-/** The secrets that are always there. */
 export const keptSecrets = ['KEPT_1', 'KEPT_2', 'KEPT_3'];
 
 const kinds: Record<string, Kind> = {

@@ -14,7 +14,7 @@ export class AskedCall {
     return new AskedCall(session, await session.openCall(name, given, 'token'));
   }
 
-  /** The question of this number, counted from 1. */
+  /** The nth server request, counted from 1. */
   async question(number = 1): Promise<RpcMessage> {
     const asked = await this.stream.events.several(number, ({ message }) => isQuestion(message));
     return asked[number - 1]!.message!;
@@ -28,7 +28,7 @@ export class AskedCall {
     return this.session.post({ jsonrpc: '2.0', id: question.id, error });
   }
 
-  /** That the question need not be answered any more. */
+  /** The notification that cancels this server request. */
   withdrawn(question: RpcMessage): Promise<RpcMessage> {
     return this.stream.message(
       ({ method, params }) => method === 'notifications/cancelled' && params?.requestId === question.id,

@@ -1,6 +1,6 @@
 import type { Answers } from './peer.ts';
 
-/** A client says that it can be asked for what it has answers to. */
+/** Declares a capability for each kind of server request that has an answer. */
 export function capabilitiesFor({ elicit, sample, roots }: Answers) {
   return {
     ...(elicit && { elicitation: {} }),

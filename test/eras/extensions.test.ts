@@ -45,10 +45,8 @@ function resultText({ method, params = {} }: RpcMessage, extra: string): string 
   }
 }
 
-/** A client of either era, as far as these tests need one. */
 interface RawPeer {
   request(method: string, params?: object): Promise<RpcMessage>;
-  /** The text of the answer's result. */
   resultText(method: string, params?: object): Promise<string>;
 }
 

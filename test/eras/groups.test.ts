@@ -9,7 +9,6 @@ const worker = fixtureServer('eras/binds-state-to-process');
 const asked = { elicitation: {} };
 const ada = { name: { action: 'accept', content: { name: 'Ada' } } };
 
-/** Is asked for something, and gives what it is sent back with. */
 async function beAsked(client: RawModern): Promise<string> {
   const { result } = await client.call('ask');
   expect(result).toMatchObject({

@@ -46,7 +46,6 @@ export class Listen {
     writeEvent(this.response, {}, { method, params: all });
   }
 
-  /** The server lets go of it. */
   end(): void {
     this.response.end();
   }

@@ -28,7 +28,6 @@ export class Refusal extends Error {
   }
 }
 
-/** A subscription that Switchboard has at a server. */
 export interface PeerListen {
   server: string;
   id: unknown;
@@ -132,7 +131,7 @@ function answer(behaviour: ModernBehaviour, request: RpcMessage, exchange: PeerE
   }
 }
 
-/** Undefined where the behaviour has taken the response into its own hands. */
+/** Undefined if the behaviour responds itself. */
 function resultOf(behaviour: ModernBehaviour, request: RpcMessage, exchange: PeerExchange): unknown {
   const { capabilities = { tools: {} }, discovered, lists = {}, answer: others } = behaviour;
   const listed = lists[request.method!];

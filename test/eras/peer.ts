@@ -48,10 +48,9 @@ export interface Contents {
   [member: string]: unknown;
 }
 
-/** A client of either era. */
 export interface Peer extends AsyncDisposable {
   readonly era: Era;
-  /** Every message that came, before the SDK made something of it. */
+  /** Every message as received, before the SDK handles it. */
   readonly received: Inbox<RpcMessage>;
   toolNames(): Promise<string[]>;
   resourceUris(): Promise<string[]>;
@@ -59,10 +58,9 @@ export interface Peer extends AsyncDisposable {
   promptNames(): Promise<string[]>;
   callTool(name: string, given?: Record<string, unknown>, options?: CallOptions): Promise<ToolResult>;
   readResource(uri: string): Promise<Contents[]>;
-  /** The text of the prompt's first message. */
   getPrompt(name: string, given?: Record<string, string>): Promise<string>;
   /** What the argument of a prompt can be. */
   complete(prompt: string, argument: { name: string; value: string }): Promise<string[]>;
-  /** Hears from now on of changes of the list of tools, and of these resources. */
+  /** Subscribes to changes of the tool list and of these resources. */
   follow(...uris: string[]): Promise<void>;
 }

@@ -74,7 +74,6 @@ export class RawModern {
     return (result.tools as { name: string }[]).map(({ name }) => name);
   }
 
-  /** Sends a request without waiting for its response. */
   begin(method: string, params: object, options: RequestOptions = {}): PendingRequest {
     const { headers, body } = this.raw(method, params, options);
     const request = openRequest(this.url, { method: 'POST', headers, agent: false });
@@ -104,7 +103,6 @@ export class RawModern {
     return { stream, honoured: params.notifications as object, meta: params._meta as object };
   }
 
-  /** The request as it is sent. */
   raw(method: string, params: object = {}, { id, meta, headers }: RequestOptions = {}) {
     const { name = 'raw', capabilities = {}, headers: own } = this.options;
     const { name: itemName, uri, taskId } = params as Record<string, unknown>;

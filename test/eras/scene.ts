@@ -8,7 +8,7 @@ import { type ServerTransport, startServer } from './servers.ts';
 export interface Scene extends AsyncDisposable {
   clients: Era;
   connect(answers?: Answers): Promise<Peer>;
-  /** How clients call what the server itself calls so. */
+  /** The client's URI for a URI of the server. */
   uri(own: string): string;
   /** The first time that the server reports this of the call with this key. */
   serverSees(saw: string, key: string): Promise<unknown>;

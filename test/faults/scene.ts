@@ -134,7 +134,7 @@ export class Scene implements AsyncDisposable {
     return events.filter(({ state }) => states.includes(state));
   }
 
-  /** The time that this server gets into this state for the so-manieth time. */
+  /** The nth time that this server enters this state. */
   async reaches(server: string, state: ServerEvent['state'], times = 1): Promise<ServerEvent> {
     await this.switchboard.event(() => this.changesTo(server, state).length >= times);
     return this.changesTo(server, state)[times - 1]!;

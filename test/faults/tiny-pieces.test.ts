@@ -10,7 +10,6 @@ const TEXT_BYTES = 512 * 1024;
 /** Far more than three such messages need, and far less than their pieces would take one by one. */
 const MAX_GROWTH = 200;
 
-/** Each byte as a chunk of its own. */
 function chunked(text: string): string {
   return Array.from(text, (character) => `1\r\n${character}\r\n`).join('');
 }

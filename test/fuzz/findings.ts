@@ -1,4 +1,4 @@
-/** One thing that must not be, and the case that showed it first. */
+/** A finding, and the case that showed it first. */
 interface Finding {
   what: string;
   times: number;

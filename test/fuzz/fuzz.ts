@@ -18,7 +18,6 @@ export interface FuzzOptions {
   target: TargetName | 'all';
   /** Told of how far it is, now and then, and where each lane is. */
   progress?: (done: number, underWay: ReadonlyMap<string, number>) => void;
-  /** Told of what is found, at once. */
   found?: (line: string) => void;
   /** Told of all that a case sends and gets. */
   tell?: (what: string) => void;

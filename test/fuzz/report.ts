@@ -1,6 +1,5 @@
 import type { FuzzReport } from './fuzz.ts';
 
-/** The counts of a run as a small table, and what was found. */
 export function formatReport({ seconds, done, outcomes, figures, findings, total }: FuzzReport): string {
   const sum = done.front + done.upstream + done.api;
   const rows: [string, string][] = [

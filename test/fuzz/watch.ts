@@ -24,7 +24,7 @@ const STUCK_AFTER_ANSWERS = 2_000;
 const STUCK_AFTER_MS = 150_000;
 /** How /proc counts time. */
 const TICK_MS = 10;
-/** So much computing in which nobody is answered is a loop without an end. */
+/** A longer turn of the event loop counts as an endless loop. */
 const ENDLESS_CPU_MS = 60_000;
 
 export interface Figures {

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** An answer as it came. */
 export interface WireAnswer {
   status: number;
   headers: Record<string, string>;

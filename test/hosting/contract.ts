@@ -17,7 +17,7 @@ export interface DriverUnderTest extends AsyncDisposable {
   running(): Promise<readonly string[]>;
 }
 
-/** Gives the driver, or skips the test and says why. */
+/** Returns the driver, or skips the test with the reason. */
 export type MakeDriver = (test: { skip(note: string): never }) => Promise<DriverUnderTest>;
 
 /** What not every driver can do. */

@@ -222,7 +222,7 @@ async function lineOf(output: NodeJS.ReadableStream): Promise<string> {
   return chunk.toString().trimEnd();
 }
 
-/** Stands between us and an engine, and cuts connections. */
+/** A proxy in front of the engine that cuts connections. */
 class Between implements AsyncDisposable {
   readonly address: string;
   private readonly server: Server;

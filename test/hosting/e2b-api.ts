@@ -140,7 +140,6 @@ export class E2bApi implements AsyncDisposable {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** The answer to the next request to the REST API. */
   refuseNext(status: number, message: string): void {
     this.refusals.push({ status, message });
   }
@@ -152,7 +151,7 @@ export class E2bApi implements AsyncDisposable {
     return sandbox !== undefined;
   }
 
-  /** Nobody answers, and what was under way is cut; the sandboxes run on. */
+  /** Cuts pending requests and accepts no new ones; the sandboxes keep running. */
   async goAway(): Promise<void> {
     const closed = once(this.server, 'close');
     this.server.close();

@@ -57,12 +57,11 @@ export class Envd {
     response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
   }
 
-  /** As if the wires were cut; the processes run on. */
+  /** Cuts all connections; the processes keep running. */
   cutStreams(): void {
     for (const process of this.running.values()) process.cut();
   }
 
-  /** The power is off. */
   async kill(): Promise<void> {
     await Promise.all(
       [...this.running.values()].map(async (process) => {

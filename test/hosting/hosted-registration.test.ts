@@ -226,7 +226,6 @@ describe.concurrent('where nothing isolates', () => {
   });
 });
 
-/** Of this machine, by which others reach it. */
 function otherAddresses(): string[] {
   return Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])

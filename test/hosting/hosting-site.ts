@@ -76,13 +76,11 @@ export class HostingSite implements AsyncDisposable {
     return this.site.done<HostedView>('POST /mcp/servers', { name, ...input });
   }
 
-  /** Registers a server, and comes back when it is ready. */
   async host(input: object): Promise<HostedView> {
     const { id } = await this.register(input);
     return this.reaches(id, isReady);
   }
 
-  /** An image of this server of test/fixtures. */
   image(fixture: string): Promise<string> {
     if (this.engine === undefined) throw new Error('There is no engine here that could have images.');
     return serverImage(this.engine, fixture);
@@ -114,7 +112,7 @@ export class HostingSite implements AsyncDisposable {
     }
   }
 
-  /** A call over the bridge, whatever comes of it. */
+  /** A call over the bridge, successful or not. */
   call(id: string, method: string, params?: object, timeout_ms?: number) {
     return this.site.ask<{ result: Record<string, unknown> }>(`POST /mcp/servers/${id}/call`, {
       method,
@@ -123,7 +121,6 @@ export class HostingSite implements AsyncDisposable {
     });
   }
 
-  /** Calls a tool that has to succeed, and gives its text. */
   async tool(id: string, name: string, given: object = {}): Promise<string> {
     const { status, text, body } = await this.call(id, 'tools/call', { name, arguments: given });
     if (status !== 200) throw new Error(`${name}: HTTP ${status} ${text}`);
@@ -158,7 +155,7 @@ export class HostingSite implements AsyncDisposable {
     return this.site.ask(`DELETE /mcp/servers/${id}${query}`);
   }
 
-  /** As a power failure does it: Switchboard has no time for anything. */
+  /** SIGKILL, as in a power failure: Switchboard cannot clean up. */
   async killAndStart(): Promise<void> {
     this.site.switchboard.process.kill('SIGKILL');
     await this.site.restart();
@@ -189,12 +186,11 @@ export class HostingSite implements AsyncDisposable {
     return (Volumes ?? []).map(({ Name }) => Name);
   }
 
-  /** The container of a server, as the engine knows it. */
   async inspect(server: Pick<HostedView, 'provider_workspace_id'>): Promise<ContainerFacts> {
     return this.docker<ContainerFacts>('GET', `/containers/${server.provider_workspace_id}/json`);
   }
 
-  /** Asks the engine, past Switchboard. */
+  /** Queries the engine directly. */
   docker<Answer>(method: string, path: string, query: Record<string, string> = {}): Promise<Answer> {
     const words = new URLSearchParams(query).toString();
     return dockerRequest<Answer>(this.engine!.socketPath, method, words === '' ? path : `${path}?${words}`);

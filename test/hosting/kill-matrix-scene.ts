@@ -9,13 +9,11 @@ import { HostingSite } from './hosting-site.ts';
 /** What a server of the matrix is at when something is killed. */
 type Moment = 'idle' | 'called over REST' | 'called over MCP';
 
-/** A server of the matrix. */
 export interface Cell {
   provider: 'docker' | 'gvisor';
   moment: Moment;
 }
 
-/** By the name of a server. */
 export type Table<Value> = Record<string, Value>;
 
 /** What is there of a server when all is over. */
@@ -87,7 +85,6 @@ export class Scene implements AsyncDisposable {
     return (await this.hosting.view(this.idOf(name))).provider_workspace_id!;
   }
 
-  /** Settles when all are shown so. */
   async allReach(fits: (view: HostedView) => boolean): Promise<void> {
     await this.table(this.names, (name) => this.hosting.reaches(this.idOf(name), fits));
   }

@@ -10,7 +10,6 @@ const outcomes: Record<string, object | undefined> = {
   fine: { result: text('fine') },
   failing: { result: { ...text('it went wrong'), isError: true } },
   refusing: { error: { code: -32042, message: 'not today' } },
-  /** Never answers. */
   hanging: undefined,
 };
 

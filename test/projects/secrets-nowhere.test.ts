@@ -25,14 +25,14 @@ function makeSecrets() {
   return { values, needles };
 }
 
-/** Tells on stderr what it was given, and then is a good server. */
+/** Prints its input on stderr, then behaves. */
 function telling(env: Record<string, string>) {
   const { command, args } = fixtureServer('toolbox');
   const script = 'echo "given: $A $B" >&2; echo "not a message: $A"; exec "$0" "$@"';
   return { command: 'sh', args: ['-c', script, command, ...args], env };
 }
 
-/** Tells what it was given, and dies of it. */
+/** Prints its input, and exits. */
 function dying(env: Record<string, string>) {
   return { command: 'sh', args: ['-c', 'echo "FATAL: bad token $A" >&2; exit 3'], env };
 }

@@ -22,7 +22,6 @@ interface ApiError {
   details: Record<string, unknown> & { problems?: { path: string; message: string }[] };
 }
 
-/** An answer of the API. */
 interface ApiAnswer<Body> {
   status: number;
   headers: Record<string, unknown>;
@@ -33,7 +32,7 @@ interface ApiAnswer<Body> {
 export interface SiteConfig {
   mcpServers?: object;
   switchboard?: object;
-  /** Changes the file, and nothing that Switchboard reads. */
+  /** Changes the file without changing the configuration. */
   edit?: unknown;
 }
 
@@ -93,7 +92,7 @@ export class Site implements AsyncDisposable {
     return this.switchboard.baseUrl;
   }
 
-  /** Asks the API: `GET /projects`. */
+  /** Sends an API request, such as `GET /projects`. */
   async ask<Body = Record<string, unknown>>(
     what: string,
     body?: unknown,
@@ -109,14 +108,14 @@ export class Site implements AsyncDisposable {
     return { ...answer, body: (answer.json ?? {}) as unknown as ApiAnswer<Body>['body'] };
   }
 
-  /** Asks the API for something that has to succeed. */
+  /** Sends an API request that must succeed. */
   async done<Body = Record<string, unknown>>(what: string, body?: unknown): Promise<Body> {
     const answer = await this.ask<Body>(what, body);
     if (answer.status >= 300) throw new Error(`${what}: HTTP ${answer.status} ${answer.text}`);
     return answer.body;
   }
 
-  /** A project of its own for a test, which goes with it. */
+  /** A project for one test, deleted after it. */
   async project(input: object = {}): Promise<TestProject> {
     const project = await this.createProject(`project-${randomUUID().slice(0, 8)}`, input);
     onTestFinished(async () => {
@@ -125,19 +124,17 @@ export class Site implements AsyncDisposable {
     return project;
   }
 
-  /** One that stays. */
   async createProject(name: string, input: object = {}): Promise<TestProject> {
     const { id } = await this.done<ProjectView>('POST /projects', { name, ...input });
     return new TestProject(this, id, name);
   }
 
-  /** The one that is always there. */
   async defaultProject(): Promise<TestProject> {
     const { id, name } = await this.done<ProjectView>('GET /projects/default');
     return new TestProject(this, id, name);
   }
 
-  /** A statement for the database, past Switchboard. */
+  /** Runs a statement on the database directly. */
   async query<Row extends pg.QueryResultRow>(statement: string, values: unknown[] = []): Promise<Row[]> {
     await using client = await this.connect();
     return (await client.query<Row>(statement, values)).rows;
@@ -162,21 +159,20 @@ export class Site implements AsyncDisposable {
     await this.switchboard.configure(mcpServers, switchboard, more);
   }
 
-  /** Replaces it, and comes back when that was noticed. */
+  /** Replaces the configuration, and waits until it is applied. */
   async configured(config: SiteConfig): Promise<void> {
     const past = new Set(this.switchboard.events);
     await this.configure(config);
     await this.switchboard.event((candidate) => candidate.event === 'configuration' && !past.has(candidate));
   }
 
-  /** A warning that fits, of the past or the future. */
+  /** The first matching warning, past or future. */
   async warning(fits: RegExp): Promise<string> {
     const isIt = ({ event, message }: Record<string, unknown>) =>
       event === 'warning' && fits.test(String(message));
     return String((await this.switchboard.event(isIt)).message);
   }
 
-  /** Stops Switchboard, and starts it again with all that it keeps. */
   async restart(meanwhile: () => Promise<unknown> = async () => {}): Promise<void> {
     await this.switchboard.stop();
     await meanwhile();
@@ -206,7 +202,6 @@ async function databaseFor(kind: DatabaseKind, url: string | undefined): Promise
   return { variable: { url: fresh.url }, fresh };
 }
 
-/** A project of a test, as its users see it. */
 export class TestProject {
   readonly site: Site;
   readonly id: string;
@@ -266,7 +261,7 @@ export class TestProject {
     return TestClient.open(this.url);
   }
 
-  /** Every change of state of its servers, and at first how they are. */
+  /** The state changes of its servers, after their current states. */
   async events(): Promise<EventStream> {
     const url = `${this.site.baseUrl}/api/v1/projects/${this.name}/events`;
     const stream = new EventStream(await openExchange(url, { method: 'GET' }));

@@ -10,7 +10,6 @@ const listMethods = {
   prompts: 'prompts/list',
 } as const;
 
-/** Something in a list. */
 export interface Listed {
   name: string;
   uri?: string;
@@ -78,7 +77,7 @@ export class TestClient {
     return names;
   }
 
-  /** The next notice that this list has changed. */
+  /** The next list-changed notification for this list. */
   announced(kind: Kind): Promise<RawEvent> {
     return this.stream.events.next(({ message }) => message?.method === `notifications/${kind}/list_changed`);
   }

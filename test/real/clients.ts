@@ -175,7 +175,6 @@ function npm(
   return { name, version: `${packageName} ${dependencies?.[packageName]}`, shown, use };
 }
 
-/** A package of the project itself. */
 function installed(name: string, packageName: string, use: RealClient['use']): RealClient {
   const { version } = readJson(join('node_modules', packageName, 'package.json'));
   return { name, version: `${packageName} ${version}`, shown: listsAndCalls, use };

@@ -11,7 +11,6 @@ interface Wish {
 
 export interface ModelApi extends AsyncDisposable {
   url: string;
-  /** The names of the tools that the model was offered last. */
   offered: string[];
 }
 
@@ -57,7 +56,6 @@ const geminiRequest = z.object({
     .default([]),
 });
 
-/** A stand-in for the Gemini API. */
 export function startGeminiApi(wish: Wish): Promise<ModelApi> {
   return serve((body, api) => {
     const { contents, tools } = geminiRequest.parse(body);
@@ -81,7 +79,6 @@ function nameIn(offered: string[], { tool }: Wish): string | undefined {
   return offered.find((name) => plain(name).endsWith(plain(tool)));
 }
 
-/** Answers every request with events. */
 async function serve(answer: (body: unknown, api: ModelApi) => object[]): Promise<ModelApi> {
   const server = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray()).toString();

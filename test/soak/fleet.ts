@@ -35,22 +35,18 @@ const httpServers = {
 } as const;
 const untouched = new Set(['calm-stdio', 'calm-http', 'calm-sse', 'pair-b']);
 
-/** Keys beside the command of a server. */
 const extraKeys: Record<string, object> = {
   trio: { replicas: 3 },
   'pair-a': { group: 'pair' },
   'pair-b': { group: 'pair' },
 };
 
-/** The longest time for which a server over HTTP is away. */
 const MAX_AWAY_MS = 1_500;
 
 /** Enough for a look at everything that a run can go through. */
 const few = new Set(['calm-stdio', 'wild-stdio-1', 'calm-http', 'wild-events']);
 
-/** What differs from run to run. */
 export interface FleetTerms {
-  /** All 12 servers, or a few. */
   servers: 'all' | 'few';
   /** Settings of Switchboard beside those that all runs have. */
   settings: object;

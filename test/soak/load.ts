@@ -8,16 +8,14 @@ import type { PlannedCall, Verdict } from './verdict.ts';
 const DEADLINE_MS = 60_000;
 const TURN_MS = 20;
 
-/** How much there is to do, and how fast. */
 export interface LoadSize {
-  /** It ends after so many calls, or after this time. */
+  /** When to end: after this many calls, or this time. */
   until: { calls: number } | { seconds: number };
   callsPerSecond: number;
-  /** A busy machine is not asked for more at a time. */
   callsAtOnce: number;
   /** How often a call tells progress at most. */
   steps: number;
-  /** How often it pauses, until nothing is under way. */
+  /** How often it pauses until no call is pending. */
   pauses: number;
 }
 
@@ -99,7 +97,6 @@ export class Load {
     return { kind, target: this.random.pick(this.targets), text };
   }
 
-  /** True when it was answered with a result. */
   private async call(client: SoakClient, call: PlannedCall): Promise<boolean> {
     const { kind, target, text } = call;
     const delayMs = this.random.chance(0.5) ? this.random.below(200) : 0;

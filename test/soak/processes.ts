@@ -10,7 +10,6 @@ interface MarkedProcess {
   name: string;
 }
 
-/** Every process that has this marker in its environment, whoever started it. */
 export function markedProcesses(marker: string): MarkedProcess[] {
   return readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))
@@ -40,7 +39,6 @@ export function openFilesOf(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
-/** What the open files are, for a message: sockets, pipes, others by name. */
 export function describeOpenFiles(pid: number): string {
   const kinds = new Map<string, number>();
   for (const file of readdirSync(`/proc/${pid}/fd`)) {

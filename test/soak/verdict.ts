@@ -56,7 +56,6 @@ export class Verdict {
     else this.judgeResult(call, answer);
   }
 
-  /** No answer could be had at all. */
   lost(call: PlannedCall, why: string): void {
     this.violation(`${nameOf(call)} was not answered: ${why}`);
   }

@@ -15,7 +15,7 @@ const model: SampleAnswer = {
 };
 const roots = [{ uri: 'file:///home/ada', name: 'home' }];
 
-/** Somebody who says who she is, and remembers what she was asked. */
+/** A user who gives her name, and records the server requests. */
 function someone(answer: (question: Question) => ElicitAnswer = () => ada) {
   const questions: Question[] = [];
   const elicit = (question: Question) => {

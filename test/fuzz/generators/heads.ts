@@ -7,11 +7,10 @@ import { someBytes, weighted } from './random.ts';
 /** Whom a request is from, and to where. */
 export interface Sender {
   host: string;
-  /** Its session, where it has one. */
   session: string | undefined;
 }
 
-/** One or several requests as bytes. */
+/** One or more requests as bytes. */
 export interface HttpCase {
   bytes: Buffer;
   what: string;
@@ -53,7 +52,6 @@ function pipelined(random: Random, index: number, sender: Sender): HttpCase {
   };
 }
 
-/** A POST to the MCP endpoint with a body whose length is told rightly. */
 function post(random: Random, sender: Sender, body: Body, more: readonly Header[]): Buffer {
   const accept = weighted(random, [
     [8, 'application/json, text/event-stream'],
@@ -176,7 +174,7 @@ function odd(random: Random, index: number, sender: Sender): HttpCase {
   };
 }
 
-/** Bytes of which nobody can say where a request ends, or that end too early. */
+/** Requests with ambiguous ends, or that end too early. */
 function broken(random: Random, index: number, sender: Sender): HttpCase {
   const body = generateBody(random, index);
   const whole = post(random, sender, body, []);

@@ -2,10 +2,8 @@ import type { Random } from '../../soak/random.ts';
 import { mutate } from './mutations.ts';
 import { canaryOf, weighted } from './random.ts';
 
-/** A body for the MCP endpoint. */
 export interface Body {
   bytes: Buffer;
-  /** Headers that go with it. */
   headers: [string, string][];
   /** The ids, as JSON, of all requests in it that have to be answered; undefined where nobody can tell. */
   ids: string[] | undefined;
@@ -111,7 +109,6 @@ function uriOf(random: Random, index: number): string {
   return `{"uri":"${uri}"}`;
 }
 
-/** An id that JSON-RPC allows. */
 function idText(random: Random, index: number): string {
   return weighted(random, [
     [10, String(index)],
@@ -210,7 +207,7 @@ function notification(random: Random, index: number): Body {
   return body(text, 'notification', undefined);
 }
 
-/** An answer to a question that nobody has asked. */
+/** A response to a request that was never sent. */
 function answer(random: Random, index: number): Body {
   const id = idText(random, index);
   const rest = random.pick([

@@ -8,7 +8,6 @@ import { type Ground, inLanes } from './target.ts';
 
 const LANES = 6;
 
-/** The API, and what it takes to leave it as it was. */
 export interface PreparedApi {
   generator: ApiGenerator;
   cleanUp(): Promise<void>;

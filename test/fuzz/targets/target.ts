@@ -6,7 +6,7 @@ export interface Ground {
   port: number;
   cases: Cases;
   findings: Findings;
-  /** Tells of a case that is over, and what came of it. */
+  /** Reports a finished case and its outcome. */
   done(index: number, outcome: string): void;
   /** Prints what a case sends and gets; only where one is run again. */
   tell: ((what: string) => void) | undefined;

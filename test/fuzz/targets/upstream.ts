@@ -26,7 +26,6 @@ const shares = [
   [0.5, 'changing'],
 ] as const;
 
-/** The servers behind Switchboard that do what they should not. */
 export class HostileServers implements AsyncDisposable {
   /** Those whose lists are read when they are tried out. */
   readonly lists: readonly HostileHttp[];
@@ -69,7 +68,6 @@ export class HostileServers implements AsyncDisposable {
     return new HostileServers(seed, { ...callable, spare, ...named }, lists, changing);
   }
 
-  /** As they stand in the configuration. */
   entries(): Record<string, object> {
     const stdio = (mood: Mood) => ({
       command: process.execPath,
@@ -141,7 +139,7 @@ export async function fuzzUpstream(ground: Ground, servers: HostileServers): Pro
   for (const lane of lanes) lane.close();
 }
 
-/** Servers that do one thing at a time; whoever needs one waits for it. */
+/** Servers that handle one case at a time; other cases wait. */
 class Idle {
   private readonly servers: HostileHttp[];
   private readonly waiting: ((server: HostileHttp) => void)[] = [];
