@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../helpers/cli.ts';
 import { connectHttp, textOf } from '../helpers/clients.ts';
-import { startHeaderGate } from '../helpers/header-gate.ts';
+import { HttpProxy } from '../helpers/http-proxy.ts';
 import { requirePart } from '../helpers/parts.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { referenceServer, startEverything, startSwitchboard } from '../helpers/switchboard.ts';
@@ -86,21 +86,21 @@ it('uvx mcp-server-fetch is spawned with command and arguments and fetches a pag
 describe.concurrent('an SSE server behind a gate', () => {
   it('is reached at its URL with the configured headers on every request [P6]', async () => {
     await using server = await startEverything('sse');
-    await using gate = await startHeaderGate(server.url, 'Authorization', 'Bearer of-the-user');
+    await using gate = await HttpProxy.start(server.url, ['authorization', 'Bearer of-the-user']);
     await using switchboard = await startSwitchboard({
       guarded: { type: 'sse', url: gate.url, headers: { Authorization: 'Bearer of-the-user' } },
     });
     await using connected = await connectHttp(switchboard.url);
     const result = await connected.client.callTool({ name: 'echo', arguments: { message: 'inside' } });
     expect(textOf(result)).toBe('Echo: inside');
-    expect(gate.passed[0]).toEqual({ method: 'GET', header: 'Bearer of-the-user' });
-    expect(gate.passed.slice(1).map(({ method }) => method)).toContain('POST');
-    expect(new Set(gate.passed.map(({ header }) => header))).toEqual(new Set(['Bearer of-the-user']));
+    expect(gate.requests[0]).toEqual({ method: 'GET', header: 'Bearer of-the-user' });
+    expect(gate.requests.slice(1).map(({ method }) => method)).toContain('POST');
+    expect(new Set(gate.requests.map(({ header }) => header))).toEqual(new Set(['Bearer of-the-user']));
   });
 
   it('is shown as failed, with the reason, where the header is wrong [P6]', async () => {
     await using server = await startEverything('sse');
-    await using gate = await startHeaderGate(server.url, 'Authorization', 'Bearer of-the-user');
+    await using gate = await HttpProxy.start(server.url, ['authorization', 'Bearer of-the-user']);
     await using switchboard = await startSwitchboard({
       guarded: { type: 'sse', url: gate.url, headers: { Authorization: 'Bearer of-nobody' } },
     });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { Balancer } from '../helpers/balancer.ts';
 import { HttpBackend } from '../helpers/http-backend.ts';
 import { HttpPeer, openEvents, sessionGiver, writeEvent } from '../helpers/http-peer.ts';
+import { HttpProxy } from '../helpers/http-proxy.ts';
 import { Inbox } from '../helpers/inbox.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { startEverything } from '../helpers/switchboard.ts';
@@ -154,7 +154,7 @@ it('a call whose stream is lost is not executed again where its session was forg
 it('a reference server that is replaced by another instance of it loses no call', async () => {
   await using before = await startEverything('streamableHttp');
   await using after = await startEverything('streamableHttp');
-  await using balancer = await Balancer.start(before.url);
+  await using balancer = await HttpProxy.start(before.url);
   await using scene = await Scene.start({ everything: { url: balancer.url } });
   const echo = () => scene.session.callText('everything__echo', { message: 'still here' });
   expect(await echo()).toBe('Echo: still here');

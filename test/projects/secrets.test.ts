@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CallList, Rotation, SecretView } from '../../src/api/views.ts';
-import { startHeaderGate } from '../helpers/header-gate.ts';
 import { HttpBackend } from '../helpers/http-backend.ts';
 import { answerJson, HttpPeer, type Quirk } from '../helpers/http-peer.ts';
+import { HttpProxy } from '../helpers/http-proxy.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer } from '../helpers/switchboard.ts';
 import { databases, Site, type TestProject } from './site.ts';
@@ -100,7 +100,7 @@ describe.each(databases)('secrets (%s database)', (kind) => {
   it('[P4] fill variables in the headers of an SSE server', async () => {
     const project = await site.project();
     await using backend = await HttpBackend.start('sse', { transport: 'sse' });
-    await using gate = await startHeaderGate(backend.url, 'authorization', 'Bearer a-token');
+    await using gate = await HttpProxy.start(backend.url, ['authorization', 'Bearer a-token']);
     await put(project, 'TOKEN', 'a-token');
     const headers = { authorization: `Bearer ${variable('TOKEN')}` };
     await project.done('POST /servers', remote('far', { url: gate.url, headers }, 'sse'));
