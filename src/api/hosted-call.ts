@@ -2,10 +2,9 @@ import { SwitchboardError } from '../errors.ts';
 import { JsonScanner, JsonSyntaxError, type Span } from '../protocol/json-scanner.ts';
 import { type HostedCall, hostedCall } from './hosted-input.ts';
 import { parseObject } from './http/body.ts';
-import { check } from './http/check.ts';
-import { invalidInput } from './http/problems.ts';
+import { check, invalidInput } from './http/check.ts';
 
-/** A call as it was asked for. What it is called with stays as it was written, to the last digit. */
+/** Parses a call. Its `params` stay as they were sent, to the last digit. */
 export function readCall(text: string): HostedCall {
   const { method, params, timeout_ms } = check(hostedCall, parseObject(text));
   return {
@@ -15,7 +14,7 @@ export function readCall(text: string): HostedCall {
   };
 }
 
-/** The value of a key of the outermost object. Where it is there twice the last one counts, as for every parser. */
+/** The text of a value of the outermost object. Of a repeated key the last one counts, as in JSON.parse. */
 function textOf(wanted: string, text: string): string {
   const bytes = Buffer.from(text);
   const scanner = new JsonScanner(bytes);
@@ -27,7 +26,7 @@ function textOf(wanted: string, text: string): string {
       if (key === wanted) found = value;
     });
   } catch (error) {
-    // The text is JSON, so it is only nested too deep.
+    // The text is valid JSON, so it is nested too deep.
     if (!(error instanceof JsonSyntaxError)) throw error;
     throw invalidInput([{ path: [wanted], message: 'is nested too deep' }]);
   }

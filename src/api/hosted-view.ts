@@ -11,13 +11,12 @@ const running = new Set<HostedView['status']>(['ready', 'unresponsive']);
 const restarting = new Set<HostedView['status']>(['starting', 'restarting', 'backing_off', 'waiting']);
 const worrying = new Set<HostedView['status']>(['unresponsive', 'backing_off', 'waiting', 'failed']);
 
-/** What is asked for of one server only. */
+/** Only for a single server. */
 interface Details {
   usage?: Usage | undefined;
   volumes?: string[] | undefined;
 }
 
-/** A hosted server as everybody outside sees it. */
 export function hostedViewOf(
   { row, project }: RegisteredServer,
   hosting: Hosting,
@@ -27,7 +26,7 @@ export function hostedViewOf(
   const { environment, provider: requested_provider, ...config } = mcp_config;
   const now = statusOf(row, hosting.supervisor?.status(row.id));
   const { status, history } = now;
-  // One that is ready has an error where it could not be made what it is to be.
+  // A ready server has a reason if its current settings could not be applied.
   const isBehind = status === 'ready' && now.reason !== null;
   const isWorrying = worrying.has(status) || history.step > 0 || isBehind;
   return {

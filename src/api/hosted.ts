@@ -25,8 +25,8 @@ import {
   hostedResult,
   hostedView,
 } from './hosted-views.ts';
+import { invalidInput } from './http/check.ts';
 import { eventBytes } from './http/event-stream.ts';
-import { invalidInput } from './http/problems.ts';
 import { created, current, noContent, ok } from './http/reply.ts';
 import { type Route, route } from './http/route.ts';
 import { ServerRpcError } from './http/rpc-error.ts';

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { settingKeys } from '../config/choices.ts';
+import type { Problem } from '../config/problems.ts';
 import { fillKnown, importText, isEnabled, missingVariables, type ServerEntry } from '../config.ts';
 import { asSwitchboardError, SwitchboardError } from '../errors.ts';
 import type { LiveProject } from '../projects/live-project.ts';
 import { defined } from './defined.ts';
 import { checkStorable } from './http/body.ts';
-import { invalidInput, type Problem } from './http/problems.ts';
+import { invalidInput } from './http/check.ts';
 import { type Route, route } from './http/route.ts';
 import { importedFile, importQuery } from './inputs.ts';
 import { checkNames, movedSecrets, namesOf, rowOf } from './server-changes.ts';

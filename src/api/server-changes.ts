@@ -4,7 +4,7 @@ import { variablesIn } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import type { LiveProject } from '../projects/live-project.ts';
 import type { NewServer as NewServerRow } from '../store/servers.ts';
-import { invalidInput } from './http/problems.ts';
+import { invalidInput } from './http/check.ts';
 import type { NewServer, ServerChanges, ServerSettings } from './server-input.ts';
 
 /** A server after changes. Throws if its settings contradict each other then. */

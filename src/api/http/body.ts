@@ -1,19 +1,19 @@
 import type { IncomingMessage } from 'node:http';
 import type { z } from 'zod';
 import { JsonSyntaxError, parseJson } from '../../config/json.ts';
+import { MAX_PROBLEMS, type Problem } from '../../config/problems.ts';
 import { SwitchboardError } from '../../errors.ts';
 import { readBody } from '../../http/body.ts';
 import { hasMoreValues, MAX_VALUES } from '../../protocol/bounded-parse.ts';
-import { check } from './check.ts';
-import { invalidInput, MAX_PROBLEMS, type Problem } from './problems.ts';
+import { check, invalidInput } from './check.ts';
 
 const MAX_BYTES = 4 * 1024 * 1024;
-/** Each of them is checked, and all of that in one go. */
+/** All values are checked synchronously. */
 const MAX_CHECKED_VALUES = 20_000;
-/** Finding the place of an error takes longer than finding the error. */
+/** Locating a syntax error takes longer than finding it. */
 const MAX_EXPLAINED_LENGTH = 16 * 1024;
 
-/** The body of a request as text. Undefined where the client went away in between. */
+/** The body of a request as text. Undefined if the client disconnected. */
 export async function readText(request: IncomingMessage): Promise<string | undefined> {
   const bytes = await readBytes(request);
   if (bytes === undefined) return undefined;
@@ -24,7 +24,7 @@ export async function readText(request: IncomingMessage): Promise<string | undef
   }
 }
 
-/** A body as data: an object without anything in it that could not be stored. */
+/** Parses a body: an object that the database can store. */
 export function parseBody(text: string): Record<string, unknown> {
   const value = parseObject(text, MAX_CHECKED_VALUES);
   checkStorable(value);
@@ -43,8 +43,8 @@ export function parseObject(text: string, maxValues = MAX_VALUES): Record<string
 }
 
 /**
- * Everything that changes something is JSON, also where there is no body: anybody's page can make a browser post a form or
- * nothing at all, but for JSON the browser asks us first.
+ * Requires JSON for all changes, even without a body: any web page can make a browser post a form or nothing, but for
+ * JSON the browser asks us first.
  */
 export function checkMediaType({ method, headers }: IncomingMessage): void {
   const { 'content-type': header, 'content-length': length = '0', 'transfer-encoding': encoding } = headers;
@@ -55,7 +55,7 @@ export function checkMediaType({ method, headers }: IncomingMessage): void {
   if (type === 'application/json' && /^("?)utf-?8\1$/.test(charset ?? 'utf-8')) return;
   throw new SwitchboardError(
     'unsupported_media_type',
-    'The body must be JSON in UTF-8: send it, or none, with "Content-Type: application/json".',
+    'The body must be JSON in UTF-8: send "Content-Type: application/json", even without a body.',
   );
 }
 
@@ -67,7 +67,7 @@ function readBytes(request: IncomingMessage): Promise<Buffer | undefined> {
   });
 }
 
-/** The engine's own message would show a part of the body, which may be secret. */
+/** The message of JSON.parse would quote the body, which may be secret. */
 function parseOrExplain(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -96,25 +96,24 @@ export function readToolBody<Schema extends z.ZodType>(schema: Schema, body: str
   return check(schema, value);
 }
 
-/** Nothing that we take is nested deeper, and what reads it later may not take more. */
+/** No valid body is nested deeper, and later readers may not support more. */
 const MAX_DEPTH = 64;
 const tooDeep: Problem = { path: [], message: `The body is nested deeper than ${MAX_DEPTH} levels` };
 
-/** Refuses data that JSON can say and the database cannot keep: it has no NUL in texts, and no halves of characters. */
+/** Rejects texts that PostgreSQL cannot store: with NUL, or with half of a surrogate pair. */
 export function checkStorable(value: unknown): void {
   const problems: Problem[] = [];
   collect(value, [], problems);
   if (problems.length > 0) throw invalidInput(problems);
 }
 
-/** Refuses what is nested too deep, and nothing else. */
 function checkDepth(value: unknown, depth = 0): void {
   if (typeof value !== 'object' || value === null) return;
   if (depth === MAX_DEPTH) throw invalidInput([tooDeep]);
   for (const part of Object.values(value)) checkDepth(part, depth + 1);
 }
 
-/** `path` is the way to the value, and the same list for all of them: most bodies are fine, and some are large. */
+/** `path` is one list for all values: copying it for each would cost too much. */
 function collect(value: unknown, path: PropertyKey[], problems: Problem[]): void {
   if (typeof value === 'string') {
     judge(value, path, problems);

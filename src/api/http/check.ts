@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { similarTo, synonymOf } from '../../config/keys.ts';
-import { invalidInput, MAX_PROBLEMS, type Problem } from './problems.ts';
+import { MAX_PROBLEMS, type Problem } from '../../config/problems.ts';
+import { SwitchboardError } from '../../errors.ts';
 
 /** Names for our keys in files and in other programs, besides those that files take. */
 const synonyms: Record<string, string> = {
@@ -9,7 +10,7 @@ const synonyms: Record<string, string> = {
   replica_count: 'replicas',
 };
 
-/** The value as the schema makes it. Throws an error that names everything that is wrong with it. */
+/** Parses a value by its schema. Throws one error that names all problems. */
 export function check<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const parsed = schema.safeParse(value);
   const lost = lostNames(schema, value, []);
@@ -18,7 +19,7 @@ export function check<Schema extends z.ZodType>(schema: Schema, value: unknown):
   throw invalidInput([...lost, ...issues.flatMap((issue) => problemsOf(issue, schema))]);
 }
 
-/** Maps lose what is named so, without a word: it would look as if it had been taken. */
+/** zod drops `__proto__` from maps silently. */
 function lostNames(schema: unknown, value: unknown, path: PropertyKey[]): Problem[] {
   if (typeof value !== 'object' || value === null) return [];
   const isList = Array.isArray(value);
@@ -33,7 +34,7 @@ function lostNames(schema: unknown, value: unknown, path: PropertyKey[]): Proble
   return [...own, ...inner];
 }
 
-/** Of several forms, the one for lists, or the one for objects. */
+/** Of a union, the option for lists or the one for objects. */
 function formOf(schema: unknown, isList: boolean): unknown {
   if (!(schema instanceof z.ZodUnion)) return schema;
   return schema.options.find((option) => unwrapped(option) instanceof z.ZodArray === isList);
@@ -41,7 +42,7 @@ function formOf(schema: unknown, isList: boolean): unknown {
 
 function problemsOf(issue: z.core.$ZodIssue, schema: z.ZodType): Problem[] {
   if (issue.code === 'invalid_union') {
-    // Of several forms, what is wrong with the one that was meant.
+    // Only the problems of the option that was meant.
     const meant = issue.errors.findIndex((branch) => branch.every(({ path }) => path.length > 0));
     const union = unwrapped(issue.path.reduce(inside, schema));
     const option = union instanceof z.ZodUnion ? (union.options[meant] as z.ZodType | undefined) : undefined;
@@ -68,7 +69,7 @@ function synonymFor(key: string, known: z.ZodRawShape): string | undefined {
   return ours !== undefined && Object.hasOwn(known, ours) ? ours : undefined;
 }
 
-/** `command` belongs into `config`. */
+/** For example, `command` belongs into `config`. */
 function placeInside(key: string, known: z.ZodRawShape): string | undefined {
   const outer = Object.keys(known).find((name) => Object.hasOwn(shapeOf(known[name]), key));
   return outer === undefined ? undefined : `${outer}.${key}`;
@@ -90,4 +91,29 @@ function unwrapped(schema: unknown): unknown {
   return schema instanceof z.ZodOptional || schema instanceof z.ZodNullable
     ? unwrapped(schema.unwrap())
     : schema;
+}
+
+const MAX_KEY_LENGTH = 100;
+
+/** One error for all problems of a request. */
+export function invalidInput(problems: readonly Problem[]): SwitchboardError {
+  const shown = problems
+    .slice(0, MAX_PROBLEMS)
+    .map(({ path, message }) => ({ path: describePath(path), message }));
+  const sentences = shown.map(({ path, message }) => (path === '' ? message : `${path} ${message}`));
+  const text = sentences.join('; ');
+  const message = text.endsWith('?') ? text : `${text}.`;
+  return new SwitchboardError('invalid_input', message, { data: { problems: shown } });
+}
+
+/** As in JavaScript: config.args[1]. */
+function describePath(path: readonly PropertyKey[]): string {
+  return path
+    .map((step, index) => {
+      if (typeof step === 'number') return `[${step}]`;
+      const key = String(step).slice(0, MAX_KEY_LENGTH);
+      if (!/^[A-Za-z_$][\w$-]*$/.test(key)) return `[${JSON.stringify(key)}]`;
+      return index === 0 ? key : `.${key}`;
+    })
+    .join('');
 }

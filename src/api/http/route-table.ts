@@ -17,7 +17,7 @@ export class RouteTable {
     for (const route of routes) this.add(route);
   }
 
-  /** `allow` where the path is there for other methods only. */
+  /** `allow` if the path exists for other methods only. */
   find(method: string, path: string): Found | undefined {
     const parts = path.split('/');
     for (const { segments, routes } of this.paths.get(parts.length) ?? []) {
@@ -57,7 +57,7 @@ function match(segments: readonly string[], parts: readonly string[]): Record<st
   return params;
 }
 
-/** Undefined for what cannot be the name of anything. */
+/** Undefined if it cannot be a name. */
 function decoded(part: string): string | undefined {
   try {
     const value = decodeURIComponent(part);

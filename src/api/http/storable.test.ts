@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
+import { MAX_PROBLEMS } from '../../config/problems.ts';
 import { checkStorable } from './body.ts';
-import { MAX_PROBLEMS } from './problems.ts';
 
 it('looks no further once it has found as many problems as are told', () => {
   let looked = 0;
