@@ -1,29 +1,21 @@
 import { join } from 'node:path';
 import { openToken } from './access/token.ts';
 import type { ServerEvent, ServerView } from './api/views.ts';
+import { checkAddress } from './app/address.ts';
 import type { Waiting } from './app/drain.ts';
 import { type App, type AppEvents, type AppOptions, withOverrides } from './app/options.ts';
 import { type OpenDatabase, openDatabase } from './app/persistence.ts';
-import { refuseTakenPort } from './app/port.ts';
 import { Switchboard } from './app/switchboard.ts';
 import { trustAuthorities } from './channels/authorities.ts';
 import { endLeftovers, ProcessRecord } from './channels/process-record.ts';
 import { type Configuration, loadConfiguration, watchConfiguration } from './config.ts';
-import { SwitchboardError } from './errors.ts';
+import type { SwitchboardError } from './errors.ts';
 
 export type { App, AppEvents, AppOptions, ServerEvent, ServerView, Waiting };
 
-const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost']);
-
-/** Puts the parts together and runs them until stop(). */
+/** Starts the program, which runs until stop(). */
 export async function startApp(options: AppOptions, events: AppEvents): Promise<App> {
-  if (!loopbackHosts.has(options.host)) {
-    throw new SwitchboardError(
-      'invalid_config',
-      `Switchboard is not opened to the network: it does not listen on ${options.host}. Use 127.0.0.1, and from other machines a tunnel (ssh -L).`,
-    );
-  }
-  await refuseTakenPort(options.host, options.port);
+  await checkAddress(options.host, options.port);
   let early: Configuration | SwitchboardError | undefined;
   let reload = (result: Configuration | SwitchboardError): void => {
     early = result;
@@ -53,12 +45,12 @@ export async function startApp(options: AppOptions, events: AppEvents): Promise<
   }
 }
 
-/** Without a token our own user is let in, and nobody else. */
+/** Without a token, only processes of the same user may connect. */
 function tokenOf(home: string, warn: (message: string) => void): string | undefined {
   try {
     return openToken(home, warn);
   } catch (error) {
-    warn(`There is no token to be let in with: ${(error as Error).message}`);
+    warn(`The access token could not be opened: ${(error as Error).message}`);
     return undefined;
   }
 }

@@ -2,23 +2,21 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** What a stop waits for. */
 export interface Waiting {
-  /** How many calls; 0 where it waits for servers to end. */
+  /** 0 while it waits for servers to exit. */
   calls: number;
-  /** The servers that it is about, each once. Calls that are not with a server yet have none. */
+  /** Without duplicates. Calls that have no server yet are not in it. */
   servers: string[];
-  /** For how long at the most. */
   limitMs: number;
 }
 
-/** Something that calls go through. */
 export interface Drainable {
-  /** Takes no more calls. Settles when none is under way any more. */
+  /** Rejects new calls. Resolves when none is in flight. */
   drain(): Promise<void>;
-  /** The servers of the calls under way, one name for each. */
+  /** The servers of the calls in flight, one for each call. */
   underWay(): (string | undefined)[];
 }
 
-/** Lets calls end that are under way, for so long. Gives those that have not. */
+/** Waits for the calls in flight, up to the limit. Returns those that are left. */
 export async function drain(
   parts: readonly Drainable[],
   limitMs: number,
@@ -34,7 +32,7 @@ export async function drain(
   return waitingFor(parts, limitMs);
 }
 
-/** Tells of servers that have not ended after a while. Gives the way to tell no more. */
+/** Reports servers that have not exited after a while. Returns what cancels that. */
 export function watchEnding(
   ending: () => string[],
   afterMs: number,
@@ -48,7 +46,6 @@ export function watchEnding(
   return () => clearTimeout(timer);
 }
 
-/** What became of calls that have not ended in time. */
 export function cutOff({ calls, servers, limitMs }: Waiting): string {
   const names = servers.length === 0 ? '' : ` (${servers.join(', ')})`;
   return `${calls === 1 ? '1 call' : `${calls} calls`}${names} did not end within ${limitMs} ms (setting shutdownGraceMs), and failed.`;
@@ -58,4 +55,21 @@ function waitingFor(parts: readonly Drainable[], limitMs: number): Waiting {
   const underWay = parts.flatMap((part) => part.underWay());
   const servers = [...new Set(underWay.filter((name) => name !== undefined))];
   return { calls: underWay.length, servers, limitMs };
+}
+
+/** Calls `idle` when there has been no client for that long. */
+export function watchIdleness(
+  clients: { readonly count: number },
+  exitWhenIdleMs: number | undefined,
+  idle: () => void,
+): NodeJS.Timeout | undefined {
+  if (exitWhenIdleMs === undefined) return undefined;
+  let idleSince = Date.now();
+  const check = () => {
+    if (clients.count > 0) idleSince = Date.now();
+    else if (Date.now() - idleSince >= exitWhenIdleMs) idle();
+  };
+  const timer = setInterval(check, Math.min(1_000, exitWhenIdleMs));
+  timer.unref();
+  return timer;
 }

@@ -6,9 +6,9 @@ export interface AppOptions {
   configPath: string;
   host: string;
   port: number;
-  /** The folder of this user's Switchboards. */
+  /** SWITCHBOARD_HOME. */
   home: string;
-  /** Where projects are kept. Without one there is only what the configuration file says. */
+  /** Without one, there is only the configuration file. */
   database:
     | { mode: 'none' }
     | { mode: 'embedded'; secretKey: string | undefined }
@@ -17,26 +17,25 @@ export interface AppOptions {
   startup?: ServerConfig['startup'];
   /** Overrides what happens when a server fails that starts with Switchboard. */
   onStartFailure?: Settings['onStartFailure'];
-  /** Stops by itself when no client has been there for this long. */
+  /** Reports `idle` when there has been no client for this long. */
   exitWhenIdleMs?: number;
-  /** Ends a start that is under way. */
+  /** Aborts the start. */
   signal?: AbortSignal;
-  /** Ends every process that was started, at once, also during the start. For when there is no time to stop. */
+  /** Kills all child processes at once, for when there is no time to stop. */
   killSignal?: AbortSignal;
 }
 
-/** What happens, for whoever shows it to the user. */
+/** For the command line to show. */
 export interface AppEvents {
-  /** Something takes its time. */
+  /** The start takes long. */
   progressed(message: string): void;
-  /** Clients are served from now on. */
   listening(url: string): void;
-  /** `from` is the state of now where only what the server offers has changed. */
+  /** `from` is the current state if only the offer has changed. */
   serverChanged(event: ServerEvent): void;
   configApplied(started: string[], changed: string[], stopped: string[]): void;
   warned(message: string): void;
   idle(): void;
-  /** A stop takes its time, because of this. */
+  /** The stop waits for this. */
   waiting(what: Waiting): void;
 }
 
@@ -44,11 +43,11 @@ export interface App {
   /** The base address, without a path. */
   url: string;
   servers(): ServerView[];
-  /** Calls under way may take so long, or else as long as the settings say. */
+  /** `graceMs`: for calls in flight; by default the setting shutdownGraceMs. */
   stop(graceMs?: number): Promise<void>;
 }
 
-/** The configuration of the file, with what the command line says instead. */
+/** The configuration of the file, with the overrides of the command line. */
 export function withOverrides(configuration: Configuration, { onStartFailure }: AppOptions): Configuration {
   if (onStartFailure === undefined) return configuration;
   return { ...configuration, settings: { ...configuration.settings, onStartFailure } };

@@ -24,12 +24,11 @@ import { Projects, type ProjectsEvents } from '../projects/projects.ts';
 import type { Server, ServerEvents } from '../upstreams/server.ts';
 import { type Changes, startServers } from '../upstreams/servers.ts';
 import { limitsOf } from '../upstreams/settings.ts';
-import { cutOff, drain, watchEnding } from './drain.ts';
-import { watchIdleness } from './idleness.ts';
+import { cutOff, drain, watchEnding, watchIdleness } from './drain.ts';
 import { type App, type AppEvents, type AppOptions, withOverrides } from './options.ts';
 import { noDatabase, type OpenDatabase, ownSecretsIn, Persistence } from './persistence.ts';
 
-/** What was opened before, and is closed with it. */
+/** Opened by startApp, and closed with the program. */
 interface Opened {
   configuration: Configuration;
   /** Undefined if Switchboard runs without a database. */
@@ -41,12 +40,12 @@ interface Opened {
   events: AppEvents;
 }
 
-/** What was written when all is over may take so long to leave. */
+/** How long responses may take to be flushed at the end. */
 const FLUSH_MS = 1_000;
-/** Hosted servers that take longer to end are told of. */
+/** Hosted servers that take longer to exit are reported. */
 const SLOW_END_MS = 2_000;
 
-/** All parts together: projects and their servers, the gateway in front of them, the API beside it. */
+/** The running program: projects and their servers, the gateway in front of them, and the API. */
 export class Switchboard implements App {
   url = '';
   private readonly opened: Opened;
@@ -63,7 +62,7 @@ export class Switchboard implements App {
   private readonly idleness: NodeJS.Timeout | undefined;
   /** What the API works on. */
   readonly services: Services;
-  /** Servers that came before clients do. */
+  /** Servers that were created before clients are accepted. */
   private waiting: Server[] | undefined = [];
 
   constructor(opened: Opened) {
@@ -90,7 +89,7 @@ export class Switchboard implements App {
     this.idleness = watchIdleness(this, options.exitWhenIdleMs, events.idle);
   }
 
-  /** How many clients are there. */
+  /** The number of connected clients. */
   get count(): number {
     return this.gateway.clientCount + (this.chats?.count ?? 0);
   }
@@ -112,7 +111,7 @@ export class Switchboard implements App {
     this.hosting?.start();
     const first = this.waiting ?? [];
     this.waiting = undefined;
-    // Those that we run have somebody who looks after them: that one of them fails is no reason to end.
+    // The supervisor takes care of hosted servers: a failure of one does not end the start.
     const { onStartFailure } = configuration.settings;
     void startServers(onStartFailure === 'continue' ? first : first.filter(isHosted), false);
   }
@@ -121,7 +120,7 @@ export class Switchboard implements App {
   reload(result: Configuration | SwitchboardError): void {
     const { options, events } = this.opened;
     if (result instanceof SwitchboardError) {
-      events.warned(`${result.message}\nThe configuration stays as it was.`);
+      events.warned(`${result.message}\nThe previous configuration stays in effect.`);
       return;
     }
     this.warnOfSelf(result);
@@ -176,7 +175,6 @@ export class Switchboard implements App {
     );
   }
 
-  /** What becomes of what servers do. */
   private serverEvents(): ServerEvents {
     const { events } = this.opened;
     return {
@@ -207,7 +205,6 @@ export class Switchboard implements App {
     };
   }
 
-  /** What becomes of changes of projects. */
   private projectsEvents(): ProjectsEvents {
     return {
       listsChanged: (scope, lists, warnings) => {
@@ -267,7 +264,7 @@ export class Switchboard implements App {
     this.opened.events.configApplied(started.map(nameOf), changed.map(nameOf), stopped.map(nameOf));
   }
 
-  /** Where one server that cannot be started takes the others with it, clients come in when all are there. */
+  /** With onStartFailure "abort", clients are accepted only after all servers have started. */
   private async startAndListen(): Promise<number> {
     const { options } = this.opened;
     const { projects, persistence } = this;

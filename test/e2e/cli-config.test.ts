@@ -78,7 +78,7 @@ describe('switchboard up', () => {
     });
     expect(code).toBe(2);
     expect(JSON.parse(stdout)).toMatchObject({
-      error: { code: 'invalid_config', message: expect.stringContaining('not opened to the network') },
+      error: { code: 'invalid_config', message: expect.stringContaining('must not be open to the network') },
     });
   });
 

@@ -104,7 +104,7 @@ describe('an edit of the configuration', () => {
       const { message } = await following(switchboard, 'warning', write);
       expect(message).toContain(switchboard.configPath);
       expect(message).toContain(complaint);
-      expect(message).toContain('The configuration stays as it was.');
+      expect(message).toContain('The previous configuration stays in effect.');
     }
     expect(await session.callText('one__pid')).toBe(pid);
   });

@@ -50,7 +50,7 @@ describe('a token file', () => {
     execFileSync('mkfifo', [join(home, 'token')]);
     const up = start('up', '--config', await configuration(), '--port', '0', '--json');
     const { message } = JSON.parse(await up.lines.first((line) => line.includes('"warning"')));
-    expect(message).toContain(`There is no token to be let in with: ${join(home, 'token')} is a pipe`);
+    expect(message).toContain(`The access token could not be opened: ${join(home, 'token')} is a pipe`);
     const listening = JSON.parse(await up.lines.first((line) => line.includes('"listening"')));
     expect((await start('ls', '--url', listening.base_url).finished).code).toBe(0);
     up.process.kill('SIGTERM');
