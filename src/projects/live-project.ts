@@ -29,10 +29,10 @@ import { configOf, unusable } from './server-rows.ts';
 import { Vault } from './vault.ts';
 
 const DEFAULT_PROJECT = 'default';
-/** Shorter ones of the configuration file stand in too many words that are no credentials. */
+/** Shorter credentials of the configuration file occur in too many other words. */
 const SHORTEST_MASKED = 8;
 
-/** Without a database there is this project and no other. */
+/** The only project if there is no database. */
 const unstoredDefault: ProjectRow = {
   id: '00000000-0000-0000-0000-000000000000',
   name: DEFAULT_PROJECT,
@@ -55,30 +55,30 @@ export const unstoredProject: ProjectState = {
 };
 
 export interface LiveProjectSettings {
-  /** What holds for the servers of all projects. */
+  /** For the servers of all projects. */
   servers: Omit<ReplicaSettings, 'project' | 'variable' | 'given' | 'redact'>;
   events: ServerEvents;
   /** What a server of a project said of itself before this start. */
   recall(projectId: string, config: ServerConfig): ServerSnapshot | undefined;
   openSecret(sealed: SealedSecret): string;
-  /** What Switchboard itself was started with, and no server may show. */
+  /** Secrets of Switchboard itself, which are always masked. */
   ownSecrets: readonly string[];
   home: string;
-  /** How long calls of those that we run may take. */
+  /** The timeout of calls to hosted servers. */
   hostedTimeoutMs: number;
-  /** How every server starts, whatever is written down. */
+  /** Overrides how every server starts. */
   startup: ServerConfig['startup'] | undefined;
   warned(message: string): void;
 }
 
-/** A project while it runs: what is written down of it, the servers made of that, and what clients see of them. */
+/** A running project: its stored state, its servers, and what clients see of them. */
 export class LiveProject implements ScopedProject {
   readonly id: string;
   readonly isDefault: boolean;
   readonly servers: Servers;
   readonly scope: Scope;
   readonly vault: Vault;
-  /** What its servers get to see of its secrets, and what nobody else does. */
+  /** How its servers get secrets, and how secrets are masked. */
   readonly access: Pick<ReplicaSettings, 'variable' | 'given' | 'redact'>;
   private readonly settings: LiveProjectSettings;
   private state: ProjectState;
@@ -86,7 +86,7 @@ export class LiveProject implements ScopedProject {
   private switchedOff = new Set<string>();
   private scopeSettings: ScopeSettings;
   private listedServers: ListedServer[] = [];
-  private told = new Set<string>();
+  private readonly warnings = new Set<string>();
   private readonly disabled: DisabledServers;
 
   constructor(
@@ -102,7 +102,7 @@ export class LiveProject implements ScopedProject {
     this.settings = settings;
     this.vault = new Vault(settings.openSecret, settings.ownSecrets);
     this.access = {
-      // Whoever may change a project must not be able to read what Switchboard was started with.
+      // Users of the API must not be able to read the environment of Switchboard.
       variable: (name, { project }) =>
         this.vault.value(name) ?? (project === undefined ? this.fromEnvironment(name) : undefined),
       given: (transport, server) => this.maskGiven(transport, server),
@@ -118,13 +118,12 @@ export class LiveProject implements ScopedProject {
     this.scope = new Scope(this, { ...scopeSettings, names: this.names }, announce);
   }
 
-  /** Whether its tools and prompts keep their names; what the file says of it holds for the project `default`. */
+  /** Whether tools and prompts keep their names. The setting of the file applies to the project `default`. */
   get names(): Names {
     const { names } = this.state.project;
     return names === 'model-safe' && this.isDefault ? (this.scopeSettings.names ?? names) : names;
   }
 
-  /** How what it offers is shown to clients. */
   configure(settings: ScopeSettings): void {
     this.scopeSettings = settings;
     this.scope.configure({ ...settings, names: this.names });
@@ -138,12 +137,11 @@ export class LiveProject implements ScopedProject {
     return this.state.project;
   }
 
-  /** Those of its servers that we run. */
   get hosted(): readonly HostedRow[] {
     return this.hostedRows;
   }
 
-  /** Everything that is written down, in the order in which it is shown. */
+  /** All servers, enabled or not, in the order in which they are shown. */
   get listed(): readonly ListedServer[] {
     return this.listedServers;
   }
@@ -156,10 +154,7 @@ export class LiveProject implements ScopedProject {
     return this.disabled.all(this.isDefault ? undefined : this.name);
   }
 
-  /**
-   * Makes the servers those that are written down now: in the file, and in the database. Tells what that did to them, and
-   * whether clients can see it.
-   */
+  /** Applies the servers of the file and of the database. `isVisible`: clients can see the changes. */
   apply(
     state: ProjectState,
     file: readonly ServerConfig[],
@@ -184,7 +179,7 @@ export class LiveProject implements ScopedProject {
     return { changes, isVisible: !isSame };
   }
 
-  /** The name of the product that brought a server. */
+  /** The name of the product that a server belongs to. */
   productOf({ product_id }: ServerRow): string | undefined {
     return this.state.products.find(({ id }) => id === product_id)?.name;
   }
@@ -211,7 +206,7 @@ export class LiveProject implements ScopedProject {
       return { ...listed, config: this.complete(configOf(row, this.name, defaults, this.folder())) };
     } catch (error) {
       const problem = asSwitchboardError(error).message;
-      this.tellOnce(`Project "${this.name}": ${problem}. It cannot be used.`);
+      this.warnOnce(`Project "${this.name}": ${problem}. It cannot be used.`);
       return { ...listed, config: unusable(row, defaults), problem };
     }
   }
@@ -221,14 +216,14 @@ export class LiveProject implements ScopedProject {
     return { name: row.name, config, row: undefined, hosted: row, isEnabled: row.enabled };
   }
 
-  /** Where its servers run that do not say. Not where the database and the keys are. */
+  /** The default working directory of its servers, away from the database and the keys. */
   private folder(): string {
     const folder = join(this.settings.home, 'servers', this.id);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return folder;
   }
 
-  /** What was written into the database must not vanish because of an edit of a file. */
+  /** Stored servers take precedence: an edit of the file must not make them vanish. */
   private isTaken(server: ServerConfig, stored: readonly ListedServer[]): boolean {
     const { name } = server;
     const configs = stored.map(({ config }) => config);
@@ -238,8 +233,8 @@ export class LiveProject implements ScopedProject {
     const namesake = configs.find((config) => config.name === name)?.name;
     if (clash === undefined && namesake === undefined) return false;
     const other = namesake ?? (clash!.server === name ? clash!.other : clash!.server);
-    this.tellOnce(
-      `The server "${name}" of the configuration file is left out: project "${this.name}" has the server "${other}", and a name stands for one thing. Rename one of them.`,
+    this.warnOnce(
+      `The server "${name}" of the configuration file is ignored, because its name clashes with the server "${other}" of project "${this.name}": rename one of them.`,
     );
     return true;
   }
@@ -250,7 +245,7 @@ export class LiveProject implements ScopedProject {
     return value;
   }
 
-  /** What stands in a credential's place is one, and so is each part of it, whatever the variables are called that they are from. */
+  /** Masks the credentials that a server gets, and the variables that they are made of. */
   private maskGiven(transport: ServerTransport, { transport: written, project }: ServerConfig): void {
     const credentials = credentialsIn(transport);
     this.mask(credentials);
@@ -260,7 +255,7 @@ export class LiveProject implements ScopedProject {
     this.mask(parts.filter((part) => !isFolder(part) && credentials.some((whole) => whole.includes(part))));
   }
 
-  /** What servers of the file are given is no secret of the project, and is not to be shown either. */
+  /** Credentials of the file are not secrets of the project, but are masked too. */
   private mask(credentials: readonly string[]): void {
     this.vault.learn(credentials.filter((value) => value.length >= SHORTEST_MASKED));
   }
@@ -271,14 +266,14 @@ export class LiveProject implements ScopedProject {
     return { ...config, startup, ...(Object.keys(secrets).length === 0 ? {} : { secrets }) };
   }
 
-  private tellOnce(warning: string): void {
-    if (this.told.has(warning)) return;
-    this.told.add(warning);
+  private warnOnce(warning: string): void {
+    if (this.warnings.has(warning)) return;
+    this.warnings.add(warning);
     this.settings.warned(warning);
   }
 }
 
-/** No name has a line break in it. */
+/** Names have no line breaks. */
 function switchKey(server: string, tool: string | null): string {
   return tool === null ? server : `${server}\n${tool}`;
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Configuration, ServerConfig, Settings } from '../config.ts';
+import type { Configuration, Settings } from '../config.ts';
 import { SwitchboardError } from '../errors.ts';
 import { Scope, type ScopeSettings, type Scopes } from '../gateway/scope.ts';
 import type { ProjectState } from '../store/projects.ts';
@@ -8,16 +8,16 @@ import type { Changes, Servers } from '../upstreams/servers.ts';
 import { LiveProject, type LiveProjectSettings } from './live-project.ts';
 
 export interface ProjectsEvents {
-  /** What clients of this scope can list is another. */
+  /** The lists that clients of this scope see have changed. */
   listsChanged(scope: Scope, ...change: Parameters<ConstructorParameters<typeof Scope>[2]>): void;
-  /** Servers came, changed or went; at least one did. */
+  /** At least one server was added, changed or removed. */
   applied(project: LiveProject, changes: Changes): void;
   removed(project: LiveProject): void;
-  /** What is written down was read anew. */
+  /** The stored state was read again. */
   refreshed(): void;
 }
 
-/** All projects that there are, by id and by name, and the scopes that clients can choose from. */
+/** All projects by id and name, and the scopes that clients choose from. */
 export class Projects implements Scopes {
   readonly all: Scope;
   private readonly settings: LiveProjectSettings;
@@ -26,7 +26,7 @@ export class Projects implements Scopes {
   private readonly byId = new Map<string, LiveProject>();
   private byName = new Map<string, LiveProject>();
   private readonly states = new Map<string, ProjectState>();
-  /** The servers of projects that are gone, while their last calls are under way. */
+  /** The servers of removed projects, while their last calls are in flight. */
   private readonly leaving = new Set<Servers>();
   private isStopped = false;
 
@@ -49,7 +49,7 @@ export class Projects implements Scopes {
     return this.byName.get(project) ?? this.byId.get(project);
   }
 
-  /** The project of that id or name; that there is none is an error. */
+  /** By id or name. Throws if there is none. */
   get(project: string): LiveProject {
     const found = this.lookUp(project);
     if (found !== undefined) return found;
@@ -62,12 +62,7 @@ export class Projects implements Scopes {
     return [...this.byId.values()];
   }
 
-  /** Servers of the configuration file. They belong to the default project. */
-  fileServers(project: LiveProject): readonly ServerConfig[] {
-    return project.isDefault ? this.configuration.servers : [];
-  }
-
-  /** The configuration file was edited. Tells whether that changed any server. */
+  /** Applies a new configuration file. Returns whether that changed any server. */
   configure(configuration: Configuration): boolean {
     const settings = scopeSettings(configuration.settings);
     const isSame = isDeepStrictEqual(settings, scopeSettings(this.configuration.settings));
@@ -75,23 +70,24 @@ export class Projects implements Scopes {
     this.all.configure(settings);
     const changed = this.list().filter((project) => {
       project.configure(settings);
-      // Other names, perhaps.
+      // Names may have changed.
       if (!isSame) this.changed(project, offerKinds);
       return this.apply(this.states.get(project.id)!);
     });
     return changed.length > 0;
   }
 
-  /** Brings a project to what is written down of it. Tells whether that changed any server. */
+  /** Applies the stored state of a project. Returns whether that changed any server. */
   apply(state: ProjectState): boolean {
-    // Nobody would stop what is started then.
+    // Servers that start now would never be stopped.
     if (this.isStopped) return false;
     const { id } = state.project;
     const project = this.byId.get(id) ?? this.add(state);
     this.states.set(id, state);
     const { changes, isVisible } = project.apply(
       state,
-      this.fileServers(project),
+      // The servers of the configuration file belong to the default project.
+      project.isDefault ? this.configuration.servers : [],
       this.configuration.defaults,
     );
     this.nameAll();
@@ -118,19 +114,19 @@ export class Projects implements Scopes {
     void servers.retired().finally(() => this.leaving.delete(servers));
   }
 
-  /** What a project offers is another. */
+  /** The offer of a project has changed. */
   changed(project: LiveProject, kinds: readonly OfferKind[]): void {
     project.scope.changes(kinds);
     this.all.changes(kinds);
   }
 
-  /** Clients come from now on. */
+  /** Call before clients connect. */
   settle(): void {
     this.all.flush();
     for (const { scope } of this.list()) scope.flush();
   }
 
-  /** Clients have seen what is listed now. */
+  /** Clients have seen the current lists. */
   show(): void {
     this.all.show();
     for (const { scope } of this.list()) scope.show();

@@ -2,7 +2,6 @@ import type { ProjectState, ProjectTable } from '../store/projects.ts';
 
 type Source = Pick<ProjectTable, 'all' | 'get'>;
 
-/** What is to be brought up to date. */
 interface Target {
   list(): { id: string }[];
   apply(state: ProjectState): unknown;
@@ -12,15 +11,15 @@ interface Target {
 const RETRY_MS = 1_000;
 
 /**
- * Brings projects up to what is written down. One read after the other, so that what was read earlier never takes the
- * place of what was read later; those who ask while one waits its turn share it.
+ * Applies the stored state of projects. Reads run one after the other, so that an older state never replaces a newer one;
+ * requests for a read that is queued share it.
  */
 export class Refresher {
   private readonly source: Source;
   private readonly target: Target;
-  private readonly waiting = new Map<string | undefined, Promise<void>>();
+  private readonly queued = new Map<string | undefined, Promise<void>>();
   private last: Promise<void> = Promise.resolve();
-  /** What was not read although something has changed. */
+  /** Projects that have changed and could not be read yet. */
   private readonly missed = new Set<string | undefined>();
   private retry: NodeJS.Timeout | undefined;
   private isClosed = false;
@@ -30,7 +29,7 @@ export class Refresher {
     this.target = target;
   }
 
-  /** Something has changed. Where it cannot be read now, it is read later. */
+  /** A project has changed, or with undefined any. A read that fails is retried. */
   follow(id: string | undefined): void {
     this.missed.add(id);
     this.refresh(id).then(
@@ -44,15 +43,15 @@ export class Refresher {
     clearTimeout(this.retry);
   }
 
-  /** Settles when everything is seen that was written before this was asked for. Without an id it is about all projects. */
+  /** Resolves when everything that was committed before this call is applied. Without an id, all projects are read. */
   refresh(id?: string): Promise<void> {
-    const shared = this.waiting.get(id);
+    const shared = this.queued.get(id);
     if (shared !== undefined) return shared;
     const turn = this.last.then(() => {
-      this.waiting.delete(id);
+      this.queued.delete(id);
       return id === undefined ? this.readAll() : this.read(id);
     });
-    this.waiting.set(id, turn);
+    this.queued.set(id, turn);
     this.last = turn.catch(() => {});
     return turn;
   }
