@@ -471,7 +471,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       await project.add('twice', { who: 'stored', env: { COLOUR: 'green' } });
       const session = await RawSession.open(project.url);
       await configured({ twice: inFile('twice'), box: inFile('box') });
-      expect(await site.warning(/The server "twice" of the configuration file is left out/)).toContain(
+      expect(await site.warning(/The server "twice" of the configuration file is ignored/)).toContain(
         'Rename one of them',
       );
       expect(await project.server('twice')).toMatchObject({ source: 'api' });
