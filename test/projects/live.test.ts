@@ -472,7 +472,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       const session = await RawSession.open(project.url);
       await configured({ twice: inFile('twice'), box: inFile('box') });
       expect(await site.warning(/The server "twice" of the configuration file is ignored/)).toContain(
-        'Rename one of them',
+        'rename one of them',
       );
       expect(await project.server('twice')).toMatchObject({ source: 'api' });
       expect(await session.callText('twice__environment', { name: 'COLOUR' })).toBe('green');
