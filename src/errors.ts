@@ -14,124 +14,70 @@ interface ErrorKind {
 
 /** Every error that Switchboard itself raises. docs/errors.md shows the same table. */
 export const errorTable = {
-  parse_error: row(400, -32700, 'client', false, 'The message is not valid JSON, or not valid UTF-8.'),
-  invalid_request: row(
-    400,
-    -32600,
-    'client',
-    false,
-    'The message is valid JSON, but not a valid JSON-RPC message.',
-  ),
-  method_not_found: row(404, -32601, 'client', false, 'No such method.'),
-  invalid_params: row(400, -32602, 'client', false, 'The parameters do not fit the method.'),
-  unknown_tool: row(404, -32602, 'client', false, 'No server in scope offers a tool of that name.'),
-  unknown_prompt: row(404, -32602, 'client', false, 'No server in scope offers a prompt of that name.'),
-  unknown_resource: row(404, -32002, 'client', false, 'No server in scope has a resource of that URI.'),
-  unsupported_version: row(
+  parse_error: client(400, -32700, 'The message is not valid JSON, or not valid UTF-8.'),
+  invalid_request: client(400, -32600, 'The message is valid JSON, but not a valid JSON-RPC message.'),
+  method_not_found: client(404, -32601, 'No such method.'),
+  invalid_params: client(400, -32602, 'The parameters do not fit the method.'),
+  unknown_tool: client(404, -32602, 'No server in scope offers a tool of that name.'),
+  unknown_prompt: client(404, -32602, 'No server in scope offers a prompt of that name.'),
+  unknown_resource: client(404, -32002, 'No server in scope has a resource of that URI.'),
+  unsupported_version: client(
     400,
     -32022,
-    'client',
-    false,
     'The protocol version of the request is not supported; `supported` in the data lists those that are.',
   ),
-  header_mismatch: row(
+  header_mismatch: client(
     400,
     -32020,
-    'client',
-    false,
     'A header that must repeat a value of the message is missing or differs.',
   ),
-  missing_capability: row(
+  missing_capability: client(
     400,
     -32021,
-    'client',
-    false,
     'The client lacks a capability that the request needs; `requiredCapabilities` in the data names it.',
   ),
-  session_required: row(400, -32600, 'client', false, 'The request needs an Mcp-Session-Id header.'),
-  unknown_session: row(
-    404,
-    -32600,
-    'client',
-    false,
-    'The session does not exist or has expired: initialize again.',
-  ),
+  session_required: client(400, -32600, 'The request needs an Mcp-Session-Id header.'),
+  unknown_session: client(404, -32600, 'The session does not exist or has expired: initialize again.'),
   too_many_sessions: row(503, -32603, 'client', true, 'The limit of open sessions is reached.'),
-  repeated_header: row(400, -32600, 'client', false, 'A header that must be unique is repeated.'),
-  unauthorized: row(
+  repeated_header: client(400, -32600, 'A header that must be unique is repeated.'),
+  unauthorized: client(
     401,
     -32600,
-    'client',
-    false,
     'The request is not from a process of the user that runs Switchboard, and has no valid token; see [who is let in](operations.md#who-is-let-in).',
   ),
-  forbidden_origin: row(
+  forbidden_origin: client(
     403,
     -32600,
-    'client',
-    false,
     'The request comes from a web page of another origin, or its Host header does not name Switchboard.',
   ),
-  not_found: row(404, -32601, 'client', false, 'No such path.'),
-  method_not_allowed: row(405, -32600, 'client', false, 'The path does not support that HTTP method.'),
-  not_acceptable: row(
-    406,
-    -32600,
-    'client',
-    false,
-    'The Accept header allows no content type that Switchboard can send.',
-  ),
-  unsupported_media_type: row(
+  not_found: client(404, -32601, 'No such path.'),
+  method_not_allowed: client(405, -32600, 'The path does not support that HTTP method.'),
+  not_acceptable: client(406, -32600, 'The Accept header allows no content type that Switchboard can send.'),
+  unsupported_media_type: client(
     415,
     -32600,
-    'client',
-    false,
     'The Content-Type is not application/json; every POST, PUT and PATCH needs it.',
   ),
-  too_large: row(413, -32600, 'client', false, 'The message is larger than the limit.'),
+  too_large: client(413, -32600, 'The message is larger than the limit.'),
   request_timeout: row(408, -32600, 'client', true, 'The request arrived too slowly.'),
   too_many_connections: row(503, -32603, 'client', true, 'The limit of open connections is reached.'),
-  invalid_config: row(
+  invalid_config: client(
     400,
     -32603,
-    'client',
-    false,
     'The configuration is invalid; the message says where, and how to fix it.',
   ),
-  unknown_project: row(404, -32602, 'client', false, 'There is no project with that id or name.'),
-  invalid_input: row(
-    400,
-    -32602,
-    'client',
-    false,
-    'The input is invalid; `problems` in the details names each field.',
-  ),
-  conflict: row(
+  unknown_project: client(404, -32602, 'There is no project with that id or name.'),
+  invalid_input: client(400, -32602, 'The input is invalid; `problems` in the details names each field.'),
+  conflict: client(
     409,
     -32600,
-    'client',
-    false,
     'The request conflicts with the current state, usually because the name is taken. The message says what to do.',
   ),
-  read_only: row(
-    409,
-    -32600,
-    'client',
-    false,
-    'It cannot be changed here; the message says where it is defined.',
-  ),
-  version_conflict: row(
-    412,
-    -32600,
-    'client',
-    false,
-    'It has changed since it was read: read it again, then change it.',
-  ),
-  missing_secret: row(
+  read_only: client(409, -32600, 'It cannot be changed here; the message says where it is defined.'),
+  version_conflict: client(412, -32600, 'It has changed since it was read: read it again, then change it.'),
+  missing_secret: client(
     400,
     -32602,
-    'client',
-    false,
     'The project lacks a secret that is needed; the message names it, and says how to set it.',
   ),
   key_file_failed: row(
@@ -141,7 +87,7 @@ export const errorTable = {
     true,
     'The file of the encryption key cannot be written, and secrets stay unchanged; the message says why.',
   ),
-  no_database: row(503, -32603, 'client', false, 'This needs a database, and Switchboard runs without one.'),
+  no_database: client(503, -32603, 'This needs a database, and Switchboard runs without one.'),
   database_unavailable: row(
     503,
     -32603,
@@ -149,32 +95,16 @@ export const errorTable = {
     true,
     'The database cannot be reached. Calls continue; changes fail.',
   ),
-  server_start_failed: row(
+  server_start_failed: server(
     502,
-    -32603,
-    'server',
     true,
     'The server could not be started or reached, or did not finish the handshake.',
   ),
-  server_loop: row(
-    508,
-    -32603,
-    'client',
-    false,
-    'The server leads back to this Switchboard, or through too many others.',
-  ),
-  server_unavailable: row(
+  server_loop: client(508, -32603, 'The server leads back to this Switchboard, or through too many others.'),
+  server_unavailable: server(503, true, 'The connection to the server was lost, or the server is stopped.'),
+  server_busy: server(503, true, 'Too many calls are queued for the server.'),
+  no_backends: server(
     503,
-    -32603,
-    'server',
-    true,
-    'The connection to the server was lost, or the server is stopped.',
-  ),
-  server_busy: row(503, -32603, 'server', true, 'Too many calls are queued for the server.'),
-  no_backends: row(
-    503,
-    -32603,
-    'server',
     true,
     'No server of the group is available; the message gives the reason for each.',
   ),
@@ -185,37 +115,29 @@ export const errorTable = {
     false,
     'A hosted server cannot run, because no sandbox is available. The message says what to install.',
   ),
-  server_error: row(
+  server_error: server(
     502,
-    -32603,
-    'server',
     false,
     'A hosted server returned an error, `rpc` in the details; [its code](hosting.md#errors-of-servers) decides the HTTP status.',
   ),
-  server_protocol_error: row(502, -32603, 'server', false, 'The server sent something that is not MCP.'),
-  answer_too_large: row(502, -32603, 'server', false, 'The server sent a message larger than the limit.'),
-  call_timeout: row(504, -32603, 'server', true, 'The server did not respond in time.'),
-  model_unavailable: row(
+  server_protocol_error: server(502, false, 'The server sent something that is not MCP.'),
+  answer_too_large: server(502, false, 'The server sent a message larger than the limit.'),
+  call_timeout: server(504, true, 'The server did not respond in time.'),
+  model_unavailable: server(
     502,
-    -32603,
-    'server',
     true,
     "The model's API cannot be reached, is overloaded, or interrupted a response.",
   ),
-  model_refused: row(
+  model_refused: client(
     502,
     -32603,
-    'client',
-    false,
     "The model's API rejected the request; the message says why: the key, the name of the model, the size.",
   ),
-  client_unavailable: row(502, -32603, 'client', false, 'A server sent a request that no client can answer.'),
-  cancelled: row(499, -32603, 'client', false, 'The caller cancelled the chat.'),
-  listener_failed: row(
+  client_unavailable: client(502, -32603, 'A server sent a request that no client can answer.'),
+  cancelled: client(499, -32603, 'The caller cancelled the chat.'),
+  listener_failed: client(
     500,
     -32603,
-    'client',
-    false,
     "Your program's listener for the events of a chat threw an error, which is the cause.",
   ),
   internal: row(500, -32603, 'switchboard', false, 'A fault in Switchboard itself.'),
@@ -255,6 +177,15 @@ export function asSwitchboardError(thrown: unknown): SwitchboardError {
   return new SwitchboardError('internal', thrown instanceof Error ? thrown.message : String(thrown), {
     cause: thrown,
   });
+}
+
+/** An error of the client, which the same request gets again. */
+function client(http: number, rpc: number, meaning: string): ErrorKind {
+  return row(http, rpc, 'client', false, meaning);
+}
+
+function server(http: number, retryable: boolean, meaning: string): ErrorKind {
+  return row(http, -32603, 'server', retryable, meaning);
 }
 
 function row(http: number, rpc: number, fault: Fault, retryable: boolean, meaning: string): ErrorKind {

@@ -13,7 +13,7 @@ function folderOfUser(): string {
   if (folder) return folder;
   throw new SwitchboardError(
     'invalid_config',
-    'This user has no home folder: set SWITCHBOARD_HOME to the folder for the files of Switchboard.',
+    'This user has no home folder: set SWITCHBOARD_HOME to the folder where Switchboard keeps its files.',
   );
 }
 

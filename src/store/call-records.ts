@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import { type CallKind, type CallRecord, type PlainCalls, plainStatuses } from './call-record.ts';
 import type { Database } from './database.ts';
-import { float8Array } from './float8-array.ts';
 import { storableJson, storableName } from './text.ts';
 
 /** A record that is written twice is kept once; those of projects that are gone are left out. */
@@ -115,4 +114,22 @@ function rowOf(call: CallRecord): Record<keyof typeof columns, unknown> {
     error: call.error?.message,
     created_at: call.startedAt,
   };
+}
+
+const HEADER_BYTES = 20;
+const ELEMENT_BYTES = 4 + 8;
+const FLOAT8_OID = 701;
+
+/** PostgreSQL's binary form of `float8[]`: a tenth of the cost of text, on both sides. */
+function float8Array(values: Float64Array): Buffer {
+  const bytes = Buffer.allocUnsafe(HEADER_BYTES + values.length * ELEMENT_BYTES);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  // One dimension, no NULLs, the element type, the length, the lower bound.
+  [1, 0, FLOAT8_OID, values.length, 1].forEach((word, index) => void view.setInt32(index * 4, word));
+  for (let index = 0; index < values.length; index++) {
+    const at = HEADER_BYTES + index * ELEMENT_BYTES;
+    view.setInt32(at, 8);
+    view.setFloat64(at + 4, values[index]!);
+  }
+  return bytes;
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { CallRecord, CallRow, PlainCalls } from './call-record.ts';
 import { writeCalls, writePlainCalls } from './call-records.ts';
-import { behind, cursorOf } from './cursor.ts';
+import { cutPage, isAfter } from './cursor.ts';
 import type { Database } from './database.ts';
 import { storableName } from './text.ts';
 
@@ -42,12 +42,12 @@ export class CallTable {
 
   list(projectId: string, filter: CallFilter): Promise<CallPage> {
     const { server, tool, status, since, until, limit } = filter;
-    const after = filter.cursor === undefined ? undefined : behind(filter.cursor, 'created_at');
+    const after = filter.cursor === undefined ? undefined : isAfter(filter.cursor, 'created_at');
     return this.database.run(async (queries) => {
       let query = queries.selectFrom('agent_run_tool_calls').selectAll().where('project_id', '=', projectId);
       if (server !== undefined) query = query.where('server_name', '=', storableName(server));
       if (tool !== undefined) query = query.where('tool_name', '=', storableName(tool));
-      // Said twice where it is so, because the index of those that failed has no others.
+      // The second condition lets PostgreSQL use the partial index of failed calls.
       if (status !== undefined) query = query.where('status', '=', status);
       if (status !== undefined && status !== 'ok') query = query.where('status', '!=', 'ok');
       if (since !== undefined) query = query.where('created_at', '>=', since);
@@ -58,10 +58,8 @@ export class CallTable {
         .orderBy('id', 'desc')
         .limit(limit + 1)
         .execute();
-      const calls = rows.slice(0, limit);
-      const last = calls.at(-1);
-      const hasMore = rows.length > limit && last !== undefined;
-      return { calls, nextCursor: hasMore ? cursorOf({ time: last.created_at, id: last.id }) : undefined };
+      const { page, nextCursor } = cutPage(rows, limit, ({ created_at }) => created_at);
+      return { calls: page, nextCursor };
     });
   }
 

@@ -1,12 +1,39 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
-import type { Address } from './address.ts';
+import { SwitchboardError } from '../errors.ts';
 
 export const CONNECT_TIMEOUT_MS = 5_000;
 const GOODBYE_MS = 500;
 const INT8 = 20;
 
-/** How every connection is made. */
+/** `label` names the database in messages, without user and password. */
+export interface Address {
+  config: pg.ClientConfig;
+  label: string;
+}
+
+export function addressOf(url: string): Address {
+  const config = { connectionString: withUsualMeaning(url) };
+  try {
+    if (!/^(postgres|postgresql|socket):/.test(url)) throw new Error('it does not start with postgres://');
+    const { host, port, database } = new pg.Client(config);
+    if (!Number.isInteger(port)) throw new Error('its port is not a number');
+    const place = host.startsWith('/') ? host : `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    return { config, label: `${place}/${database}` };
+  } catch (error) {
+    throw new SwitchboardError(
+      'invalid_config',
+      `DATABASE_URL is not the URL of a PostgreSQL database: ${(error as Error).message}. It looks like postgres://user:password@host:5432/database`,
+    );
+  }
+}
+
+/** `pg` treats `require` as `verify-full`; libpq encrypts without verifying the certificate. */
+function withUsualMeaning(url: string): string {
+  const isOurs = /[?&]sslmode=(prefer|require|verify-ca)(&|$)/.test(url) && !url.includes('uselibpqcompat=');
+  return isOurs ? `${url}&uselibpqcompat=true` : url;
+}
+
 export function clientConfig({ config }: Address): pg.ClientConfig {
   return {
     application_name: `switchboard ${process.pid}`,
@@ -15,22 +42,22 @@ export function clientConfig({ config }: Address): pg.ClientConfig {
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types: {
-      // Counts and versions: none of them gets near 2^53.
+      // Counts and versions, which stay far below 2^53.
       getTypeParser: ((oid: number, format?: 'text') =>
         oid === INT8 ? Number : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
     },
   };
 }
 
-/** One connection beside the pool, not yet made. */
+/** A client outside of the pool, not connected yet. */
 export function newClient(address: Address): pg.Client {
   const client = new pg.Client(clientConfig(address));
-  // Who cares for the loss of it listens too; without any listener the process would end.
+  // Without a listener, an error would end the process.
   client.on('error', () => {});
   return client;
 }
 
-/** Says goodbye, but does not wait for long for somebody who may be gone. */
+/** Disconnects, without waiting long for a server that may be gone. */
 export async function endClient(client: pg.Client): Promise<void> {
   const patience = setTimeout(() => cutClient(client), GOODBYE_MS);
   await client.end().catch(() => {});

@@ -4,8 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { administer, connectTo, freshDatabase } from '../../test/helpers/database.ts';
 import { proxyDatabase } from '../../test/helpers/database-proxy.ts';
 import { defaultProjectOf, openTestStore } from '../../test/helpers/store.ts';
-import { addressOf } from './address.ts';
-import { CONNECT_TIMEOUT_MS } from './client.ts';
+import { addressOf, CONNECT_TIMEOUT_MS } from './client.ts';
 import { Database } from './database.ts';
 import { Listener } from './listener.ts';
 import type { Store } from './store.ts';
@@ -82,7 +81,7 @@ describe('when the database goes away', () => {
         await expect(store.projects.create({ name: 'during' })).rejects.toMatchObject({
           code: 'database_unavailable',
           message: expect.stringMatching(
-            /^The database at 127.0.0.1:\d+\/\w+ cannot be reached: .* again by itself\.$/,
+            /^The database at 127.0.0.1:\d+\/\w+ cannot be reached: .* reconnects automatically\.$/,
           ),
         });
       }),

@@ -28,11 +28,13 @@ it('a credential that is too long for a secret stays, is told of by name, and ke
     { KEY: ref('BOX_KEY') },
   ]);
   expect(store.told).toEqual([
-    'warned: Credentials that stood in the database as they are were moved into secrets of project "default": those of big, box.',
-    'warned: The server "big" of project "default" has a credential that stays in the database as it is: it is longer than a secret may be (65536 bytes). Keep it in a file that only you can read, and change the server to read it there.',
+    'warned: Plain-text credentials in the database were moved to secrets of project "default": those of big, box.',
+    'warned: The server "big" of project "default" has a plain-text credential in the database that is too long for a secret (65536 bytes at most). Put it into a file that only you can read, and let the server read that file.',
   ]);
   await expect(store.servers.create(id, [server('new', { TOKEN: long })], false)).rejects.toMatchObject({
     code: 'invalid_input',
-    message: expect.stringContaining('The server "new" has a credential in its configuration that is longer'),
+    message: expect.stringContaining(
+      'The server "new" has a credential in its configuration that is too long',
+    ),
   });
 });

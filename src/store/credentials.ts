@@ -92,19 +92,19 @@ export class Credentials {
         const done = await database.write((changes) => this.moveOf(changes, id));
         if (done.moved.length > 0) {
           warn(
-            `Credentials that stood in the database as they are were moved into secrets of project "${done.project}": those of ${done.moved.join(', ')}.`,
+            `Plain-text credentials in the database were moved to secrets of project "${done.project}": those of ${done.moved.join(', ')}.`,
           );
         }
         for (const server of done.left) {
           warn(
-            `The server "${server}" of project "${done.project}" has a credential that stays in the database as it is: it is longer than a secret may be (${MAX_VALUE_BYTES} bytes). Keep it in a file that only you can read, and change the server to read it there.`,
+            `The server "${server}" of project "${done.project}" has a plain-text credential in the database that is too long for a secret (${MAX_VALUE_BYTES} bytes at most). Put it into a file that only you can read, and let the server read that file.`,
           );
         }
       } catch (error) {
         const named = found.filter(({ project_id }) => project_id === id);
         const servers = [...new Set(named.map(({ name }) => name))].join(', ');
         warn(
-          `Credentials of servers (${servers}; project ${id}) stand in the database as they are, and cannot be made secrets: ${reasonOf(error)}`,
+          `Credentials of servers (${servers}; project ${id}) are in the database as plain text, and cannot be moved to secrets: ${reasonOf(error)}`,
         );
       }
     }
@@ -186,7 +186,7 @@ export class Credentials {
 function tooLong(server: string): never {
   throw new SwitchboardError(
     'invalid_input',
-    `The server "${server}" has a credential in its configuration that is longer than a secret may be (${MAX_VALUE_BYTES} bytes). Keep it in a file that only you can read, and have the server read it there.`,
+    `The server "${server}" has a credential in its configuration that is too long for a secret (${MAX_VALUE_BYTES} bytes at most). Put it into a file that only you can read, and let the server read that file.`,
   );
 }
 

@@ -1,18 +1,17 @@
 import { sql } from 'kysely';
 import { SwitchboardError } from '../errors.ts';
 
-/** Where a page of what is listed by time, the newest first, begins. */
-interface Place {
-  time: Date;
-  id: string;
+/** Cuts a page off rows that are sorted by time and id, newest first, and were read with a limit one larger. */
+export function cutPage<Row extends { id: string }>(rows: Row[], limit: number, timeOf: (row: Row) => Date) {
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  if (last === undefined || rows.length <= limit) return { page, nextCursor: undefined };
+  const nextCursor = Buffer.from(`${timeOf(last).toISOString()} ${last.id}`).toString('base64url');
+  return { page, nextCursor };
 }
 
-export function cursorOf({ time, id }: Place): string {
-  return Buffer.from(`${time.toISOString()} ${id}`).toString('base64url');
-}
-
-/** What comes behind a cursor, by the column of its time. */
-export function behind(cursor: string, column: 'created_at' | 'started_at') {
+/** The condition for rows after the cursor. */
+export function isAfter(cursor: string, column: 'created_at' | 'started_at') {
   const { time, id } = parseCursor(cursor);
   return sql<boolean>`(${sql.ref(column)}, id) < (${time}::timestamptz, ${id}::uuid)`;
 }
@@ -22,7 +21,7 @@ function parseCursor(cursor: string): { time: string; id: string } {
     Buffer.from(cursor, 'base64url').toString(),
   );
   if (found !== null && !Number.isNaN(Date.parse(found[1]!))) return { time: found[1]!, id: found[2]! };
-  throw new SwitchboardError('invalid_input', 'The cursor is not one that was given out.', {
-    data: { problems: [{ path: 'cursor', message: 'Take it from next_cursor of a page, or leave it out.' }] },
+  throw new SwitchboardError('invalid_input', 'The cursor is invalid.', {
+    data: { problems: [{ path: 'cursor', message: 'Use next_cursor of a page, or omit it.' }] },
   });
 }

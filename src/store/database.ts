@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Kysely, PostgresDialect, type Transaction } from 'kysely';
 import pg from 'pg';
-import type { Address } from './address.ts';
-import { CONNECT_TIMEOUT_MS, clientConfig, cutClient } from './client.ts';
+import { type Address, CONNECT_TIMEOUT_MS, clientConfig, cutClient } from './client.ts';
 import { codeOf, isUnavailable, translate, unavailable } from './failure.ts';
 import type { DB } from './schema.ts';
 

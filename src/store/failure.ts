@@ -25,7 +25,7 @@ export function isUnavailable(error: unknown): boolean {
 export function unavailable(label: string, reason: string, cause?: unknown): SwitchboardError {
   return new SwitchboardError(
     'database_unavailable',
-    `The database at ${label} cannot be reached: ${reason}. Nothing can be changed until it is back; Switchboard connects again by itself.`,
+    `The database at ${label} cannot be reached: ${reason}. Changes fail until it is back; Switchboard reconnects automatically.`,
     { cause },
   );
 }
@@ -44,7 +44,7 @@ export function translate(error: unknown, label: string): unknown {
   if (badTextCodes.has(codeOf(error) ?? '')) {
     return new SwitchboardError(
       'invalid_input',
-      `It has a character that the database cannot keep: ${reasonOf(error)}.`,
+      `It contains a character that the database cannot store: ${reasonOf(error)}.`,
       { cause: error },
     );
   }

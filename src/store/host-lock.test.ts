@@ -4,7 +4,7 @@ import { administer, connectTo, freshDatabase } from '../../test/helpers/databas
 import { proxyDatabase } from '../../test/helpers/database-proxy.ts';
 import { Inbox } from '../../test/helpers/inbox.ts';
 import { openTestStore } from '../../test/helpers/store.ts';
-import { addressOf } from './address.ts';
+import { addressOf } from './client.ts';
 import { HostLock } from './host-lock.ts';
 import type { Store } from './store.ts';
 

@@ -1,6 +1,5 @@
 import type pg from 'pg';
-import type { Address } from './address.ts';
-import { cutClient, endClient, newClient } from './client.ts';
+import { type Address, cutClient, endClient, newClient } from './client.ts';
 
 /** The lock of a machine that vanished is free after so long, and not when TCP gives up, which may take hours. */
 const keepAlives =

@@ -117,7 +117,7 @@ describe('a key file', () => {
     expect(keyring.isEmpty()).toBe(false);
     expect(readdirSync(home)).toEqual(['secret.key']);
     expect(warnings).toHaveLength(3);
-    expect(warnings[0]).toBe(`The key file of secrets was gone, and was written again: ${path()}`);
+    expect(warnings[0]).toBe(`The key file of secrets was missing, and was restored: ${path()}`);
   });
 
   it('that was replaced by another one does not make the keys forgotten that were in it', () => {
@@ -144,7 +144,7 @@ describe('a key file', () => {
     chmodSync(path(), 0o644);
     const warnings: string[] = [];
     openKeyring(home, undefined, (warning) => warnings.push(warning)).current();
-    expect(warnings).toEqual([`Others than you can read the key of all secrets: run chmod 600 ${path()}`]);
+    expect(warnings).toEqual([`Other users can read the key of all secrets: run chmod 600 ${path()}`]);
   });
 
   it('that belongs to another user is warned of', (test) => {
@@ -154,7 +154,7 @@ describe('a key file', () => {
     const warnings: string[] = [];
     openKeyring(home, undefined, (warning) => warnings.push(warning)).current();
     expect(warnings).toEqual([
-      `Others than you can read the key of all secrets: run chown 0 ${path()} && chmod 600 ${path()}`,
+      `Other users can read the key of all secrets: run chown 0 ${path()} && chmod 600 ${path()}`,
     ]);
   });
 

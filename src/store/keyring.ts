@@ -50,7 +50,7 @@ class GivenKeys implements Keyring {
       const which = keys.length === 1 ? 'SWITCHBOARD_SECRET_KEY' : `Key ${bad + 1} of SWITCHBOARD_SECRET_KEY`;
       throw new SwitchboardError(
         'invalid_config',
-        `${which} is not a key: 32 bytes in base64 or hex are. ${howTo}`,
+        `${which} is not a key: a key is 32 bytes in base64 or hex. ${howTo}`,
       );
     }
     this.keys = keys as [Key, ...Key[]];
@@ -144,7 +144,7 @@ class KeyFile implements Keyring {
       if (key !== undefined) return [key];
       throw new SwitchboardError(
         'invalid_config',
-        `Line ${index + 1} of ${this.path} is not a key: 32 bytes in base64 or hex are. Put back the file as it was; without its keys, secrets are lost.`,
+        `Line ${index + 1} of ${this.path} is not a key: a key is 32 bytes in base64 or hex. Restore the file; without its keys, secrets are lost.`,
       );
     });
     if (keys.length > 0) {
@@ -153,7 +153,7 @@ class KeyFile implements Keyring {
     }
     throw new SwitchboardError(
       'invalid_config',
-      `${this.path} is empty. Put back the file as it was; without its keys, secrets are lost. If there are none, delete it.`,
+      `${this.path} is empty. Restore the file; without its keys, secrets are lost. If there are no secrets, delete it.`,
     );
   }
 
@@ -174,14 +174,14 @@ class KeyFile implements Keyring {
   /** Without the keys nobody could open the secrets after this process. */
   private restore(): void {
     this.create(this.keys);
-    this.warn(`The key file of secrets was gone, and was written again: ${this.path}`);
+    this.warn(`The key file of secrets was missing, and was restored: ${this.path}`);
   }
 
   private checkReaders({ mode, uid }: Stats): void {
     if (this.hasWarned || ((mode & 0o077) === 0 && !isOfOthers(uid))) return;
     this.hasWarned = true;
     const change = isOfOthers(uid) ? `chown ${process.geteuid?.()} ${this.path} && ` : '';
-    this.warn(`Others than you can read the key of all secrets: run ${change}chmod 600 ${this.path}`);
+    this.warn(`Other users can read the key of all secrets: run ${change}chmod 600 ${this.path}`);
   }
 
   /** Of two processes that do this at once, the second one takes the key of the first. */
@@ -201,7 +201,7 @@ class KeyFile implements Keyring {
     } catch (error) {
       throw new SwitchboardError(
         'key_file_failed',
-        `The key file of secrets, ${this.path}, cannot be written: ${(error as Error).message}. It is as it was before, and so is what its keys sealed. Mend that, or set SWITCHBOARD_SECRET_KEY.`,
+        `The key file of secrets, ${this.path}, cannot be written: ${(error as Error).message}. The file and the secrets are unchanged. Fix that, or set SWITCHBOARD_SECRET_KEY.`,
         { cause: error },
       );
     }
@@ -210,7 +210,7 @@ class KeyFile implements Keyring {
   private failure(error: Error): SwitchboardError {
     return new SwitchboardError(
       'invalid_config',
-      `The key file of secrets cannot be used: ${error.message}. Mend that, or set SWITCHBOARD_SECRET_KEY.`,
+      `The key file of secrets cannot be used: ${error.message}. Fix that, or set SWITCHBOARD_SECRET_KEY.`,
       { cause: error },
     );
   }

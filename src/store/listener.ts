@@ -1,6 +1,5 @@
 import type pg from 'pg';
-import type { Address } from './address.ts';
-import { endClient, newClient } from './client.ts';
+import { type Address, endClient, newClient } from './client.ts';
 import { reasonOf } from './failure.ts';
 
 const CHANNEL = 'switchboard';

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { administer, connectTo, freshDatabase } from '../../test/helpers/database.ts';
 import { openTestStore } from '../../test/helpers/store.ts';
-import { migrate } from './migrate.ts';
-import { type Migration, migrations } from './migrations.ts';
+import { type Migration, migrate, migrations } from './migrate.ts';
 
 function migration(number: number, sql: string): Migration {
   return { number, name: `step ${number}`, sql, checksum: createHash('sha256').update(sql).digest('hex') };
@@ -40,7 +39,7 @@ describe('migrations', () => {
     const changed = [steps[0]!, migration(2, 'CREATE TABLE kb.another ()')];
     await expect(migrate(client, changed)).rejects.toMatchObject({
       code: 'invalid_config',
-      message: expect.stringContaining('Migration 2 (step 2) of the database is not the one'),
+      message: expect.stringContaining('Migration 2 (step 2) of the database differs from the one'),
     });
   });
 
@@ -50,7 +49,7 @@ describe('migrations', () => {
     await migrate(client, steps);
     await expect(migrate(client, steps.slice(0, 1))).rejects.toMatchObject({
       code: 'invalid_config',
-      message: expect.stringContaining('it has migration 2 (step 2), and this one knows 1'),
+      message: expect.stringContaining('it has migration 2 (step 2), and this version has 1'),
     });
   });
 

@@ -1,29 +1,58 @@
+import { createHash } from 'node:crypto';
 import type { ClientBase } from 'pg';
 import { SwitchboardError } from '../errors.ts';
-import { type Migration, migrations as ours } from './migrations.ts';
+import { sql as projects } from './migrations/0001-projects.ts';
+import { sql as offers } from './migrations/0002-offers.ts';
+import { sql as sessions } from './migrations/0003-sessions.ts';
+import { sql as agentRuns } from './migrations/0004-agent-runs.ts';
+import { sql as transport } from './migrations/0005-transport.ts';
+import { sql as names } from './migrations/0006-names.ts';
+import { sql as formerNames } from './migrations/0007-former-names.ts';
 
-/** Any number that no other program is likely to lock. */
+/** An advisory lock that no other program is likely to use. */
 const LOCK = 7_400_001;
 const OLDEST_SERVER = 15;
 
-/**
- * Brings the database to the schema of this program, in one transaction. Of several processes that start at once, one
- * does the work and the others wait for it.
- */
+export interface Migration {
+  number: number;
+  name: string;
+  sql: string;
+  checksum: string;
+}
+
+/** In order. A released migration never changes: a later one corrects it. */
+export const migrations: readonly Migration[] = (
+  [
+    ['projects', projects],
+    ['offers', offers],
+    ['sessions', sessions],
+    ['agent-runs', agentRuns],
+    ['transport', transport],
+    ['names', names],
+    ['former-names', formerNames],
+  ] as const
+).map(([name, sql], index) => ({
+  number: index + 1,
+  name,
+  sql,
+  checksum: createHash('sha256').update(sql).digest('hex'),
+}));
+
+/** Migrates the schema in one transaction. If several processes start at once, one migrates and the others wait. */
 export async function migrate(
   client: ClientBase,
-  migrations: readonly Migration[] = ours,
+  wanted: readonly Migration[] = migrations,
   oldestServer = OLDEST_SERVER,
 ): Promise<void> {
   await requireServer(client, oldestServer);
   await client.query('BEGIN');
   try {
-    // Whoever is first may take longer than a statement has otherwise.
+    // Another process may migrate for longer than the usual statement timeout.
     await client.query('SET LOCAL statement_timeout = 0');
     await client.query('SELECT pg_advisory_xact_lock($1)', [LOCK]);
     const applied = await readApplied(client);
-    check(applied, migrations);
-    for (const { number, name, sql, checksum } of migrations.slice(applied.length)) {
+    check(applied, wanted);
+    for (const { number, name, sql, checksum } of wanted.slice(applied.length)) {
       await client.query(sql);
       await client.query('INSERT INTO kb.migrations (number, name, checksum) VALUES ($1, $2, $3)', [
         number,
@@ -56,7 +85,7 @@ async function readApplied(client: ClientBase): Promise<Applied[]> {
   const { rows } = await client.query<{ schema: boolean; table: boolean }>(
     `SELECT to_regnamespace('kb') IS NOT NULL AS schema, to_regclass('kb.migrations') IS NOT NULL AS table`,
   );
-  // Asked before: whoever may not create a schema may use one that is there.
+  // Checked first, because a user without CREATE may still use an existing schema.
   if (!rows[0]!.schema) await client.query('CREATE SCHEMA kb');
   if (!rows[0]!.table) {
     await client.query(
@@ -80,13 +109,13 @@ function check(applied: Applied[], migrations: readonly Migration[]): void {
     if (known === undefined) {
       throw new SwitchboardError(
         'invalid_config',
-        `The database was used by a newer Switchboard: it has migration ${found.number} (${found.name}), and this one knows ${migrations.length}. Update Switchboard, or use another database.`,
+        `The database belongs to a newer Switchboard: it has migration ${found.number} (${found.name}), and this version has ${migrations.length}. Update Switchboard, or use another database.`,
       );
     }
     if (known.number !== found.number || known.checksum !== found.checksum) {
       throw new SwitchboardError(
         'invalid_config',
-        `Migration ${found.number} (${found.name}) of the database is not the one of this Switchboard, so its tables cannot be relied on. Use the Switchboard that made it, or another database.`,
+        `Migration ${found.number} (${found.name}) of the database differs from the one in this Switchboard, so its tables may differ too. Use the Switchboard version that created the database, or another database.`,
       );
     }
   }
@@ -100,7 +129,7 @@ async function explain(client: ClientBase, error: unknown): Promise<unknown> {
   const { user, database } = rows[0]!;
   return new SwitchboardError(
     'invalid_config',
-    `The database user may not make the tables of Switchboard: ${(error as Error).message}. As an administrator of the database, run: GRANT CREATE ON DATABASE ${database} TO ${user}`,
+    `The database user is not allowed to create the tables of Switchboard: ${(error as Error).message}. As an administrator of the database, run: GRANT CREATE ON DATABASE ${database} TO ${user}`,
     { cause: error },
   );
 }

@@ -31,7 +31,7 @@ export function requireVersion(what: string, version: number, expected: number |
   if (expected === undefined || expected === version) return;
   throw new SwitchboardError(
     'version_conflict',
-    `The ${what} was changed meanwhile: it has version ${version}, not ${expected}.`,
+    `The ${what} was changed in the meantime: it has version ${version}, not ${expected}.`,
     { data: { version } },
   );
 }

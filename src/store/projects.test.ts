@@ -149,7 +149,7 @@ describe('servers of a project', () => {
     });
     await expect(store.servers.change(id, 'one', { enabled: true }, 1)).rejects.toMatchObject({
       code: 'version_conflict',
-      message: `The server "one" in project "${name}" was changed meanwhile: it has version 2, not 1.`,
+      message: `The server "one" in project "${name}" was changed in the meantime: it has version 2, not 1.`,
       data: { version: 2 },
     });
     await expect(store.servers.delete(id, 'one', 1)).rejects.toMatchObject({ code: 'version_conflict' });

@@ -172,10 +172,7 @@ function columnsOf<Input extends Partial<NewProject>>(
 
 function keepDefault({ name }: ProjectRow): void {
   if (name !== DEFAULT_PROJECT) return;
-  throw new SwitchboardError(
-    'read_only',
-    `The project "${name}" is always there: it cannot be deleted or renamed.`,
-  );
+  throw new SwitchboardError('read_only', `The project "${name}" cannot be deleted or renamed.`);
 }
 
 async function nameTaken<Result>(name: string | undefined, work: () => Promise<Result>): Promise<Result> {

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import type { CallRow } from './call-record.ts';
-import { behind, cursorOf } from './cursor.ts';
+import { cutPage, isAfter } from './cursor.ts';
 import type { Database } from './database.ts';
 import { requireProject } from './project-rows.ts';
 import type { DB } from './schema.ts';
@@ -174,7 +174,7 @@ export class RunTable {
     projectId: string,
     { limit, cursor }: { limit: number; cursor?: string | undefined },
   ): Promise<RunPage> {
-    const after = cursor === undefined ? undefined : behind(cursor, 'started_at');
+    const after = cursor === undefined ? undefined : isAfter(cursor, 'started_at');
     return this.database.run(async (queries) => {
       let query = queries
         .selectFrom('agent_runs')
@@ -187,10 +187,8 @@ export class RunTable {
         .orderBy('id', 'desc')
         .limit(limit + 1)
         .execute();
-      const runs = rows.slice(0, limit).map(settled);
-      const last = runs.at(-1);
-      const hasMore = rows.length > limit && last !== undefined;
-      return { runs, nextCursor: hasMore ? cursorOf({ time: last.started_at, id: last.id }) : undefined };
+      const { page, nextCursor } = cutPage(rows, limit, ({ started_at }) => started_at);
+      return { runs: page.map(settled), nextCursor };
     });
   }
 

@@ -59,7 +59,7 @@ describe('a secret', () => {
     await store.secrets.put(id, 'TOKEN', 'hunter2');
     const [sealed] = await sealedIn(store, id);
     expect(() => store.secrets.open({ ...sealed!, name: 'OTHER' })).toThrow(
-      'The secret "OTHER" cannot be opened',
+      'The secret "OTHER" cannot be decrypted',
     );
   });
 
@@ -100,7 +100,7 @@ describe('a secret', () => {
     await using stranger = await openTestStore({ url: database.url, secretKey });
     const [sealed] = await sealedIn(stranger, id);
     expect(() => stranger.secrets.open(sealed!)).toThrow(
-      'The secret "TOKEN" was sealed with a key that is not here. Add the key that sealed it to SWITCHBOARD_SECRET_KEY',
+      'The secret "TOKEN" was sealed with a key that is missing. Add the key that sealed it to SWITCHBOARD_SECRET_KEY',
     );
     await expect(stranger.secrets.rotate()).rejects.toMatchObject({ code: 'invalid_config' });
     expect(store.secrets.open((await sealedIn(store, id))[0]!)).toBe('hunter2');
@@ -115,7 +115,7 @@ describe('a key file that is gone', () => {
     await store.secrets.put(id, 'ONE', 'first value');
     rmSync(join(store.home, 'secret.key'));
     await store.secrets.put(id, 'TWO', 'second value');
-    expect(store.told).toEqual([expect.stringContaining('was gone, and was written again')]);
+    expect(store.told).toEqual([expect.stringContaining('was missing, and was restored')]);
     await using again = await openTestStore({ url: database.url, home: store.home });
     expect((await sealedIn(again, id)).map((sealed) => again.secrets.open(sealed))).toEqual([
       'first value',
@@ -132,13 +132,13 @@ describe('a key file that is gone', () => {
     const [{ key_id } = { key_id: '' }] = await sealedIn(store, id);
     await using stranger = await openTestStore({ url: database.url });
     const file = join(stranger.home, 'secret.key');
-    const found = `There are secrets that were sealed with keys that are not here (${key_id}): "ONE" of project "default".`;
+    const found = `Some secrets were sealed with keys that are missing (${key_id}): "ONE" of project "default".`;
     const advice = `Restore ${file} as it was, set SWITCHBOARD_SECRET_KEY to the key of the other Switchboards on this database, or delete those secrets.`;
     expect(stranger.told).toEqual([`warned: ${found} ${advice}`]);
     for (const name of ['ONE', 'TWO']) {
       await expect(stranger.secrets.put(id, name, 'value')).rejects.toMatchObject({
         code: 'conflict',
-        message: `${found} So no new key is made, and nothing is sealed. ${advice}`,
+        message: `${found} Therefore no new key was created, and the secret was not stored. ${advice}`,
         data: { key_ids: [key_id] },
       });
     }

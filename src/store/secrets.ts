@@ -107,7 +107,7 @@ export class SecretTable {
     if (key === undefined) {
       throw new SwitchboardError(
         'invalid_config',
-        `The secret "${sealed.name}" was sealed with a key that is not here. ${this.keyring.advice}`,
+        `The secret "${sealed.name}" was sealed with a key that is missing. ${this.keyring.advice}`,
       );
     }
     try {
@@ -115,7 +115,7 @@ export class SecretTable {
     } catch (error) {
       throw new SwitchboardError(
         'invalid_config',
-        `The secret "${sealed.name}" cannot be opened: it was damaged, or moved from another project or name. Set it again.`,
+        `The secret "${sealed.name}" cannot be decrypted: it is damaged, or was moved from another project or name. Set it again.`,
         { cause: error },
       );
     }
@@ -165,7 +165,7 @@ export class SecretTable {
     if (missing === undefined) return;
     throw new SwitchboardError(
       'conflict',
-      `${missing.message} So no new key is made, and nothing is sealed. ${this.keyring.generalAdvice}`,
+      `${missing.message} Therefore no new key was created, and the secret was not stored. ${this.keyring.generalAdvice}`,
       { data: { key_ids: missing.keyIds } },
     );
   }
@@ -185,7 +185,7 @@ export class SecretTable {
     const sealed = rows.filter(({ key_id }) => keyIds.includes(key_id));
     const names = sealed.slice(0, MAX_NAMED).map(({ name, project }) => `"${name}" of project "${project}"`);
     if (sealed.length > MAX_NAMED) names.push(`${sealed.length - MAX_NAMED} more`);
-    const message = `There are secrets that were sealed with keys that are not here (${keyIds.join(', ')}): ${names.join(', ')}.`;
+    const message = `Some secrets were sealed with keys that are missing (${keyIds.join(', ')}): ${names.join(', ')}.`;
     return { message, keyIds };
   }
 
@@ -228,7 +228,7 @@ async function reseal(changes: Changes, row: SealedSecret, value: string, key: K
 function kept(error: unknown): SwitchboardError {
   return new SwitchboardError(
     'key_file_failed',
-    `All secrets are sealed with the new key, but the old ones could not be removed from the key file: ${reasonOf(error)}. Mend that, then rotate again.`,
+    `All secrets are sealed with the new key, but the old keys could not be removed from the key file: ${reasonOf(error)}. Fix that, then rotate again.`,
     { cause: error },
   );
 }
@@ -242,7 +242,7 @@ function checkSecret(name: string, value: string): void {
   if (!NAME.test(name)) {
     problems.push({
       path: 'name',
-      message: 'A name has letters, digits and _, does not begin with a digit, and has at most 128 of them.',
+      message: 'A name consists of at most 128 letters, digits and _, and does not start with a digit.',
     });
   }
   const bytes = Buffer.byteLength(value);

@@ -149,7 +149,7 @@ export function requireDistinct(servers: readonly { name: string }[]): void {
   throw new SwitchboardError(
     'invalid_input',
     `More than one server has the name ${twice.map((name) => `"${name}"`).join(', ')}.`,
-    { data: { names: twice, problems: [{ path: 'servers', message: 'Each needs a name of its own.' }] } },
+    { data: { names: twice, problems: [{ path: 'servers', message: 'Names must be unique.' }] } },
   );
 }
 

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SwitchboardError } from '../errors.ts';
-import { type Address, addressOf } from './address.ts';
 import { CallTable } from './calls.ts';
-import { endClient, newClient } from './client.ts';
+import { type Address, addressOf, endClient, newClient } from './client.ts';
 import { Credentials, type MoveCredentials } from './credentials.ts';
 import { Database } from './database.ts';
 import { type EmbeddedOptions, type EmbeddedPostgres, startEmbedded } from './embedded.ts';

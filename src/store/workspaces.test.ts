@@ -59,7 +59,7 @@ describe('a hosted server', () => {
     expect(await store.hosted.change(row.id, {}, 3)).toEqual(changed);
     await expect(store.hosted.change(row.id, { enabled: true }, 2)).rejects.toMatchObject({
       code: 'version_conflict',
-      message: 'The hosted server "time" was changed meanwhile: it has version 3, not 2.',
+      message: 'The hosted server "time" was changed in the meantime: it has version 3, not 2.',
       data: { version: 3 },
     });
     await expect(store.hosted.delete(row.id, 2)).rejects.toMatchObject({ code: 'version_conflict' });
@@ -158,7 +158,10 @@ describe('the name of a hosted server', () => {
   it('is no group', async () => {
     const id = await newProject();
     await store.servers.create(id, [server('a', 'both')], false);
-    const clash = { code: 'conflict', message: expect.stringContaining('The group "both" of server "a"') };
+    const clash = {
+      code: 'conflict',
+      message: expect.stringContaining('The server "a" cannot have this group: '),
+    };
     await expect(store.hosted.create(id, newWorkspace('both'))).rejects.toMatchObject(clash);
     expect(await hostedIn(id)).toEqual([]);
     await store.hosted.create(id, newWorkspace('time'));

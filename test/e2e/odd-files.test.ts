@@ -41,7 +41,7 @@ describe('a token file', () => {
     const { code, stderr } = await start('token').finished;
     expect([code, stderr]).toEqual([
       2,
-      `error: ${path} is ${kind} and no file. Remove it and restart for a new token.\n`,
+      `error: ${path} is ${kind} and no file. Delete it and restart to create a new token.\n`,
     ]);
     expect((await stat(path)).mode).toBe(before.mode);
   });
@@ -68,7 +68,7 @@ describe('a token file', () => {
       headers: { authorization: `Bearer ${token}` },
     });
     expect(answer.status).toBe(401);
-    const refused = `${path} belongs to another user (65534), who knows what is in it. Remove it and restart for a new token.`;
+    const refused = `${path} belongs to another user (65534), who knows what is in it. Delete it and restart to create a new token.`;
     await switchboard.event(({ message }) => String(message).endsWith(refused));
     const { code, stderr } = await start('token').finished;
     expect([code, stderr]).toEqual([2, `error: ${refused}\n`]);

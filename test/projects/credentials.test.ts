@@ -167,7 +167,7 @@ it('credentials of before are moved at a start, once, by whichever of two proces
   });
   await using other = await Site.start('server', { mcpServers: {} }, { url: database.url });
   expect(await site.warning(/moved into secrets/)).toBe(
-    'Credentials that stood in the database as they are were moved into secrets of project "old": those of box, db.',
+    'Plain-text credentials in the database were moved to secrets of project "old": those of box, db.',
   );
   expect(JSON.stringify(other.switchboard.events)).not.toContain('moved into secrets');
   const rows = await site.query('SELECT s.config, p.manifest FROM kb.project_mcp_servers s, kb.products p');

@@ -101,7 +101,7 @@ describe('while the database is away', () => {
       expect(status).toBe(503);
       expect(body.error?.code).toBe('database_unavailable');
       expect(body.error?.message).toMatch(
-        /^The database at 127\.0\.0\.1:\d+\/\w+ cannot be reached: .*connects again by itself\.$/,
+        /^The database at 127\.0\.0\.1:\d+\/\w+ cannot be reached: .*reconnects automatically\.$/,
       );
       expect(text).not.toContain(password);
     }

@@ -251,7 +251,7 @@ describe('a change through another process on the same database', () => {
     const client = await remote.client();
     expect(await client.toolsOnce(has('echo'))).toContain('echo');
     const { error } = await remote.server('box');
-    expect(error).toContain('The secret "TOKEN" was sealed with a key that is not here.');
+    expect(error).toContain('The secret "TOKEN" was sealed with a key that is missing.');
     expect(error).not.toContain('sealed elsewhere');
   });
 });

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
-import { addressOf } from './address.ts';
+import { addressOf } from './client.ts';
 
 describe('the address of a database', () => {
   it.each([
@@ -26,7 +26,7 @@ describe('the address of a database', () => {
   it.each(['', 'hunter2', 'mysql://root:hunter2@db/main', 'postgres://user:hunter2@db:port/main'])(
     'is refused where it is none, without the password: %j',
     (url) => {
-      expect(() => addressOf(url)).toThrow(/^DATABASE_URL is not an address of a PostgreSQL database/);
+      expect(() => addressOf(url)).toThrow(/^DATABASE_URL is not the URL of a PostgreSQL database/);
       expect(() => addressOf(url)).not.toThrow(/hunter2/);
     },
   );
