@@ -1,15 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type Anthropic from '@anthropic-ai/sdk';
 import { SwitchboardError } from '../errors.ts';
-import { claudeFailure, isBrokenOff, refusedTool } from './claude/failures.ts';
-import { type OfferedTool, OfferedTools } from './claude/offered-tools.ts';
+import { claudeFailure, isInterrupted, rejectedTool } from './claude/failures.ts';
 import { loadSdk } from './claude/sdk.ts';
+import { type OfferedTool, OfferedTools } from './claude/tool-schema.ts';
 import { messageParams, partsOf, toolParams } from './claude/translate.ts';
 import type { Model, Turn, TurnRequest } from './model.ts';
 
 /**
- * What is used of a client of Anthropic's SDK. Those for Bedrock, Vertex and Foundry have it too. Without the SDK's own
- * types, which programs that use no Claude do not have.
+ * The part of Anthropic's client that we use. Those for Bedrock, Vertex and Foundry have it too. It does not use the SDK's
+ * types, because the SDK is optional.
  */
 export interface ClaudeClient {
   readonly baseURL?: string;
@@ -27,25 +27,25 @@ interface ClaudeStream {
 export interface ClaudeOptions {
   /** The name of the model, as `claude-…`, or as the client calls it. */
   model: string;
-  /** A client of your own, in place of `apiKey` and `baseUrl`: `new AnthropicBedrock()`, … */
+  /** A client to use instead of `apiKey` and `baseUrl`: `new AnthropicBedrock()`, … */
   client?: ClaudeClient | undefined;
-  /** Without one, it comes from where the SDK looks for it: ANTHROPIC_API_KEY, or a profile. */
+  /** By default the SDK finds it: ANTHROPIC_API_KEY, or a profile. */
   apiKey?: string | undefined;
-  /** Another address than Anthropic's own. */
+  /** Anthropic's own by default. */
   baseUrl?: string | undefined;
-  /** How long an answer may be. */
+  /** The maximum length of a response. */
   maxTokens?: number | undefined;
-  /** More parameters of the Messages API, sent as they are: `temperature`, `thinking`, … */
+  /** More parameters of the Messages API: `temperature`, `thinking`, … */
   parameters?: Record<string, unknown> | undefined;
-  /** How long it waits before an answer that broke off is asked for again; twice as long before the second time. */
+  /** The delay before an interrupted response is retried; doubled for the second retry. */
   retryDelayMs?: number | undefined;
 }
 
-/** As often as the SDK itself tries again what was not answered at all. */
+/** The same as the SDK's own retries of requests without a response. */
 const MAX_RETRIES = 2;
 const RETRY_DELAY_MS = 500;
-/** Each costs a request. A server with more tools that the API refuses than that is to be mended. */
-const MAX_REFUSED_TOOLS = 20;
+/** Each costs a request. */
+const MAX_REJECTED_TOOLS = 20;
 
 const DEFAULT_MAX_TOKENS = 16_000;
 
@@ -69,7 +69,7 @@ export class ClaudeModel implements Model {
   constructor(options: ClaudeOptions) {
     const { client, apiKey, baseUrl } = options;
     if (client !== undefined && (apiKey !== undefined || baseUrl !== undefined)) {
-      const what = '`apiKey` and `baseUrl` have no effect beside `client`: give them to that client.';
+      const what = '`apiKey` and `baseUrl` have no effect with `client`: pass them to that client.';
       throw new SwitchboardError('invalid_config', what);
     }
     this.name = options.model;
@@ -81,26 +81,26 @@ export class ClaudeModel implements Model {
     this.client ??= this.open();
     const client = await this.client;
     let retries = 0;
-    for (let refusals = 0; ; ) {
+    for (let rejections = 0; ; ) {
       const offered = this.tools.offer(request.tools, onWarning);
-      let hasSpoken = false;
+      let hasText = false;
       try {
         const stream = client.messages.stream(this.params(request, offered), { signal });
         stream.on('text', (text) => {
-          hasSpoken = true;
+          hasText = true;
           onText(text);
         });
         return turnOf((await stream.finalMessage()) as Anthropic.Message, offered);
       } catch (error) {
         signal.throwIfAborted();
-        const refused = refusedTool(error);
-        const tool = offered[refused?.index ?? -1]?.tool;
-        if (tool !== undefined && refusals++ < MAX_REFUSED_TOOLS) {
-          this.tools.leaveOut(tool, `Claude's API does not take it: ${refused!.why}`);
+        const rejected = rejectedTool(error);
+        const tool = offered[rejected?.index ?? -1]?.tool;
+        if (tool !== undefined && rejections++ < MAX_REJECTED_TOOLS) {
+          this.tools.exclude(tool, `Claude's API rejects it: ${rejected!.why}`);
           continue;
         }
-        // What was said cannot be taken back, and a second answer would be another one.
-        if (hasSpoken || retries >= MAX_RETRIES || !isBrokenOff(error))
+        // Text that was passed on cannot be taken back, and a second response would differ.
+        if (hasText || retries >= MAX_RETRIES || !isInterrupted(error))
           throw claudeFailure(error, client.baseURL);
         await this.pause(retries++, signal);
       }
@@ -122,7 +122,7 @@ export class ClaudeModel implements Model {
     };
   }
 
-  /** Not all who were cut off come back at the same moment. */
+  /** With jitter, so that not all clients return at once. */
   private async pause(retries: number, signal: AbortSignal): Promise<void> {
     const { retryDelayMs = RETRY_DELAY_MS } = this.options;
     const delayMs = retryDelayMs * 2 ** retries * (0.75 + Math.random() / 4);

@@ -221,7 +221,7 @@ describe('Claude’s API', () => {
     await expect(scene.agent.chat('hello')).rejects.toMatchObject({
       code: 'model_unavailable',
       message: expect.stringMatching(
-        how === 'error' ? /^Claude's API failed: Overloaded/ : /^The answer of Claude's API broke off: /,
+        how === 'error' ? /^Claude's API failed: Overloaded/ : /^The response of Claude's API was interrupted: /,
       ),
     });
     expect((await scene.agent.chat('hello')).text).toBe('whole');
@@ -243,7 +243,7 @@ describe('Claude’s API', () => {
     await using scene = await openScene([], () => ({ apiKey: undefined }));
     await expect(scene.agent.chat('hello')).rejects.toMatchObject({
       code: 'invalid_config',
-      message: 'There is no key for Claude: set ANTHROPIC_API_KEY, or give `apiKey`.',
+      message: 'The API key for Claude is missing: set ANTHROPIC_API_KEY or `apiKey`.',
     });
   });
 

@@ -46,7 +46,7 @@ describe('a tool whose schema Claude’s API refuses', () => {
     }));
     for (const text of ['one', 'two']) expect((await scene.agent.chat('hello')).text).toBe(text);
     expect(scene.warnings).toEqual([
-      'The tool "plain" of server "native" is left out: its arguments are not an object, and no others can be sent.',
+      'The tool "plain" of server "native" is not offered: its arguments are not an object.',
     ]);
     for (const { body } of scene.api.requests.items) expect(body.tools).toMatchObject([{ name: 'good' }]);
   });
@@ -72,7 +72,7 @@ describe('a tool whose schema Claude’s API refuses', () => {
       ['a', 'c'],
     ]);
     expect(scene.warnings).toEqual([
-      `The tool "b" of server "native" is left out: Claude's API does not take it: ${refusal}`,
+      `The tool "b" of server "native" is not offered: Claude's API rejects it: ${refusal}`,
     ]);
   });
 });

@@ -83,7 +83,7 @@ describe('the packed tarball, installed into an empty folder', () => {
     const [echoed, refused] = stdout.split('\n');
     expect(echoed).toBe('Echo: from the library');
     expect(refused).toMatch(
-      /^invalid_config Claude needs the package @anthropic-ai\/sdk, which is not installed/,
+      /^invalid_config Claude requires the package @anthropic-ai\/sdk, which is not installed/,
     );
   });
 

@@ -1,24 +1,23 @@
 import { SwitchboardError } from '../../errors.ts';
 import { isObject } from '../../protocol/objects.ts';
 
-/** Types of errors that may pass by themselves, where an error comes in the middle of a stream and has no status. */
-const passing = new Set<unknown>(['overloaded_error', 'api_error', 'rate_limit_error', 'timeout_error']);
+/** Transient error types, for errors in a stream, which have no status. */
+const transient = new Set<unknown>(['overloaded_error', 'api_error', 'rate_limit_error', 'timeout_error']);
 
-/** What is told of an error by its looks: the SDK may be there several times, and each has classes of its own. */
-interface Told {
+/** Read from the fields of an error, because `instanceof` fails if the SDK is installed twice. */
+interface ErrorFacts {
   message: string;
-  /** It is one of the API, or there was no way to it. */
+  /** A response of the API, or a failed connection. */
   isApiError: boolean;
   isUnreached: boolean;
   status: number | undefined;
   type: string | undefined;
-  /** In the words of the API. */
   apiMessage: string | undefined;
 }
 
-/** What the SDK throws, in words that say what to do. The SDK has tried again by then where that could have helped. */
+/** Explains an error of the SDK, which has already retried if that could help. */
 export function claudeFailure(error: unknown, baseUrl: string | undefined): SwitchboardError {
-  const { message, isApiError, isUnreached, status, type, apiMessage } = toldBy(error);
+  const { message, isApiError, isUnreached, status, type, apiMessage } = factsOf(error);
   const fail = (code: 'model_unavailable' | 'model_refused' | 'invalid_config', what: string) =>
     new SwitchboardError(code, what, { cause: error });
   if (isUnreached) {
@@ -28,33 +27,33 @@ export function claudeFailure(error: unknown, baseUrl: string | undefined): Swit
   if (isApiError) {
     const what =
       apiMessage === undefined ? message : `${apiMessage} (${[status, type].filter(Boolean).join(' ')})`;
-    const isPassing = status === undefined ? passing.has(type) : status === 429 || status >= 500;
-    if (isPassing) return fail('model_unavailable', `Claude's API failed: ${what}`);
+    const isTransient = status === undefined ? transient.has(type) : status === 429 || status >= 500;
+    if (isTransient) return fail('model_unavailable', `Claude's API failed: ${what}`);
     const advice = status === 401 || status === 403 ? '. Check the API key' : '';
-    return fail('model_refused', `Claude's API does not take the request: ${what}${advice}`);
+    return fail('model_refused', `Claude's API rejected the request: ${what}${advice}`);
   }
   if (message.includes('authentication method')) {
-    return fail('invalid_config', 'There is no key for Claude: set ANTHROPIC_API_KEY, or give `apiKey`.');
+    return fail('invalid_config', 'The API key for Claude is missing: set ANTHROPIC_API_KEY or `apiKey`.');
   }
-  return fail('model_unavailable', `The answer of Claude's API broke off: ${message}`);
+  return fail('model_unavailable', `The response of Claude's API was interrupted: ${message}`);
 }
 
-/** Whether an answer had begun and then failed in a way that may pass. That, the SDK does not try again. */
-export function isBrokenOff(error: unknown): boolean {
-  const { isUnreached, status } = toldBy(error);
+/** Whether a response was interrupted by a transient error, which the SDK does not retry. */
+export function isInterrupted(error: unknown): boolean {
+  const { isUnreached, status } = factsOf(error);
   return !isUnreached && status === undefined && claudeFailure(error, undefined).code === 'model_unavailable';
 }
 
-/** The tool that the API does not take, by its place among those that it was offered, and why. */
-export function refusedTool(error: unknown): { index: number; why: string } | undefined {
-  const { status, apiMessage, message } = toldBy(error);
+/** The index of the tool that the API rejected, and why. */
+export function rejectedTool(error: unknown): { index: number; why: string } | undefined {
+  const { status, apiMessage, message } = factsOf(error);
   const found = /(?<![\w.])tools\.(\d{1,6})[.:]/.exec(apiMessage ?? message);
   return status === 400 && found !== null
     ? { index: Number(found[1]), why: apiMessage ?? message }
     : undefined;
 }
 
-function toldBy(error: unknown): Told {
+function factsOf(error: unknown): ErrorFacts {
   const message = error instanceof Error ? error.message : String(error);
   const facts: Record<string, unknown> = error instanceof Error ? { ...error } : {};
   const isApiError = 'status' in facts && 'headers' in facts;

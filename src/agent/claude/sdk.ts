@@ -1,9 +1,9 @@
 import { SwitchboardError } from '../../errors.ts';
 
-/** Anthropic's SDK, which only those have who use it. */
+/** Anthropic's SDK, an optional dependency. */
 type Sdk = typeof import('@anthropic-ai/sdk');
 
-/** `load` is for tests of what is said where the package is missing. */
+/** Tests replace `load`. */
 export async function loadSdk(load: () => Promise<Sdk> = () => import('@anthropic-ai/sdk')): Promise<Sdk> {
   try {
     return await load();
@@ -12,7 +12,7 @@ export async function loadSdk(load: () => Promise<Sdk> = () => import('@anthropi
     const what = isMissing ? 'is not installed' : `cannot be loaded (${(error as Error).message})`;
     throw new SwitchboardError(
       'invalid_config',
-      `Claude needs the package @anthropic-ai/sdk, which ${what}: run \`npm install @anthropic-ai/sdk\` where Switchboard is installed.`,
+      `Claude requires the package @anthropic-ai/sdk, which ${what}: run \`npm install @anthropic-ai/sdk\` where Switchboard is installed.`,
       { cause: error },
     );
   }

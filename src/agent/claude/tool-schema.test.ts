@@ -55,7 +55,7 @@ describe('the schema of a tool for Claude', () => {
       };
       expect(claudeSchema(original)!.schema).toEqual({
         type: 'object',
-        description: 'A shape.\nHas to have one of these: radius; or side.',
+        description: 'A shape.\nRequires one of these: radius; or side.',
         properties: {
           kind: { type: 'string', anyOf: [{ const: 'circle' }, { const: 'box' }] },
           radius: { type: 'number' },

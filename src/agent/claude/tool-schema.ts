@@ -1,23 +1,24 @@
+import type { AgentTool } from '../toolbox.ts';
 import { type Shape, shapeOf } from './flat-schema.ts';
 import { mapSubschemas, type Schema, sound } from './json-schema.ts';
 
-/** The schema of a tool's arguments as Claude's API takes it. */
+/** The schema of a tool's arguments for Claude's API. */
 export interface ClaudeSchema {
   schema: Schema & { type: 'object' };
-  /** From the tool's own names of its arguments to those in the schema, and the other way round: it does both. */
+  /** Maps the tool's argument names to those in the schema, and back. */
   renamed(args: Record<string, unknown>): Record<string, unknown>;
 }
 
-/** What the API takes as the name of a property of the arguments themselves. What is deeper in them may have any. */
-const nameTaken = /^[a-zA-Z0-9_.-]{1,64}$/;
-const notTaken = /[^a-zA-Z0-9_.-]+/g;
+/** The property names that the API accepts at the top level. Nested ones are free. */
+const validName = /^[a-zA-Z0-9_.-]{1,64}$/;
+const invalidCharacters = /[^a-zA-Z0-9_.-]+/g;
 const MAX_NAME = 64;
 
 /** More would not help a model. */
 const MAX_CHOICES = 20;
 
 const combining = ['$ref', 'allOf', 'anyOf', 'oneOf'];
-/** What may speak of properties by the names that they have no more. */
+/** Keywords that refer to properties by their original names. */
 const byName = ['not', 'if', 'then', 'else', 'propertyNames', 'patternProperties', 'unevaluatedProperties'];
 const alsoByName = [
   'dependentRequired',
@@ -30,9 +31,9 @@ const alsoByName = [
 ];
 
 /**
- * A schema that Claude's API takes, for one that it may refuse: at the top it has to be a plain object, without alternatives,
- * and with plain names. It lets through all that the first one does, under other names where those are not taken, and may let
- * through more: its server checks the arguments anyway. Undefined where no object fits the schema, so that no call could be right.
+ * Converts a schema for Claude's API, which requires a plain object at the top, without alternatives and with plain names.
+ * The result accepts everything that the original does, with invalid names replaced, and possibly more: the server validates
+ * the arguments anyway. Undefined if no object matches the schema.
  */
 export function claudeSchema(original: Schema): ClaudeSchema | undefined {
   const { $schema: _, ...whole } = sound(original);
@@ -57,13 +58,13 @@ export function claudeSchema(original: Schema): ClaudeSchema | undefined {
   };
 }
 
-/** Names that are not taken, with the ones that stand for them, in both directions: no two arguments ever get one name. */
+/** Invalid names and their unique replacements, in both directions. */
 function swapsOf(names: readonly string[]): ReadonlyMap<string, string> {
   const swaps = new Map<string, string>();
   const used = new Set(names);
   for (const name of new Set(names)) {
-    if (nameTaken.test(name)) continue;
-    const plain = name.replaceAll(notTaken, '_').slice(0, MAX_NAME) || '_';
+    if (validName.test(name)) continue;
+    const plain = name.replaceAll(invalidCharacters, '_').slice(0, MAX_NAME) || '_';
     let free = plain;
     for (let number = 2; used.has(free); number++) {
       free = `${plain.slice(0, MAX_NAME - 1 - String(number).length)}_${number}`;
@@ -83,9 +84,7 @@ function described({ description }: Schema, shape: Shape, swaps: ReadonlyMap<str
   });
   const choices = shape.choices.flatMap((sets) => {
     if (sets.length > MAX_CHOICES) return [];
-    return [
-      `Has to have one of these: ${sets.map((names) => names.map(named).join(' and ')).join('; or ')}.`,
-    ];
+    return [`Requires one of these: ${sets.map((names) => names.map(named).join(' and ')).join('; or ')}.`];
   });
   const words = [...(typeof description === 'string' ? [description] : []), ...choices].join('\n');
   return {
@@ -95,7 +94,7 @@ function described({ description }: Schema, shape: Shape, swaps: ReadonlyMap<str
   };
 }
 
-/** References to what has moved or has other names now lead to the original, which is kept beside the definitions. */
+/** Redirects references to moved or renamed parts to the original, which is added to the definitions. */
 function withOriginal<Flat extends Schema>(flat: Flat, original: Schema): Flat {
   const definitions = (flat.$defs ?? {}) as Schema;
   let place = 'arguments';
@@ -116,4 +115,36 @@ function withOriginal<Flat extends Schema>(flat: Flat, original: Schema): Flat {
 
 function isMoved(reference: string): boolean {
   return reference === '#' || (reference.startsWith('#/') && !/^#\/(?:\$defs|definitions)\//.test(reference));
+}
+
+/** A tool that Claude's API accepts. */
+export interface OfferedTool extends ClaudeSchema {
+  tool: AgentTool;
+}
+
+/** Converts tools for Claude's API. A tool that the API rejects is excluded from then on. */
+export class OfferedTools {
+  /** By the original schema: the converted one, or why the tool is excluded. */
+  private readonly known = new WeakMap<object, ClaudeSchema | string>();
+
+  offer(tools: readonly AgentTool[], warned: (message: string) => void): OfferedTool[] {
+    return tools.flatMap((tool) => {
+      const found = this.of(tool);
+      if (typeof found !== 'string') return [{ tool, ...found }];
+      warned(`The tool "${tool.name}" of server "${tool.server}" is not offered: ${found}`);
+      return [];
+    });
+  }
+
+  exclude({ inputSchema }: AgentTool, why: string): void {
+    this.known.set(inputSchema, why);
+  }
+
+  private of({ inputSchema }: AgentTool): ClaudeSchema | string {
+    const known = this.known.get(inputSchema);
+    if (known !== undefined) return known;
+    const found = claudeSchema(inputSchema) ?? 'its arguments are not an object.';
+    this.known.set(inputSchema, found);
+    return found;
+  }
 }

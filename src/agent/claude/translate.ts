@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { asObject } from '../../protocol/objects.ts';
 import type { AgentMessage, AssistantPart, ResultContent, UserPart } from '../model.ts';
-import type { OfferedTool } from './offered-tools.ts';
+import type { OfferedTool } from './tool-schema.ts';
 
 type ResultBlock = Exclude<Anthropic.ToolResultBlockParam['content'], string | undefined>[number];
 
@@ -14,7 +14,7 @@ const imageTypes: readonly string[] = [
 
 const ephemeral = { cache_control: { type: 'ephemeral' } } as const;
 
-/** The tools, with a mark after the last: up to there, every chat sends the same, and the API may keep it. */
+/** The last tool is a cache breakpoint, because every chat sends the same tools. */
 export function toolParams(tools: readonly OfferedTool[]): Anthropic.Tool[] {
   return tools.map(({ tool: { name, description }, schema }, index) => ({
     name,
@@ -24,7 +24,7 @@ export function toolParams(tools: readonly OfferedTool[]): Anthropic.Tool[] {
   }));
 }
 
-/** The conversation, with a mark at its end: the next step sends all of it again, and more. */
+/** The last message is a cache breakpoint, because the next step sends all of it again. */
 export function messageParams(
   messages: readonly AgentMessage[],
   tools: readonly OfferedTool[],
@@ -35,7 +35,7 @@ export function messageParams(
     const content =
       message.role === 'user' ? message.content.map(userBlock) : assistantBlocks(message, renamed);
     const shown = content.filter((block) => block.type !== 'text' || block.text.trim() !== '');
-    // What has nothing in it is refused, and takes the conversation with it.
+    // The API rejects a conversation with an empty message.
     if (shown.length > 0) params.push({ role: message.role, content: shown });
   }
   const last = params.at(-1);
@@ -46,7 +46,6 @@ export function messageParams(
   return params;
 }
 
-/** What is common to all models of what Claude said. */
 export function partsOf(
   content: readonly Anthropic.ContentBlock[],
   tools: readonly OfferedTool[],
@@ -60,7 +59,7 @@ export function partsOf(
   });
 }
 
-/** Between the names of arguments that tools have and those that Claude knows, in either direction. */
+/** Maps argument names between tools and Claude, in both directions. */
 function renaming(tools: readonly OfferedTool[]) {
   const byName = new Map(tools.map(({ tool, renamed }) => [tool.name, renamed]));
   return (tool: string, args: Record<string, unknown>) => byName.get(tool)?.(args) ?? args;
@@ -76,7 +75,7 @@ function userBlock(part: UserPart): Anthropic.TextBlockParam | Anthropic.ToolRes
   };
 }
 
-/** Claude wants to see again all that it said, also what only it understands. */
+/** Claude needs its own content back unchanged, such as thinking blocks. */
 function assistantBlocks(
   { content, raw }: Extract<AgentMessage, { role: 'assistant' }>,
   renamed: ReturnType<typeof renaming>,
