@@ -64,7 +64,7 @@ describe('a client of your own', () => {
   it('leaves no room for a key or an address', () => {
     const client = clientWith(async () => says('hello'));
     for (const access of [{ apiKey: 'k' }, { baseUrl: 'http://127.0.0.1:1' }]) {
-      expect(() => new ClaudeModel({ model: 'mine', client, ...access })).toThrow(/beside `client`/);
+      expect(() => new ClaudeModel({ model: 'mine', client, ...access })).toThrow(/no effect with `client`/);
     }
     const other = { name: 'other', turn: () => Promise.reject(new Error('never asked')) };
     expect(() => new AiAgent({ model: other, client })).toThrow(/`client` has no effect/);
