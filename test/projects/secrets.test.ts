@@ -384,7 +384,7 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     await project.done('POST /servers', { name: 'box', transport: 'stdio', config });
     await (await project.session()).callText('pid');
     const log = await project.logOf('box');
-    expect(log).toContain('stdout: not a message');
+    expect(log).toContain('stdout: skipped a line that is not JSON-RPC');
     expect(log).not.toContain(value.slice(0, 8));
   });
 });
