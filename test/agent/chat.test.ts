@@ -221,7 +221,9 @@ describe('Claude’s API', () => {
     await expect(scene.agent.chat('hello')).rejects.toMatchObject({
       code: 'model_unavailable',
       message: expect.stringMatching(
-        how === 'error' ? /^Claude's API failed: Overloaded/ : /^The response of Claude's API was interrupted: /,
+        how === 'error'
+          ? /^Claude's API failed: Overloaded/
+          : /^The response of Claude's API was interrupted: /,
       ),
     });
     expect((await scene.agent.chat('hello')).text).toBe('whole');
