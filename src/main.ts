@@ -3,7 +3,7 @@ import { complain, watchOutput } from './cli/output.ts';
 import { run } from './cli/run.ts';
 
 watchOutput((error) => {
-  complain(`error: The output cannot be written: ${error.message}`);
+  complain(`error: Cannot write the output: ${error.message}`);
   process.exitCode ||= exitCodes.failed;
 });
 const exitCode = await run(process.argv.slice(2));

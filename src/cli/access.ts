@@ -1,46 +1,47 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { readListeners } from '../access/sockets.ts';
-import { readToken } from '../access/token.ts';
+import { openToken, readToken, tokenPath } from '../access/token.ts';
 import { home } from '../home.ts';
 import { UnreachableError } from './exit.ts';
-import { complain } from './output.ts';
+import { complain, print } from './output.ts';
 
-/** What shows a Switchboard that we belong to it. */
+/** Credentials for a Switchboard of this user. */
 export interface Pass {
   headers: Record<string, string>;
-  /** Looks at each connection before that is sent on it: at the port of one that has ended anybody can listen. */
+  /** Checks each connection before anything is sent: after a Switchboard exits, any program can listen on its port. */
   vet?: () => Promise<void>;
 }
 
 /**
- * The token goes to this machine only, and only where this user, or root, listens: whoever else waits at the port would
- * have it. A name may stand for two addresses, so it takes a number.
+ * The token is sent to this machine only, and only if this user or root listens there: another program would have it. A
+ * host name may have two addresses, so the address must be numeric.
  */
 export async function passFor(address: string): Promise<Pass> {
   const { protocol, hostname, host } = new URL(address);
-  const listener = await whoListensAt(address);
+  const listener = await ownerOfListener(address);
   if (listener === 'others') {
     complain(
-      `warning: What listens at ${host} belongs to another user of this machine: its answers are not those of a Switchboard of your own. It is sent no token, but all that you ask of it.`,
+      `warning: The program at ${host} belongs to another user of this machine. It gets your requests, but no token; do not trust its responses.`,
     );
   }
-  const isNumber = hostname === '127.0.0.1' || hostname === '[::1]';
-  if (protocol !== 'http:' || !isNumber || listener !== 'us') return { headers: {} };
+  const isNumeric = hostname === '127.0.0.1' || hostname === '[::1]';
+  if (protocol !== 'http:' || !isNumeric || listener !== 'us') return { headers: {} };
   const token = readToken(home());
   if (token === undefined) return { headers: {} };
   const vet = async () => {
-    if ((await whoListensAt(address)) !== 'us') throw notOurs(address);
+    if ((await ownerOfListener(address)) !== 'us') throw notOurs(address);
   };
   return { headers: { authorization: `Bearer ${token}` }, vet };
 }
 
-/** The same for the API, which lets in nobody but its own user: what other users listen with is told nothing, least of all secrets. */
+/** For the API, which only its own user may call: nothing is sent to programs of other users. */
 export async function apiPassFor(address: string): Promise<Pass> {
-  if ((await whoListensAt(address)) === 'others') throw notOurs(address);
+  if ((await ownerOfListener(address)) === 'others') throw notOurs(address);
   return passFor(address);
 }
 
-/** Nobody where it is not known. */
-async function whoListensAt(address: string): Promise<'us' | 'others' | 'nobody'> {
+async function ownerOfListener(address: string): Promise<'us' | 'others' | 'nobody'> {
   const { hostname, port, protocol } = new URL(address);
   const usualPort = protocol === 'https:' ? 443 : 80;
   const ends = addressesOf(hostname).map((host) => ({ address: host, port: Number(port || usualPort) }));
@@ -50,7 +51,6 @@ async function whoListensAt(address: string): Promise<'us' | 'others' | 'nobody'
   return listeners.every((owner) => owner === user || owner === 0) ? 'us' : 'others';
 }
 
-/** Of this machine. */
 function addressesOf(hostname: string): string[] {
   if (hostname === 'localhost') return ['127.0.0.1', '::1'];
   return hostname === '[::1]' ? ['::1'] : hostname.startsWith('127.') ? [hostname] : [];
@@ -58,6 +58,21 @@ function addressesOf(hostname: string): string[] {
 
 function notOurs(address: string): UnreachableError {
   return new UnreachableError(
-    `What listens at ${new URL(address).host} belongs to another user of this machine, and was told nothing.`,
+    `The program at ${new URL(address).host} belongs to another user of this machine. Nothing was sent to it.`,
   );
+}
+
+/** Prints the token, and creates it if there is none. */
+export function printToken(): void {
+  const path = tokenPath(home());
+  const existed = existsSync(path);
+  const found = openToken(home(), (message) => complain(`warning: ${message}`));
+  complain(`The token is ${existed ? 'from' : 'new, in'} ${path}.`);
+  // Every Switchboard records its processes there.
+  if (!existsSync(join(home(), 'run'))) {
+    complain(
+      'warning: No Switchboard was started with this home (SWITCHBOARD_HOME) yet. One with another home has another token.',
+    );
+  }
+  print(found);
 }

@@ -97,13 +97,13 @@ describe('callApi', () => {
     const url = await serve((_request, response) => void response.writeHead(200).end('<html>'));
     const error = await failure(callApi(url, 'GET', '/projects'));
     expect(error).toBeInstanceOf(UnreachableError);
-    expect(error.message).toBe(`What answers at ${url} is not a Switchboard.`);
+    expect(error.message).toBe(`The program at ${url} is not a Switchboard.`);
   });
 
   it('does not wait for ever', async () => {
     const url = await serve(() => {});
     expect((await failure(callApi(url, 'GET', '/projects', { timeoutMs: 20 }))).message).toBe(
-      'no answer within 20 ms',
+      'no response within 20 ms',
     );
   });
 

@@ -2,25 +2,25 @@ import { type ErrorCode, errorTable, SwitchboardError } from '../errors.ts';
 import { apiPassFor } from './access.ts';
 import { URL_VARIABLE } from './defaults.ts';
 import { UnreachableError } from './exit.ts';
-import { type Answer, NeverSentError, request } from './request.ts';
+import { NeverSentError, type Response, request } from './request.ts';
 
-const API_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 
 interface ApiOptions {
   /** Sent as JSON. */
   body?: object;
   query?: Record<string, string | undefined>;
-  /** Only this version is changed: where somebody else was faster, the change is refused. */
+  /** The change is rejected if the resource has another version by now. */
   version?: number | null;
   timeoutMs?: number;
 }
 
-/** One request to the API of the Switchboard at the address, and what it answers. */
+/** Sends one request to the API, and gives its response. */
 export async function callApi<View>(
   url: string,
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
   path: string,
-  { body, query = {}, version, timeoutMs = API_MS }: ApiOptions = {},
+  { body, query = {}, version, timeoutMs = TIMEOUT_MS }: ApiOptions = {},
 ): Promise<View> {
   const address = new URL(`${url}/api/v1${path}`);
   for (const [key, value] of Object.entries(query)) {
@@ -29,21 +29,21 @@ export async function callApi<View>(
   const condition: Record<string, string> = typeof version === 'number' ? { 'if-match': `"${version}"` } : {};
   const pass = await apiPassFor(url);
   const headers = { ...condition, ...pass.headers };
-  const answer = await reached(
+  const response = await reached(
     url,
     request(method, address.href, { ...pass, timeoutMs, headers, json: body }),
   );
-  if (answer.status === 204) return undefined as View;
-  if (answer.status < 300) return contentOf(url, answer) as View;
-  throw refusalOf(url, answer);
+  if (response.status === 204) return undefined as View;
+  if (response.status < 300) return contentOf(url, response) as View;
+  throw refusalOf(url, response);
 }
 
-/** What an answer that is none of success says. */
-export function refusalOf(url: string, answer: Answer): Error {
-  return failureOf(answer.status, contentOf(url, answer));
+/** The error in a response. */
+export function refusalOf(url: string, response: Response): Error {
+  return failureOf(response.status, contentOf(url, response));
 }
 
-/** A path of the API, with what users named in it. */
+/** A path of the API, with its parts encoded. */
 export function apiPath(...parts: string[]): string {
   return parts.map((part) => `/${encodeURIComponent(part)}`).join('');
 }
@@ -58,29 +58,29 @@ export function noSwitchboard(url: string): UnreachableError {
   return new UnreachableError(`There is no Switchboard at ${url}${source}. Start one with: switchboard up`);
 }
 
-async function reached(url: string, answer: Promise<Answer>): Promise<Answer> {
+async function reached(url: string, response: Promise<Response>): Promise<Response> {
   try {
-    return await answer;
+    return await response;
   } catch (error) {
     if (error instanceof NeverSentError) throw noSwitchboard(url);
     throw error;
   }
 }
 
-function contentOf(url: string, { contentType, body }: Answer): unknown {
+function contentOf(url: string, { contentType, body }: Response): unknown {
   try {
     if (contentType.includes('json')) return JSON.parse(body.toString());
   } catch {
-    // Said below.
+    // Reported below.
   }
-  throw new UnreachableError(`What answers at ${url} is not a Switchboard.`);
+  throw new UnreachableError(`The program at ${url} is not a Switchboard.`);
 }
 
 interface Failure {
   error?: { code?: string; message?: string; details?: Record<string, unknown> };
 }
 
-/** The API's error as one of ours, with its problems on lines of their own. */
+/** The API's error, with each of its problems on its own line. */
 export function failureOf(status: number, content: unknown): SwitchboardError {
   const { code = '', message = `HTTP ${status}`, details = {} } = (content as Failure | null)?.error ?? {};
   const known = Object.hasOwn(errorTable, code) ? (code as ErrorCode) : 'internal';

@@ -1,18 +1,17 @@
 import { SwitchboardError } from '../errors.ts';
 import type { RpcError } from '../protocol/jsonrpc.ts';
 
-/** What the command's exit code says. */
 export const exitCodes = {
   ok: 0,
-  /** The command was carried out, and what it asked for failed: a tool said error, a server did not answer. */
+  /** The command ran, but its operation failed: a tool returned an error, a server did not respond. */
   failed: 1,
-  /** The command or a configuration file is wrong. */
+  /** The command line or a configuration file is invalid. */
   usage: 2,
   /** There is no Switchboard at the address. */
   unreachable: 3,
 } as const;
 
-/** An answer of the other side that says: error. */
+/** A JSON-RPC error response. */
 export class RpcFailure extends Error {
   readonly rpc: RpcError;
 
@@ -22,13 +21,12 @@ export class RpcFailure extends Error {
   }
 }
 
-/** The Switchboard that a command wants to talk to is not there. */
+/** There is no Switchboard at the address. */
 export class UnreachableError extends Error {}
 
-/** Errors that say that the command, or a file that it names, is wrong. */
 const usageErrors = new Set<string>(['invalid_config', 'invalid_input']);
 
-/** What was written on the command line cannot be carried out. */
+/** The command line is invalid. */
 export function usageError(message: string): SwitchboardError {
   return new SwitchboardError('invalid_input', message);
 }
@@ -37,4 +35,31 @@ export function exitCodeOf(error: unknown): number {
   if (error instanceof UnreachableError) return exitCodes.unreachable;
   if (error instanceof SwitchboardError && usageErrors.has(error.code)) return exitCodes.usage;
   return exitCodes.failed;
+}
+
+/** One Ctrl-C may arrive several times: from the terminal, and from the parent process. */
+const REPEAT_MS = 500;
+
+/**
+ * Calls `stop` on the first signal, and `stopNow` on one that comes later while it still stops. SIGHUP only stops: a closed
+ * terminal may send it several times. Returns a function that removes the handlers.
+ */
+export function onStopSignals(stop: () => void, stopNow: () => void): () => void {
+  let since: number | undefined;
+  const begin = () => {
+    since = performance.now();
+    stop();
+  };
+  const interrupted = () => {
+    if (since === undefined) begin();
+    else if (performance.now() - since >= REPEAT_MS) stopNow();
+  };
+  const hungUp = () => {
+    if (since === undefined) begin();
+  };
+  const handlers = { SIGINT: interrupted, SIGTERM: interrupted, SIGHUP: hungUp };
+  for (const [signal, handler] of Object.entries(handlers)) process.on(signal, handler);
+  return () => {
+    for (const [signal, handler] of Object.entries(handlers)) process.off(signal, handler);
+  };
 }

@@ -1,9 +1,11 @@
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import { SwitchboardError } from '../errors.ts';
+import { home } from '../home.ts';
 import { usageError } from './exit.ts';
 
-/** The text of a file; `-` is what is piped in. */
+/** The text of a file; `-` is stdin. */
 export async function readInput(path: string): Promise<string> {
   const bytes = path === '-' ? await buffer(process.stdin) : readBytes(path);
   try {
@@ -13,7 +15,7 @@ export async function readInput(path: string): Promise<string> {
   }
 }
 
-/** What messages call it. */
+/** For messages. */
 export function inputName(path: string): string {
   return path === '-' ? 'stdin' : resolve(path);
 }
@@ -24,4 +26,16 @@ function readBytes(path: string): Buffer {
   } catch (error) {
     throw usageError(`Cannot read ${resolve(path)}: ${(error as Error).message}`);
   }
+}
+
+/** The configuration file: the given one, or the first default one that exists. */
+export function findConfig(named: string | undefined): string {
+  if (named !== undefined) return resolve(named);
+  const defaults = ['mcp.json', '.mcp.json', join(home(), 'mcp.json')];
+  const found = defaults.find((path) => existsSync(path));
+  if (found !== undefined) return resolve(found);
+  throw new SwitchboardError(
+    'invalid_config',
+    `No configuration file: none of ${defaults.join(', ')} exists. Choose one with --config, or create one with: switchboard import <file>`,
+  );
 }

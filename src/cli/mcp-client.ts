@@ -18,27 +18,27 @@ import { RpcFailure } from './exit.ts';
 import { request } from './request.ts';
 
 const MAX_BYTES = 256 * 1024 * 1024;
-const HEALTH_MS = 5_000;
+const HEALTH_TIMEOUT_MS = 5_000;
 
-interface Waiting {
+interface Pending {
   resolve(result: unknown): void;
   reject(error: Error): void;
 }
 
-/** A plain MCP client for the commands: one request, one answer. */
+/** A plain MCP client for the commands: one request, one response. */
 export class Client implements Receiver {
   private readonly channel: HttpChannel;
-  private readonly waiting = new Map<number, Waiting>();
+  private readonly pending = new Map<number, Pending>();
   private nextId = 1;
 
   private constructor(endpoint: string, pass: Pass) {
     this.channel = new HttpChannel({ url: endpoint, ...pass }, MAX_BYTES, this);
   }
 
-  /** To all servers, or to those of a project. */
+  /** Connects to all servers, or to those of a project. */
   static async connect(url: string, project?: string): Promise<Client> {
     if (project === undefined) await checkReachable(url);
-    // The API says better than the endpoint that there is no such project.
+    // The API has the better error if there is no such project.
     else await callApi(url, 'GET', projectPath(project));
     const client = new Client(endpointOf({ url, project }), await passFor(url));
     try {
@@ -59,7 +59,7 @@ export class Client implements Receiver {
   request(method: string, params: object): Promise<unknown> {
     const id = this.nextId++;
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
+      this.pending.set(id, { resolve, reject });
       this.channel.send([requestMessage(id, method, params)], id);
     });
   }
@@ -84,22 +84,26 @@ export class Client implements Receiver {
   }
 
   onMessage(chunks: Chunks, request?: number): void {
-    const answer = JSON.parse(join(chunks).toString()) as { id?: number; result?: unknown; error?: RpcError };
-    const waiting = answer.id === request && request !== undefined ? this.waiting.get(request) : undefined;
-    if (waiting === undefined || (answer.result === undefined && answer.error === undefined)) return;
-    this.waiting.delete(request!);
+    const response = JSON.parse(join(chunks).toString()) as {
+      id?: number;
+      result?: unknown;
+      error?: RpcError;
+    };
+    const pending = response.id === request && request !== undefined ? this.pending.get(request) : undefined;
+    if (pending === undefined || (response.result === undefined && response.error === undefined)) return;
+    this.pending.delete(request!);
     this.channel.settle(request!);
-    if (answer.error === undefined) waiting.resolve(answer.result);
-    else waiting.reject(new RpcFailure(answer.error));
+    if (response.error === undefined) pending.resolve(response.result);
+    else pending.reject(new RpcFailure(response.error));
   }
 
   onRequestError(request: number, error: SwitchboardError): void {
-    this.waiting.get(request)?.reject(error);
-    this.waiting.delete(request);
+    this.pending.get(request)?.reject(error);
+    this.pending.delete(request);
   }
 
   onClosed(error: SwitchboardError): void {
-    for (const { reject } of this.waiting.values()) reject(error);
+    for (const { reject } of this.pending.values()) reject(error);
   }
 
   onRequestPaused(): void {}
@@ -116,13 +120,13 @@ export async function projectNames(url: string): Promise<string[]> {
   return projects.map(({ name }) => name);
 }
 
-/** Fails with a helpful message where nobody answers at the address. */
+/** Throws if there is no Switchboard at the address. */
 export async function checkReachable(url: string): Promise<void> {
   try {
-    const { status } = await request('GET', `${url}/healthz`, { timeoutMs: HEALTH_MS });
+    const { status } = await request('GET', `${url}/healthz`, { timeoutMs: HEALTH_TIMEOUT_MS });
     if (status === 200) return;
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw noSwitchboard(url);
 }

@@ -5,12 +5,12 @@ import type { ResponseHead } from '../channels/http-client/response-head.ts';
 import { Gathered } from '../protocol/gathered.ts';
 import { join } from '../protocol/jsonrpc.ts';
 
-/** More than any answer of the API. */
-const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
+/** More than any response of the API. */
+const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
 
-export interface Answer {
+export interface Response {
   status: number;
-  /** In lower case; empty where there is none. */
+  /** In lower case; empty if there is none. */
   contentType: string;
   body: Buffer;
 }
@@ -18,46 +18,46 @@ export interface Answer {
 interface RequestOptions {
   timeoutMs: number;
   headers?: Record<string, string>;
-  /** Looks at the connection before anything is sent. */
+  /** Checks the connection before anything is sent. */
   vet?: () => Promise<void>;
   /** Sent as JSON. */
   json?: unknown;
 }
 
-/** Nobody was there to take the request. */
+/** The request was not sent: nothing listens at the address. */
 export class NeverSentError extends Error {}
 
-/** One request on a connection of its own. Node's `fetch` takes longer to load than a command takes, and 8 MB. */
-export async function request(method: string, address: string, options: RequestOptions): Promise<Answer> {
+/** One request on its own connection. Node's `fetch` takes 8 MB and longer to load than a command takes. */
+export async function request(method: string, address: string, options: RequestOptions): Promise<Response> {
   const { timeoutMs, headers = {}, vet, json } = options;
   const url = new URL(address);
   const pool = new ConnectionPool(url, { vet });
   const body = json === undefined ? undefined : Buffer.from(JSON.stringify(json));
   const own = {
     accept: 'application/json',
-    // Also without a body, so that nobody takes the request for one that a web page could make.
+    // Also without a body: web pages cannot send this type.
     ...(body === undefined && method !== 'POST' ? {} : { 'content-type': 'application/json' }),
   };
-  let patience: NodeJS.Timeout | undefined;
+  let timer: NodeJS.Timeout | undefined;
   try {
     return await new Promise((resolve, reject) => {
-      patience = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+      timer = setTimeout(() => reject(new Error(`no response within ${timeoutMs} ms`)), timeoutMs);
       const head = requestHead(method, url, url.pathname + url.search, headers, own);
-      pool.send(new WholeAnswer(resolve, reject), head, body && [body]);
+      pool.send(new WholeResponse(resolve, reject), head, body && [body]);
     });
   } finally {
-    clearTimeout(patience);
+    clearTimeout(timer);
     pool.destroy();
   }
 }
 
-class WholeAnswer extends HttpExchange {
-  private readonly resolve: (answer: Answer) => void;
+class WholeResponse extends HttpExchange {
+  private readonly resolve: (response: Response) => void;
   private readonly reject: (error: Error) => void;
   private readonly body = new Gathered();
   private head: ResponseHead | undefined;
 
-  constructor(resolve: (answer: Answer) => void, reject: (error: Error) => void) {
+  constructor(resolve: (response: Response) => void, reject: (error: Error) => void) {
     super();
     this.resolve = resolve;
     this.reject = reject;
@@ -69,9 +69,9 @@ class WholeAnswer extends HttpExchange {
 
   onData(chunk: Buffer): void {
     this.body.add(chunk);
-    if (this.body.length <= MAX_ANSWER_BYTES) return;
+    if (this.body.length <= MAX_RESPONSE_BYTES) return;
     this.abort();
-    this.reject(new Error(`the answer is larger than ${MAX_ANSWER_BYTES} bytes`));
+    this.reject(new Error(`the response is larger than ${MAX_RESPONSE_BYTES} bytes`));
   }
 
   onEnd(): void {

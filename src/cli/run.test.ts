@@ -362,7 +362,7 @@ describe('switchboard calls', () => {
     const words = ['calls', '--server', 'files', '--status', 'ok', '--limit', '3'];
     const { stdout, stderr } = await runWith(answers, ...words);
     expect(stdout.match(/tool\d/g)).toEqual(['tool1', 'tool2', 'tool3']);
-    expect(stderr).toBe('note: the records of 5 calls were lost since Switchboard was started\n');
+    expect(stderr).toBe('note: 5 calls were not recorded since Switchboard started\n');
     const json = JSON.parse((await runWith(answers, ...words, '--json')).stdout);
     expect(json.map(({ id }: { id: string }) => id)).toEqual(['3', '2', '1']);
   });
@@ -392,7 +392,7 @@ describe('switchboard import --project', () => {
     });
     expect(stderr.split('\n').filter((line) => line !== '')).toEqual([
       expect.stringContaining('note: files: "command" was relative'),
-      'note: files: set the secret api_key: inputs cannot be asked for here',
+      'note: files: set the secret api_key: Switchboard does not prompt for inputs',
       'note: files: from there',
     ]);
     const body = requests[0]!.slice(requests[0]!.indexOf('{'));
@@ -408,6 +408,6 @@ describe('switchboard import --project', () => {
     expect(empty).toMatchObject({ code: 2, requests: [] });
     expect(empty.stderr).toContain('left out: a: has neither');
     const both = await runWith({}, 'import', 'x', '--project', 'research', '--config', 'y');
-    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('either into a file') });
+    expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('not both') });
   });
 });

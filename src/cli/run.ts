@@ -17,13 +17,13 @@ import { addServerCommands } from './server/command.ts';
 import { addToolCommands } from './tool/command.ts';
 
 const exitHelp = `
-Exit codes: 0 done; 1 it failed (a tool or a server said error); 2 the command or a configuration file is wrong;
-3 there is no Switchboard at the address.`;
+Exit codes: 0 success; 1 the operation failed (a tool or a server returned an error); 2 the command line or a
+configuration file is invalid; 3 there is no Switchboard at the address.`;
 
-/** Carries out a command line and gives the exit code. */
+/** Runs a command line, and gives the exit code. */
 export async function run(words: string[]): Promise<number> {
   let exitCode: number = exitCodes.ok;
-  // What stands behind -- is for somebody else.
+  // Words after -- belong to another program.
   const asJson = words.slice(0, words.includes('--') ? words.indexOf('--') : undefined).includes('--json');
   const program = commands(asJson, (code) => {
     exitCode = code;
@@ -37,13 +37,13 @@ export async function run(words: string[]): Promise<number> {
       return exitCodeOf(error);
     }
     if (error.exitCode === 0) return exitCodes.ok;
-    // As text it has been said already.
+    // Commander has printed it as text already.
     if (asJson) printError({ code: 'usage', message: usageMessage(error) });
     return exitCodes.usage;
   }
 }
 
-/** Each command loads its own parts when it is used: `up` needs no client, `check` no gateway. */
+/** Each command loads its code when it runs: `up` needs no client, `check` no gateway. */
 function commands(asJson: boolean, setExitCode: SetExitCode): Command {
   const program = new Command('switchboard')
     .description('One MCP endpoint for all of your MCP servers.')
@@ -52,7 +52,7 @@ function commands(asJson: boolean, setExitCode: SetExitCode): Command {
     .configureOutput(
       asJson ? { writeErr() {} } : { writeErr: (text) => process.stderr.write(printable(text)) },
     )
-    .showHelpAfterError('(switchboard --help shows how)')
+    .showHelpAfterError('(see: switchboard --help)')
     .addHelpText('afterAll', exitHelp);
   addGatewayCommands(program);
   addClientCommands(program, setExitCode);
@@ -90,7 +90,7 @@ function report(error: unknown, asJson: boolean): void {
   printError({ code, message, ...details, ...rpc });
 }
 
-/** On one line: some commands print a line of JSON for each thing that happens, and this is the last one. */
+/** On one line, because some commands print a stream of JSON lines that this ends. */
 function printError(error: object): void {
   printJsonLine({ error });
 }

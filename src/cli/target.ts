@@ -1,9 +1,9 @@
 import { startApp } from '../app.ts';
 import { home } from '../home.ts';
 import { DEFAULT_URL } from './defaults.ts';
+import { onStopSignals } from './exit.ts';
+import { findConfig } from './input.ts';
 import { complain } from './output.ts';
-import { findConfig } from './paths.ts';
-import { onStopSignals } from './signals.ts';
 
 export interface TargetFlags {
   url?: string;

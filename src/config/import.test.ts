@@ -34,11 +34,11 @@ describe('importText', () => {
       env: { A: ref('input:api-key'), B: ref('input:other') },
     });
     expect(notes).toEqual([
-      'search: set the variable api_key (Key of the API): inputs cannot be asked for here',
-      'search: set the variable other: inputs cannot be asked for here',
+      'search: set the variable api_key (Key of the API): Switchboard does not prompt for inputs',
+      'search: set the variable other: Switchboard does not prompt for inputs',
       'here: "envFile" was left out: put the variables of that file into "env"',
       'here: "dev" was left out: it has no effect here',
-      `here: replace ${ref('workspaceFolder')} with a path: only an editor knows what it stands for`,
+      `here: replace ${ref('workspaceFolder')} with a path: only an editor can resolve it`,
     ]);
   });
 
@@ -95,10 +95,10 @@ describe('importText', () => {
       },
       descriptions: { search: 'Finds things' },
       notes: [
-        'search: set the secret _2nd: inputs cannot be asked for here',
-        'search: set the secret api_key (Key of the API): inputs cannot be asked for here',
-        'search: set the secret level: inputs cannot be asked for here',
-        'remote: set the secret t: inputs cannot be asked for here',
+        'search: set the secret _2nd: Switchboard does not prompt for inputs',
+        'search: set the secret api_key (Key of the API): Switchboard does not prompt for inputs',
+        'search: set the secret level: Switchboard does not prompt for inputs',
+        'remote: set the secret t: Switchboard does not prompt for inputs',
       ],
     });
   });
@@ -119,8 +119,8 @@ describe('importText', () => {
       found: { command: 'npx', cwd: ref('HOME') },
     });
     expect(notes).toEqual([
-      'left out: relative.command: "./run" is relative, and nobody here knows to what: make it absolute',
-      'left out: inside.cwd: "tools" is relative, and nobody here knows to what: make it absolute',
+      'left out: relative.command: "./run" is relative, and the folder it belongs to is not known here: make it absolute',
+      'left out: inside.cwd: "tools" is relative, and the folder it belongs to is not known here: make it absolute',
       'absolute: "command" was relative to the file and is absolute now: /opt/run',
     ]);
   });

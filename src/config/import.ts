@@ -177,7 +177,8 @@ function lostPaths(name: string, { cwd, command }: ServerEntry): string[] {
     ...(command?.includes('/') && isLost(command) && cwd === undefined ? [['command', command]] : []),
   ];
   return lost.map(
-    ([key, path]) => `${name}.${key}: "${path}" is relative, and nobody here knows to what: make it absolute`,
+    ([key, path]) =>
+      `${name}.${key}: "${path}" is relative, and the folder it belongs to is not known here: make it absolute`,
   );
 }
 
@@ -253,11 +254,9 @@ function variableNotes(
       const description = descriptions.has(name) ? ` (${descriptions.get(name)})` : '';
       const wanted =
         target === 'project' ? `secret ${secretForInput(name)}` : `variable ${variableForInput(name)}`;
-      return `set the ${wanted}${description}: inputs cannot be asked for here`;
+      return `set the ${wanted}${description}: Switchboard does not prompt for inputs`;
     }
-    return editorVariables.has(name)
-      ? `replace \${${name}} with a path: only an editor knows what it stands for`
-      : [];
+    return editorVariables.has(name) ? `replace \${${name}} with a path: only an editor can resolve it` : [];
   });
   return [...new Set(notes)];
 }

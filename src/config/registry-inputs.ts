@@ -50,7 +50,7 @@ export class RegistryInputs {
   /** What is still to do. */
   notes(): string[] {
     const optional =
-      this.leftOut.length === 0 ? [] : [`left out, because it is optional: ${this.leftOut.join(', ')}`];
+      this.leftOut.length === 0 ? [] : [`left out as optional: ${this.leftOut.join(', ')}`];
     return [...this.wanted.values(), ...optional];
   }
 

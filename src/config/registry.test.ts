@@ -55,7 +55,7 @@ describe('a server.json of the registry', () => {
         'weather: set the secret WEATHER_KEY (Key of the service)',
         'weather: set the secret CITY (one of Rome, Oslo)',
         'weather: set the secret SPARE_KEY, if you need it',
-        'weather: left out, because it is optional: COLOUR',
+        'weather: left out as optional: COLOUR',
       ],
     });
   });
@@ -96,7 +96,7 @@ describe('a server.json of the registry', () => {
       'weather: set the secret WEATHER_FOLDER (Where it writes)',
       'weather: set the secret WEATHER_TOKEN',
       'weather: set the secret WEATHER_TO',
-      'weather: left out, because it is optional: other, --loud, --verbose',
+      'weather: left out as optional: other, --loud, --verbose',
     ]);
   });
 
@@ -171,7 +171,7 @@ describe('a server.json of the registry', () => {
         'weather: set the secret WEATHER_API_KEY',
         'weather: set the secret WEATHER_X_WEATHER_PLAN',
         'weather: set the secret WEATHER_TENANT (Your tenant)',
-        'weather: left out, because it is optional: X-Trace',
+        'weather: left out as optional: X-Trace',
       ],
     });
   });

@@ -77,7 +77,7 @@ describe('resolveVariables', () => {
   it('says that inputs cannot be asked for, and which variable to set', () => {
     const transport = stdio({ env: { KEY: ref('input:api-key') } });
     expect(() => resolveVariables(transport, 'files', lookup)).toThrow(
-      'the input api-key (in env.KEY), which cannot be asked for here: set the variable api_key',
+      'the input api-key (in env.KEY), for which Switchboard does not prompt: set the variable api_key',
     );
   });
 

@@ -157,10 +157,10 @@ function needsVariables(
 ): SwitchboardError {
   const lines = missing.map(({ name, place, prompted }) => {
     if (project !== undefined) {
-      return `the variable ${name} (in ${place}), which is no secret of its project: set it with: switchboard secret set ${variableForInput(name)} -P ${project}`;
+      return `the variable ${name} (in ${place}), which is not a secret of its project: set it with: switchboard secret set ${variableForInput(name)} -P ${project}`;
     }
     return prompted
-      ? `the input ${name} (in ${place}), which cannot be asked for here: set the variable ${variableForInput(name)}`
+      ? `the input ${name} (in ${place}), for which Switchboard does not prompt: set the variable ${variableForInput(name)}`
       : `the variable ${name} (in ${place}), which is not set: set it, or give a default with \${${name}:-…}`;
   });
   const variables = [...new Set(missing.map(({ name }) => name))];

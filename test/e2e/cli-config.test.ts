@@ -94,7 +94,7 @@ describe('switchboard up', () => {
 });
 
 describe('switchboard check', () => {
-  it('says that a file is right', async () => {
+  it('says that a file is valid', async () => {
     await using folder = await temporaryFolder();
     const file = join(folder.path, 'right.json');
     const mcpServers = {
@@ -105,7 +105,7 @@ describe('switchboard check', () => {
     const { code, stdout, stderr } = await runCli(['check', file]);
     expect({ code, stdout }).toEqual({
       code: 0,
-      stdout: `${file} is right: 2 servers, 1 of them disabled\n`,
+      stdout: `${file} is valid: 2 servers, 1 of them disabled\n`,
     });
     expect(stderr).toContain('did you mean "command"?');
     const json = JSON.parse((await runCli(['check', file, '--json'])).stdout);
@@ -269,7 +269,7 @@ describe('switchboard import', () => {
     expect((await runCli([...again, '--force'])).stdout).toBe(`1 server replaced in ${target}: cursor\n`);
   });
 
-  it('says which credentials stand in clear, and which variables are to be set', async () => {
+  it('says which credentials are in plain text, and which variables are to be set', async () => {
     await using folder = await temporaryFolder();
     const mcpServers = {
       plain: { command: 'node', env: { LEVEL: 'info', SET: `\${HOME}` }, args: [`\${workspaceFolder}`] },
@@ -283,10 +283,10 @@ describe('switchboard import', () => {
     const target = join(folder.path, 'mcp.json');
     expect(stdout).toBe(`3 servers written to ${target}: plain, open, referring\n`);
     expect(stderr.split('\n')).toEqual([
-      `note: plain: replace \${workspaceFolder} with a path: only an editor knows what it stands for`,
+      `note: plain: replace \${workspaceFolder} with a path: only an editor can resolve it`,
       'note: left out: itself: it is Switchboard itself',
       'note: referring: set the variable NO_SUCH_TOKEN where Switchboard runs, or the secret: switchboard secret set NO_SUCH_TOKEN',
-      `note: credentials of open stand in clear in ${target}; import -P default keeps them encrypted`,
+      `note: credentials of open are in ${target} in plain text; import -P default encrypts them`,
       '',
     ]);
   });
@@ -385,7 +385,7 @@ describe('the command line', () => {
     for (const command of ['up', 'stdio', 'ls', 'watch', 'call', 'logs', 'host', 'import', 'check']) {
       expect(stdout).toMatch(new RegExp(`^  ${command} `, 'm'));
     }
-    expect(stdout).toContain('Exit codes: 0 done; 1 it failed');
+    expect(stdout).toContain('Exit codes: 0 success; 1 the operation failed');
     for (const command of ['up', 'watch', 'call', 'host', 'hosted']) {
       const help = await runCli([command, '--help']);
       expect(help).toMatchObject({

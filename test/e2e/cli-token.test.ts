@@ -51,9 +51,9 @@ describe('`switchboard token`', () => {
 
   it('says where it is from, and that no Switchboard knows it where none was started', async () => {
     const path = join(home, 'token');
-    const unknown = 'No Switchboard has been started with this home yet';
+    const unknown = 'No Switchboard was started with this home';
     const [made, read] = [await run('token'), await run('token')];
-    expect(made.stderr).toContain(`The token was made in ${path}.`);
+    expect(made.stderr).toContain(`The token is new, in ${path}.`);
     expect(made.stderr).toContain(unknown);
     expect(read.stderr).toContain(`The token is from ${path}.`);
     expect(read.stderr).toContain(unknown);
@@ -193,8 +193,8 @@ describe('commands', () => {
       await other.end();
       expect(other.heard.length).toBeGreaterThan(0);
       expect(other.heard.join()).not.toContain('authorization');
-      expect(stderr).toContain(`What listens at 127.0.0.1:${other.port} belongs to another user`);
-      expect(stderr).toContain('its answers are not those of a Switchboard of your own');
+      expect(stderr).toContain(`The program at 127.0.0.1:${other.port} belongs to another user`);
+      expect(stderr).toContain('do not trust its responses');
     },
   );
 

@@ -23,7 +23,7 @@ describe('the home of Switchboard', () => {
     const cwd = join(folder.path, 'work');
     await mkdir(cwd);
     const made = await runCli(['token'], { cwd, env: { SWITCHBOARD_HOME: '', HOME: folder.path } });
-    expect(made.stderr).toContain(`The token was made in ${join(folder.path, '.switchboard', 'token')}.`);
+    expect(made.stderr).toContain(`The token is new, in ${join(folder.path, '.switchboard', 'token')}.`);
     expect(await readdir(cwd)).toEqual([]);
     expect(homeWith(cwd, { SWITCHBOARD_HOME: '', HOME: '' })).toBe(join(userInfo().homedir, '.switchboard'));
   });

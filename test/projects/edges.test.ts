@@ -115,7 +115,7 @@ describe('at the edges of what can be written down', () => {
       },
     });
     expect(notes).toEqual([
-      `box: replace \${workspaceFolder} with a path: only an editor knows what it stands for`,
+      `box: replace \${workspaceFolder} with a path: only an editor can resolve it`,
       'hub: set the secret HUB_TOKEN',
     ]);
     const { error } = await project.done<{ error: string }>('POST /servers/hub/test');

@@ -115,7 +115,7 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     const client = await project.client();
     expect(await client.tools()).toEqual([]);
     const complaint =
-      'the server "box" needs the variable TOKEN (in env.TOKEN), which is no secret of its project: set it with: switchboard secret set TOKEN';
+      'the server "box" needs the variable TOKEN (in env.TOKEN), which is not a secret of its project: set it with: switchboard secret set TOKEN';
     const { message } = await client.errorOf('box__echo');
     expect(message).toContain(complaint);
     expect(message).not.toContain('the-known-value');
@@ -245,7 +245,7 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     for (const name of [...names, 'prefixed']) {
       const { state, error } = await project.server(name);
       expect([name, state]).toEqual([name, 'failed']);
-      expect(error).toContain('(in env.STOLEN), which is no secret of its project');
+      expect(error).toContain('(in env.STOLEN), which is not a secret of its project');
       expect(error).not.toContain('of the environment');
     }
     // Nor does a server get it unasked.

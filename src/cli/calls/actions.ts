@@ -1,12 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CallList, CallView } from '../../api/views.ts';
 import { callApi, projectPath } from '../api.ts';
+import type { ProjectFlags } from '../options.ts';
 import { complain, listTable, localTime, oneLine, print, printJson, printJsonLine } from '../output.ts';
 
-export interface CallsFlags {
-  url: string;
-  project: string;
-  json?: boolean;
+interface CallsFlags extends ProjectFlags {
   server?: string;
   tool?: string;
   status?: string;
@@ -16,43 +14,47 @@ export interface CallsFlags {
   follow?: boolean;
 }
 
-/** What the API gives at once. */
+/** The largest page of the API. */
 const PAGE = 500;
 const POLL_MS = 1_000;
 
-/** Shows the records of calls, the newest last. */
+/** Shows recorded calls, newest last. */
 export async function calls(flags: CallsFlags): Promise<void> {
   const { calls: found, dropped } = await newest(flags, flags.limit);
   const widths: number[] = [];
   const show = (list: CallView[]) => print(listTable(list.map(callRow), widths));
-  if (dropped > 0) complain(`note: the records of ${dropped} calls were lost since Switchboard was started`);
+  if (dropped > 0) complain(`note: ${dropped} calls were not recorded since Switchboard started`);
   if (flags.follow) {
-    const tell = flags.json ? (list: CallView[]) => list.forEach(printJsonLine) : show;
-    if (found.length > 0) tell(found.toReversed());
-    await follow(flags, new Set(found.map(({ id }) => id)), tell);
+    const report = flags.json ? (list: CallView[]) => list.forEach(printJsonLine) : show;
+    if (found.length > 0) report(found.toReversed());
+    await follow(flags, new Set(found.map(({ id }) => id)), report);
   } else if (flags.json) printJson(found);
   else if (found.length === 0) print('no calls');
   else show(found.toReversed());
 }
 
-/** Asks again and again for what is new, until Ctrl-C. */
-async function follow(flags: CallsFlags, seen: Set<string>, tell: (list: CallView[]) => void): Promise<void> {
+/** Polls for new calls, until Ctrl-C. */
+async function follow(
+  flags: CallsFlags,
+  seen: Set<string>,
+  report: (list: CallView[]) => void,
+): Promise<void> {
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());
-  // Whoever read what we print is gone: nobody is left to show it to.
+  // The reader of our output is gone.
   process.stdout.on('error', () => stop.abort());
   while (!stop.signal.aborted) {
     await delay(POLL_MS, undefined, { signal: stop.signal }).catch(() => {});
     if (stop.signal.aborted) return;
     const { calls: recent } = await newest(flags, Number.POSITIVE_INFINITY, seen);
-    // Records are written in batches, and a long call is older than its record: ids tell what is new, times do not.
+    // Records are written in batches, after their calls: new ones are found by id, not by time.
     const fresh = recent.filter(({ id }) => !seen.has(id));
     for (const { id } of fresh) seen.add(id);
-    if (fresh.length > 0) tell(fresh.toReversed());
+    if (fresh.length > 0) report(fresh.toReversed());
   }
 }
 
-/** The newest so many, the newest first. Where some are `seen` already, a page without new ones is the last. */
+/** The newest calls, newest first. With `seen`, paging ends at the first page that has a known call. */
 async function newest(flags: CallsFlags, limit: number, seen?: Set<string>): Promise<CallList> {
   const found: CallView[] = [];
   let cursor: string | undefined;

@@ -10,11 +10,11 @@ Examples:
 export function addCallsCommand(program: Command): void {
   program
     .command('calls')
-    .description('show the calls of a project, the newest last')
+    .description('show the recorded calls of a project, newest last')
     .option('--server <name>', 'only calls to this server')
     .option('--tool <name>', 'only calls of this tool')
     .addOption(
-      new Option('--status <status>', 'only calls that ended so').choices([
+      new Option('--status <status>', 'only calls with this result').choices([
         'ok',
         'tool_error',
         'error',
@@ -22,15 +22,13 @@ export function addCallsCommand(program: Command): void {
         'cancelled',
       ]),
     )
-    .option('--since <time>', 'only later ones: a time, or 90s, 15m, 2h, 7d for so long ago', moment)
-    .option('--until <time>', 'only earlier ones', moment)
-    .option('--limit <number>', 'how many at most', wholeNumber, 50)
-    .addOption(
-      new Option('-f, --follow', 'go on with new ones as they come (stop it with Ctrl-C)').conflicts('until'),
-    )
+    .option('--since <time>', 'only calls since a time, or an age such as 90s, 15m, 2h, 7d', moment)
+    .option('--until <time>', 'only calls before a time', moment)
+    .option('--limit <number>', 'the maximum number of calls', wholeNumber, 50)
+    .addOption(new Option('-f, --follow', 'continue with new calls (stop it with Ctrl-C)').conflicts('until'))
     .addOption(projectOption())
     .addOption(urlOption())
-    .addOption(jsonOption('print JSON, the newest first; with --follow a line for each, the newest last'))
+    .addOption(jsonOption('print JSON, newest first; with --follow, an object per line, newest last'))
     .addHelpText('after', help)
     .action(async (flags) => (await import('./actions.ts')).calls(flags));
 }

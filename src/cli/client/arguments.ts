@@ -3,7 +3,6 @@ import { usageError } from '../exit.ts';
 type Schema = Record<string, unknown>;
 type JsonType = 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array' | 'null';
 
-/** What errors call the types. */
 const typeNames: Record<JsonType, string> = {
   string: 'a string',
   number: 'a number',
@@ -16,7 +15,7 @@ const typeNames: Record<JsonType, string> = {
 /** A schema may refer to itself. */
 const MAX_DEPTH = 16;
 
-/** The object of the arguments, where they are written as one; undefined where they are `key=value` words. */
+/** The arguments, if they are one JSON object; undefined if they are `key=value` words. */
 export function readObject(words: string[]): Record<string, unknown> | undefined {
   const [first] = words;
   if (words.length !== 1 || !first!.trimStart().startsWith('{')) return undefined;
@@ -25,17 +24,14 @@ export function readObject(words: string[]): Record<string, unknown> | undefined
   throw usageError(`The arguments are not a JSON object: ${first}`);
 }
 
-/**
- * `key=value` words, whose values become what the input schema of the tool says. Where it says nothing of a key, its value
- * is JSON if it can be, else text.
- */
+/** Reads `key=value` words by the input schema of the tool. A value without a schema is JSON if it is valid, else text. */
 export function readWords(words: string[], inputSchema: unknown): Record<string, unknown> {
   const root = isSchema(inputSchema) ? inputSchema : {};
   const properties = isSchema(root.properties) ? root.properties : {};
   return Object.fromEntries(
     words.map((word) => {
       const equals = word.indexOf('=');
-      if (equals < 1) throw usageError(`"${word}" is not key=value, nor a JSON object.`);
+      if (equals < 1) throw usageError(`"${word}" is neither key=value nor a JSON object.`);
       const key = word.slice(0, equals);
       const types = Object.hasOwn(properties, key) ? typesOf(properties[key], root) : undefined;
       return [key, readValue(key, word.slice(equals + 1), types)];
@@ -47,7 +43,7 @@ function readValue(key: string, text: string, types: ReadonlySet<JsonType> | und
   const parsed = parse(text);
   if (types === undefined) return parsed === undefined ? text : parsed;
   const isText = types.has('string');
-  // Whoever means null leaves the key out, or writes the arguments as JSON.
+  // To send null, users leave the key out, or write the arguments as JSON.
   if (
     parsed !== undefined &&
     fits(parsed, types) &&
@@ -68,7 +64,7 @@ function fits(value: unknown, types: ReadonlySet<JsonType>): boolean {
   return types.has(typeof value as JsonType);
 }
 
-/** The types that a schema allows; undefined where it does not say, or cannot be followed. */
+/** The types that a schema allows; undefined if it does not restrict them. */
 function typesOf(schema: unknown, root: Schema, depth = 0): Set<JsonType> | undefined {
   if (!isSchema(schema) || depth > MAX_DEPTH) return undefined;
   if (typeof schema.$ref === 'string') return typesOf(referred(schema.$ref, root), root, depth + 1);
@@ -95,7 +91,7 @@ function typeOfValue(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
-/** What a reference within the schema leads to: `#/$defs/Level`. */
+/** Resolves a reference within the schema: `#/$defs/Level`. */
 function referred(reference: string, root: Schema): unknown {
   if (!reference.startsWith('#/')) return undefined;
   const steps = reference

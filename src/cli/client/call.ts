@@ -17,7 +17,7 @@ interface ToolResult {
   isError?: boolean;
 }
 
-/** Calls one tool and prints what it gives. */
+/** Calls a tool, and prints the result. */
 export async function call(tool: string, words: string[], flags: CallFlags): Promise<number> {
   const given = words.length === 0 ? {} : readObject(words);
   const result = await withSwitchboard(flags, async (url) => {
@@ -34,7 +34,7 @@ export async function call(tool: string, words: string[], flags: CallFlags): Pro
   return result.isError ? exitCodes.failed : exitCodes.ok;
 }
 
-/** Which tool it is, its server says under its qualified name too, which is not listed. */
+/** Also finds a tool by its qualified name, which clients do not list. */
 async function inputSchemaOf(
   tool: string,
   client: Client,
@@ -46,7 +46,7 @@ async function inputSchemaOf(
   const projects = project === undefined ? await projectNames(url) : [project];
   for (const name of projects) {
     const { tools } = await callApi<{ tools: ToolView[] }>(url, 'GET', projectPath(name, 'tools'));
-    // Among those of all projects, names of other projects begin with theirs.
+    // At the endpoint of all projects, tools of other projects have the project's name in front.
     const isNamed = ({ qualified_name: own }: ToolView) =>
       own === tool || (project === undefined && tool.startsWith(name) && tool.endsWith(own));
     const found = tools.find(isNamed);

@@ -2,11 +2,11 @@ import { Argument, type Command, Option } from 'commander';
 import { DEFAULT_PROJECT, listable, type SetExitCode } from '../defaults.ts';
 import { anyProjectOption, jsonOption, projectOption, urlOption } from '../options.ts';
 
-/** Commands that look at a running Switchboard, and use it as clients do. */
+/** Commands that use a running Switchboard as clients do. */
 export function addClientCommands(program: Command, setExitCode: SetExitCode): void {
   program
     .command('ls')
-    .description('list what there is; servers that were never seen are started for it')
+    .description('list servers, tools, resources or prompts; servers that were never connected are started')
     .addArgument(new Argument('[what]', 'what to list').choices(listable).default('servers'))
     .addOption(anyProjectOption())
     .addOption(urlOption())
@@ -17,13 +17,10 @@ export function addClientCommands(program: Command, setExitCode: SetExitCode): v
   program
     .command('watch')
     .description('show the state of servers, and every change as it happens (stop it with Ctrl-C)')
-    .argument('[server...]', 'only these; all where none is named')
+    .argument('[server...]', 'only these servers (default: all)')
     .addOption(projectOption())
     .addOption(urlOption())
-    .option(
-      '--json',
-      'print a JSON object on a line for each; `from` is null for how a server stands at first',
-    )
+    .option('--json', 'print a JSON object per line; `from` is null for the first state of a server')
     .action(async (names, flags) => setExitCode(await (await import('./watch.ts')).watch(names, flags)));
 
   program
@@ -43,11 +40,11 @@ export function addClientCommands(program: Command, setExitCode: SetExitCode): v
     .command('logs')
     .description("show the last lines of a server's log")
     .argument('<server>')
-    .option('-f, --follow', 'of a hosted server: go on with what comes (stop it with Ctrl-C)')
+    .option('-f, --follow', 'of a hosted server: continue with new lines (stop it with Ctrl-C)')
     .addOption(
       new Option('-P, --project <project>', 'id or name of the project').default(undefined, DEFAULT_PROJECT),
     )
     .addOption(urlOption())
-    .addOption(jsonOption('print JSON; with --follow a line for each'))
+    .addOption(jsonOption('print JSON; with --follow, an object per line'))
     .action(async (server, flags) => setExitCode(await (await import('./logs.ts')).logs(server, flags)));
 }

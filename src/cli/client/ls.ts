@@ -16,7 +16,6 @@ type Item = Record<string, unknown>;
 
 const serverKey = 'dev.switchboard/server';
 
-/** Shows what there is. */
 export async function ls(what: Listable, flags: LsFlags): Promise<number> {
   if (what === 'servers') {
     const { servers, projects } = await withSwitchboard(flags, (url) => listServers(url, flags.project));
@@ -26,13 +25,13 @@ export async function ls(what: Listable, flags: LsFlags): Promise<number> {
     return exitCodes.ok;
   }
   const { items, missing } = await withSwitchboard(flags, (url) => listOffer(url, what, flags.project));
-  tellMissing(missing, flags);
+  reportMissing(missing, flags);
   show(what, items, (item) => itemRow(what, item), flags);
   return items.length === 0 && missing.some(hasFailed) ? exitCodes.failed : exitCodes.ok;
 }
 
-/** What a list lacks would look as if it did not exist. On stderr, because the list itself is on stdout. */
-function tellMissing(missing: ServerView[], { json }: LsFlags): void {
+/** Names servers whose items are missing in the list; on stderr, because the list is on stdout. */
+function reportMissing(missing: ServerView[], { json }: LsFlags): void {
   if (missing.length === 0) return;
   if (json) {
     const unavailable = missing.map(({ project, name, state, error }) => ({
@@ -51,12 +50,11 @@ export function missingText(server: ServerView): string {
   const { name, project, state, error } = server;
   const which = project === DEFAULT_PROJECT ? name : `${name} of project ${project}`;
   const how = hasFailed(server)
-    ? ` (${stateText(state)}): ${error ?? 'it did not say why'}`
+    ? ` (${stateText(state)}): ${error ?? 'it gave no reason'}`
     : ': it is still starting';
   return `${which} is not included${how}`;
 }
 
-/** Servers that are used, and of which nobody knows what they offer. */
 function isMissing({ enabled, tool_count }: ServerView): boolean {
   return enabled && tool_count === null;
 }
@@ -80,14 +78,13 @@ async function listServers(
   url: string,
   project: string | undefined,
 ): Promise<{ servers: ServerView[]; projects: string[] }> {
-  // A first list makes the servers known; without it every server would be idle.
+  // The first list connects to the servers; without it, all would be idle.
   const client = await Client.connect(url, project);
   await client.list('tools/list', 'tools');
   await client.close();
   return serversOf(url, project);
 }
 
-/** Of a project, or of all. */
 async function serversOf(
   url: string,
   project: string | undefined,

@@ -3,7 +3,7 @@ import { DEFAULT_URL, URL_VARIABLE } from '../defaults.ts';
 import { exitCodes } from '../exit.ts';
 import { complain, counted, print, printJson } from '../output.ts';
 
-/** Says whether a configuration file is right, what it means, and whether its servers could be started from here. */
+/** Checks a configuration file, and whether its servers could start here. */
 export async function check(path: string, flags: { json?: boolean }): Promise<number> {
   const warnings: string[] = [];
   const { servers, settings } = await loadConfiguration(
@@ -18,21 +18,21 @@ export async function check(path: string, flags: { json?: boolean }): Promise<nu
     ...(group === undefined ? {} : { group }),
     replicas,
   }));
-  // Replicas are given theirs when they are started.
+  // Replicas get this variable when they start.
   const environment = { SWITCHBOARD_REPLICA: '1', ...process.env };
   const checks = servers.filter(({ enabled }) => enabled).map((server) => checkStart(server, environment));
   const problems = checks.flatMap((found) => found.problems);
   warnings.push(...selfWarnings(servers, process.env[URL_VARIABLE] ?? DEFAULT_URL));
   warnings.push(...checks.flatMap((found) => found.warnings));
-  const isRight = problems.length === 0;
-  const exitCode = isRight ? exitCodes.ok : exitCodes.failed;
+  const isValid = problems.length === 0;
+  const exitCode = isValid ? exitCodes.ok : exitCodes.failed;
   if (flags.json) {
-    printJson({ ok: isRight, servers: names, settings, problems, warnings });
+    printJson({ ok: isValid, servers: names, settings, problems, warnings });
     return exitCode;
   }
   for (const problem of problems) complain(`error: ${problem}`);
   for (const warning of warnings) complain(`warning: ${warning}`);
-  if (!isRight) {
+  if (!isValid) {
     const failing = checks.filter((found) => found.problems.length > 0).length;
     complain(
       `${path} is well-formed, but ${failing} of its ${counted(servers.length, 'server')} cannot start here`,
@@ -41,7 +41,7 @@ export async function check(path: string, flags: { json?: boolean }): Promise<nu
   }
   const disabled = names.filter(({ enabled }) => !enabled).length;
   print(
-    `${path} is right: ${counted(servers.length, 'server')}${disabled === 0 ? '' : `, ${disabled} of them disabled`}`,
+    `${path} is valid: ${counted(servers.length, 'server')}${disabled === 0 ? '' : `, ${disabled} of them disabled`}`,
   );
   return exitCode;
 }

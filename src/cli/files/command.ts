@@ -10,7 +10,6 @@ Examples:
   switchboard import server.json --project research
   switchboard import - --project research < servers.json`;
 
-/** Commands on configuration files. */
 export function addFileCommands(program: Command, setExitCode: SetExitCode): void {
   program
     .command('import')
@@ -26,7 +25,7 @@ export function addFileCommands(program: Command, setExitCode: SetExitCode): voi
     .addOption(urlOption())
     .option(
       '--folder <folder>',
-      'of ~/.claude.json: also take the servers of the project in this folder (default: the current one)',
+      'for ~/.claude.json: include the servers of the project in this folder (default: the current one)',
     )
     .option('--force', 'replace servers of the same name')
     .addOption(jsonOption())
@@ -39,7 +38,7 @@ export function addFileCommands(program: Command, setExitCode: SetExitCode): voi
   program
     .command('check')
     .description(
-      'check a configuration file, and whether the commands of its servers exist and their variables are set here',
+      'check a configuration file, and whether its servers can start here: commands, folders, variables',
     )
     .argument('<config>')
     .addOption(jsonOption())

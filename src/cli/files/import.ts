@@ -18,12 +18,12 @@ import { usageError } from '../exit.ts';
 import { inputName, readInput } from '../input.ts';
 import { complain, counted, print, printJson } from '../output.ts';
 
-/** One that runs on this machine answers at once. */
-const STATUS_MS = 2_000;
+/** A Switchboard on this machine responds at once. */
+const STATUS_TIMEOUT_MS = 2_000;
 
 export interface ImportFlags {
   url: string;
-  /** Whether the address was given on the command line, and is no default. */
+  /** Whether --url was given. */
   isAddressed?: boolean;
   config?: string;
   project?: string;
@@ -32,12 +32,12 @@ export interface ImportFlags {
   json?: boolean;
 }
 
-/** Adds the servers of another program's file to ours, or to a project. */
+/** Adds the servers of another program's file to a configuration file or a project. */
 export async function importServers(path: string, flags: ImportFlags): Promise<void> {
   const { config, project = flags.isAddressed ? DEFAULT_PROJECT : undefined } = flags;
   if (config !== undefined && project !== undefined) {
     throw usageError(
-      'Servers go either into a file (--config) or into a project of a running Switchboard (--project, --url).',
+      'Choose a file (--config) or a project of a running Switchboard (--project, --url), not both.',
     );
   }
   const target = project === undefined ? 'file' : 'project';
@@ -53,7 +53,7 @@ export async function importServers(path: string, flags: ImportFlags): Promise<v
 async function intoFile(imported: ImportedServers, target: string, flags: ImportFlags): Promise<void> {
   const { mcpServers } = imported;
   const present = await readPresent(target);
-  // A file that names its servers as VS Code does goes on doing so: a file cannot do both.
+  // A file in the form of VS Code keeps that form: a file cannot have both.
   const key = present.servers === undefined ? 'mcpServers' : 'servers';
   const known = (present[key] ?? {}) as Record<string, unknown>;
   const [unchanged, different] = partition(Object.keys(mcpServers), (name) =>
@@ -63,12 +63,12 @@ async function intoFile(imported: ImportedServers, target: string, flags: Import
   if (replaced.length > 0 && !flags.force) {
     throw new SwitchboardError(
       'conflict',
-      `${target} has other servers of these names already: ${replaced.join(', ')}. Nothing was written; --force replaces them.`,
+      `${target} already has other servers with these names: ${replaced.join(', ')}. Nothing was written; --force replaces them.`,
     );
   }
   if (different.length > 0) {
     const written = Object.fromEntries(different.map((name) => [name, mcpServers[name]]));
-    // Where it is a link, what it leads to is written, and it stays.
+    // A link stays; its target is written.
     replacePrivateFile(
       existsSync(target) ? realpathSync(target) : target,
       `${JSON.stringify({ ...present, [key]: { ...known, ...written } }, null, 2)}\n`,
@@ -81,12 +81,12 @@ async function intoFile(imported: ImportedServers, target: string, flags: Import
     return;
   }
   for (const note of notes) complain(`note: ${note}`);
-  const told = (names: string[], what: string) =>
+  const summary = (names: string[], what: string) =>
     names.length === 0 ? [] : [`${counted(names.length, 'server')} ${what} ${target}: ${names.join(', ')}`];
   const lines = [
-    ...told(added, 'written to'),
-    ...told(replaced, 'replaced in'),
-    ...told(unchanged, 'already in'),
+    ...summary(added, 'written to'),
+    ...summary(replaced, 'replaced in'),
+    ...summary(unchanged, 'already in'),
   ];
   print(lines.length === 0 ? `no servers written to ${target}` : lines.join('\n'));
 }
@@ -95,11 +95,11 @@ function partition<Item>(items: Item[], fits: (item: Item) => boolean): [fitting
   return [items.filter(fits), items.filter((item) => !fits(item))];
 }
 
-/** What is left to do for servers that stand in a file now. */
+/** What the user still has to do for servers that are now in a file. */
 function fileNotes({ mcpServers, notes }: ImportedServers, names: string[], target: string): string[] {
   const unset = names.flatMap((name) =>
     unsetVariables(mcpServers[name]!, (variable) => process.env[variable])
-      // That an editor alone can fill it has been said.
+      // Another note says so already.
       .filter((variable) => !notes.some((note) => saysToSet(note, variable)))
       .map(
         (variable) =>
@@ -110,7 +110,7 @@ function fileNotes({ mcpServers, notes }: ImportedServers, names: string[], targ
   if (open.length === 0) return unset;
   return [
     ...unset,
-    `credentials of ${open.join(', ')} stand in clear in ${target}; import -P ${DEFAULT_PROJECT} keeps them encrypted`,
+    `credentials of ${open.join(', ')} are in ${target} in plain text; import -P ${DEFAULT_PROJECT} encrypts them`,
   ];
 }
 
@@ -118,10 +118,10 @@ function saysToSet(note: string, variable: string): boolean {
   return note.includes(`the variable ${variable}`) || note.includes(`replace \${${variable}}`);
 }
 
-/** Nobody reads a file of which the Switchboard that runs knows nothing. */
+/** Warns if the running Switchboard reads another file. */
 async function otherFileNotes(target: string, url: string): Promise<string[]> {
   const status = await callApi<{ config?: unknown }>(url, 'GET', '/status', {
-    timeoutMs: STATUS_MS,
+    timeoutMs: STATUS_TIMEOUT_MS,
   }).catch(() => undefined);
   const read = status?.config;
   if (typeof read !== 'string' || realPath(read) === realPath(target)) return [];
@@ -137,7 +137,7 @@ function realPath(path: string): string {
 async function intoProject(imported: ImportedServers, project: string, flags: ImportFlags): Promise<void> {
   const { mcpServers, descriptions, notes } = imported;
   if (Object.keys(mcpServers).length === 0) {
-    throw usageError(['There is nothing to import.', ...notes].join('\n       '));
+    throw usageError(['No servers to import.', ...notes].join('\n       '));
   }
   const described = Object.entries(mcpServers).map(([name, entry]) => [
     name,
@@ -152,7 +152,7 @@ async function intoProject(imported: ImportedServers, project: string, flags: Im
       query: { replace: String(flags.force === true) },
     },
   ).catch(withAdvice);
-  // What the file said of a secret tells more than that it is not set.
+  // The note of the file about a secret says more than that it is not set.
   const isNews = (note: string) => !notes.some((known) => known.startsWith(note));
   const allNotes = [...notes, ...done.notes.filter(isNews)];
   if (flags.json) {
@@ -177,7 +177,7 @@ function withAdvice(error: unknown): never {
 
 async function readPresent(path: string): Promise<Record<string, unknown>> {
   if (!existsSync(path)) return {};
-  // A file that is wrong already is not made worse.
+  // Do not add to an invalid file.
   await loadConfiguration(path);
   try {
     return JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;

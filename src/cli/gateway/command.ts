@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
+import { startups } from '../../config/choices.ts';
 import { DEFAULT_PORT } from '../defaults.ts';
 import { anyProjectOption, jsonOption, port, seconds, urlOption } from '../options.ts';
 
-/** Commands that are the gateway, or stand in for it. */
 export function addGatewayCommands(program: Command): void {
   program
     .command('up')
@@ -14,23 +14,19 @@ export function addGatewayCommands(program: Command): void {
     .option('--host <address>', 'address to listen on: 127.0.0.1, ::1 or localhost', '127.0.0.1')
     .option('-p, --port <number>', 'port to listen on; 0 takes a free one', port, DEFAULT_PORT)
     .addOption(
-      new Option('--startup <how>', 'how servers start, whatever the file says').choices([
-        'lazy',
-        'sequential',
-        'parallel',
-      ]),
+      new Option('--startup <how>', 'how servers start, instead of the setting in the file').choices(
+        startups,
+      ),
     )
     .addOption(
       new Option(
         '--on-start-failure <what>',
-        'what to do when a server fails that starts with Switchboard, whatever the file says',
+        'what to do if a server fails to start with Switchboard, instead of the setting in the file',
       ).choices(['continue', 'abort']),
     )
-    .option('--no-database', 'run without one: only what the configuration says, and nothing is kept')
+    .option('--no-database', 'run without a database: only the configuration file, and nothing is stored')
     .addOption(
-      new Option('--exit-when-idle <seconds>', 'stop when no client has been there for so long').argParser(
-        seconds,
-      ),
+      new Option('--exit-when-idle <seconds>', 'stop after this long without a client').argParser(seconds),
     )
     .addOption(jsonOption('print events as lines of JSON'))
     .action(async (flags) => (await import('./up.ts')).up(flags));
@@ -38,11 +34,11 @@ export function addGatewayCommands(program: Command): void {
   program
     .command('stdio')
     .description(
-      'an MCP server on stdin and stdout, for clients that cannot use a URL; starts Switchboard when there is none',
+      'an MCP server on stdin and stdout, for clients that cannot use a URL; starts Switchboard if none runs',
     )
     .option(
       '-c, --config <file>',
-      'configuration to start with when there is no Switchboard yet; one that runs has to run with it',
+      'configuration to start Switchboard with; one that runs already must use it too',
     )
     .addOption(urlOption())
     .addOption(anyProjectOption())
@@ -56,6 +52,6 @@ export function addGatewayCommands(program: Command): void {
 
   program
     .command('token')
-    .description('print the token that lets programs of other users in; the commands send it by themselves')
-    .action(async () => (await import('./token.ts')).token());
+    .description('print the token for programs of other users; the commands send it automatically')
+    .action(async () => (await import('../access.ts')).printToken());
 }

@@ -8,9 +8,9 @@ import { home } from '../../home.ts';
 import { apiPassFor, type Pass, passFor } from '../access.ts';
 import { callApi } from '../api.ts';
 import { endpointOf } from '../defaults.ts';
+import { findConfig } from '../input.ts';
 import { checkReachable } from '../mcp-client.ts';
 import { complain } from '../output.ts';
-import { findConfig } from '../paths.ts';
 
 export interface BridgeFlags {
   url: string;

@@ -5,10 +5,10 @@ import { type App, type AppOptions, startApp, type Waiting } from '../../app.ts'
 import { home } from '../../home.ts';
 import { identity } from '../../identity.ts';
 import { DEFAULT_PROJECT } from '../defaults.ts';
+import { onStopSignals } from '../exit.ts';
+import { findConfig } from '../input.ts';
 import { complain, print, printJsonLine } from '../output.ts';
-import { findConfig } from '../paths.ts';
 import { eventNotes, marks, stateColumn, subjectOf } from '../server/text.ts';
-import { onStopSignals } from '../signals.ts';
 import { onParentGone } from './parent.ts';
 
 export interface UpFlags {
