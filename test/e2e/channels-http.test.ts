@@ -203,9 +203,9 @@ describe('a server over streamable HTTP', () => {
   });
 
   it.each([
-    ['accepting', /ended its answer without giving one/],
-    ['closing', /ended its answer without giving one/],
-    ['confused', /ended its answer without giving one/],
+    ['accepting', /ended the HTTP response without a JSON-RPC response/],
+    ['closing', /ended the HTTP response without a JSON-RPC response/],
+    ['confused', /ended the HTTP response without a JSON-RPC response/],
     ['failing', /responded with HTTP 500.*Response: out of order/],
     ['dropping', /cannot be reached|closed/],
   ])('(%s) that gives no answer fails the call', async (name, message) => {

@@ -128,7 +128,7 @@ describe('a server over HTTP+SSE', () => {
   });
 
   it.each([
-    ['luring', /named a foreign endpoint: http:\/\/localhost:1\/steal/],
+    ['luring', /sent an endpoint on another server: http:\/\/localhost:1\/steal/],
     ['refusing', /HTTP 400\. Response: Could not find session/],
     ['absent', /HTTP 404\. Response: nothing here/],
   ])('(%s) that cannot be used says why', async (name, message) => {

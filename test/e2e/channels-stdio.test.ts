@@ -51,8 +51,8 @@ describe('messages on stdout', () => {
     const log = (await logOf('noisy')).join('\n');
     expect(log).toContain('skipped a line that is not JSON-RPC: Starting server…');
     expect(log).toContain('skipped a line that is not JSON-RPC: DEBUG handling tools/call');
-    expect(log).toContain('a message that is not MCP is skipped');
-    expect(log).toContain('an answer to no open request (id 999) is dropped');
+    expect(log).toContain('skipped an invalid message');
+    expect(log).toContain('dropped a response to no pending request (id 999)');
   });
 
   it('may be split anywhere, in the middle of a character too', async () => {

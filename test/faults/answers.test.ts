@@ -32,7 +32,7 @@ describe('a server that', () => {
     });
     expect(await scene.echoOf('trailing__echo', { text: 'whole' })).toMatchObject({ text: 'whole' });
     expect(await scene.log('trailing')).toContainEqual(
-      expect.stringContaining('a message that is not MCP is skipped'),
+      expect.stringContaining('skipped an invalid message'),
     );
   });
 
@@ -63,7 +63,7 @@ describe('a server that', () => {
     });
     expect(await scene.echoOf('belated__echo', { text: 'fourth' })).toMatchObject({ text: 'fourth' });
     expect((await cancelled).text).toBe('');
-    expect((await scene.log('belated')).join('\n')).not.toContain('answer to no open request');
+    expect((await scene.log('belated')).join('\n')).not.toContain('response to no pending request');
   });
 
   it('answers twice is heard once', async () => {
@@ -73,7 +73,7 @@ describe('a server that', () => {
     expect(answers.map(({ text }) => text)).toEqual(texts);
     expect(answers.every(({ name }) => name === 'repeating')).toBe(true);
     const dropped = (await scene.log('repeating')).filter((line) =>
-      line.includes('answer to no open request'),
+      line.includes('response to no pending request'),
     );
     expect(dropped.length).toBeGreaterThan(0);
     expect(await scene.view('repeating')).toMatchObject({ state: 'ready', in_flight: 0 });
@@ -85,7 +85,7 @@ describe('a server that', () => {
     );
     expect(answers.map(({ text }) => text)).toEqual(texts);
     expect(await scene.log('misdirecting')).toContain(
-      'an answer to no open request (id 999999999) is dropped',
+      'dropped a response to no pending request (id 999999999)',
     );
     expect(await scene.view('misdirecting')).toMatchObject({ state: 'ready', in_flight: 0 });
   });
