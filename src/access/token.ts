@@ -18,7 +18,10 @@ export function openToken(home: string, warn: (message: string) => void): string
   const advice = 'Delete it and restart to create a new token.';
   const token = readPrivateFile(path, { advice, warn }).trim();
   if (tokenForm.test(token)) return token;
-  throw new SwitchboardError('invalid_config', `There is no token in ${path}: delete the file to create a new one.`);
+  throw new SwitchboardError(
+    'invalid_config',
+    `There is no token in ${path}: delete the file to create a new one.`,
+  );
 }
 
 /** The token of this home, where there is one that `openToken` would take. */
