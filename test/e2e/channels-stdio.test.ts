@@ -93,7 +93,7 @@ describe('a server that does not start', () => {
     ['missing', `"${missing}" was not found`],
     ['homeless', 'the folder /no/such/folder does not exist'],
     ['dying', 'exited with code 3; last output: FATAL: the variable API_TOKEN is not set'],
-    ['futuristic', 'speaks protocol 2099-01-01; Switchboard speaks 2026-07-28, 2025-11-25'],
+    ['futuristic', 'supports protocol 2099-01-01; Switchboard supports 2026-07-28, 2025-11-25'],
   ])('(%s) says why', async (name, why) => {
     const { error } = await switchboard.event(
       ({ event, name: server, state }) => event === 'server' && server === name && state === 'backing_off',
