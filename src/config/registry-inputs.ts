@@ -49,8 +49,7 @@ export class RegistryInputs {
 
   /** What is still to do. */
   notes(): string[] {
-    const optional =
-      this.leftOut.length === 0 ? [] : [`left out as optional: ${this.leftOut.join(', ')}`];
+    const optional = this.leftOut.length === 0 ? [] : [`left out as optional: ${this.leftOut.join(', ')}`];
     return [...this.wanted.values(), ...optional];
   }
 

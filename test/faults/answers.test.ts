@@ -31,9 +31,7 @@ describe('a server that', () => {
       data: { code: 'server_unavailable', server: 'trailing', exitCode: 0 },
     });
     expect(await scene.echoOf('trailing__echo', { text: 'whole' })).toMatchObject({ text: 'whole' });
-    expect(await scene.log('trailing')).toContainEqual(
-      expect.stringContaining('skipped an invalid message'),
-    );
+    expect(await scene.log('trailing')).toContainEqual(expect.stringContaining('skipped an invalid message'));
   });
 
   it('answers late answers nobody: the next call gets its own answer, and is not blamed for it', async () => {
