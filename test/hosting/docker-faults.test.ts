@@ -99,7 +99,7 @@ describe.concurrent('a Docker engine that cannot be used', () => {
   it('says what to install for Firecracker', async ({ skip }) => {
     const { socketPath } = await sharedEngine({ skip });
     expect(await driverOf('firecracker', undefined, socketPath).unavailable()).toMatch(
-      /has no runtime that is Kata Containers with Firecracker.*hosting.runtimes.firecracker/,
+      /has no runtime for Kata Containers with Firecracker.*hosting.runtimes.firecracker/,
     );
   });
 });
