@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import { type Ends, type Owners, readOwners, type Table, tablesOf } from './sockets.ts';
 
-/** In a namespace of users, everybody who has no number there is shown with this one. */
+/** The overflow uid: in a user namespace, every user without a mapping has it. */
 const NOBODY = 65_534;
 
-/** Tells connections of our own user from those of others on this machine. */
+/** Distinguishes connections of our own user from those of other local users. */
 export class LocalUsers {
   private readonly user = process.geteuid?.();
   private readonly verdicts = new WeakMap<Socket, boolean | Promise<boolean>>();
@@ -20,12 +20,11 @@ export class LocalUsers {
     return this.user !== undefined && this.user !== NOBODY;
   }
 
-  /** Whether it is known already that our own user is at the other end. */
   isOwn(socket: Socket): boolean {
     return this.verdicts.get(socket) === true;
   }
 
-  /** Finds out, once for each connection. */
+  /** Looks up the user, once for each connection. */
   ask(socket: Socket): boolean | Promise<boolean> {
     const known = this.verdicts.get(socket);
     if (known !== undefined) return known;
@@ -48,7 +47,7 @@ export class LocalUsers {
     if (ends === undefined || !this.areTold) return false;
     for (const table of tablesOf(ends.ours.address)) {
       const owners = await this.read(table, ends);
-      // One that was reset is nobody's: its port may belong to somebody else by now.
+      // After a reset, another user may own the port.
       if (!hasPeer(socket)) return false;
       const owner = owners(ends);
       if (owner !== undefined) return owner === this.user;
@@ -56,7 +55,7 @@ export class LocalUsers {
     return false;
   }
 
-  /** A read that begins after now. There is one at a time, for all who wait: many connections cost no more than a few. */
+  /** Starts a read after this call. Reads are shared and run one at a time, so many connections cost little. */
   private read(table: Table, ends: Ends): Promise<Owners> {
     const { port } = ends.ours;
     const key = `${table} ${port}`;
@@ -85,7 +84,7 @@ function endsOf({ remoteAddress, remotePort, localAddress, localPort }: Socket):
   };
 }
 
-/** Asks the system: `remoteAddress` goes on to say what it said at first, and a socket that is not read tells no end. */
+/** Asks the system: `remoteAddress` is cached, and a paused socket does not report that the peer is gone. */
 function hasPeer(socket: Socket): boolean {
   const { _handle: handle } = socket as unknown as { _handle?: { getpeername?(out: object): number } | null };
   return handle?.getpeername?.({}) === 0;

@@ -9,21 +9,20 @@ interface End {
   port: number;
 }
 
-/** A connection of somebody on this machine to us. */
+/** A local connection to us. */
 export interface Ends {
   theirs: End;
   ours: End;
 }
 
-/** The user of the process that holds the other end; undefined where nobody can tell. */
+/** The user of the process at the other end; undefined if unknown. */
 export type Owners = (ends: Ends) => number | undefined;
 
-/** What the system tells of its connections. */
 export type Table = '/proc/net/tcp' | '/proc/net/tcp6' | 'lsof';
 
 /**
- * Where the other end of a connection to this address of ours stands, the likeliest first: some programs reach IPv4
- * addresses through IPv6 sockets. Rows move while a table is read, so one that is there can be missed: twice, then.
+ * The tables with the other end of a connection to this local address, in the order to search: IPv4 addresses may be
+ * reached through IPv6 sockets, and a row that moves during a read is missed, so the first is read again.
  */
 export function tablesOf(address: string, platform = process.platform): Table[] {
   if (platform !== 'linux') return ['lsof', 'lsof'];
@@ -31,12 +30,12 @@ export function tablesOf(address: string, platform = process.platform): Table[] 
   return [usual, '/proc/net/tcp6', usual];
 }
 
-/** Who is connected to a port of ours just now: those that are wanted, at least. Fails where the system does not tell. */
+/** Finds at least the `wanted` connections to a local port. Rejects if the system does not show them. */
 export function readOwners(table: Table, port: number, wanted: readonly Ends[]): Promise<Owners> {
   return table === 'lsof' ? ownersFromLsof(port) : ownersIn(table, port, wanted);
 }
 
-/** The users that listen at an address, or at all addresses; none where nobody does. */
+/** The users that listen on this address or on all addresses. */
 export async function readListeners(end: End, platform = process.platform): Promise<number[]> {
   if (platform !== 'linux') return listenersFromLsof(end);
   for (const table of tablesOf(end.address, platform)) {
@@ -46,23 +45,23 @@ export async function readListeners(end: End, platform = process.platform): Prom
   return [];
 }
 
-/** As much as the system gives out in one read, on machines with the largest pages too. */
+/** The most that the kernel returns per read, even with the largest pages. */
 const READ_BYTES = 64 * 1024;
 const MOST_READS = 16;
-/** A read with fewer lines than this is of a short table. */
+/** Fewer lines in the first read mean a short table. */
 const MANY_LINES = 20;
 
 const LISTENING = '0A';
-/** Open at their end, also where they have said all that they have to say. */
+/** ESTABLISHED, FIN_WAIT1 and FIN_WAIT2: still open at their end. */
 const connected = new Set(['01', '04', '05']);
 
 async function ownersIn(table: string, port: number, wanted: readonly Ends[]): Promise<Owners> {
   const owners = new Map<string, number>();
   const suffix = `:${hexPort(port)}`;
-  // To read on would cost more than all that was read before.
+  // Stops at the last wanted row: reading the rest could cost far more.
   const missing = new Set(wanted.map(rowKey));
   await eachSocket(table, port, ({ local, remote, state, uid, inode }) => {
-    // A socket that its process has closed has no inode, and is shown as if it were root's.
+    // A socket closed by its process has no inode, and is shown as root's.
     if (!connected.has(state) || inode === '0' || !remote.endsWith(suffix)) return false;
     const key = `${local} ${remote}`;
     owners.set(key, uid);
@@ -95,7 +94,7 @@ interface SocketRow {
   inode: string;
 }
 
-/** The sockets that have to do with a port, read piece by piece, for somebody may have opened many; until `take` has enough. */
+/** Streams the rows with this port, since a user may open many sockets, until `take` returns true. */
 async function eachSocket(table: string, port: number, take: (row: SocketRow) => boolean): Promise<void> {
   const mark = `:${hexPort(port)} `;
   await eachLine(table, (line) => line.includes(mark) && take(rowOf(line)));
@@ -113,17 +112,17 @@ function rowOf(line: string): SocketRow {
 }
 
 /**
- * The system gives out a few lines a read, and always whole ones. Of a long table many reads are asked for at once, or a
- * busy process would wait for a turn of its own for each; which of them gets which lines does not matter. Nothing is asked
- * for beyond the end that is not needed to find it: for that the system looks through all of its table again.
+ * The kernel returns a few whole lines per read. Reads of a long table run in parallel, because a busy event loop would
+ * delay each one; their order does not matter. Reads past the end are avoided: each makes the kernel scan the whole
+ * table again.
  */
 async function eachLine(path: string, take: (line: string) => boolean): Promise<void> {
-  // Where there is no IPv6 there is no table of it.
+  // Without IPv6 the table does not exist.
   const file = await open(path).catch(() => undefined);
   if (file === undefined) return;
   const buffers: Buffer[] = [];
   try {
-    // How many reads are likely to give something. Sockets go while they are looked at.
+    // How many more reads are likely to return lines. Sockets close meanwhile.
     let likely = 0;
     for (let isFirst = true; ; isFirst = false) {
       const count = Math.min(Math.max(Math.floor(0.8 * likely), 1), MOST_READS);
@@ -147,7 +146,7 @@ async function eachLine(path: string, take: (line: string) => boolean): Promise<
   }
 }
 
-/** How many sockets the system has, without looking through all of its table. */
+/** Estimates the number of sockets without a scan of the table. */
 async function roughLengthOf(path: string): Promise<number> {
   const isNewer = path.endsWith('6');
   const text = await readFile(isNewer ? '/proc/net/sockstat6' : '/proc/net/sockstat', 'latin1').catch(
@@ -170,13 +169,13 @@ function hexPort(port: number): string {
   return hex([port >> 8, port & 0xff]);
 }
 
-/** As /proc/net has it: words of 32 bits in the order of this machine. */
+/** As in /proc/net: 32-bit words in host byte order. */
 function hexAddress(address: string): string {
   const plain = withoutMapping(address);
   return hexWords(isIPv4(plain) ? plain.split('.').map(Number) : ipv6Bytes(plain));
 }
 
-/** An IPv6 address may be one of IPv4 in disguise. */
+/** Unwraps IPv4-mapped IPv6 addresses. */
 function withoutMapping(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }
@@ -206,7 +205,7 @@ function hex(bytes: number[]): string {
 const LSOF_MS = 5_000;
 const run = promisify(execFile);
 
-/** Only root is told of sockets of other users: to everybody else those have no owner. */
+/** Only root sees the sockets of other users; for others they have no owner. */
 async function ownersFromLsof(port: number): Promise<Owners> {
   const owners = socketsIn(await lsof(port, 'ESTABLISHED'));
   return ({ theirs, ours }) => owners.get(`${textOf(theirs)}->${textOf(ours)}`);
@@ -223,7 +222,7 @@ async function lsof(port: number, state: string): Promise<string> {
   return (await run('lsof', words, { timeout: LSOF_MS, env: { PATH: path } })).stdout;
 }
 
-/** Sockets and their users: a line `u` with the user of a process, then a line `n` for each of its sockets. */
+/** Parses `lsof -Fun`: a `u` line with the user of a process, then an `n` line for each of its sockets. */
 export function socketsIn(output: string): Map<string, number> {
   const sockets = new Map<string, number>();
   let user = Number.NaN;

@@ -11,7 +11,7 @@ export function tokenPath(home: string): string {
   return join(home, 'token');
 }
 
-/** The token of this home, made where there is none. */
+/** Returns the token of this home. Creates one if necessary. */
 export function openToken(home: string, warn: (message: string) => void): string {
   const path = tokenPath(home);
   if (!existsSync(path)) createPrivateFile(path, `${randomBytes(TOKEN_BYTES).toString('base64url')}\n`);
@@ -24,7 +24,7 @@ export function openToken(home: string, warn: (message: string) => void): string
   );
 }
 
-/** The token of this home, where there is one that `openToken` would take. */
+/** Returns the token only if it exists and `openToken` would accept it. */
 export function readToken(home: string): string | undefined {
   try {
     const { text, stats } = readShortFile(tokenPath(home));
