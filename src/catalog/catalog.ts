@@ -10,52 +10,51 @@ import { parsePublicUri, publicUri, templateMatcher } from './uris.ts';
 
 export interface CatalogRules extends NamingRules {
   pageSize: number;
-  /** How much of what all servers offer is taken. */
+  /** The limit for the items of all servers together. */
   maxItems: number;
 }
 
-/** Where a public name or URI leads: the group, by its qualifier, and what its servers call the thing themselves. */
+/** Where a public name or URI leads: a group (by its qualifier), and the servers' own name or URI. */
 export interface Route {
   group: string;
   own: string;
-  /** The qualifier under which it was asked for: that of the group, or of one server in it. */
+  /** The qualifier in the request: of the group, or of one server in it. */
   qualifier: string;
-  /** Where one server of the group was named. */
+  /** Set if the request names one server of the group. */
   server: string | undefined;
-  /** The servers of the group that have it, where only a template tells; undefined where their lists do, or nothing does. */
+  /** The servers whose templates match, if no list has the URI; undefined if none matches. */
   among: readonly string[] | undefined;
-  /** Whether it does no harm to ask for it twice. */
+  /** Whether the request is safe to retry. */
   isRepeatable: boolean;
 }
 
-/** A tool under all of its names. */
+/** A tool with all its names. */
 export interface NamedTool {
-  /** Undefined where a later one of the same name hides it. */
+  /** Undefined if a later tool of the same name hides it. */
   listed: string | undefined;
-  /** The same where it fits the API of every model, else a name that does. */
+  /** `listed` if every model API accepts it, otherwise a name that they do accept. */
   modelSafe: string | undefined;
   qualified: string;
   qualifier: string;
   group: string;
   server: string;
-  /** As its server describes it. */
   item: Item;
 }
 
-/** Everything that the servers in scope offer, as one. A snapshot: it never changes, it is replaced. */
+/** Everything that the servers in scope offer, merged. An immutable snapshot. */
 export class Catalog {
   readonly lists: Record<ListName, Listing>;
-  /** What a user should know about: names that hide other names, and what there was no room for. */
+  /** For the user: hidden names, and items over the limit. */
   readonly warnings: string[] = [];
   readonly leftOut: readonly string[];
   readonly namedTools: NamedTool[] = [];
-  /** Where each name leads, listed or not. */
+  /** Routes of all names, listed or not. */
   readonly names: Readonly<Record<NamedKind, Map<string, Route>>> = { tools: new Map(), prompts: new Map() };
-  /** Listed names that look like others. Nobody needs them unless somebody asks for what is not there. */
+  /** For suggestions. Built when an unknown name is first requested. */
   private readonly near: Partial<Record<NamedKind, NearNames>> = {};
   private readonly separator: string;
   private readonly namePrefixes: NamePrefixes;
-  /** The group that a name in a URI stands for, and the server of it, where it is one. */
+  /** By the qualifiers in URIs. */
   private readonly targets = new Map<string, Target>();
   private readonly resourceOwners = new Map<string, Set<string>>();
   private readonly templates: {
@@ -95,7 +94,7 @@ export class Catalog {
     return this.names.prompts.get(name);
   }
 
-  /** The way to what a group calls that, where `name` can stand for it. */
+  /** The route to the item that this group calls `own`, unless `name` belongs to another group. */
   routeTo(kind: NamedKind, name: string, group: string, own: string): Route | undefined {
     if (this.namePrefixes.areOfOther(name, group)) return undefined;
     for (const route of this.names[kind].values())
@@ -103,7 +102,7 @@ export class Catalog {
     return undefined;
   }
 
-  /** Listed names that look like one that is not there. */
+  /** Suggests listed names for an unknown one. */
   similar(kind: NamedKind, name: string): readonly string[] {
     this.near[kind] ??= new NearNames(this.listedNames(kind), this.separator);
     return this.near[kind].to(name);
@@ -111,18 +110,18 @@ export class Catalog {
 
   private *listedNames(kind: NamedKind): Generator<{ own: string; listed: string }> {
     const ways = [...this.names[kind]].filter(([, { server }]) => server === undefined);
-    // Of its two names the one that is listed comes last.
+    // The listed name is the last of each route.
     for (const [{ own }, listed] of new Map(ways.map(([name, route]) => [route, name])))
       yield { own, listed };
   }
 
-  /** The owner of a resource: by its public URI, or by the server's own one where only one owner can be meant. */
+  /** Resolves a public URI, or a server's own URI if only one group can own it. */
   resource(uri: string): Route | undefined {
     const known = parsePublicUri(uri);
     const target = known && this.targets.get(known.server);
     if (known !== undefined && target !== undefined) {
       const own = known.ownUri;
-      // One server may hand out the public URI of another's resource, which is then under its own name.
+      // A server may return the public URI of another server's resource, which then gets a second prefix.
       const behind = this.behind(own);
       return behind !== undefined && !this.offers(target.group, own)
         ? behind
@@ -135,8 +134,7 @@ export class Catalog {
   }
 
   /**
-   * Under which qualifier a URI is public that an answer from `qualifier` mentions: that of its owner, where only one other group
-   * lists it.
+   * The qualifier for a URI in a response from `qualifier`: that of the URI's owner if only one other group lists it.
    */
   linkQualifier(uri: string, qualifier: string): string {
     const owners = this.resourceOwners.get(uri);
@@ -177,7 +175,7 @@ export class Catalog {
       ...sharedItems(contribution, kind, 'name').map((item) => ({ contribution, ...item, alias: undefined })),
       ...aliases(contribution, kind),
     ]);
-    // First, so that they hide nothing where a later name hides an earlier one.
+    // First, so that with `last-wins` they hide nothing.
     const unlisted = kind === 'tools' ? contributions.flatMap(switchedOffTools) : [];
     const named = entries.map(({ contribution, key, alias }) =>
       alias === undefined
@@ -192,7 +190,7 @@ export class Catalog {
       const isRepeatable = kind === 'prompts' || items.every(({ item }) => isHarmless(item));
       const qualifier = alias?.qualifier ?? group;
       const route = { group, own: key, qualifier, server: alias?.server, among: undefined, isRepeatable };
-      // Of several names the listed one comes last.
+      // The listed name must be set last.
       if (fitted !== undefined) routes.set(fitted, route);
       routes.set(qualified, route);
       if (alias !== undefined) return;
@@ -244,7 +242,7 @@ function switchedOffTools({ qualifier, prefix, switchedOff }: Contribution): Nam
   return switchedOff.map((name) => ({ server: qualifier, prefix, name, isAlias: false }));
 }
 
-/** What a tool says of itself counts only as far as everybody who offers it says so. */
+/** Callers check every server that offers the tool: a hint counts only if all give it. */
 function isHarmless({ annotations }: Item): boolean {
   const { readOnlyHint, idempotentHint } = (annotations ?? {}) as Item;
   return readOnlyHint === true || idempotentHint === true;

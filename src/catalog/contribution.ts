@@ -1,13 +1,12 @@
 import type { Item, SourcedItem } from './lazy-item.ts';
 
 export type ListName = 'tools' | 'resources' | 'templates' | 'prompts';
-/** Kinds of things that are known by a name. */
+/** Kinds of items that have names. */
 export type NamedKind = 'tools' | 'prompts';
 
-/** What one server offers. */
 export interface ServerOffer {
   server: string;
-  /** What stands for it in URIs. Unlike its name it is unique in the catalog. */
+  /** Represents the server in URIs. Unlike its name, unique in the catalog. */
   qualifier: string;
   prefix: string;
   tools: readonly Item[];
@@ -16,26 +15,26 @@ export interface ServerOffer {
   prompts: readonly Item[];
 }
 
-/** What a group brings into a catalog: what its servers offer, as one. */
+/** What a group adds to a catalog: the merged items of its servers. */
 export interface Contribution {
-  /** What stands for the group in URIs. Unlike its name it is unique in the catalog. */
+  /** Represents the group in URIs. Unlike its name, unique in the catalog. */
   qualifier: string;
   group: string;
-  /** Whose it is, where that is worth telling. */
+  /** The owning project, if clients should see it. */
   project: string | undefined;
   prefix: string;
   servers: readonly ServerOffer[];
-  /** Tools that are not listed, but keep their names: others are called the same whether these are switched on or off. */
+  /** Tools that are not listed but keep their names reserved, so that switching them on renames no other tool. */
   switchedOff: readonly string[];
 }
 
 interface SharedItem {
   key: string;
-  /** The same thing as each server that offers it describes it; the first one's word is listed. */
+  /** The item as each server describes it; the first description is listed. */
   items: SourcedItem[];
 }
 
-/** What a group offers, each key once; a server that lists something twice means the first. */
+/** Merges the items of a group by key. If a server lists a key twice, the first counts. */
 export function sharedItems({ servers }: Contribution, kind: ListName, keyName: string): SharedItem[] {
   const shared = new Map<string, SharedItem>();
   for (const { server, [kind]: offered } of servers) {
@@ -50,7 +49,7 @@ export function sharedItems({ servers }: Contribution, kind: ListName, keyName: 
   return [...shared.values()];
 }
 
-/** In a group, a server's own qualified names lead to that server alone. */
+/** In a group, the qualified names of a server lead to that server only. */
 export function aliases(contribution: Contribution, kind: NamedKind) {
   return contribution.servers
     .filter(({ server }) => server !== contribution.group)

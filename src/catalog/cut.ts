@@ -3,8 +3,8 @@ import type { Contribution, ListName, ServerOffer } from './contribution.ts';
 const kinds: readonly ListName[] = ['tools', 'prompts', 'resources', 'templates'];
 
 /**
- * So much of what all servers offer as a catalog takes, and what is said of the rest. A catalog is built in one step, so that
- * nobody sees half of one. Those that stand first have the first choice; tools come before everything else.
+ * Limits the items of a catalog, and describes what is left out. A catalog is built in one step, so that no client sees
+ * a partial one. Earlier contributions have priority, and tools come before everything else.
  */
 export function cut(
   contributions: readonly Contribution[],

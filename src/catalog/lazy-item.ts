@@ -3,27 +3,26 @@ import { publicUri } from './uris.ts';
 
 export type Item = Record<string, unknown>;
 
-/** Under these keys of `_meta` every listed item says where it is from. */
+/** These keys of `_meta` say where a listed item comes from. */
 const SERVER_META_KEY = 'dev.switchboard/server';
 const GROUP_META_KEY = 'dev.switchboard/group';
-/** What its server calls it, where it is listed under another name. */
+/** The server's own name of the item, if it is listed under another. */
 const NAME_META_KEY = 'dev.switchboard/name';
 const PROJECT_META_KEY = 'dev.switchboard/project';
 
-/** An item, and the server that it is of. */
 export interface SourcedItem {
   server: string;
   item: Item;
 }
 
-/** Who brings an item into a catalog: a group. */
+/** The group of an item. */
 interface Owner {
   group: string;
   qualifier: string;
   project: string | undefined;
 }
 
-/** Most catalogs are replaced before anybody asks for all of their lists. */
+/** Serializes on demand: most catalogs are replaced before all their lists are requested. */
 export class LazyItem implements ListedItem {
   readonly group: string;
   readonly key: string;
@@ -59,7 +58,7 @@ function itemBytes(
   return Buffer.from(JSON.stringify({ ...item, ...changed, _meta: { ...meta, ...from } }));
 }
 
-/** Where a tool names the resource that is its user interface, in both of the ways in which that is written. */
+/** Makes the URI of a tool's user interface public, in both notations. */
 function withPublicInterface(meta: Item, qualifier: string): Item {
   const { ui, [FLAT_UI_KEY]: flat } = meta;
   const nested = isItem(ui) ? ui.resourceUri : undefined;

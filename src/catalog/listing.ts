@@ -1,15 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** One item of a list. */
 export interface ListedItem {
   group: string;
-  /** The servers' own name or URI for it. */
+  /** The servers' own name or URI. */
   key: string;
-  /** As it is sent. It is asked for when a page is built. */
+  /** The serialized item. Read when a page is built. */
   readonly bytes: Buffer;
 }
 
-/** One list (tools, resources, …) of a catalog. The bytes of each page are built once and then only sent. */
+/** One list (tools, resources, …) of a catalog. Each page is serialized once. */
 export class Listing {
   private readonly resultKey: string;
   private readonly items: readonly ListedItem[];
@@ -18,7 +17,7 @@ export class Listing {
   private readonly underWay = new Map<number, Promise<void>>();
   private places: Map<string, number> | undefined;
 
-  /** `pageSize` 0 puts everything into one page. */
+  /** A `pageSize` of 0 means one page. */
   constructor(resultKey: string, items: readonly ListedItem[], pageSize: number) {
     this.resultKey = resultKey;
     this.items = items;
@@ -29,7 +28,7 @@ export class Listing {
     return this.items.length;
   }
 
-  /** The result of a list request, or undefined where the cursor is none of ours. */
+  /** The result of a list request; undefined if the cursor is invalid. */
   page(cursor: string | undefined): Buffer | undefined {
     const start = cursor === undefined ? 0 : this.after(cursor);
     if (start === undefined) return undefined;
@@ -41,7 +40,7 @@ export class Listing {
     return page;
   }
 
-  /** Builds a long page, with turns for others in between. Undefined where there is nothing to wait for. */
+  /** Builds a long page in slices. Returns undefined if there is nothing to wait for. */
   prepare(cursor: string | undefined): Promise<void> | undefined {
     const start = cursor === undefined ? 0 : this.after(cursor);
     if (start === undefined || this.pages.has(start) || !this.isKept(start)) return undefined;
@@ -54,7 +53,7 @@ export class Listing {
     return building;
   }
 
-  /** Cursors may lead anywhere, and a page for every place would be too much to keep. */
+  /** Caches only regular pages: cursors may start anywhere, and caching them all would take too much memory. */
   private isKept(start: number): boolean {
     return start === 0 || start % this.pageSize === 0;
   }
@@ -84,7 +83,7 @@ export class Listing {
     );
     const next = this.places.get(JSON.stringify([position.group, position.key]));
     if (next !== undefined) return next;
-    // The item is gone since: go on behind what is left of its group, or end where that is gone too.
+    // The item was removed: continue after the rest of its group, or end if the group is gone too.
     const last = this.items.findLastIndex(({ group }) => group === position.group);
     return last === -1 ? this.items.length : last + 1;
   }
@@ -105,29 +104,29 @@ export class Listing {
 }
 
 const COMMA = Buffer.from(',');
-/** So many items are done in a few milliseconds. */
+/** This many items take a few milliseconds. */
 const SLICE = 500;
 
-/** Where a page ends: an item of a group. It stays valid when other groups change between two pages. */
+/** The last item of a page. Stays valid if other groups change between two pages. */
 interface Position {
   group: string;
   key: string;
 }
 
-/** Longer than the cursor of the longest URI with all of its characters escaped. */
+/** Longer than the cursor of the longest URI with every character escaped. */
 const MAX_CURSOR_LENGTH = 1024 * 1024;
 
 export function encodeCursor({ group, key }: Position): string {
   return Buffer.from(JSON.stringify([group, key])).toString('base64url');
 }
 
-/** Undefined if the text is not one of our cursors. */
+/** Returns undefined if the text is not one of our cursors. */
 export function decodeCursor(cursor: string): Position | undefined {
   if (cursor.length > MAX_CURSOR_LENGTH) return undefined;
   try {
     const [group, key, ...rest] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown[];
     if (typeof group !== 'string' || typeof key !== 'string' || rest.length > 0) return undefined;
-    // base64 and JSON can encode the same value in several ways; only one of them is ours.
+    // base64 and JSON can encode a value in several ways; only the canonical one is ours.
     return encodeCursor({ group, key }) === cursor ? { group, key } : undefined;
   } catch {
     return undefined;

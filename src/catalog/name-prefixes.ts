@@ -1,17 +1,17 @@
 import type { Contribution } from './contribution.ts';
 
-/** A server or a group, and what stands in front of its qualified names. */
+/** A server or group, and the prefix of its qualified names. */
 export interface Qualified {
   server: string;
   prefix: string;
 }
 
-/** What qualified names begin with, and whose they are: a name that begins so can only be its owner's. */
+/** Reserves the prefixes of qualified names for their owners. */
 export class NamePrefixes {
   private readonly owners = new Map<string, Set<string>>();
   private readonly lengths: readonly number[];
 
-  /** Of each prefix and the separator as they are, and as `asPublic` makes them the beginning of a public name. */
+  /** Reserves each prefix with the separator, both as configured and as `asPublic` converts it. */
   constructor(all: Iterable<Qualified>, separator: string, asPublic: (prefix: string) => string) {
     for (const { server, prefix } of all) {
       const begin = prefix + separator;
@@ -20,7 +20,7 @@ export class NamePrefixes {
     this.lengths = [...new Set([...this.owners.keys()].map(({ length }) => length))];
   }
 
-  /** Whether a name begins like the qualified names of another than this server. */
+  /** Whether the name starts with a prefix of another server. */
   areOfOther(name: string, server: string): boolean {
     for (const length of this.lengths) {
       const owners = length > name.length ? undefined : this.owners.get(name.slice(0, length));
@@ -37,7 +37,7 @@ export class NamePrefixes {
   }
 }
 
-/** Whoever has qualified names: the group, and its servers that are called otherwise. */
+/** The group, and those of its servers that have another name. */
 export function qualifiedOf({ qualifier, group, prefix, servers }: Contribution): Qualified[] {
   const others = servers.filter(({ server }) => server !== group);
   return [

@@ -5,39 +5,39 @@ type NamingMode = 'on-conflict' | 'always' | 'last-wins';
 
 export interface NamingRules {
   mode: NamingMode;
-  /** Stands between a server's prefix and a name. */
+  /** Between a server's prefix and a name. */
   separator: string;
-  /** What a name may be to stay as it is: what all APIs of models take, or dots and colons too. */
+  /** Which names are listed unchanged: those that all model APIs accept, or also those with dots and colons. */
   names?: Names;
 }
 
 export type Names = 'model-safe' | 'as-is';
 
-/** Something with a name on a server: a tool or a prompt. */
+/** A tool or prompt of a server. */
 export interface Named extends Qualified {
   name: string;
-  /** Another way to something that is listed already: it only needs a qualified name. */
+  /** Another route to a listed item, which needs only a qualified name. */
   isAlias: boolean;
 }
 
 export interface PublicName {
-  /** Under this name it is listed; undefined where a later one of the same name hides it (`last-wins`). */
+  /** The name in lists; undefined if a later item of the same name hides it (`last-wins`). */
   listed: string | undefined;
-  /** Under this name it can be called in every mode. */
+  /** Can be called in every mode. */
   qualified: string;
-  /** Under this name too, where names stay as they are: what it would be listed as otherwise, if that is nobody else's. */
+  /** With unchanged names, the name that it would otherwise be listed as, unless another item has it. */
   fitted: string | undefined;
 }
 
-/** What model APIs take. */
+/** The limit of model APIs. */
 const MAX_LENGTH = 64;
 const HASH_LENGTH = 8;
 
 /**
- * Gives everything a public name; no two items have both the same server and the same name. All names given, listed and qualified, are different (but for an item's own two),
- * fit `[A-Za-z0-9_-]{1,64}` (or, where they stay as they are, have dots and colons too), and depend on the set of items and the namePrefixes alone, not on their
- * order (but for `last-wins`). What begins like the qualified names of another server is never listed as it is: whoever sees it would take it for that one's,
- * and once that one brings the same name, it would be.
+ * Assigns public names to items, whose pairs of server and name must be unique. All assigned names differ (except the
+ * two of one item), match `[A-Za-z0-9_-]{1,64}` (with `as-is` also dots and colons), and depend only on the set of
+ * items and prefixes, not on their order (except with `last-wins`). A name with the prefix of another server is never
+ * listed unchanged: it would look like that server's, and could become that server's later.
  */
 export function publicNames(
   items: readonly Named[],
@@ -63,14 +63,14 @@ export function publicNames(
   }));
 }
 
-/** What the qualified names of these begin with; those that have nothing yet belong here too. */
+/** Includes servers that offer nothing yet. */
 export function namePrefixesOf(all: Iterable<Qualified>, separator: string): NamePrefixes {
-  // Of a name that is too long only so much is left.
+  // Long names are cut to this length.
   const asPublic = (prefix: string) => cleaned(prefix).slice(0, MAX_LENGTH - HASH_LENGTH - 1);
   return new NamePrefixes(all, separator, asPublic);
 }
 
-/** Who would have which name, if names did not stay as they are. */
+/** The names that items would have if names were not listed unchanged. */
 function otherNames(
   items: readonly Named[],
   plain: readonly string[],
@@ -98,12 +98,12 @@ function otherNameOf(
 const modelSafe = /^[A-Za-z0-9_-]{1,64}$/;
 const accepted = /^[A-Za-z0-9_.:-]{1,64}$/;
 
-/** Whether the APIs of all models take such a name. */
+/** Whether all model APIs accept the name. */
 export function isModelSafe(name: string): boolean {
   return modelSafe.test(name);
 }
 
-/** Whether many do: Gemini's, and most clients of MCP. */
+/** Whether Gemini and most MCP clients accept the name. */
 function isAcceptedByMany(name: string): boolean {
   return accepted.test(name);
 }
@@ -126,8 +126,8 @@ function listedName(
 }
 
 /**
- * A name that several items want goes to none of them: each tries its next one, with a hash. So the order of the
- * items does not matter, and no item can take another's name by wanting it as well.
+ * A name that several items claim goes to none of them; each then claims its next one, with a hash. So the result does
+ * not depend on the order, and no item can take another's name by claiming it.
  */
 function qualifiedNames(items: readonly Named[], separator: string): string[] {
   const wanted = items.map(({ prefix, name }) => fitted(prefix + separator + name));
@@ -154,7 +154,7 @@ function qualifiedNames(items: readonly Named[], separator: string): string[] {
   return names;
 }
 
-/** Who wants a name. Nearly every name has one owner. */
+/** The claimants of each name, usually one. */
 type Owners = Map<string, number | number[]>;
 
 function claim(owners: Owners, name: string, index: number): void {
@@ -164,7 +164,7 @@ function claim(owners: Owners, name: string, index: number): void {
   else if (present !== index) owners.set(name, [present, index]);
 }
 
-/** The name with the characters that model APIs take; cut and marked with a hash of the whole where it is too long. */
+/** Replaces characters that model APIs reject; shortens long names, with a hash of the whole name. */
 function fitted(name: string): string {
   const clean = cleaned(name);
   if (clean.length > MAX_LENGTH) return withHash(clean, name);
@@ -176,7 +176,7 @@ function cleaned(name: string): string {
 }
 
 function withHash(name: string, whole: string): string {
-  // In UTF-8 all halves of characters are the same; names that differ only in those would have the same hash for ever.
+  // UTF-8 encodes all lone surrogates alike, so names that differ only in those would have the same hash.
   const told = whole.isWellFormed() ? whole : JSON.stringify(whole);
   const hash = createHash('sha256').update(told).digest('hex').slice(0, HASH_LENGTH);
   return `${name.slice(0, MAX_LENGTH - HASH_LENGTH - 1)}_${hash}`;

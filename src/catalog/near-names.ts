@@ -1,17 +1,16 @@
-/** A name as it is listed, and as its server has it. */
 interface Listed {
   own: string;
   listed: string;
 }
 
 const MAX_NEAR = 5;
-/** Of those that differ in some characters. */
+/** The limit for names that differ in some characters. */
 const MAX_MISTYPED = 3;
-/** Longer names are not mistyped, and so many are compared at most. */
+/** Longer names are not compared. */
 const MAX_LENGTH = 64;
 const MAX_COMPARED = 2_000;
 
-/** Finds names that differ from a wrong one only in spelling, in one or two characters, or in the server that they are of. */
+/** Finds names that differ from an unknown one only in case, punctuation, prefix, or one or two characters. */
 export class NearNames {
   private readonly bySpelling = new Map<string, string[]>();
   private readonly separator: string;
@@ -36,7 +35,7 @@ export class NearNames {
     return [];
   }
 
-  /** Those that differ in the fewest characters. */
+  /** Those with the smallest edit distance. */
   private mistyped(name: string): string[] {
     if (name.length > MAX_LENGTH) return [];
     let most = mostMistakes(name);
@@ -63,18 +62,18 @@ export class NearNames {
   }
 }
 
-/** What is left where nobody looks at capitals and signs. */
+/** Ignores case and punctuation. */
 function spelling(name: string): string {
   return name.replace(/[^\p{L}\p{N}]/gu, '').toLowerCase() || name;
 }
 
-/** Every short name is like many others. */
+/** Short names resemble too many others. */
 function mostMistakes({ length }: string): number {
   if (length < 3) return 0;
   return length < 5 ? 1 : 2;
 }
 
-/** The Damerau-Levenshtein distance of two texts; undefined if it is more than `most`. */
+/** The Damerau-Levenshtein distance; undefined if it is over `most`. */
 export function editDistance(one: string, other: string, most: number): number | undefined {
   if (Math.abs(one.length - other.length) > most) return undefined;
   let before: number[] = [];

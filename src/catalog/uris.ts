@@ -1,8 +1,8 @@
 const SCHEME = 'resource://';
-/** Clients know user interfaces of tools by it, so it stays in front. */
+/** Stays in front, because clients recognize user interfaces of tools by it. */
 const UI_SCHEME = 'ui://';
 
-/** What stands in front of a server's own URI to make it public. A plain prefix: lossless, and right for templates. */
+/** The prefix that makes a server's own URI public. A plain prefix is lossless and also works for templates. */
 export function uriPrefix(server: string, ownUri: string): string {
   return `${ownUri.startsWith(UI_SCHEME) ? UI_SCHEME : SCHEME}${encodeURIComponent(server)}/`;
 }
@@ -11,14 +11,14 @@ export function publicUri(server: string, ownUri: string): string {
   return uriPrefix(server, ownUri) + ownUri;
 }
 
-/** The server and its own URI, where the URI is a public one of ours. */
+/** Returns undefined if the URI is not one of our public ones. */
 export function parsePublicUri(uri: string): { server: string; ownUri: string } | undefined {
   const scheme = [SCHEME, UI_SCHEME].find((one) => uri.startsWith(one));
   if (scheme === undefined) return undefined;
   const slash = uri.indexOf('/', scheme.length);
   if (slash === -1) return undefined;
   const ownUri = uri.slice(slash + 1);
-  // A server's own one has only one scheme in it.
+  // A server's own `ui://` URI contains the scheme only once.
   if (scheme === UI_SCHEME && !ownUri.startsWith(UI_SCHEME)) return undefined;
   try {
     return { server: decodeURIComponent(uri.slice(scheme.length, slash)), ownUri };
@@ -27,18 +27,18 @@ export function parsePublicUri(uri: string): { server: string; ownUri: string } 
   }
 }
 
-/** Nobody has longer ones, and a test takes time in proportion. */
+/** Matching takes time in proportion to the length; real URIs are shorter. */
 const LONGEST_URI = 16 * 1024;
 
 /**
- * A test for the URIs that a URI template can stand for. It may accept more than the template does, never less. It
- * does not go back and try again, as a regular expression would: templates come from servers, and must not hold us up.
+ * Returns a test for the URIs of a template. It may accept too many URIs, never too few. It does not backtrack as a
+ * regular expression would: templates come from servers and must not block us.
  */
 export function templateMatcher(template: string): (uri: string) => boolean {
   const parts = template.split(/(\{[^{}]*\})/).filter((part) => part !== '');
   return (uri) => {
     if (uri.length > LONGEST_URI) return false;
-    // All places of the URI up to which the parts so far can stand for it.
+    // All positions of the URI that the parts so far can match up to.
     let reached: ReadonlySet<number> = new Set([0]);
     for (const part of parts) {
       reached = /^\{.*\}$/s.test(part)
@@ -55,7 +55,7 @@ function afterLiteral(uri: string, reached: ReadonlySet<number>, literal: string
   return next;
 }
 
-/** An expression stands for anything, but for slashes only where its operator or an explosion allows them. */
+/** An expression matches any text, but slashes only if its operator or an explode modifier allows them. */
 function afterExpression(uri: string, reached: ReadonlySet<number>, expression: string): Set<number> {
   const takesSlashes = /^\{[+#/?&;.]|\*\}$/.test(expression);
   const next = new Set<number>();
