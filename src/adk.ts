@@ -12,27 +12,27 @@ export type { ServerEntry, SwitchboardToolset, ToolFilter };
 
 export interface AdkToolsOptions {
   /**
-   * A project of a running Switchboard: `http://127.0.0.1:7400/mcp/<project>`. All toolsets of this process that name the
-   * same one share a connection.
+   * A project of a running Switchboard: `http://127.0.0.1:7400/mcp/<project>`. All toolsets of this process with the
+   * same URL share one connection.
    */
   url?: string | undefined;
-  /** MCP servers that run for this toolset alone, in place of a project; as in `mcpServers` of a configuration file. */
+  /** MCP servers that run only for this toolset, instead of a project, as in `mcpServers` of a config file. */
   servers?: Record<string, ServerEntry> | undefined;
-  /** Which tools it has: names, patterns with `*`, or a predicate of the ADK. Without it, all. */
+  /** Selects tools: names, patterns with `*`, or an ADK predicate. Default: all. */
   filter?: ToolFilter | undefined;
   /**
-   * For how long it keeps its connections and servers after a run of an agent, for the next one. Until they are gone, or it
-   * is stopped, the process does not end by itself. 30 seconds where nothing is said.
+   * How long connections and servers stay open for the next run of an agent. Until then they keep the process alive,
+   * unless the toolset is closed. Default: 30 seconds.
    */
   keepMs?: number | undefined;
-  /** Told of what a user should know. Without it, warnings go to stderr. */
+  /** Receives warnings for the user. Default: they go to stderr. */
   onWarning?: ((message: string) => void) | undefined;
 }
 
-/** By their addresses. The one thing here that a process has once: what it shares has to be somewhere. */
+/** By URL. Global, because all toolsets of the process share it. */
 const projects = new SharedToolboxes();
 
-/** The tools of a project, or of servers of its own, for an agent of the ADK. It connects when an agent first asks for them. */
+/** The tools of a project or of `servers`, for an ADK agent. Connects when they are first listed. */
 export function adkTools(options: AdkToolsOptions): SwitchboardToolset {
   const {
     url,
@@ -41,7 +41,7 @@ export function adkTools(options: AdkToolsOptions): SwitchboardToolset {
     keepMs = 30_000,
     onWarning: warn = (message) => console.warn(`switchboard: ${message}`),
   } = options;
-  // What is opened again has the same to say again.
+  // Reopening would repeat the same warnings.
   const onWarning = onceEach(warn);
   if ((url === undefined) === (servers === undefined)) {
     const what = 'adkTools takes either `url`, a project of a running Switchboard, or `servers` of its own.';
@@ -53,12 +53,12 @@ export function adkTools(options: AdkToolsOptions): SwitchboardToolset {
     return new SwitchboardToolset({ take: () => projects.lease(address, open), filter, keepMs });
   }
   const open = () => new LocalToolbox({ servers: servers!, names: 'as-is', onWarning });
-  // What is wrong with them is said here, and not in the middle of a run.
+  // Reports invalid options now instead of during a run.
   open();
   return new SwitchboardToolset({ take: () => owned(open()), filter, keepMs });
 }
 
-/** One address is written in one way only. */
+/** Normalizes the URL. */
 function addressOf(url: string): string {
   if (URL.canParse(url)) return new URL(url).href;
   const what = `"${url}" is not a URL. A project of a running Switchboard is like http://127.0.0.1:7400/mcp/default.`;

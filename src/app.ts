@@ -13,7 +13,7 @@ import type { SwitchboardError } from './errors.ts';
 
 export type { App, AppEvents, AppOptions, ServerEvent, ServerView, Waiting };
 
-/** Starts the program, which runs until stop(). */
+/** Starts Switchboard, which runs until stop(). */
 export async function startApp(options: AppOptions, events: AppEvents): Promise<App> {
   await checkAddress(options.host, options.port);
   let early: Configuration | SwitchboardError | undefined;

@@ -1,4 +1,4 @@
-/** What users configure: the servers behind the endpoint, and how it behaves. */
+/** What users configure: the servers, and the behaviour of the endpoint. */
 export { isSecretName } from './config/credential-text.ts';
 export {
   credentialsIn,

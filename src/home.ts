@@ -2,7 +2,7 @@ import { homedir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { SwitchboardError } from './errors.ts';
 
-/** The folder that Switchboard keeps its files in. A variable that is empty counts like one that is not set. */
+/** The folder for Switchboard's files. An empty variable counts as unset. */
 export function home(): string {
   const { SWITCHBOARD_HOME: chosen = '' } = process.env;
   return resolve(chosen === '' ? join(folderOfUser(), '.switchboard') : chosen);
@@ -17,7 +17,7 @@ function folderOfUser(): string {
   );
 }
 
-/** Both throw where the system does not know the user, as in some containers. */
+/** Both throw if the system does not know the user, as in some containers. */
 function attempt(find: () => string): string | undefined {
   try {
     return find();

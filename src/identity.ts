@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Who we are, to clients and to servers alike. */
+/** Identifies us to clients and servers. */
 export function identity(): { name: string; version: string } {
   const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
   const { version } = JSON.parse(manifest) as { version: string };

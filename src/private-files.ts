@@ -17,15 +17,15 @@ import { SwitchboardError } from './errors.ts';
 import { NotAFileError, withRegularFile } from './regular-files.ts';
 
 const PRIVATE = 0o600;
-/** Tokens, passwords and keys are short; hundreds of keys fit. */
+/** Enough for hundreds of keys. */
 const MAX_BYTES = 65_536;
 
-/** Writes a file that only its owner can read. Whatever goes wrong, the path has all of it or what it had before. */
+/** Writes a file that only its owner can read. Atomic: after a failure the path still has its old content. */
 export function replacePrivateFile(path: string, text: string): void {
   withDraft(path, text, (draft) => renameSync(draft, path));
 }
 
-/** The same, unless the file is there: of several processes that do this at once, one makes it. Tells whether it was us. */
+/** The same, but returns false if the file exists. Of several concurrent processes, exactly one succeeds. */
 export function createPrivateFile(path: string, text: string): boolean {
   try {
     withDraft(path, text, (draft) => linkSync(draft, path));
@@ -37,16 +37,16 @@ export function createPrivateFile(path: string, text: string): boolean {
 }
 
 interface PrivateFileRules {
-  /** What to do about a file that is refused, or that others could read. */
+  /** What the user should do if the file is rejected or was readable by others. */
   advice: string;
   warn: (message: string) => void;
-  /** A user whose file is taken like one of ours. */
+  /** A user whose files are accepted like our own. */
   trusted?: number | undefined;
 }
 
 /**
- * What is in a file that only its owner may read. One that others could read is made private, and `warn` is told what
- * happened. One of another user is refused, also where we are root: whoever put it there knows what is in it.
+ * Reads a file that only its owner may read. A file that others could read is made private, with a warning. A file of
+ * another user is rejected, even if we are root: that user knows its content.
  */
 export function readPrivateFile(path: string, { advice, warn, trusted }: PrivateFileRules): string {
   try {
@@ -65,18 +65,18 @@ export function readPrivateFile(path: string, { advice, warn, trusted }: Private
   }
 }
 
-/** The same without a look at who may read it. */
+/** The same without checking owner and permissions. */
 export function readShortFile(path: string): { text: string; stats: Stats } {
   return withRegularFile(path, (file, stats) => ({ text: textOf(file, path), stats }));
 }
 
-/** Whether a file with that owner is neither ours nor root's. */
+/** Whether the owner is neither our user nor root. */
 export function isOfOthers(uid: number): boolean {
   const user = process.geteuid?.();
   return user !== undefined && uid !== user && uid !== 0;
 }
 
-/** What the system says of the size does not count: it may be 0 for a file without an end. */
+/** Ignores the reported size, which may be 0 for an endless file. */
 function textOf(file: number, path: string): string {
   const bytes = Buffer.alloc(MAX_BYTES + 1);
   let length = 0;
@@ -98,7 +98,7 @@ function withDraft(path: string, text: string, publish: (draft: string) => void)
   const draft = `${path}.${randomUUID()}`;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   try {
-    // On the disk before anything that relies on it.
+    // Flushed before it gets its final name.
     writeFileSync(draft, text, { mode: PRIVATE, flush: true });
     publish(draft);
   } finally {
@@ -107,14 +107,14 @@ function withDraft(path: string, text: string, publish: (draft: string) => void)
   flushFolder(folder);
 }
 
-/** A name is on the disk when its folder is. Not every file system can be told so. */
+/** Makes the new name durable. Not every file system supports it. */
 function flushFolder(folder: string): void {
   let handle: number | undefined;
   try {
     handle = openSync(folder, 'r');
     fsyncSync(handle);
   } catch {
-    // What is in the file is safe all the same.
+    // The content is flushed already.
   } finally {
     if (handle !== undefined) closeSync(handle);
   }

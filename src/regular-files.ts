@@ -10,11 +10,11 @@ export class NotAFileError extends Error {
 }
 
 /**
- * Opens a file to read it. Anything else is refused before it is touched: a pipe would keep the process, and the signals
- * that are to end it, waiting for somebody who writes to it, and a device may have no end.
+ * Opens a file for reading, and rejects anything else before reading: a pipe could block the process and its signal
+ * handlers until someone writes to it, and a device may be endless.
  */
 export function withRegularFile<T>(path: string, use: (file: number, stats: Stats) => T): T {
-  // Windows has no such flag, and no such pipes in its folders.
+  // Windows has neither this flag nor named pipes in folders.
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {
     const stats = fstatSync(file);
