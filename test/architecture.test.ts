@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type Import, importsOf } from './helpers/imports.ts';
 import { sourceFiles } from './helpers/source.ts';
 
-/** A part of src/: a folder, or a file that stands alone. */
+/** A folder of src/, or a file directly in it. */
 type Unit = string;
 
 interface Rule {
@@ -229,7 +229,7 @@ function sectionOf(page: string, heading: string): string {
   return page.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
 }
 
-/** A row for a unit that may import these units, packages, and nothing else of ours; `(types)` allows types only. */
+/** A rule that lets a unit import only these units and packages; `(types)` allows types only. */
 function only(from: Unit, allowed: string[], reason: string): Rule {
   const why = `${from} may import ${allowed.length > 0 ? allowed.join(', ') : 'nothing of ours'}: ${reason}`;
   return {
@@ -242,7 +242,7 @@ function only(from: Unit, allowed: string[], reason: string): Rule {
   };
 }
 
-/** src/gateway/call.ts → gateway, src/config.ts → config; a package stays what it is. */
+/** src/gateway/call.ts → gateway, src/config.ts → config; a package keeps its name. */
 function unitOf(path: string): Unit {
   return path.startsWith('src/') ? (path.split('/')[1] ?? '').replace(/(\.test)?\.ts$/, '') : path;
 }
@@ -255,7 +255,7 @@ function isOurs({ target }: Import): boolean {
   return target.startsWith('src/');
 }
 
-/** The imports that lead from a unit, or a file, back to itself, if there are any. */
+/** The imports that lead from a unit or a file back to itself. */
 function findCycle(edges: Import[], nodeOf: (file: string) => string): Import[] | undefined {
   const edgesOf = Map.groupBy(edges, ({ file }) => nodeOf(file));
   const finished = new Set<string>();

@@ -35,7 +35,7 @@ async function makeProcessDriver(): Promise<DriverUnderTest> {
     running: async () => groups.filter(groupRuns).map(String),
     async [Symbol.asyncDispose]() {
       record.close();
-      // With the last process its record is gone.
+      // The record is removed with the last process.
       expect(await readdir(records)).toEqual([]);
       await rm(home, { recursive: true });
     },

@@ -6,27 +6,26 @@ import type { Driver, Exit, Instance, InstanceSpec } from '../../src/hosting/dri
 import { freePort } from '../helpers/free-port.ts';
 import { Inbox } from '../helpers/inbox.ts';
 
-/** A driver, as an installation of its own: none of the others is to see or touch what it runs. */
+/** A driver in its own installation, so that no other driver sees or touches what it runs. */
 export interface DriverUnderTest extends AsyncDisposable {
   driver: Driver;
-  /** A driver of the same installation that knows nothing of the first one, as after a restart of ours. */
+  /** A second driver of the same installation without any state, as after a restart. */
   again(): Driver;
-  /** How a program of test/fixtures is run; `more.args` come after those that it takes to run it. */
+  /** How to run a program of test/fixtures; `more.args` are appended to its arguments. */
   spec(fixture: string, more?: Partial<InstanceSpec>): InstanceSpec;
-  /** What of this installation's runs now, or is left of what ran. */
+  /** What this installation runs now or has left behind. */
   running(): Promise<readonly string[]>;
 }
 
 /** Returns the driver, or skips the test with the reason. */
 export type MakeDriver = (test: { skip(note: string): never }) => Promise<DriverUnderTest>;
 
-/** What not every driver can do. */
+/** Features that only some drivers have. */
 export interface Abilities {
   hasSurvivors: boolean;
   hasVolumes: boolean;
 }
 
-/** A spec for tests, of a server of its own. */
 export function specOf(more: Partial<InstanceSpec>): InstanceSpec {
   return {
     id: randomUUID(),
@@ -47,13 +46,13 @@ export function specOf(more: Partial<InstanceSpec>): InstanceSpec {
 }
 
 const MEGABYTE = 1024 * 1024;
-/** Long enough for every polite process, also on a busy machine. */
+/** Long enough for a process that honours SIGTERM, even on a busy machine. */
 const PATIENCE_MS = 30_000;
 
-/** What every driver has to do, shown with test/fixtures/runs-commands.ts. */
+/** The contract of every driver, tested with test/fixtures/runs-commands.ts. */
 export function driverContract(name: string, make: MakeDriver, abilities: Abilities): void {
   describe(`the driver ${name}`, () => {
-    it('is available, and has what it is said to have', async (test) => {
+    it('is available and has its declared properties', async (test) => {
       await using made = await make(test);
       const { driver } = made;
       expect(await driver.unavailable()).toBe(undefined);
@@ -70,7 +69,7 @@ export function driverContract(name: string, make: MakeDriver, abilities: Abilit
 }
 
 function speaking(make: MakeDriver): void {
-  it('carries bytes both ways exactly as they are', async (test) => {
+  it('carries bytes unchanged in both directions', async (test) => {
     await using made = await make(test);
     await using probe = await start(made, made.spec('runs-commands'));
     const everyByte = Buffer.from(
@@ -85,7 +84,7 @@ function speaking(make: MakeDriver): void {
     for (const sample of samples) expect(await probe.echo(sample)).toEqual(sample);
   });
 
-  it('carries messages of 5 MB, several at once', async (test) => {
+  it('carries several messages of 5 MB at once', async (test) => {
     await using made = await make(test);
     await using probe = await start(made, made.spec('runs-commands'));
     const messages = ['a', 'b', 'c'].map((letter) => Buffer.alloc(5 * MEGABYTE, `${letter}bcdefg 123456`));
@@ -94,13 +93,13 @@ function speaking(make: MakeDriver): void {
       expect((await answer).equals(messages[index]!)).toBe(true);
   });
 
-  it('lets the server wait while nobody reads, and loses nothing of what it says', async (test) => {
+  it('blocks the server while its output is not read, and loses none of it', async (test) => {
     await using made = await make(test);
     await using probe = await start(made, made.spec('runs-commands'), { isRead: false });
     const total = 64 * MEGABYTE;
     probe.send(`flood ${total}`);
     await probe.log.first((line) => line.startsWith('flooded'));
-    // There is no event for a process that waits: it waits when it has said nothing for a while.
+    // No event reports a blocked process, so it counts as blocked once it is silent for a while.
     for (let seen = -1; seen < probe.log.items.length; await delay(500)) seen = probe.log.items.length;
     expect(probe.log.items).not.toContain(`flooded ${total}`);
     const flood = await probe.take(total);
@@ -108,7 +107,7 @@ function speaking(make: MakeDriver): void {
     await probe.log.first((line) => line === `flooded ${total}`);
   });
 
-  it('tells the lines of stderr, apart from stdout', async (test) => {
+  it('reports the lines of stderr separately from stdout', async (test) => {
     await using made = await make(test);
     await using probe = await start(made, made.spec('runs-commands'));
     probe.send('stderr one');
@@ -119,7 +118,7 @@ function speaking(make: MakeDriver): void {
     expect(probe.log.items.join('\n')).not.toContain('between');
   });
 
-  it('tells stdout and stderr as lines where it has no stdio', async (test) => {
+  it('reports stdout and stderr as lines when the server has no stdio', async (test) => {
     await using made = await make(test);
     const args = ['echo on stdout', 'stderr on stderr', 'stay'];
     await using probe = await start(made, made.spec('runs-commands', { args, hasStdio: false }));
@@ -138,11 +137,11 @@ function speaking(make: MakeDriver): void {
     expect(await answer.text()).toBe('served /somewhere');
   });
 
-  it('publishes its port where that is asked for, and where it was before', async (test) => {
+  it('publishes its port at the requested port, and at the earlier one again', async (test) => {
     await using made = await make(test);
     for (const which of ['hostPort', 'formerHostPort'] as const) {
       const port = await freePort();
-      // A process listens on its port itself.
+      // A process listens on its port directly.
       const published = made.driver.provider === 'process' ? port : await freePort();
       const spec = made.spec('runs-commands', {
         args: [`listen ${port}`],
@@ -165,7 +164,7 @@ function speaking(make: MakeDriver): void {
 }
 
 function ending(make: MakeDriver): void {
-  it('tells the code of a crash, after all that was said before it', async (test) => {
+  it('reports the exit code of a crash after all output', async (test) => {
     await using made = await make(test);
     await using probe = await start(made, made.spec('runs-commands'));
     const lastAnswer = probe.echo(Buffer.from('last answer'));
@@ -178,20 +177,20 @@ function ending(make: MakeDriver): void {
     await probe.outputEnded;
   });
 
-  it('tells an end without a fault', async (test) => {
+  it('reports a clean exit', async (test) => {
     await using made = await make(test);
     await using probe = await start(made, made.spec('runs-commands', { args: ['exit 0'] }));
     expect(await probe.instance.exited).toMatchObject({ code: 0, signal: undefined, isLost: false });
   });
 
-  it('tells an end by a signal', async (test) => {
+  it('reports an exit by signal', async (test) => {
     await using made = await make(test);
     await using probe = await start(made, made.spec('runs-commands'));
     probe.send('kill SIGKILL');
     expectKilled(await probe.instance.exited);
   });
 
-  it('takes what is written to one that is gone, and what is done to it', async (test) => {
+  it('ignores writes and actions after the instance has ended', async (test) => {
     await using made = await make(test);
     await using probe = await start(made, made.spec('runs-commands', { args: ['exit 0'] }));
     await probe.instance.exited;
@@ -201,7 +200,7 @@ function ending(make: MakeDriver): void {
     expect(await made.running()).toEqual([]);
   });
 
-  it('stops a polite one with SIGTERM', async (test) => {
+  it('stops a cooperative process with SIGTERM', async (test) => {
     await using made = await make(test);
     await using probe = await start(made, made.spec('runs-commands'));
     await probe.echo(Buffer.from('ready'));
@@ -213,7 +212,7 @@ function ending(make: MakeDriver): void {
     await probe.outputEnded;
   });
 
-  it('stops one that ignores SIGTERM, and what it started', async (test) => {
+  it('kills a process that ignores SIGTERM, with its children', async (test) => {
     await using made = await make(test);
     await using probe = await start(made, made.spec('runs-commands', { args: ['ignore-term', 'fork'] }));
     expect(await probe.line()).toBe('ignoring');
@@ -223,7 +222,7 @@ function ending(make: MakeDriver): void {
     expectKilled(await probe.instance.exited);
   });
 
-  it('leaves nothing when its start is given up', async (test) => {
+  it('leaves nothing behind when a start is cancelled', async (test) => {
     await using made = await make(test);
     const before = AbortSignal.abort();
     await expect(made.driver.start(made.spec('runs-commands'), deaf, before)).rejects.toThrow();
@@ -236,7 +235,7 @@ function ending(make: MakeDriver): void {
 }
 
 function running(make: MakeDriver): void {
-  it('hands over the environment, and nothing of ours', async (test) => {
+  it('passes on the given environment and nothing of Switchboard’s', async (test) => {
     await using made = await make(test);
     const environment = { PLAIN: 'text', EMPTY: '', ODD: 'a=b "c" $PLAIN\n  d\\', UMLAUT: 'süß 🦜' };
     await using probe = await start(made, made.spec('runs-commands', { environment }));
@@ -246,7 +245,7 @@ function running(make: MakeDriver): void {
     expect(JSON.parse(await probe.ask('env VITEST'))).toBe(null);
   });
 
-  it('knows what it uses, and since when', async (test) => {
+  it('reports resource usage and the start time', async (test) => {
     await using made = await make(test);
     await using probe = await start(made, made.spec('runs-commands'));
     expect(Math.abs(Date.now() - probe.instance.startedAt.getTime())).toBeLessThan(3_600_000);
@@ -255,12 +254,12 @@ function running(make: MakeDriver): void {
     await probe.ask('burn 300');
     const second = await probe.instance.usage();
     expect(second.cpuPercent).toBeGreaterThan(0);
-    // No Node needs less.
+    // Node always needs more than this.
     expect(second.memoryBytes).toBeGreaterThan(4 * MEGABYTE);
     expect(second.memoryBytes).toBeLessThan(1024 * MEGABYTE);
   });
 
-  it('runs several at once, each with an id of its own', async (test) => {
+  it('runs several instances at once, each with a unique id', async (test) => {
     await using made = await make(test);
     await using one = await start(made, made.spec('runs-commands'));
     await using other = await start(made, made.spec('runs-commands'));
@@ -274,7 +273,7 @@ function running(make: MakeDriver): void {
 function keeping(make: MakeDriver): void {
   const volumes = ['/data', '/more/data'];
 
-  it('keeps volumes over a crash and a new registration of the same name', async (test) => {
+  it('keeps volumes after a crash and after a new registration of the same name', async (test) => {
     await using made = await make(test);
     const spec = made.spec('runs-commands', { volumes });
     await using first = await start(made, spec);
@@ -289,7 +288,7 @@ function keeping(make: MakeDriver): void {
     expect(await second.ask('read /more/data/note')).toBe('"other"');
   });
 
-  it('shows the volumes of a server to no other', async (test) => {
+  it('hides the volumes of a server from other servers', async (test) => {
     await using made = await make(test);
     const spec = made.spec('runs-commands', { volumes });
     await using probe = await start(made, spec);
@@ -301,7 +300,7 @@ function keeping(make: MakeDriver): void {
     }
   });
 
-  it('removes the volumes of a server when asked to, and no others', async (test) => {
+  it('removes the volumes of one server on request, and no others', async (test) => {
     await using made = await make(test);
     const [spec, other] = [made.spec('runs-commands', { volumes }), made.spec('runs-commands', { volumes })];
     for (const each of [spec, other]) {
@@ -318,7 +317,7 @@ function keeping(make: MakeDriver): void {
 }
 
 function surviving(make: MakeDriver): void {
-  it('takes over one that runs, with all that it can do', async (test) => {
+  it('adopts a running instance with full control of it', async (test) => {
     await using made = await make(test);
     const spec = made.spec('runs-commands', { environment: { MARK: 'the same' } });
     const first = await start(made, spec);
@@ -338,7 +337,7 @@ function surviving(make: MakeDriver): void {
     expect(await second.instance.exited).toMatchObject({ code: 4, isLost: false });
   });
 
-  it('takes over none that was started otherwise, nor one that is gone, and removes what is left', async (test) => {
+  it('adopts no instance with another spec and none that has ended, and removes their remains', async (test) => {
     await using made = await make(test);
     const spec = made.spec('runs-commands');
     expect(await made.driver.survivors!.adopt(spec, deaf)).toBe(undefined);
@@ -349,7 +348,7 @@ function surviving(make: MakeDriver): void {
     expect(await made.running()).toEqual([]);
   });
 
-  it('reaps what is ours and wanted no more, and nothing else', async (test) => {
+  it('reaps instances of this installation that are no longer wanted, and nothing else', async (test) => {
     await using made = await make(test);
     await using foreign = await make(test);
     await using stranger = await start(foreign, foreign.spec('runs-commands'));
@@ -381,17 +380,17 @@ async function start(
   return new Conversation(instance, log, options);
 }
 
-/** Where a provider gives only a code, it is that of a shell: 128 and the signal's number. */
+/** Some providers report only a shell's exit code: 128 plus the signal number. */
 function expectKilled({ code, signal, isLost }: Exit): void {
   expect(signal ?? code).toBe(signal === undefined ? 137 : 'SIGKILL');
   expect(isLost).toBe(false);
 }
 
-/** One that runs, as somebody who speaks with it. */
+/** A running instance and a client that speaks with it. */
 class Conversation {
   readonly instance: Instance;
   readonly log: Inbox<string>;
-  /** Settles when its output is over. */
+  /** Settles when its output has ended. */
   readonly outputEnded: Promise<unknown>;
   private unread: Buffer[] = [];
   private unreadBytes = 0;
@@ -425,7 +424,7 @@ class Conversation {
     return (await this.inTurn(() => this.nextLine())).toString();
   }
 
-  /** So many bytes of what it says. */
+  /** Reads this many bytes of its output. */
   take(length: number): Promise<Buffer> {
     this.read();
     return this.inTurn(async () => {
@@ -472,7 +471,7 @@ class Conversation {
     });
   }
 
-  /** Answers come in the order of the questions. */
+  /** Responses arrive in the order of the requests. */
   private inTurn<Value>(action: () => Promise<Value>): Promise<Value> {
     const result = this.turn.then(action);
     this.turn = result.catch(() => {});

@@ -1,4 +1,4 @@
 import { dockerContract } from './docker-contract.ts';
 
-// Those of gVisor are in the short suite.
+// The short suite covers gVisor.
 dockerContract('docker');

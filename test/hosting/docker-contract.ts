@@ -6,7 +6,7 @@ import { serverImage } from '../helpers/images.ts';
 import { driverContract } from './contract.ts';
 import { type DockerProvider, dockerDriver } from './docker-driver.ts';
 
-/** The contract of drivers with a real engine, and that a server in a container speaks MCP. */
+/** Runs the driver contract on a real engine, and checks that a server in a container speaks MCP. */
 export function dockerContract(provider: DockerProvider): void {
   describe.concurrent('with a real engine', () => {
     driverContract(provider, async (test) => dockerDriver(await sharedEngine(test), provider), {

@@ -7,19 +7,18 @@ import { type DriverUnderTest, specOf } from './contract.ts';
 
 export type DockerProvider = 'gvisor' | 'docker';
 
-/** Both kinds of containers that the engine of the tests can run. */
 export const dockerProviders: DockerProvider[] = ['gvisor', 'docker'];
 
 export interface DockerUnderTest extends DriverUnderTest {
   driver: DockerDriver;
   again(): DockerDriver;
-  /** Runs a script of Node in the place of a fixture. */
+  /** Runs a Node script instead of a fixture. */
   script(code: string, more?: Parameters<typeof specOf>[0]): ReturnType<typeof specOf>;
   volumes(): Promise<string[]>;
   owner: string;
 }
 
-/** A driver with an owner of its own. What it leaves is removed in the end, and told. */
+/** A driver with its own owner label. Whatever it leaves behind is removed at the end and reported. */
 export async function dockerDriver(
   engine: Engine,
   provider: DockerProvider,

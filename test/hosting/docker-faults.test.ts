@@ -12,7 +12,7 @@ const deaf = { log() {} };
 
 describe('a Docker engine that is stopped', () => {
   it.for(dockerProviders)(
-    'loses nothing of %s where it lets its containers go on',
+    'does not disturb containers of %s when it keeps them running',
     async (provider, { skip }) => {
       await using engine = await OwnEngine.start({ skip }, { liveRestore: true });
       await using made = await dockerDriver(engine, provider);
@@ -42,7 +42,9 @@ describe('a Docker engine that is stopped', () => {
     },
   );
 
-  it('ends its containers else, which is no crash, and leaves nothing of them', async ({ skip }) => {
+  it('ends its containers when it does not keep them, which is no crash, and leaves nothing behind', async ({
+    skip,
+  }) => {
     await using engine = await OwnEngine.start({ skip });
     await using made = await dockerDriver(engine, 'docker');
     const spec = made.spec('runs-commands');
@@ -57,19 +59,19 @@ describe('a Docker engine that is stopped', () => {
 });
 
 describe.concurrent('a Docker engine that cannot be used', () => {
-  it('says which socket is missing, and how to point to another', async () => {
+  it('is reported with the missing socket and the setting for another', async () => {
     const driver = driverOf('docker', undefined, '/nowhere/docker.sock');
     expect(await driver.unavailable()).toBe(
       'The Docker engine at /nowhere/docker.sock cannot be reached: the socket does not exist. Start Docker (sudo systemctl start docker), or set its address with DOCKER_HOST or the setting `hosting.engine`.',
     );
   });
 
-  it('says that it is elsewhere', async () => {
+  it('is rejected when it is on another machine', async () => {
     const driver = driverOf('docker', undefined, 'ssh://user@machine');
     expect(await driver.unavailable()).toContain('must run on this machine');
   });
 
-  it('is given up when it says nothing', async ({ skip }) => {
+  it('is given up when it does not respond', async ({ skip }) => {
     const { socketPath } = await sharedEngine({ skip });
     const path = join(dirname(socketPath), `silent-${process.pid}.sock`);
     const silent = createServer().listen(path);
@@ -79,14 +81,14 @@ describe.concurrent('a Docker engine that cannot be used', () => {
     expect(await driver.unavailable()).toContain('no response within 5 s');
   });
 
-  it('says what to install for gVisor', async ({ skip }) => {
+  it('is reported with what to install for gVisor', async ({ skip }) => {
     const { socketPath } = await sharedEngine({ skip });
     const driver = driverOf('gvisor', 'runsc-of-another-name', socketPath);
     expect(await driver.unavailable()).toMatch(/has no runtime "runsc-of-another-name".*runsc install/);
     expect(await driverOf('gvisor', 'runsc', socketPath).unavailable()).toBe(undefined);
   });
 
-  it('takes no plain containers for a sandbox', async ({ skip }) => {
+  it('does not count as a sandbox with plain containers only', async ({ skip }) => {
     const { socketPath } = await sharedEngine({ skip });
     const driver = driverOf('gvisor', 'runc', socketPath);
     expect(await driver.unavailable()).toContain('does not isolate more than plain containers');
@@ -96,7 +98,7 @@ describe.concurrent('a Docker engine that cannot be used', () => {
     );
   });
 
-  it('says what to install for Firecracker', async ({ skip }) => {
+  it('is reported with what to install for Firecracker', async ({ skip }) => {
     const { socketPath } = await sharedEngine({ skip });
     expect(await driverOf('firecracker', undefined, socketPath).unavailable()).toMatch(
       /has no runtime for Kata Containers with Firecracker.*hosting.runtimes.firecracker/,
@@ -105,7 +107,7 @@ describe.concurrent('a Docker engine that cannot be used', () => {
 });
 
 describe.concurrent.for(dockerProviders)('a container of %s that cannot be started', (provider) => {
-  it('says so without its secrets', async ({ skip }) => {
+  it('is reported without its secrets', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     const spec = made.spec('runs-commands', { environment: { '': 'very secret' }, volumes: ['/data'] });
     const refused: Error = await made.driver.start(spec, deaf, never).then(
@@ -118,7 +120,7 @@ describe.concurrent.for(dockerProviders)('a container of %s that cannot be start
     expect(await made.volumes()).toEqual([]);
   });
 
-  it('says that a program is missing', async ({ skip }) => {
+  it('is reported with the missing program', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     const log = new Inbox<string>();
     const spec = { ...made.spec('runs-commands'), command: '/usr/bin/nothing' };
@@ -127,7 +129,7 @@ describe.concurrent.for(dockerProviders)('a container of %s that cannot be start
     expect(log.items.join('\n')).toContain('/usr/bin/nothing');
   });
 
-  it('has no image', async ({ skip }) => {
+  it('is reported with the missing image', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     const spec = { ...made.spec('runs-commands'), image: undefined };
     await expect(made.driver.start(spec, deaf, never)).rejects.toMatchObject({ code: 'invalid_config' });
@@ -135,7 +137,7 @@ describe.concurrent.for(dockerProviders)('a container of %s that cannot be start
 });
 
 describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
-  it('is taken over again where the connection to it breaks', async ({ skip }) => {
+  it('is adopted again after its connection breaks', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, provider);
     await using between = await Between.listen(engine);
@@ -151,7 +153,7 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
     const adopted = await driver.survivors.adopt(spec, deaf);
     expect(adopted?.id).toBe(instance.id);
 
-    // Where only the other connection breaks, nobody has to notice.
+    // A break of the other connection goes unnoticed.
     between.cut('/wait');
     adopted!.stdio!.input.write('echo still here\n');
     expect(await lineOf(adopted!.stdio!.output)).toBe('still here');
@@ -159,7 +161,7 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
     expect(await adopted!.exited).toMatchObject({ code: 6, isLost: false });
   });
 
-  it('is told to have been killed where somebody removes it', async ({ skip }) => {
+  it('is reported as killed after it is removed from outside', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, provider);
     const instance = await made.driver.start(made.spec('runs-commands'), deaf, never);
@@ -169,7 +171,7 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
     await instance.stop(1_000);
   });
 
-  it('is never there twice', async ({ skip }) => {
+  it('never runs twice', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     const spec = made.spec('runs-commands');
     const first = await made.driver.start(spec, deaf, never);
@@ -179,7 +181,7 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
     await second.stop(0);
   });
 
-  it('is the only one that is left where there were two', async ({ skip }) => {
+  it('replaces a duplicate of itself', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, provider);
     const spec = made.spec('runs-commands');
@@ -198,7 +200,7 @@ describe.concurrent.for(dockerProviders)('a container of %s', (provider) => {
     await instance.stop(0);
   });
 
-  it('says all that it has to say, also to who reads it late', async ({ skip }) => {
+  it('delivers all of its output to a late reader too', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     const spec = made.script("process.stdout.write('x'.repeat(400_000)); process.exitCode = 5");
     const instance = await made.driver.start(spec, deaf, never);
@@ -222,7 +224,6 @@ async function lineOf(output: NodeJS.ReadableStream): Promise<string> {
   return chunk.toString().trimEnd();
 }
 
-/** A proxy in front of the engine that cuts connections. */
 class Between implements AsyncDisposable {
   readonly address: string;
   private readonly server: Server;
@@ -240,7 +241,7 @@ class Between implements AsyncDisposable {
     return between;
   }
 
-  /** Those with that word in the first line of their request. */
+  /** Cuts the connections with this word in the request line. */
   cut(word: string): void {
     const found = this.connections.filter(
       ({ request, socket }) => request.includes(word) && !socket.destroyed,

@@ -9,7 +9,7 @@ const never = new AbortController().signal;
 const deaf = { log() {} };
 
 describe.concurrent('the image of a container', () => {
-  it('is pulled where it is missing, and only then', async ({ skip }) => {
+  it('is pulled only if it is missing', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, 'docker');
     await using registry = await startRegistry(someFiles(), { Entrypoint: ['/nothing'] });
@@ -29,7 +29,7 @@ describe.concurrent('the image of a container', () => {
     expect(again.items.join('\n')).not.toContain('pulling');
   });
 
-  it('is pulled no further when the start is given up, and nothing is left', async ({ skip }) => {
+  it('stops being pulled when the start is cancelled, and leaves nothing behind', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, 'docker');
     await using registry = await startRegistry(someFiles(), {});
@@ -43,7 +43,7 @@ describe.concurrent('the image of a container', () => {
     expect(await made.volumes()).toEqual([]);
   });
 
-  it('is told to be unknown to its registry', async ({ skip }) => {
+  it('is reported as unknown to its registry', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), 'docker');
     await using registry = await startRegistry(someFiles(), {});
     for (const image of [`${registry.host}/unknown:1.0`, `${registry.host}/files:another`]) {
@@ -58,9 +58,9 @@ describe.concurrent('the image of a container', () => {
     }
   });
 
-  it('is told to be out of reach', async ({ skip }) => {
+  it('is reported as unreachable', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), 'docker');
-    // Nobody listens on that port.
+    // Nothing listens on that port.
     const spec = made.spec('runs-commands', { image: '127.0.0.1:1/server:latest' });
     await expect(made.driver.start(spec, deaf, never)).rejects.toMatchObject({
       code: 'server_start_failed',
@@ -69,7 +69,7 @@ describe.concurrent('the image of a container', () => {
   });
 
   it.for(['', 'has space', '../containers/json?', 'UPPER/case'])(
-    'cannot be called "%s"',
+    'cannot have the name "%s"',
     async (image, { skip }) => {
       await using made = await dockerDriver(await sharedEngine({ skip }), 'docker');
       const spec = made.spec('runs-commands', { image });
@@ -78,7 +78,7 @@ describe.concurrent('the image of a container', () => {
   );
 });
 
-/** Others each time: an engine asks for no layer that it has. */
+/** New content each time, because an engine does not request a layer that it already has. */
 function someFiles() {
   return [{ path: 'note', mode: 0o644, text: randomUUID() }];
 }

@@ -9,7 +9,7 @@ import { type DockerUnderTest, dockerDriver, dockerProviders } from './docker-dr
 const MEGABYTE = 1024 * 1024;
 
 describe.concurrent.for(dockerProviders)('a container of the provider %s', (provider) => {
-  it('has no more rights than it needs, as the engine has it', async ({ skip }) => {
+  it('has only the rights that it needs, as the engine reports them', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, provider);
     const limits = { cpus: 0.5, memoryBytes: 256 * MEGABYTE, diskBytes: 1024 * MEGABYTE, pids: 100 };
@@ -52,7 +52,7 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     expect(JSON.stringify(visible)).not.toContain('very secret');
   });
 
-  it('has a root that it cannot write to, a small /tmp, and no network', async ({ skip }) => {
+  it('has a read-only root, a small /tmp and no network', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     await using probe = await start(made, made.script(lookAround));
     expect(JSON.parse(await probe.log.first((line) => line.startsWith('{')))).toEqual({
@@ -65,7 +65,7 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     });
   });
 
-  it('may write to its root where that was asked for', async ({ skip }) => {
+  it('can write to its root if that is requested', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     await using probe = await start(made, made.script(lookAround, { hasWritableRoot: true }));
     expect(JSON.parse(await probe.log.first((line) => line.startsWith('{')))).toMatchObject({
@@ -74,12 +74,12 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     });
   });
 
-  it('is ended at its limit of memory', async ({ skip }) => {
+  it('is killed at its memory limit', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     const limits = { cpus: 1, memoryBytes: 128 * MEGABYTE, diskBytes: 1024 * MEGABYTE, pids: 128 };
     const hog = 'const kept = []; setInterval(() => kept.push(Buffer.alloc(8 << 20, 1)), 10)';
     await using probe = await start(made, made.script(hog, { limits }));
-    // Where it is another part of gVisor that is killed, its end has a code.
+    // The exit has a code if the kernel kills another process of gVisor.
     const { code, signal, ...exit } = await probe.instance.exited;
     expect(signal ?? code).toBe(signal === undefined && provider === 'gvisor' ? 2 : 'SIGKILL');
     expect(exit).toEqual({
@@ -89,7 +89,7 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     expect(await made.running()).toEqual([]);
   });
 
-  it.for(['its root', 'a volume'])('is ended at its limit of disk on %s', async (place, { skip }) => {
+  it.for(['its root', 'a volume'])('is stopped at its disk limit on %s', async (place, { skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, provider, { volumeImages: false });
     const limits = { cpus: 1, memoryBytes: 256 * MEGABYTE, diskBytes: 16 * MEGABYTE, pids: 128 };
@@ -111,7 +111,7 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     if (isRoot) return;
     await expect(start(made, spec)).rejects.toMatchObject({
       code: 'invalid_config',
-      // How much of the last file it could write depends on when it is looked at.
+      // The amount written to the last file depends on when it is measured.
       message: expect.stringMatching(
         /hold (1[6-9]|2[0-4])(\.\d)? MB, more than its disk limit of 16 MB. Raise the limit/,
       ),
@@ -119,9 +119,7 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     expect(await made.running()).toEqual([]);
   });
 
-  it('[H16] writes hardly more to its volumes than its limit of disk where they are only measured', async ({
-    skip,
-  }) => {
+  it('[H16] writes hardly more than its disk limit to volumes that are only measured', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, provider, { volumeImages: false });
     const limits = { cpus: 1, memoryBytes: 256 * MEGABYTE, diskBytes: 256 * MEGABYTE, pids: 128 };
@@ -130,7 +128,7 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
       let i = 0;
       const write = () => fs.writeFileSync('/data/' + i++, Buffer.alloc(8 << 20, 1));
       while (i < 31) write();
-      // Measuring and ending may take three of these.
+      // Measuring and stopping may take three of these.
       const timer = setInterval(() => {
         write();
         if (i === 60) clearInterval(timer);
@@ -160,9 +158,7 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     expect(await (await fetch(probe.instance.url!)).text()).toBe('served /');
   });
 
-  it('[H2] says that the port it is to be published at is taken, and takes another where it has the choice', async ({
-    skip,
-  }) => {
+  it('[H2] is reported when its requested port is taken, and otherwise gets a free one', async ({ skip }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
@@ -181,8 +177,8 @@ describe.concurrent.for(dockerProviders)('a container of the provider %s', (prov
     expect(await (await fetch(probe.instance.url!)).text()).toBe('served /');
   });
 
-  // In a concurrent test, only the test's own `expect` polls.
-  it('shows what it uses of the disk', async ({ skip, expect }) => {
+  // Only the test's own `expect` polls in a concurrent test.
+  it('reports its disk usage', async ({ skip, expect }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     const write = "fs.writeFileSync('/data/some', Buffer.alloc(4 << 20)); console.error('written')";
     const spec = made.script(`${write}; setInterval(() => {}, 60_000)`, { volumes: ['/data'] });

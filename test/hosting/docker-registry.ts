@@ -6,15 +6,15 @@ import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { type TarEntry, tarOf } from '../helpers/tar.ts';
 
-/** A registry of images as the engine knows them, on loopback, where it asks for no certificate. */
+/** An image registry on loopback, where the engine requires no certificate. */
 export interface Registry extends AsyncDisposable {
-  /** What it is called in front of an image: 127.0.0.1:5000 */
+  /** The prefix of its image names, such as 127.0.0.1:5000. */
   host: string;
-  /** Settles when the engine has asked for a layer of an image that is never sent. */
+  /** Settles when the engine has requested a layer that is never sent. */
   stalled: Promise<unknown>;
 }
 
-/** Has the image `files` with these files, and `stalling` of the same, whose layer does not come. */
+/** Serves the image `files` with these files, and `stalling` with the same files but a layer that never arrives. */
 export async function startRegistry(entries: TarEntry[], config: object): Promise<Registry> {
   const tar = await buffer(tarOf(entries));
   const layer = gzipSync(tar);

@@ -12,7 +12,7 @@ const MEGABYTE = 1024 * 1024;
 const limits = { cpus: 1, memoryBytes: 256 * MEGABYTE, diskBytes: 16 * MEGABYTE, pids: 128 };
 const volumes = ['/data'];
 
-/** Fills /data with files of 1 MB, 64 at most, tells what came of it, and goes on. */
+/** Fills /data with files of 1 MB, at most 64, reports the result, and keeps running. */
 const filler = `
   const before = fs.readdirSync('/data');
   const { mode } = fs.statSync('/data');
@@ -41,8 +41,8 @@ interface Told {
 }
 
 describe.concurrent.for(dockerProviders)('a volume of a container of the provider %s', (provider) => {
-  // In a concurrent test, only the test's own `expect` polls.
-  it('[H16] takes no write over the limit of disk, and the server goes on', async ({ skip, expect }) => {
+  // Only the test's own `expect` polls in a concurrent test.
+  it('[H16] rejects writes over the disk limit while the server keeps running', async ({ skip, expect }) => {
     await using made = await dockerDriver(await sharedEngine({ skip }), provider);
     await using probe = await start(made, made.script(filler, { limits, volumes }));
     const told = await probe.told();
@@ -59,13 +59,13 @@ describe.concurrent.for(dockerProviders)('a volume of a container of the provide
     expect(await made.running()).toEqual([probe.instance.id]);
   });
 
-  it('[H16] keeps its data, also over a start of the machine, and grows with the limit', async ({ skip }) => {
+  it('[H16] keeps its data after a reboot, and grows with the limit', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, provider);
     const spec = made.script(filler, { limits, volumes });
     const { written } = await runOnce(made, spec);
     const folder = await onlyFolder(engine, made);
-    // As it is after a start of the machine.
+    // A reboot unmounts it.
     execFileSync('umount', [folder]);
     expect(await runOnce(made, spec)).toMatchObject({ before: written, code: 'ENOSPC', written: 0 });
     expect(mountsAt(folder)).toBe(1);
@@ -76,7 +76,7 @@ describe.concurrent.for(dockerProviders)('a volume of a container of the provide
     expect(more.written).toBeGreaterThanOrEqual(14);
     expect(more.size).toBeLessThanOrEqual(raised.limits.diskBytes);
     expect(readdirSync(folder)).not.toContain('lost+found');
-    // It stays as large as it is under the lower limit, and what it holds is too much then.
+    // The volume never shrinks, and its data exceeds the lower limit.
     await expect(start(made, spec)).rejects.toThrow('disk limit of 16 MB');
   });
 
@@ -91,12 +91,12 @@ describe.concurrent.for(dockerProviders)('a volume of a container of the provide
     expect(folders.flatMap((folder) => loopDevicesBelow(dirname(folder)))).toHaveLength(2);
     expect((await made.driver.volumes.remove(spec)).toSorted()).toEqual(names.toSorted());
     expect(folders.map(mountsAt)).toEqual([0, 0]);
-    // The kernel takes a moment to let go of the mounts of a container that has ended.
+    // The kernel releases the mounts of an ended container with a delay.
     await expect.poll(() => folders.flatMap((folder) => loopDevicesBelow(dirname(folder)))).toEqual([]);
     expect(folders.map((folder) => existsSync(dirname(folder)))).toEqual([false, false]);
   });
 
-  it('stays as it is where it is in use', async ({ skip }) => {
+  it('stays unchanged while it is in use', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, provider);
     const spec = made.script(filler, { limits, volumes });
@@ -109,7 +109,7 @@ describe.concurrent.for(dockerProviders)('a volume of a container of the provide
     expect(readdirSync(folder)).toHaveLength(written);
   });
 
-  it('is mounted again for a container that is taken over', async ({ skip }) => {
+  it('is mounted again for an adopted container', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, provider);
     const spec = made.script(filler, { limits, volumes });
@@ -126,8 +126,8 @@ describe.concurrent.for(dockerProviders)('a volume of a container of the provide
   });
 });
 
-describe.concurrent('a volume that is kept in an image', () => {
-  it('is made anew where making it was broken off', async ({ skip }) => {
+describe.concurrent('a volume in a disk image', () => {
+  it('is created again if its creation was interrupted', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, 'docker');
     const spec = made.script(filler, { limits, volumes });
@@ -141,7 +141,7 @@ describe.concurrent('a volume that is kept in an image', () => {
     expect(readdirSync(dirname(folder)).toSorted()).toEqual(['_data', 'switchboard.ext4']);
   });
 
-  it('keeps its server from a start without its data', async ({ skip }) => {
+  it('prevents a start without its data', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, 'docker');
     const spec = made.script(filler, { limits, volumes });
@@ -157,7 +157,7 @@ describe.concurrent('a volume that is kept in an image', () => {
     expect(await made.volumes()).toHaveLength(1);
   });
 
-  it('grows at the next start where another container uses it', async ({ skip }) => {
+  it('grows at the next start while another container uses it', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, 'docker');
     const spec = made.script(filler, { limits, volumes });
@@ -185,7 +185,7 @@ describe.concurrent('a volume that is kept in an image', () => {
     expect((await runOnce(made, raised)).written).toBeGreaterThanOrEqual(14);
   });
 
-  it('is a plain one where the image cannot be made, and the log says why', async ({ skip }) => {
+  it('falls back to a plain volume if the image cannot be created, and logs why', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using made = await dockerDriver(engine, 'docker');
     const tiny = { ...limits, diskBytes: 16 * 1024 };

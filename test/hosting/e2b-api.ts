@@ -37,7 +37,7 @@ interface Refusal {
   message: string;
 }
 
-/** A program of test/fixtures as a server in one of its sandboxes. */
+/** A server in a sandbox that runs a program of test/fixtures. */
 export function sandboxed(fixture: string, more: Partial<InstanceSpec> = {}): InstanceSpec {
   const program = fixtureProgram(fixture);
   return specOf({
@@ -49,7 +49,7 @@ export function sandboxed(fixture: string, more: Partial<InstanceSpec> = {}): In
 }
 
 const ENVD_PORT = '49983';
-/** In an old one nothing runs that does not say as whom. */
+/** Old templates run nothing without an explicit user. */
 const TEMPLATES = ['node', 'old'];
 const PAGE = 2;
 
@@ -112,10 +112,7 @@ class Sandbox {
   }
 }
 
-/**
- * A stand-in for E2B over HTTP on loopback: its REST API, and the way into sandboxes as E2B_SANDBOX_URL has it, by
- * headers. Its sandboxes isolate nothing, but what is run in them really runs.
- */
+/** A stand-in for E2B on loopback. Its sandboxes are reached by headers and isolate nothing, but run real processes. */
 export class E2bApi implements AsyncDisposable {
   readonly apiKey = `e2b_${randomBytes(20).toString('hex')}`;
   readonly seen = new Inbox<SeenRequest>();
@@ -176,7 +173,7 @@ export class E2bApi implements AsyncDisposable {
     if (id !== undefined && headers['e2b-sandbox-port'] !== ENVD_PORT)
       return this.intoSandbox(this.sandboxes.get(String(id)), request, response);
     const body = await buffer(request);
-    // What is sent to a server is long, and no more than a test knows anyway.
+    // Input to servers is long, and tests know it anyway.
     this.seen.add({ method, path, headers, body: path.endsWith('SendInput') ? '' : body.toString() });
     if (id !== undefined) return this.toEnvd(this.sandboxes.get(String(id)), body, request, response);
     const refusal = this.refusals.shift();

@@ -24,10 +24,7 @@ interface Selecting {
 
 const END_STREAM = 2;
 
-/**
- * What runs inside each sandbox of E2B: the process service, in the JSON of the connect protocol. Its processes are real
- * ones. Like the original it ends none when a stream is cut, and throws away what nobody reads.
- */
+/** The process service inside an E2B sandbox, with real processes. Like the original, it drops unread output and ends no process when a stream is cut. */
 export class Envd {
   private readonly variables: Record<string, string>;
   private readonly isOld: boolean;
@@ -38,7 +35,7 @@ export class Envd {
     this.isOld = isOld;
   }
 
-  /** The groups that its processes lead. */
+  /** The process groups that its processes lead. */
   get pids(): number[] {
     return [...this.running.keys()];
   }
@@ -82,7 +79,7 @@ export class Envd {
       cwd: tmpdir(),
       env: {
         PATH: process.env.PATH,
-        // The SDK runs commands in login shells, and what the profile of whoever runs the tests does is slow, or worse.
+        // The SDK runs commands in login shells, and the developer's profile may be slow or have side effects.
         HOME: tmpdir(),
         USER: username,
         LOGNAME: username,
@@ -127,7 +124,7 @@ class SandboxedProcess {
     this.read('stdout', child.stdout!);
     this.read('stderr', child.stderr!);
     child.once('close', (code, signal) => {
-      // As Go says it.
+      // The wording of Go.
       const status = signal === null ? `exit status ${code}` : `signal: ${signalTexts[signal] ?? signal}`;
       const end = { exitCode: code ?? -1, exited: signal === null, status };
       for (const reader of this.readers) {
@@ -159,7 +156,7 @@ class SandboxedProcess {
     for (const reader of this.readers) reader.destroy();
   }
 
-  /** While one reader is slow, the process waits. */
+  /** A slow reader blocks the process. */
   private read(name: 'stdout' | 'stderr', stream: Readable): void {
     stream.on('data', (chunk: Buffer) => {
       const data = frame(0, { event: { data: { [name]: chunk.toString('base64') } } });
@@ -192,7 +189,7 @@ function frame(flags: number, message: unknown): Buffer {
   return Buffer.concat([head, text]);
 }
 
-/** A stream begins well, whatever comes then. */
+/** The response has status 200 even if the stream fails. */
 function failStream(response: ServerResponse, code: string, message: string): void {
   response.writeHead(200, { 'content-type': 'application/connect+json' });
   response.end(frame(END_STREAM, { error: { code, message } }));
@@ -210,6 +207,6 @@ function killGroup(child: ChildProcess): void {
   try {
     process.kill(-child.pid!, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has already exited.
   }
 }

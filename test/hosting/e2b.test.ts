@@ -10,7 +10,7 @@ import { E2bApi, sandboxed } from './e2b-api.ts';
 const MINUTE = 60_000;
 const deaf = { log() {} };
 
-/** E2B at loopback, an installation that uses it, and what is run by it. */
+/** A stand-in for E2B, an installation that uses it, and the instances that it runs. */
 class Installation implements AsyncDisposable {
   readonly api: E2bApi;
   readonly owner = randomUUID();
@@ -42,7 +42,7 @@ class Installation implements AsyncDisposable {
     return [...this.api.sandboxes.keys()];
   }
 
-  /** What went to the REST API, not into a sandbox. */
+  /** Requests to the REST API, without those to sandboxes. */
   get control() {
     return this.api.seen.items.filter(({ headers }) => headers['e2b-sandbox-id'] === undefined);
   }
@@ -71,8 +71,8 @@ describe('the driver e2b', () => {
     await installation[Symbol.asyncDispose]();
   });
 
-  describe('asks for sandboxes', () => {
-    it('with the key in a header, and secrets only in what the server is started with', async () => {
+  describe('creates sandboxes', () => {
+    it('with the key in a header, and with secrets only in the start of the server', async () => {
       const { api, owner } = installation;
       const spec = sandboxed('runs-commands', { environment: { TOKEN: 'hush-hush' } });
       const instance = await installation.run(spec);
@@ -104,29 +104,29 @@ describe('the driver e2b', () => {
       });
     });
 
-    it('in which the server may run for as long as it likes', async () => {
+    it('without a time limit for the server', async () => {
       const { api } = installation;
       const start = api.seen.next(({ path }) => path === '/process.Process/Start');
       await installation.run();
       const { headers } = await start;
-      // E2B would end the process after that time.
+      // E2B would end the process after this time.
       expect(headers['connect-timeout-ms']).toBe(undefined);
       expect(headers['keepalive-ping-interval']).toBe('50');
     });
 
-    it('with a network where the server is to have one', async () => {
+    it('with a network if the server needs one', async () => {
       const created = installation.api.seen.next(({ path }) => path === '/v2/sandboxes');
       await installation.run(sandboxed('runs-commands', { hasNetwork: true }));
       expect(JSON.parse((await created).body)).toMatchObject({ allow_internet_access: true });
     });
 
-    it('and says that their limits are others', async () => {
+    it('and warns that their limits differ', async () => {
       await installation.run();
       expect(installation.log.items.join('\n')).toMatch(/the template limits CPU/);
     });
   });
 
-  describe('refuses, before it asks E2B for anything,', () => {
+  describe('rejects, before any request to E2B,', () => {
     it.each([
       ['volumes', { volumes: ['/data'] }, /does not support volumes: remove `volumes`/],
       ['a server without an image', { image: undefined }, /requires an `image`, the name of an E2B template/],
@@ -142,7 +142,7 @@ describe('the driver e2b', () => {
     });
   });
 
-  describe('says why it cannot be used', () => {
+  describe('reports why it cannot be used', () => {
     it('without a key', async () => {
       vi.stubEnv('E2B_API_KEY', 'e2b_of_somebody_else');
       for (const apiKey of [undefined, '']) {
@@ -153,12 +153,12 @@ describe('the driver e2b', () => {
       }
     });
 
-    it('with a key that E2B does not take', async () => {
+    it('with a key that E2B rejects', async () => {
       const driver = installation.again({ apiKey: `e2b_${'0'.repeat(40)}` });
       expect(await driver.unavailable()).toMatch(/Invalid API key.*Check E2B_API_KEY\.$/);
     });
 
-    it('while E2B is away', async () => {
+    it('while E2B is unreachable', async () => {
       await installation.api.goAway();
       expect(await installation.driver.unavailable()).toMatch(/ECONNREFUSED.*connection to E2B/);
       await installation.api.comeBack();
@@ -166,13 +166,13 @@ describe('the driver e2b', () => {
     });
   });
 
-  describe('says why a server does not start, and leaves nothing', () => {
+  describe('reports why a server does not start, and leaves nothing behind', () => {
     it.each([
       [401, 'Invalid API key', 'invalid_config', /Check E2B_API_KEY/],
       [429, 'too many sandboxes', 'server_start_failed', /too many sandboxes.*limits of your plan/],
       [500, 'no idea', 'server_start_failed', /no idea/],
       [503, 'no room', 'server_start_failed', /no room/],
-    ])('where E2B answers with %i', async (status, text, code, message) => {
+    ])('if E2B responds with %i', async (status, text, code, message) => {
       installation.api.refuseNext(status, text);
       await expect(installation.run()).rejects.toMatchObject({
         code,
@@ -181,7 +181,7 @@ describe('the driver e2b', () => {
       expect(installation.sandboxes).toEqual([]);
     });
 
-    it('where there is no such template', async () => {
+    it('if the template does not exist', async () => {
       await expect(
         installation.run(sandboxed('runs-commands', { image: 'acme/none' })),
       ).rejects.toMatchObject({
@@ -190,7 +190,7 @@ describe('the driver e2b', () => {
       });
     });
 
-    it('where the template is too old', async () => {
+    it('if the template is too old', async () => {
       await expect(installation.run(sandboxed('runs-commands', { image: 'old' }))).rejects.toMatchObject({
         code: 'invalid_config',
         message: expect.stringMatching(/template is too old.*rebuild it/),
@@ -198,7 +198,7 @@ describe('the driver e2b', () => {
       expect(installation.sandboxes).toEqual([]);
     });
 
-    it('where the template has no such command', async () => {
+    it('if the template lacks the command', async () => {
       await expect(
         installation.run(sandboxed('runs-commands', { command: 'no-such' })),
       ).rejects.toMatchObject({
@@ -210,8 +210,8 @@ describe('the driver e2b', () => {
     });
   });
 
-  describe('tells what became of a server', () => {
-    it('whose stream was cut: it is lost, and can be taken over', async () => {
+  describe('reports a server', () => {
+    it('as lost when its stream is cut, and can adopt it', async () => {
       const { api } = installation;
       const spec = sandboxed('runs-commands');
       const instance = await installation.run(spec);
@@ -229,7 +229,7 @@ describe('the driver e2b', () => {
       expect(await say(adopted!, 'echo still here')).toBe('still here');
     });
 
-    it('when E2B itself is away: it is lost, and can be taken over later', async () => {
+    it('as lost when E2B is unreachable, and can adopt it later', async () => {
       const { api } = installation;
       const spec = sandboxed('runs-commands');
       const instance = await installation.run(spec);
@@ -243,7 +243,7 @@ describe('the driver e2b', () => {
       expect(adopted?.startedAt).toEqual(api.sandboxes.get(instance.id)!.startedAt);
     });
 
-    it('whose sandbox somebody ended: it was killed', async () => {
+    it('as killed when its sandbox is ended from outside', async () => {
       const instance = await installation.run();
       const ended = once(instance.stdio!.output.resume(), 'end');
       await installation.api.endSandbox(instance.id);
@@ -257,14 +257,14 @@ describe('the driver e2b', () => {
       await instance.stop(MINUTE);
     });
 
-    it('that crashed, by the name of the signal', async () => {
+    it('with the name of the signal when it crashes', async () => {
       const instance = await installation.run(sandboxed('runs-commands', { args: ['kill SIGSEGV'] }));
       expect(await instance.exited).toMatchObject({ code: undefined, signal: 'SIGSEGV', isLost: false });
     });
   });
 
   describe('ends sandboxes', () => {
-    it('when the server ends by itself', async () => {
+    it('when the server exits', async () => {
       const instance = await installation.run(sandboxed('runs-commands', { args: ['exit 0'] }));
       const removed = installation.api.seen.first(
         ({ method, path }) => method === 'DELETE' && path === `/sandboxes/${instance.id}`,
@@ -275,7 +275,7 @@ describe('the driver e2b', () => {
       expect(installation.sandboxes).toEqual([]);
     });
 
-    it('also those of an old start of the same server, and on every page of a long list', async () => {
+    it('of an earlier start of the same server, on every page of a long list', async () => {
       const spec = sandboxed('runs-commands');
       const instances = [];
       for (let count = 0; count < 5; count++) instances.push(await installation.run(spec));
@@ -284,7 +284,7 @@ describe('the driver e2b', () => {
       expect(installation.sandboxes).toEqual([adopted!.id]);
     });
 
-    it('or says that they end by themselves where E2B is away', async () => {
+    it('or reports that they expire when E2B is unreachable', async () => {
       const instance = await installation.run();
       await installation.api.goAway();
       await instance.stop(0);
@@ -292,7 +292,7 @@ describe('the driver e2b', () => {
     });
   });
 
-  it('keeps a sandbox for as long as its server runs', async () => {
+  it('keeps a sandbox as long as its server runs', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     try {
       const { api } = installation;
@@ -303,7 +303,7 @@ describe('the driver e2b', () => {
         const extended = await api.seen.several(count, (request) => request.path === path);
         expect(JSON.parse(extended.at(-1)!.body)).toEqual({ timeout: 600 });
       }
-      // What E2B sends meanwhile, so that nobody takes the stream for a dead one, is nothing that the server said.
+      // The keep-alives of E2B are not output of the server.
       expect(await say(instance, 'echo awake')).toBe('awake');
       await instance.stop(MINUTE);
       const before = api.seen.items.length;
@@ -314,7 +314,7 @@ describe('the driver e2b', () => {
     }
   });
 
-  it('publishes a port here only, and closes it with the server', async () => {
+  it('publishes a port on loopback only, and closes it with the server', async () => {
     const { api } = installation;
     const port = await freePort();
     const spec = sandboxed('runs-commands', { args: [`listen ${port}`], hasStdio: false, port });
@@ -329,13 +329,13 @@ describe('the driver e2b', () => {
     await expect(fetch(`${instance.url}/mcp`)).rejects.toThrow();
   });
 
-  it('says that a port cannot be reached', async () => {
+  it('reports that a port cannot be reached', async () => {
     const port = await freePort();
     const instance = await installation.run(sandboxed('runs-commands', { port }));
     expect((await fetch(instance.url!)).status).toBe(502);
   });
 
-  it('knows nothing of what a sandbox uses that is gone', async () => {
+  it('reports no usage for a sandbox that is gone', async () => {
     const instance = await installation.run();
     await installation.api.endSandbox(instance.id);
     await expect(instance.usage()).rejects.toThrow(/E2B could not report the usage of its sandbox/);

@@ -15,7 +15,7 @@ import { serverImage } from '../helpers/images.ts';
 import { isRunning } from '../helpers/processes.ts';
 import { dockerDriver } from './docker-driver.ts';
 
-/** What gVisor says of itself, wherever it runs. */
+/** The kernel version that gVisor reports on every host. */
 const gvisorsKernel = 'Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n';
 const ourKernel = readFileSync('/proc/version', 'utf8');
 const readKernel = ['/usr/bin/node', '-p', "fs.readFileSync('/proc/version', 'utf8').trim()"];
@@ -74,7 +74,7 @@ describe('the Docker engine that tests share', () => {
     });
   });
 
-  it('says what it refuses', async ({ skip }) => {
+  it('reports why it rejects a request', async ({ skip }) => {
     const { socketPath } = await sharedEngine({ skip });
     await expect(dockerRequest(socketPath, 'GET', '/containers/nobody/json')).rejects.toMatchObject({
       status: 404,
@@ -84,7 +84,7 @@ describe('the Docker engine that tests share', () => {
 });
 
 describe('a Docker engine of one test', () => {
-  it('starts again with what it had', async ({ skip }) => {
+  it('restarts with its containers and images', async ({ skip }) => {
     await using engine = await OwnEngine.start({ skip });
     const id = await runToolbox(engine);
 
@@ -97,7 +97,7 @@ describe('a Docker engine of one test', () => {
   });
 
   it.for(['stop', 'kill'] as const)(
-    'keeps its containers over a %s where it is to',
+    'keeps its containers running after a %s if configured so',
     async (how, { skip }) => {
       await using engine = await OwnEngine.start({ skip }, { liveRestore: true });
       const id = await runToolbox(engine);
@@ -110,7 +110,7 @@ describe('a Docker engine of one test', () => {
     },
   );
 
-  it('tells of the end of a container', async ({ skip }) => {
+  it('reports the exit of a container', async ({ skip }) => {
     await using engine = await OwnEngine.start({ skip });
     const id = await runToolbox(engine);
     const events = dockerEvents(engine.socketPath, { container: [id], event: ['die'] }, 1);
@@ -119,7 +119,7 @@ describe('a Docker engine of one test', () => {
     await events.return(undefined);
   });
 
-  it('limits the disk of a container where it is to', async ({ skip }) => {
+  it('limits the disk of a container if configured so', async ({ skip }) => {
     await using engine = await OwnEngine.start({ skip }, { quotas: true });
     const id = await runToolbox(engine, {
       Runtime: 'runsc',
@@ -161,8 +161,8 @@ describe('a Docker engine of one test', () => {
     await expect.poll(() => loopDevicesBelow(folder)).toEqual([]);
   });
 
-  it('is ended when the run of the tests is killed', async ({ skip }) => {
-    // The part of a run that matters here: the set-up, and then the end without a word.
+  it('is ended when the test run is killed', async ({ skip }) => {
+    // Runs only the set-up, and then dies without clean-up.
     const run = spawn(process.execPath, ['--input-type=module', '--eval', fakeRun], {
       cwd: import.meta.dirname,
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -203,7 +203,7 @@ const nothing = {
   folder: false,
 };
 
-/** Makes an engine leave all the traces that it can, and gives a look at them. */
+/** Makes an engine leave every kind of trace, and returns a function that lists them. */
 async function makeTraces(engine: Engine) {
   const folder = dirname(engine.socketPath);
   const { group, networks } = readSettings(folder)!;
@@ -234,7 +234,7 @@ async function runToolbox(engine: Engine, host: object = { Runtime: 'runsc', Net
   return id;
 }
 
-/** Docker 20 forgets a process of it. */
+/** Docker 20 leaks a process in this case. */
 async function failToStart(engine: Engine): Promise<string> {
   const Image = await serverImage(engine, 'toolbox');
   const container = await createContainer(engine, {

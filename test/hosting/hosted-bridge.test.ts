@@ -6,7 +6,7 @@ import { HostingSite, isReady, sharedHostingSite, sharedProcessSite } from './ho
 describe('the bridge to a server in a sandbox', () => {
   const open = sharedHostingSite();
 
-  it('[H4, H7] carries calls one at a time, whoever they come from, and all that is said in between', async ({
+  it('[H4, H7] carries calls one at a time for all callers, with the notifications in between', async ({
     skip,
   }) => {
     const site = await open({ skip });
@@ -41,7 +41,7 @@ describe('the bridge to a server in a sandbox', () => {
 describe.concurrent('the bridge', () => {
   const open = sharedProcessSite({ callTimeoutMs: 20_000 });
 
-  it('[H4] gives the result as the server gave it', async () => {
+  it('[H4] returns the result unchanged', async () => {
     const site = await open();
     const { id } = await site.host(site.process('toolbox'));
     const params = { name: 'echo', arguments: { text: 'häßlich 🦜\n"' } };
@@ -53,7 +53,7 @@ describe.concurrent('the bridge', () => {
     });
   });
 
-  it('[H4] does the handshake itself, and only once', async () => {
+  it('[H4] performs the handshake, and only once', async () => {
     const site = await open();
     const who = 'handshake';
     const { id } = await site.host(site.process('toolbox', site.site.witness.env(who)));
@@ -78,7 +78,7 @@ describe.concurrent('the bridge', () => {
     { code: -32042, status: 502 },
     { code: 17, status: 422 },
   ])(
-    '[H5] answers the JSON-RPC error $code with HTTP $status, and keeps all of it',
+    '[H5] turns the JSON-RPC error $code into HTTP $status with all of its fields',
     async ({ code, status }) => {
       const site = await open();
       refusing ??= site.host(site.process('returns-errors'));
@@ -93,7 +93,7 @@ describe.concurrent('the bridge', () => {
   );
   let refusing: Promise<{ id: string }> | undefined;
 
-  it('[H5] gives a failure of a tool as the result that it is', async () => {
+  it('[H5] returns a tool failure as a result', async () => {
     const site = await open();
     const { id } = await site.host(site.process('returns-errors'));
     expect(await site.call(id, 'tools/call', { name: 'fail' })).toMatchObject({
@@ -102,7 +102,7 @@ describe.concurrent('the bridge', () => {
     });
   });
 
-  it('[H6] times out, logs that, leaves the server alone, and gives its late answer to nobody', async () => {
+  it('[H6] logs a timeout, leaves the server running, and drops the late response', async () => {
     const site = await open();
     const server = await site.host({
       name: 'belated',
@@ -118,7 +118,7 @@ describe.concurrent('the bridge', () => {
       body.error!.message,
     );
 
-    // It answers the first one when the next one comes, and before that.
+    // It answers the first call when the next one arrives, before that one.
     const next = JSON.parse(await site.tool(id, 'echo', { text: 'the next' })) as object;
     expect(next).toEqual({ text: 'the next', name: 'answers-on-next-call', pid });
     expect(await site.view(id)).toMatchObject({
@@ -129,7 +129,7 @@ describe.concurrent('the bridge', () => {
     });
   });
 
-  it('[H6] takes the time that the setting says where the call says none', async () => {
+  it('[H6] uses the configured timeout if the call sets none', async () => {
     await using site = await HostingSite.start({ settings: { callTimeoutMs: 200 } });
     const { id } = await site.host(site.process('hangs-in-call'));
     const { status, body } = await site.call(id, 'tools/call', { name: 'hang' });
@@ -140,7 +140,7 @@ describe.concurrent('the bridge', () => {
     expect(await site.reaches(id, isReady)).toMatchObject({ restart_count: 0 });
   });
 
-  it('[H6] counts the time from the request on, also while the server does not speak MCP yet', async () => {
+  it('[H6] counts the timeout from the request, even before the server speaks MCP', async () => {
     const site = await open();
     const { id } = await site.register({
       ...{ provider: 'process', command: 'sh', args: ['-c', 'exec cat > /dev/null'] },
@@ -158,7 +158,7 @@ describe.concurrent('the bridge', () => {
     );
   });
 
-  it('[H7] lets the others wait while one call takes long, and serves them after it', async () => {
+  it('[H7] queues other calls during a long one, and serves them after it', async () => {
     const site = await open();
     const who = 'waiting';
     const { id, name } = await site.host(site.process('toolbox', site.site.witness.env(who)));
@@ -166,7 +166,7 @@ describe.concurrent('the bridge', () => {
     await site.site.witness.sees(who, 'waiting');
     const others = ['one', 'two', 'three'].map((text) => site.tool(id, 'echo', { text }));
     await serverOnce(site.site.switchboard, name, ({ queued }) => queued === others.length);
-    // What it was asked so far is but the one call.
+    // So far the server has received only this call.
     await site.site.witness.severalOf(who, 'tools/call', 1);
     expect(site.site.witness.seenBy(who, 'tools/call')).toHaveLength(1);
     site.site.witness.tell(who, 'go');

@@ -6,7 +6,7 @@ import { sharedHostingSite, sharedProcessSite } from './hosting-site.ts';
 describe('a server in a sandbox, in the catalog of its project', () => {
   const open = sharedHostingSite();
 
-  it('[H1, H4] comes and goes for clients of the gateway, who use the same bridge as the API', async ({
+  it('[H1, H4] appears and disappears for gateway clients, who share its bridge with the API', async ({
     skip,
   }) => {
     const site = await open({ skip });
@@ -33,7 +33,7 @@ describe('a server in a sandbox, in the catalog of its project', () => {
     expect(textOf(await client.callTool({ name: 'notes', arguments: {} }))).toBe(notes);
     expect(await site.tool(id, 'notes')).toBe(notes);
 
-    // A crash leaves its tools in the list, and the next call finds it again.
+    // A crash leaves its tools in the list, and the next call reaches the new instance.
     await expect(client.callTool({ name: 'crash', arguments: {} })).rejects.toThrow(/exited with code 70/);
     expect((await client.listTools()).tools.map(({ name }) => name)).toContain('notes');
     await site.reaches(id, ({ status, restart_count }) => status === 'ready' && restart_count === 1);
@@ -51,7 +51,7 @@ describe('a server in a sandbox, in the catalog of its project', () => {
 describe.concurrent('a hosted server among the servers of its project', () => {
   const open = sharedProcessSite();
 
-  it('has its name alone', async () => {
+  it('has a unique name', async () => {
     const site = await open();
     await site.register({ name: 'taken', ...site.process('toolbox') });
     const again = await site.site.ask('POST /mcp/servers', { name: 'taken', ...site.process('toolbox') });
@@ -61,7 +61,7 @@ describe.concurrent('a hosted server among the servers of its project', () => {
     expect(other).toMatchObject({ status: 409, body: { error: { code: 'conflict' } } });
   });
 
-  it('is seen by the clients of its project only', async () => {
+  it('is visible only to clients of its project', async () => {
     const site = await open();
     const [own, other] = await Promise.all([
       site.site.createProject('own'),
@@ -75,7 +75,7 @@ describe.concurrent('a hosted server among the servers of its project', () => {
     await expect(ofOther.client.callTool({ name: 'private__echo', arguments: {} })).rejects.toThrow();
   });
 
-  it('has calls over the API and over the gateway in the records', async () => {
+  it('has its calls over the API and the gateway recorded', async () => {
     const site = await open();
     const project = await site.site.createProject('recorded');
     const { id } = await site.host({ name: 'recorded', project_id: project.id, ...site.process('toolbox') });
@@ -89,12 +89,12 @@ describe.concurrent('a hosted server among the servers of its project', () => {
         .map(({ server, client }) => `${server} for ${client}`)
         .toSorted();
     const wanted = ['recorded for test-client', 'recorded for the API'];
-    // Records are written in batches, a moment later.
+    // Records are written in batches, with a delay.
     while ((await calls()).length < wanted.length);
     expect(await calls()).toEqual(wanted.map((each) => expect.stringContaining(each)));
   });
 
-  it('takes changes while it runs: another environment starts it anew', async () => {
+  it('accepts changes while it runs: a new environment restarts it', async () => {
     const site = await open();
     const { id } = await site.host(site.process('toolbox', { MOOD: 'good' }));
     expect(await site.tool(id, 'environment', { name: 'MOOD' })).toBe('good');

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { HostingSite, sharedProcessSite } from './hosting-site.ts';
 
-describe.concurrent('a server that does not end when it is told to', () => {
+describe.concurrent('a server that ignores SIGTERM', () => {
   const openLocal = sharedProcessSite();
 
-  it('[H12] has 10 seconds to end, and is killed then', async () => {
+  it('[H12] is killed 10 seconds after a restart request', async () => {
     const site = await openLocal();
     const { witness } = site.site;
     const before = await site.host(site.process('ignores-sigterm', witness.env('restarted')));
@@ -21,14 +21,14 @@ describe.concurrent('a server that does not end when it is told to', () => {
     expect(performance.now() - begin).toBeGreaterThan(9_000);
     const { provider_workspace_id } = before;
     expect(await restarted).not.toMatchObject({ provider_workspace_id });
-    // The new one is killed too, lest the end of the test has to wait for it.
+    // Killed too, so that the end of the test does not wait for it.
     const { pid } = JSON.parse(await site.tool(id, 'whoami')) as { pid: number };
     await site.site.done(`PATCH /mcp/servers/${id}`, { restart_policy: 'never' });
     process.kill(pid, 'SIGKILL');
     await site.reaches(id, ({ status }) => status === 'failed');
   });
 
-  it('[H11] one that does not end has 30 seconds, and is killed then', async () => {
+  it('[H11] is killed 30 seconds after Switchboard is stopped', async () => {
     await using site = await HostingSite.start();
     const { witness } = site.site;
     const stubborn = await site.host(site.process('ignores-sigterm', witness.env('stubborn')));

@@ -7,7 +7,7 @@ import { isReady, sharedHostingSite, sharedProcessSite } from './hosting-site.ts
 describe('the status of a server in a sandbox', () => {
   const open = sharedHostingSite();
 
-  it('[H13] tells its state, uptime, restarts, last crash, CPU and memory', async ({ skip }) => {
+  it('[H13] has state, uptime, restarts, last crash, CPU and memory', async ({ skip }) => {
     const site = await open({ skip });
     const { id } = await site.host({ image: await site.image('logs-lifecycle'), volumes: ['/data'] });
     const first = await site.view(id);
@@ -43,7 +43,7 @@ describe('the status of a server in a sandbox', () => {
     expect(await site.containers(id)).toEqual([]);
   });
 
-  it('[H15] is unresponsive while its container is frozen, and it is not restarted', async ({ skip }) => {
+  it('[H15] is unresponsive while its container is frozen, without a restart', async ({ skip }) => {
     const site = await openQuick({ skip });
     const before = await site.host({ name: 'frozen', image: await site.image('inspects-sandbox') });
     const { id } = before;
@@ -62,10 +62,10 @@ describe('the status of a server in a sandbox', () => {
 describe.concurrent('the heartbeat', () => {
   const open = sharedProcessSite({ heartbeatMs: 100, heartbeatTimeoutMs: 500 });
 
-  it('[H15] marks a server that is silent, warns, restarts nothing, and sees when it is back', async () => {
+  it('[H15] marks a silent server, warns, does not restart it, and notices its recovery', async () => {
     const site = await open();
     const { witness } = site.site;
-    // One that works all the while, and says nothing meanwhile.
+    // A server that is busy and silent all the while.
     const busy = await site.host(site.process('toolbox', witness.env('busy')));
     const long = site.tool(busy.id, 'wait');
     await witness.sees('busy', 'waiting');
@@ -94,7 +94,7 @@ describe.concurrent('the heartbeat', () => {
 describe('a server over HTTP', () => {
   const open = sharedProcessSite({ heartbeatMs: 100, heartbeatTimeoutMs: 500 });
 
-  it('[H2] is ready when its endpoint answers MCP, and again after a crash', async () => {
+  it('[H2] is ready when its endpoint speaks MCP, and again after a crash', async () => {
     const site = await open();
     const answering = await site.register({
       ...site.process('serves-http'),
@@ -123,7 +123,7 @@ describe('a server over HTTP', () => {
 describe.concurrent('the log', () => {
   const open = sharedProcessSite();
 
-  it('is followed live, over restarts, until the server is removed', async () => {
+  it('is streamed live across restarts until the server is removed', async () => {
     const site = await open();
     const { command, args } = fixtureServer('crashes-in-call');
     const { id } = await site.host({

@@ -8,7 +8,7 @@ import { type HostingSite, sharedHostingSite } from './hosting-site.ts';
 describe.concurrent('a server in its sandbox', () => {
   const open = sharedHostingSite();
 
-  it('[H18] sees nothing of its host, of its neighbours, or of a network', async ({ skip }) => {
+  it('[H18] sees nothing of its host, its neighbours or a network', async ({ skip }) => {
     const site = await open({ skip });
     const image = await site.image('inspects-sandbox');
     const [server, neighbour] = await Promise.all([
@@ -47,7 +47,7 @@ describe.concurrent('a server in its sandbox', () => {
     expect(await ask('connect', { host: '198.18.0.1', port: 53 })).not.toBe('connected');
   });
 
-  it('[H16] gets half a core where nothing is said, and [H17] as much as is said', async ({ skip }) => {
+  it('[H16] gets half a core by default, and [H17] its configured share', async ({ skip }) => {
     const site = await open({ skip });
     const image = await site.image('exhausts-resources');
     const [usual, custom] = await Promise.all([
@@ -56,7 +56,7 @@ describe.concurrent('a server in its sandbox', () => {
     ]);
     await Promise.all([usual, custom].map(({ id }) => site.tool(id, 'cores', { count: 2 })));
     const [usualShare, customShare] = await Promise.all([coresOf(site, usual), coresOf(site, custom)]);
-    // Two threads would take two cores, or all that is left of them.
+    // Two threads would use two cores, or all that are idle.
     expect(usualShare).toBeLessThan(0.65);
     expect(customShare).toBeLessThan(0.3);
     expect(await site.inspect(custom)).toMatchObject({
@@ -67,7 +67,7 @@ describe.concurrent('a server in its sandbox', () => {
   it.for([
     { id: 'H16', limits: {}, most: 512, beyond: 700 },
     { id: 'H17', limits: { memory: '128M' }, most: 128, beyond: 300 },
-  ])('[$id] is ended at $most MB of memory, and starts again', async ({ limits, most, beyond }, { skip }) => {
+  ])('[$id] is killed at $most MB of memory, and restarts', async ({ limits, most, beyond }, { skip }) => {
     const site = await open({ skip });
     const { id } = await site.host({
       image: await site.image('exhausts-resources'),
@@ -86,7 +86,7 @@ describe.concurrent('a server in its sandbox', () => {
     );
     expect(server.last_crash).toMatchObject({
       signal: 'SIGKILL',
-      // An engine does not always notice who was killed by the kernel.
+      // The engine does not always notice which process the kernel killed.
       reason: expect.stringMatching(`^(perhaps it )?used more than its ${most} MB of memory$`),
     });
     const held = amountsIn(await site.log(id), /has (\d+) MB of memory/g);
@@ -97,27 +97,35 @@ describe.concurrent('a server in its sandbox', () => {
   it.for([
     { id: 'H16', limits: {}, most: 1_024 },
     { id: 'H17', limits: { disk: '32M' }, most: 32 },
-  ])('[$id] cannot write more than $most MB to its disk, and goes on', async ({ limits, most }, { skip }) => {
-    const site = await open({ skip });
-    const { id } = await site.host({
-      image: await site.image('exhausts-resources'),
-      volumes: ['/data'],
-      resource_limits: { cpu: '1', ...limits },
-    });
-    const fill = (megabytes: number) =>
-      site.call(id, 'tools/call', { name: 'disk', arguments: { path: '/data/hog', megabytes } }, patienceMs);
-    expect(await fill(most / 2)).toMatchObject({ status: 200 });
-    const { status, body } = await fill(most);
-    expect({ status, message: body.error?.message }).toEqual({
-      status: 502,
-      message: expect.stringContaining('ENOSPC'),
-    });
-    const written = most / 2 + amountsIn(await site.log(id), /wrote (\d+) MB/g).at(-1)!;
-    expect(written).toBeGreaterThan(0.7 * most);
-    expect(written).toBeLessThanOrEqual(most);
-    expect(await site.tool(id, 'echo', { text: 'still here' })).toContain('still here');
-    expect(await site.view(id)).toMatchObject({ status: 'ready', restart_count: 0, last_crash: null });
-  });
+  ])(
+    '[$id] cannot write more than $most MB to its disk, and keeps running',
+    async ({ limits, most }, { skip }) => {
+      const site = await open({ skip });
+      const { id } = await site.host({
+        image: await site.image('exhausts-resources'),
+        volumes: ['/data'],
+        resource_limits: { cpu: '1', ...limits },
+      });
+      const fill = (megabytes: number) =>
+        site.call(
+          id,
+          'tools/call',
+          { name: 'disk', arguments: { path: '/data/hog', megabytes } },
+          patienceMs,
+        );
+      expect(await fill(most / 2)).toMatchObject({ status: 200 });
+      const { status, body } = await fill(most);
+      expect({ status, message: body.error?.message }).toEqual({
+        status: 502,
+        message: expect.stringContaining('ENOSPC'),
+      });
+      const written = most / 2 + amountsIn(await site.log(id), /wrote (\d+) MB/g).at(-1)!;
+      expect(written).toBeGreaterThan(0.7 * most);
+      expect(written).toBeLessThanOrEqual(most);
+      expect(await site.tool(id, 'echo', { text: 'still here' })).toContain('still here');
+      expect(await site.view(id)).toMatchObject({ status: 'ready', restart_count: 0, last_crash: null });
+    },
+  );
 
   it.for([
     { id: 'H16', limits: {}, pids: 128 },
@@ -140,7 +148,7 @@ describe.concurrent('a server in its sandbox', () => {
     const made = amountsIn(log, /has (\d+) processes/g);
     expect(made.length).toBeGreaterThan(0);
     expect(Math.max(...made)).toBeLessThan(pids);
-    // The sandbox and the server in it go on.
+    // The sandbox and its server keep running.
     expect(await site.tool(id, 'echo', { text: 'still here' })).toContain('still here');
     expect(await site.view(id)).toMatchObject({ status: 'ready', restart_count: 0, last_crash: null });
   });
@@ -151,7 +159,7 @@ interface Stats {
   cpu_stats: { cpu_usage: { total_usage: number }; throttling_data: { throttled_periods: number } };
 }
 
-/** How many cores its container had on average for two seconds, and longer where it was not kept from more by then. */
+/** The average number of cores used over two seconds, or longer if it was not throttled by then. */
 async function coresOf(site: HostingSite, server: HostedView): Promise<number> {
   const look = async () => {
     const path = `/containers/${server.provider_workspace_id}/stats`;

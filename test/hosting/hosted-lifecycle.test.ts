@@ -21,7 +21,7 @@ describe.concurrent('when Switchboard starts', () => {
     });
     await Promise.all(names.map((name) => witness.sees(name, 'initialize')));
     await site.site.restart();
-    // None is told to go on before all of them wait.
+    // No server may continue before all of them wait.
     await Promise.all(names.map((name) => witness.severalOf(name, 'initialize', 2)));
     for (const name of names) witness.tell(name, 'answer');
     const servers = await site.list();
@@ -34,7 +34,7 @@ describe.concurrent('when Switchboard starts', () => {
     expect(witness.seenBy('off', 'start')).toEqual([]);
   });
 
-  it('[H8] what survived a kill -9 is adopted, and nothing is there twice', async ({ skip }) => {
+  it('[H8] instances that survived a kill -9 are adopted, and none runs twice', async ({ skip }) => {
     await using site = await HostingSite.start({ engine: await sharedEngine({ skip }) });
     const { witness } = site.site;
     const image = await site.image('logs-lifecycle');
@@ -61,13 +61,11 @@ describe.concurrent('when Switchboard starts', () => {
   });
 });
 
-describe.concurrent('a server that ends by itself', () => {
+describe.concurrent('a server that exits unexpectedly', () => {
   const open = sharedHostingSite();
   const openLocal = sharedProcessSite();
 
-  it('[H9] is started again within 5 seconds, and its crash is logged with code and stderr', async ({
-    skip,
-  }) => {
+  it('[H9] restarts within 5 seconds, and its crash is logged with code and stderr', async ({ skip }) => {
     const site = await open({ skip });
     const before = await site.host({
       name: 'crashes',
@@ -98,11 +96,11 @@ describe.concurrent('a server that ends by itself', () => {
     expect(log).toContain('FATAL: out of luck');
     expect(log).toMatch(/exited with code 70. It restarts now/);
     expect(await site.site.warning(/"crashes" exited with code 70/)).toContain('FATAL: out of luck');
-    // The bridge is there again too.
+    // The bridge works again too.
     expect(await site.tool(id, 'notes')).toBe('began\nbegan\n');
   });
 
-  it('[H10, H12] that keeps doing so is given longer and longer pauses, until somebody restarts it', async ({
+  it('[H10, H12] is restarted after growing delays, until a restart on request', async ({
     onTestFinished,
   }) => {
     const site = await openLocal();
@@ -124,7 +122,7 @@ describe.concurrent('a server that ends by itself', () => {
       error: expect.stringContaining('crash loop'),
       last_crash: { exit_code: 3, signal: null },
     });
-    // The first of the pauses.
+    // The first delay.
     expect(Math.round((Date.parse(loops.next_try!) - Date.parse(loops.last_crash!.at)) / 100)).toBe(50);
     const row = await site.rowReaches(id, ({ status }) => status === 'backing_off');
     expect(row.metadata.memory).toMatchObject({ restarts: 3, step: 1 });
@@ -134,13 +132,13 @@ describe.concurrent('a server that ends by itself', () => {
     expect(
       site.site.switchboard.events.filter(({ message }) => /"loops" exited/.test(String(message))),
     ).toHaveLength(4);
-    // Whoever calls meanwhile is told at once.
+    // Calls meanwhile fail at once.
     expect(await site.call(id, 'tools/list')).toMatchObject({
       status: 503,
       body: { error: { code: 'server_unavailable', details: { server: 'loops', exitCode: 3 } } },
     });
 
-    // The second pause.
+    // The second delay.
     const again = await site.reaches(
       id,
       ({ restart_count, status }) => restart_count === 4 && status === 'backing_off',
@@ -162,7 +160,7 @@ describe.concurrent('a server that ends by itself', () => {
     { policy: 'on-failure', code: 0, status: 'stopped', health: 'ok' },
     { policy: 'never', code: 3, status: 'failed', health: 'warning' },
   ])(
-    'stays $status with the policy $policy after the code $code',
+    'stays $status with the policy $policy after exit code $code',
     async ({ policy, code, status, health }) => {
       const site = await openLocal();
       const { id } = await site.register({
@@ -178,10 +176,10 @@ describe.concurrent('a server that ends by itself', () => {
   );
 });
 
-describe.concurrent('a server that is changed', () => {
+describe.concurrent('a server that is updated', () => {
   const open = sharedHostingSite();
 
-  it('to an image that is not there keeps the old instance running, and says so', async ({ skip }) => {
+  it('keeps the old instance running if the new image does not exist, and says so', async ({ skip }) => {
     const site = await open({ skip });
     const image = await site.image('logs-lifecycle');
     const { id, name, provider_workspace_id } = await site.host({ image, volumes: ['/data'] });
@@ -202,7 +200,7 @@ describe.concurrent('a server that is changed', () => {
     await site.site.done(`PATCH /mcp/servers/${id}`, { image });
     const back = await site.reaches(id, ({ status, error }) => status === 'ready' && error === null);
     expect(back).toMatchObject({ provider_workspace_id, health: 'ok' });
-    // Its volumes can be removed when it is gone, by its name.
+    // Its volumes can still be removed by its name.
     expect((await site.remove(id)).status).toBe(204);
     await site.withoutContainer(id);
     expect((await site.remove(name, '?volumes=delete')).status).toBe(204);
@@ -211,10 +209,10 @@ describe.concurrent('a server that is changed', () => {
   });
 });
 
-describe.concurrent('a server that is restarted by hand', () => {
+describe.concurrent('a server that is restarted on request', () => {
   const open = sharedHostingSite();
 
-  it('[H12] gets SIGTERM, and is a new container with its counters reset', async ({ skip }) => {
+  it('[H12] gets SIGTERM, then runs in a new container with its counters reset', async ({ skip }) => {
     const site = await open({ skip });
     const { id } = await site.host({ image: await site.image('logs-lifecycle'), volumes: ['/data'] });
     await site.call(id, 'tools/call', { name: 'crash' });
@@ -236,8 +234,8 @@ describe.concurrent('a server that is restarted by hand', () => {
   });
 });
 
-describe.concurrent('when Switchboard is told to stop', () => {
-  it('[H11] all containers get SIGTERM, and nothing is left', async ({ skip }) => {
+describe.concurrent('when Switchboard stops', () => {
+  it('[H11] all containers get SIGTERM, and nothing is left behind', async ({ skip }) => {
     await using site = await HostingSite.start({ engine: await sharedEngine({ skip }) });
     const image = await site.image('logs-lifecycle');
     const servers = await Promise.all([

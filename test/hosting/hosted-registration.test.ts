@@ -6,10 +6,10 @@ import { freePort } from '../helpers/free-port.ts';
 import { fixtureServer } from '../helpers/switchboard.ts';
 import { HostingSite, sharedHostingSite } from './hosting-site.ts';
 
-/** What gVisor says of itself, wherever it runs. */
+/** The kernel version that gVisor reports on every host. */
 const gvisorsKernel = 'Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n';
 
-describe.concurrent('a server that is registered', () => {
+describe.concurrent('a registered server', () => {
   const open = sharedHostingSite();
 
   it('[H1, H16, H18] runs in a container of its image, isolated by gVisor, behind a bridge', async ({
@@ -54,7 +54,7 @@ describe.concurrent('a server that is registered', () => {
     expect(JSON.parse(await site.tool(id, 'read', { path: '/proc/version' }))).toBe(gvisorsKernel);
   });
 
-  it('[H2] is published at the port that was chosen, and else at the same one again', async ({ skip }) => {
+  it('[H2] is published at the requested port, or else always at the same one', async ({ skip }) => {
     const site = await open({ skip });
     const serves = { image: await site.image('serves-http'), stdio_bridge: false };
     const host = await freePort();
@@ -73,7 +73,7 @@ describe.concurrent('a server that is registered', () => {
     expect(metadata.memory.hostPort).toBe(Number(new URL(any.url!).port));
   });
 
-  it('[H2] is reached over HTTP where it has a port and no bridge, on loopback only', async ({ skip }) => {
+  it('[H2] is reached over HTTP, on loopback only, if it has a port and no bridge', async ({ skip }) => {
     const site = await open({ skip });
     const server = await site.host({
       name: 'over-http',
@@ -90,7 +90,7 @@ describe.concurrent('a server that is registered', () => {
       State: { Running: true },
     });
 
-    // Through the gateway first, which waits until it listens.
+    // First through the gateway, which waits until the server listens.
     await using ofGateway = await connectHttp(`${site.site.baseUrl}/mcp/default`);
     const given = { name: 'over-http__echo', arguments: { text: 'through the gateway' } };
     expect(textOf(await ofGateway.client.callTool(given))).toBe('through the gateway');
@@ -104,7 +104,7 @@ describe.concurrent('a server that is registered', () => {
     }
   });
 
-  it('[H3] has the environment that was given, which nobody else is shown', async ({ skip }) => {
+  it('[H3] gets the given environment, which is shown to no other party', async ({ skip }) => {
     const site = await open({ skip });
     const { witness: _witness, switchboard } = site.site;
     await site.site.done('PUT /projects/default/secrets/DB_PASSWORD', { value: 'sesame-of-the-database' });
@@ -136,14 +136,14 @@ describe.concurrent('a server that is registered', () => {
     for (const value of ['plain-key-of-the-test', 'sesame-of-the-database']) {
       expect(shown).not.toContain(value);
     }
-    // A reference is stored as one, and the secret is sealed.
+    // References are stored as references, and the secret is encrypted.
     const rows = await site.site.query('SELECT mcp_config::text FROM kb.agent_workspaces WHERE id = $1', [
       id,
     ]);
     expect(JSON.stringify(rows)).not.toContain('sesame-of-the-database');
   });
 
-  it('[H14] is in the list with its status, image and summary, and without secrets', async ({ skip }) => {
+  it('[H14] is listed with its status, image and summary, and without secrets', async ({ skip }) => {
     const site = await open({ skip });
     const image = await site.image('inspects-sandbox');
     const stopped = await site.register({
@@ -174,9 +174,7 @@ describe.concurrent('a server that is registered', () => {
     expect(await site.containers(stopped.id)).toEqual([]);
   });
 
-  it('[H18] waits and says why where what it asks for is not there, and is run by nothing else', async ({
-    skip,
-  }) => {
+  it('[H18] waits for the requested isolation, says why, and runs with no other', async ({ skip }) => {
     const site = await open({ skip });
     const { id } = await site.register({
       image: await site.image('inspects-sandbox'),
@@ -196,7 +194,7 @@ describe.concurrent('a server that is registered', () => {
     expect(await site.containers(id)).toEqual([]);
   });
 
-  it('says that an image is not there, and does not try again and again', async ({ skip }) => {
+  it('reports a missing image, and does not retry', async ({ skip }) => {
     const site = await open({ skip });
     const { id } = await site.register({ name: 'of-nothing', image: 'localhost:1/switchboard-test/nothing' });
     const server = await site.reaches(id, ({ error }) => error !== null);
@@ -205,10 +203,10 @@ describe.concurrent('a server that is registered', () => {
   });
 });
 
-describe.concurrent('where nothing isolates', () => {
+describe.concurrent('without any isolation', () => {
   const command = fixtureServer('toolbox');
 
-  it('[H18] nothing is run silently with less isolation', async () => {
+  it('[H18] no server silently runs with less isolation', async () => {
     await using site = await HostingSite.start();
     const { id } = await site.register({ image: 'mcp/time', ...command, env: undefined });
     const { error } = await site.reaches(id, ({ status }) => status === 'waiting');
@@ -218,7 +216,7 @@ describe.concurrent('where nothing isolates', () => {
     expect(childrenOf(site.site.switchboard.process.pid!)).toEqual([]);
   });
 
-  it('[H18] a lesser provider is used where the setting allows it', async () => {
+  it('[H18] a weaker provider is used if the settings allow it', async () => {
     await using site = await HostingSite.start({ settings: { allow: ['process'] } });
     const server = await site.host({ ...command, env: undefined });
     expect(server).toMatchObject({ provider: 'process', requested_provider: null });
@@ -233,7 +231,7 @@ function otherAddresses(): string[] {
     .map(({ address }) => address);
 }
 
-/** What every process of this machine was started with. */
+/** The command lines of all processes on this machine. */
 function processList(): string {
   return globSync('/proc/[0-9]*/cmdline').map(read).join('\n');
 }
@@ -244,7 +242,7 @@ function childrenOf(pid: number): string[] {
     .filter((stat) => stat.slice(stat.lastIndexOf(')')).split(' ')[2] === String(pid));
 }
 
-/** Empty where the process has ended meanwhile. */
+/** Empty if the process has ended meanwhile. */
 function read(path: string): string {
   try {
     return existsSync(path) ? readFileSync(path, 'utf8').replaceAll('\0', ' ') : '';

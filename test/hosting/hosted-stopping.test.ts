@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { patienceMs } from '../helpers/patience.ts';
 import { HostingSite } from './hosting-site.ts';
 
-/** A Switchboard with a hosted server, a call of which is under way. */
+/** A Switchboard with a call in flight at a hosted server. */
 async function callUnderWay(shutdownGraceMs: number | undefined) {
   const site = await HostingSite.start({ others: { shutdownGraceMs } });
   const { witness, switchboard } = site.site;
@@ -15,8 +15,8 @@ async function callUnderWay(shutdownGraceMs: number | undefined) {
   return { site, witness, switchboard, call, exited };
 }
 
-describe.concurrent('a call of a hosted server that is under way at SIGTERM', () => {
-  it('may end, and only then its server is stopped', async () => {
+describe.concurrent('a call in flight at a hosted server on SIGTERM', () => {
+  it('finishes before its server is stopped', async () => {
     const { site, witness, switchboard, call, exited } = await callUnderWay(patienceMs);
     await using _ = site;
     expect(await switchboard.event(({ event }) => event === 'waiting')).toMatchObject({
@@ -29,7 +29,7 @@ describe.concurrent('a call of a hosted server that is under way at SIGTERM', ()
     await witness.sees('box', 'end');
   });
 
-  it('is refused when the time is over, and not cut', async () => {
+  it('fails with an error when the grace period is over', async () => {
     const { site, call, exited } = await callUnderWay(100);
     await using _ = site;
     expect(await call).toMatchObject({
@@ -45,7 +45,7 @@ describe.concurrent('a call of a hosted server that is under way at SIGTERM', ()
   });
 });
 
-it.concurrent('a hosted server that takes long to stop is named', async () => {
+it.concurrent('a hosted server that is slow to stop is named', async () => {
   const site = await HostingSite.start();
   await using _ = site;
   const { witness, switchboard } = site.site;
@@ -58,7 +58,7 @@ it.concurrent('a hosted server that takes long to stop is named', async () => {
     servers: ['slow'],
     limit_ms: 30_000,
   });
-  // Nobody has to see the rest of the 30 s.
+  // No need to wait for the rest of the 30 s.
   const exited = once(program, 'exit');
   program.kill('SIGTERM');
   await exited;

@@ -4,7 +4,7 @@ import { sharedHostingSite } from './hosting-site.ts';
 describe.concurrent('the volume of a server', () => {
   const open = sharedHostingSite();
 
-  it('[H19, H20] keeps what was written over a restart, a crash and a stop', async ({ skip }) => {
+  it('[H19, H20] keeps its data after a restart, a crash and a stop', async ({ skip }) => {
     const site = await open({ skip });
     const server = await site.host({ image: await site.image('logs-lifecycle'), volumes: ['/data'] });
     const { id } = server;
@@ -30,7 +30,7 @@ describe.concurrent('the volume of a server', () => {
     ]);
   });
 
-  it('[H19] outlives its server, is there for the next one of that name, and goes only when asked', async ({
+  it('[H19] outlives its server, serves the next one of that name, and is removed only on request', async ({
     skip,
   }) => {
     const site = await open({ skip });
@@ -59,7 +59,7 @@ describe.concurrent('the volume of a server', () => {
     expect(await site.remove(third.id, '?volumes=delete')).toMatchObject({ status: 204 });
   });
 
-  it('[H19] is its own: another server with the same path sees nothing of it', async ({ skip }) => {
+  it('[H19] is private: another server with the same path does not see its data', async ({ skip }) => {
     const site = await open({ skip });
     const image = await site.image('inspects-sandbox');
     const [one, other] = await Promise.all([

@@ -12,7 +12,7 @@ import { isReady, sharedProcessSite } from './hosting-site.ts';
 describe.concurrent('hosted servers', () => {
   const shared = sharedProcessSite();
 
-  it('are started by a Switchboard that starts with all of its servers or not at all', async () => {
+  it('start even if Switchboard aborts on a failed start', async () => {
     await using site = await Site.start('server', {
       mcpServers: {},
       switchboard: { onStartFailure: 'abort', hosting: { engine: '/nonexistent/docker.sock' } },
@@ -26,7 +26,7 @@ describe.concurrent('hosted servers', () => {
     expect(status).toBe(200);
   });
 
-  it('are told in plain words which name the configuration file has, and which group', async () => {
+  it('are rejected with a name or group that the configuration file uses', async () => {
     const { command, args } = fixtureServer('toolbox');
     await using site = await Site.start('server', {
       mcpServers: { box: { command, args }, other: { command, args, group: 'boxes' } },
@@ -46,7 +46,7 @@ describe.concurrent('hosted servers', () => {
     ['that was asked for', { provider: 'docker' }],
     ['of any kind', {}],
   ])(
-    'stay while their volumes cannot be removed, for want of a provider %s, unless these may stay',
+    'cannot be removed without a provider %s to delete their volumes, unless the volumes are kept',
     async (_which, asked) => {
       const site = await shared();
       const { id, name } = await site.register({ image: 'mcp/none', volumes: ['/data'], ...asked });
@@ -63,7 +63,7 @@ describe.concurrent('hosted servers', () => {
     },
   );
 
-  it('get secrets in their command and arguments, which are shown to nobody', async () => {
+  it('get secrets in their command and arguments, which are never shown', async () => {
     const site = await shared();
     const { command, args } = fixtureServer('inspects-sandbox');
     const secrets = {
@@ -95,14 +95,14 @@ describe.concurrent('hosted servers', () => {
       for (const value of Object.values(secrets)) expect(JSON.stringify(text)).not.toContain(value);
   });
 
-  it('that have no volumes need nobody who could remove them', async () => {
+  it('without volumes are removed without any provider', async () => {
     const site = await shared();
     const { id } = await site.register({ image: 'mcp/none', provider: 'docker' });
     expect((await site.remove(id, '?volumes=delete')).status).toBe(204);
     expect((await site.site.ask(`GET /mcp/servers/${id}`)).status).toBe(404);
   });
 
-  it('that have ended by themselves are started by whoever says so', async () => {
+  it('that have exited start again on request', async () => {
     const site = await shared();
     const config = {
       provider: 'process',
@@ -118,7 +118,7 @@ describe.concurrent('hosted servers', () => {
     expect((await site.log(id)).match(/^running /gm)).toHaveLength(2);
   });
 
-  it('that were written into the database by hand are taken as they are, and harm no others', async () => {
+  it('that were inserted into the database by hand work, and a bad row does not affect others', async () => {
     const site = await shared();
     const { command, args } = fixtureServer('toolbox');
     const insert = async (config: object) => {
@@ -148,7 +148,7 @@ describe.concurrent('hosted servers', () => {
 });
 
 describe.concurrent('a stop', () => {
-  it('is one for all servers, also with a call under way and a database that is away', async () => {
+  it('ends all servers at once, even with a call in flight and the database down', async () => {
     await using database = await freshDatabase();
     await using proxy = await proxyDatabase(database.url);
     const config = { mcpServers: {}, switchboard: { hosting: { engine: '/nonexistent/docker.sock' } } };
@@ -176,7 +176,7 @@ describe.concurrent('a stop', () => {
 });
 
 describe.concurrent('of two Switchboards on one database', () => {
-  it('one hosts; the other takes over when that loses the database, which then leaves it all to the other', async ({
+  it('one hosts; the other takes over when the first loses the database, and keeps the servers', async ({
     expect,
   }) => {
     await using database = await freshDatabase();

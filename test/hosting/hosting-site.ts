@@ -9,22 +9,21 @@ import { EventStream, openExchange } from '../helpers/raw-http.ts';
 import { fixtureServer } from '../helpers/switchboard.ts';
 import { Site } from '../projects/site.ts';
 
-/** Sandboxes take long to start where there is much to do. */
+/** Sandboxes start slowly on a busy machine. */
 const PATIENCE_MS = 100_000;
 const LOOK_MS = 50;
 const NO_ENGINE = '/nonexistent/docker.sock';
 
 interface HostingSiteOptions {
-  /** Undefined: there is none that could be reached. */
+  /** Undefined: no engine is reachable. */
   engine?: Engine | undefined;
-  /** More of `switchboard.hosting`. */
+  /** More settings of `switchboard.hosting`. */
   settings?: object;
-  /** More of `switchboard`. */
+  /** More settings of `switchboard`. */
   others?: object;
   env?: Record<string, string>;
 }
 
-/** The row of a hosted server, as the database has it. */
 export interface StoredServer {
   container_type: string;
   lifecycle: string;
@@ -41,7 +40,7 @@ export interface StoredServer {
   updated_at: Date;
 }
 
-/** What the engine says of a container. */
+/** The engine's description of a container. */
 export interface ContainerFacts {
   Id: string;
   Config: { Image: string; Env: string[] };
@@ -54,7 +53,7 @@ export interface ContainerFacts {
 export class HostingSite implements AsyncDisposable {
   readonly site: Site;
   readonly engine: Engine | undefined;
-  /** As containers and volumes name this installation. */
+  /** The label of this installation on containers and volumes. */
   readonly owner: string;
 
   private constructor(site: Site, engine: Engine | undefined, owner: string) {
@@ -70,7 +69,7 @@ export class HostingSite implements AsyncDisposable {
     return new HostingSite(site, engine, (await site.defaultProject()).id);
   }
 
-  /** Registers a server, under a name of its own where none is given. */
+  /** Registers a server, under a generated name if none is given. */
   register(input: object): Promise<HostedView> {
     const name = `server-${randomUUID().slice(0, 8)}`;
     return this.site.done<HostedView>('POST /mcp/servers', { name, ...input });
@@ -86,13 +85,13 @@ export class HostingSite implements AsyncDisposable {
     return serverImage(this.engine, fixture);
   }
 
-  /** How to run a server of test/fixtures where isolation makes no difference. */
+  /** How to run a server of test/fixtures if isolation does not matter. */
   process(fixture: string, environment: Record<string, string> = {}) {
     const { command, args } = fixtureServer(fixture);
     return { provider: 'process' as const, command, args, environment };
   }
 
-  /** With what it uses. */
+  /** Includes its resource usage. */
   view(id: string): Promise<HostedView> {
     return this.site.done<HostedView>(`GET /mcp/servers/${id}`);
   }
@@ -101,7 +100,7 @@ export class HostingSite implements AsyncDisposable {
     return (await this.site.done<{ servers: HostedView[] }>('GET /mcp/servers')).servers;
   }
 
-  /** Settles when the server is shown so. Nothing tells of that, so it is asked again and again. */
+  /** Settles when the server is in this state. There is no event for it, so this polls. */
   async reaches(id: string, fits: (server: HostedView) => boolean): Promise<HostedView> {
     for (const deadline = Date.now() + PATIENCE_MS; ; await delay(LOOK_MS)) {
       const server = (await this.list()).find((candidate) => candidate.id === id);
@@ -132,7 +131,7 @@ export class HostingSite implements AsyncDisposable {
     return lines.map(({ line }) => line).join('\n');
   }
 
-  /** Its lines as they come, from the first one that is kept. */
+  /** The log lines of a server, from the first that is kept. */
   async followLog(id: string): Promise<EventStream> {
     const url = `${this.site.baseUrl}/api/v1/mcp/servers/${id}/logs?follow=1`;
     return new EventStream(await openExchange(url, { method: 'GET' }));
@@ -142,7 +141,7 @@ export class HostingSite implements AsyncDisposable {
     return (await this.site.query<StoredServer>('SELECT * FROM kb.agent_workspaces WHERE id = $1', [id]))[0];
   }
 
-  /** Settles when the row is so; it is written a moment after it happened. */
+  /** Settles when the row is in this state; it is written with a delay. */
   async rowReaches(id: string, fits: (row: StoredServer) => boolean): Promise<StoredServer> {
     for (const deadline = Date.now() + PATIENCE_MS; ; await delay(LOOK_MS)) {
       const row = await this.row(id);
@@ -171,7 +170,7 @@ export class HostingSite implements AsyncDisposable {
     return found.map(({ Id }) => Id);
   }
 
-  /** Settles when there is none of this server any more. */
+  /** Settles when this server has no container. */
   async withoutContainer(server: string): Promise<void> {
     for (const deadline = Date.now() + PATIENCE_MS; ; await delay(LOOK_MS)) {
       const left = await this.containers(server);
@@ -214,7 +213,7 @@ export function isReady({ status }: HostedView): boolean {
   return status === 'ready';
 }
 
-/** One for all tests of a file, with the engine that all tests share. Without an engine, the tests are skipped. */
+/** One site for all tests of a file, on the shared engine. Without an engine, the tests are skipped. */
 export function sharedHostingSite(
   settings: object = {},
 ): (test: Pick<TestContext, 'skip'>) => Promise<HostingSite> {
@@ -229,7 +228,7 @@ export function sharedHostingSite(
   };
 }
 
-/** The same for servers that run as processes. */
+/** The same for servers that run as plain processes. */
 export function sharedProcessSite(settings: object = {}): () => Promise<HostingSite> {
   let opened: Promise<HostingSite> | undefined;
   afterAll(async () => {

@@ -6,7 +6,7 @@ import { RawSession } from '../helpers/raw-http.ts';
 import { serverOnce } from '../helpers/server-states.ts';
 import { HostingSite } from './hosting-site.ts';
 
-/** What a server of the matrix is at when something is killed. */
+/** What a server is doing at the kill. */
 type Moment = 'idle' | 'called over REST' | 'called over MCP';
 
 export interface Cell {
@@ -16,21 +16,20 @@ export interface Cell {
 
 export type Table<Value> = Record<string, Value>;
 
-/** What is there of a server when all is over. */
+/** The state of a server after recovery. */
 export interface State {
   status: string;
   restarts: number;
   lastCrash: string | null;
-  /** Of the engine, whether they run or not: `its own` is the one that Switchboard shows. */
+  /** Containers of the engine, running or not; `its own` is the one that Switchboard shows. */
   containers: string[];
-  /** Whether it is still the same as in the beginning. */
+  /** Whether it is still the container from the beginning. */
   isSameContainer: boolean;
   volumes: number;
   overRest: string;
   overMcp: string;
 }
 
-/** Nobody waits longer for an answer, whatever happens: who does, hangs. */
 const image = 'persists-lines';
 
 /** A Switchboard that hosts a server for each cell. */
@@ -49,7 +48,7 @@ export class Scene implements AsyncDisposable {
     this.cells = new Map(cells.map((cell) => [nameOf(cell), cell]));
   }
 
-  /** Settles when all of them run, and each has kept the line `before`. */
+  /** Settles when all servers run and each has stored the line `before`. */
   static async open(engine: Engine, cells: readonly Cell[]): Promise<Scene> {
     const scene = new Scene(await HostingSite.start({ engine }), engine, cells);
     try {
@@ -74,13 +73,13 @@ export class Scene implements AsyncDisposable {
     return this.names.filter((name) => this.cells.get(name)!.moment !== 'idle');
   }
 
-  /** A value for each of those servers, found for all at the same time. */
+  /** Computes a value for each server, for all at once. */
   async table<Value>(names: string[], find: (name: string) => Promise<Value>): Promise<Table<Value>> {
     const found = names.map(async (name) => [name, await find(name)] as const);
     return Object.fromEntries(await Promise.all(found));
   }
 
-  /** The container that it runs in just now, as Switchboard shows it. */
+  /** The current container of a server, as Switchboard shows it. */
   async containerOf(name: string): Promise<string> {
     return (await this.hosting.view(this.idOf(name))).provider_workspace_id!;
   }
@@ -89,7 +88,7 @@ export class Scene implements AsyncDisposable {
     await this.table(this.names, (name) => this.hosting.reaches(this.idOf(name), fits));
   }
 
-  /** What a caller of the API gets: a text, or the status and the code of the error. */
+  /** The result of an API call: a text, or the status and code of the error. */
   callOverRest(name: string, tool: string, given: object = {}): Promise<string> {
     return answerOf(`${name} over REST`, async () => {
       const params = { name: tool, arguments: given };
@@ -98,7 +97,7 @@ export class Scene implements AsyncDisposable {
     });
   }
 
-  /** What a client of the gateway gets: a text, or both codes of the error. */
+  /** The result of a gateway call: a text, or both codes of the error. */
   callOverMcp(name: string, tool: string, given: object = {}): Promise<string> {
     return answerOf(`${name} over MCP`, async () => {
       this.session ??= RawSession.open(this.hosting.site.switchboard.url);
@@ -107,14 +106,14 @@ export class Scene implements AsyncDisposable {
     });
   }
 
-  /** In the way in which calls come in its cell. */
+  /** Calls the way that the cell of the server does. */
   private call(name: string, tool: string, given: object = {}): Promise<string> {
     return this.cells.get(name)!.moment === 'called over MCP'
       ? this.callOverMcp(name, tool, given)
       : this.callOverRest(name, tool, given);
   }
 
-  /** One of the calls that keep a line before they come to no good end. */
+  /** A call that stores a line before it fails. */
   callToKeep(name: string, tool: string, more: object = {}): Promise<string> {
     this.kept.get(name)!.push('during');
     return this.call(name, tool, { line: 'during', ...more });
@@ -126,10 +125,7 @@ export class Scene implements AsyncDisposable {
       : this.callOverMcp(name, tool);
   }
 
-  /**
-   * Calls those that are to be at work, and once more in the other way, which has to wait in line. Settles when that is so;
-   * what becomes of the calls is told later, by what it gives.
-   */
+  /** Starts a call at each busy server and queues one over the other interface. Settles when both are pending; the returned functions give their outcomes. */
   async setToWork(): Promise<{ outcomes(): Promise<Table<string>>; inLine(): Promise<Table<string>> }> {
     const calls = new Map(this.busy.map((name) => [name, this.callToKeep(name, 'toil')]));
     await this.table(this.busy, async (name) => {
@@ -146,12 +142,12 @@ export class Scene implements AsyncDisposable {
     };
   }
 
-  /** What a server must have kept by now. */
+  /** The lines that a server must have stored by now. */
   keptBy(name: string): string[] {
     return this.kept.get(name)!;
   }
 
-  /** Kills Switchboard, and starts it again with all that it keeps. */
+  /** Kills Switchboard, and restarts it with its data. */
   async killSwitchboard(meanwhile?: () => Promise<unknown>): Promise<void> {
     this.session = undefined;
     this.hosting.site.switchboard.process.kill('SIGKILL');
@@ -162,7 +158,6 @@ export class Scene implements AsyncDisposable {
     return dockerRequest(this.engine.socketPath, 'POST', `/containers/${id}/kill`);
   }
 
-  /** How all of them are when it is over. */
   states(): Promise<Table<State>> {
     return this.table(this.names, async (name) => {
       const overRest = await this.callOverRest(name, 'kept');
@@ -220,7 +215,7 @@ function textIn(result: Record<string, unknown>): string {
   return (result.content as { text: string }[])[0]!.text;
 }
 
-/** `broken off` where the connection broke. Fails where nothing comes at all. */
+/** `broken off` if the connection broke. Fails if no response arrives. */
 async function answerOf(what: string, call: () => Promise<string>): Promise<string> {
   const patience = new AbortController();
   const late = delay(patienceMs, 'late', { signal: patience.signal }).catch(() => 'late');

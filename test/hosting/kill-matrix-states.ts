@@ -3,12 +3,12 @@ import type { Scene, State, Table } from './kill-matrix-scene.ts';
 
 const overRest = '503 server_unavailable';
 const overMcp = '-32603 server_unavailable';
-/** What is told to those that wait for an answer where the server is gone. */
+/** The errors of pending calls whose server is gone. */
 export const unavailable = { 'docker-rest': overRest, 'docker-mcp': overMcp, 'gvisor-rest': overRest };
-/** The same for those that wait in line, having called in the other way. */
+/** The same for queued calls, which use the other interface. */
 export const unavailableInLine = { 'docker-rest': overMcp, 'docker-mcp': overRest, 'gvisor-rest': overMcp };
 
-/** In any case there is one container and one volume for each, calls work, and what was kept is there once. */
+/** Every server has one container and one volume, calls work, and each stored line exists once. */
 export async function expectAll(
   scene: Scene,
   same: Pick<State, 'restarts' | 'lastCrash' | 'isSameContainer'>,

@@ -5,7 +5,7 @@ import { HostingSite, isReady } from './hosting-site.ts';
 import { type Cell, Scene } from './kill-matrix-scene.ts';
 import { expectAll, forNames, unavailable, unavailableInLine } from './kill-matrix-states.ts';
 
-/** Most with plain containers, which start faster. */
+/** Mostly plain containers, which start faster. */
 const cells: Cell[] = [
   { provider: 'docker', moment: 'idle' },
   { provider: 'docker', moment: 'called over REST' },
@@ -18,12 +18,12 @@ const busyCells = cells.filter(({ moment }) => moment !== 'idle');
 const overRest = '503 server_unavailable';
 const brokenOff = { 'docker-rest': 'broken off', 'docker-mcp': 'broken off', 'gvisor-rest': 'broken off' };
 
-describe.concurrent('[H9, H20] a server that is there again', () => {
+describe.concurrent('[H9, H20] a server recovers', () => {
   it('after its container was killed', async ({ skip }) => {
     await using scene = await Scene.open(await sharedEngine({ skip }), cells);
     const { outcomes, inLine } = await scene.setToWork();
     await scene.table(scene.names, async (name) => scene.killContainer(await scene.containerOf(name)));
-    // Whoever comes now finds the next one, or is told that there is none yet.
+    // A call now reaches the next instance, or fails because none is ready.
     const meanwhile = await scene.table(scene.idle, (name) => scene.callOverRest(name, 'kept'));
     for (const answer of Object.values(meanwhile)) {
       expect(answer).toBeOneOf(['["before"]', '503 server_unavailable']);
@@ -34,12 +34,12 @@ describe.concurrent('[H9, H20] a server that is there again', () => {
     await expectAll(scene, { restarts: 1, lastCrash: 'SIGKILL', isSameContainer: false });
   });
 
-  it('after the process inside was killed', async ({ skip }) => {
+  it('after the process in its container was killed', async ({ skip }) => {
     await using scene = await Scene.open(await sharedEngine({ skip }), cells);
     const { outcomes, inLine } = await scene.setToWork();
     await scene.table(scene.names, async (name) => {
       const container = await scene.containerOf(name);
-      // The container may be gone before the engine has told how the program ended, which it then never does.
+      // The container may be gone before the engine has reported the exit of the program, which it then never does.
       void runIn(scene.engine, container, killServer).catch(() => {});
     });
     expect(await outcomes()).toEqual(unavailable);
@@ -48,7 +48,7 @@ describe.concurrent('[H9, H20] a server that is there again', () => {
     await expectAll(scene, { restarts: 1, lastCrash: 'SIGKILL', isSameContainer: false });
   });
 
-  it('after it ended by itself in the middle of a call', async ({ skip }) => {
+  it('after it exited during a call', async ({ skip }) => {
     await using scene = await Scene.open(await sharedEngine({ skip }), busyCells);
     const answers = scene.table(scene.names, (name) => scene.callToKeep(name, 'die', { code: 3 }));
     expect(await answers).toEqual(unavailable);
@@ -56,7 +56,7 @@ describe.concurrent('[H9, H20] a server that is there again', () => {
     await expectAll(scene, { restarts: 1, lastCrash: 'code 3', isSameContainer: false });
   });
 
-  it('and never went away when Switchboard was killed', async ({ skip }) => {
+  it('or keeps running when Switchboard was killed', async ({ skip }) => {
     await using scene = await Scene.open(await sharedEngine({ skip }), cells);
     const { outcomes, inLine } = await scene.setToWork();
     await scene.killSwitchboard();
@@ -66,7 +66,7 @@ describe.concurrent('[H9, H20] a server that is there again', () => {
     await expectAll(scene, { restarts: 0, lastCrash: null, isSameContainer: true });
   });
 
-  it('after its container was killed while Switchboard was away', async ({ skip }) => {
+  it('after its container was killed while Switchboard was down', async ({ skip }) => {
     await using scene = await Scene.open(await sharedEngine({ skip }), cells);
     const ids = await scene.table(scene.names, (name) => scene.containerOf(name));
     await scene.killSwitchboard(() => scene.table(scene.names, (name) => scene.killContainer(ids[name]!)));
@@ -74,7 +74,7 @@ describe.concurrent('[H9, H20] a server that is there again', () => {
     await expectAll(scene, { restarts: 0, lastCrash: null, isSameContainer: false });
   });
 
-  it('after Switchboard was killed while it started it', async ({ skip }) => {
+  it('after Switchboard was killed while starting it', async ({ skip }) => {
     const engine = await sharedEngine({ skip });
     await using hosting = await HostingSite.start({ engine });
     const label = [`dev.switchboard.owner=${hosting.owner}`];
@@ -97,7 +97,7 @@ describe.concurrent('[H9, H20] a server that is there again', () => {
 });
 
 describe.for([false, true])('[H20] an engine (live-restore: %s)', (liveRestore) => {
-  it.for(['stop', 'kill'] as const)('is away after a %s, which is no crash', async (how, { skip }) => {
+  it.for(['stop', 'kill'] as const)('is down after a %s, which is no crash', async (how, { skip }) => {
     await using engine = await OwnEngine.start({ skip }, { liveRestore });
     await using scene = await Scene.open(engine, cells);
     const { outcomes, inLine } = await scene.setToWork();
@@ -113,7 +113,7 @@ describe.for([false, true])('[H20] an engine (live-restore: %s)', (liveRestore) 
     await expectAll(scene, { restarts: 0, lastCrash: null, isSameContainer: liveRestore });
   });
 
-  it('is away, and Switchboard is killed meanwhile', async ({ skip }) => {
+  it('is down, and Switchboard is killed meanwhile', async ({ skip }) => {
     await using engine = await OwnEngine.start({ skip }, { liveRestore });
     await using scene = await Scene.open(engine, cells);
     await engine.stop();
@@ -126,7 +126,7 @@ describe.for([false, true])('[H20] an engine (live-restore: %s)', (liveRestore) 
   });
 });
 
-/** Ends the server, and not what started it, which is the first process of the container. */
+/** Kills the server, but not its parent, the first process of the container. */
 const killServer = [
   '/usr/bin/node',
   '-e',

@@ -4,10 +4,10 @@ import { isReady } from './hosting-site.ts';
 import { type Cell, Scene } from './kill-matrix-scene.ts';
 import { expectAll, forNames } from './kill-matrix-states.ts';
 
-/** A corner of the matrix; the long suite has all of it. */
+/** One cell of the matrix; the long suite covers the rest. */
 const cells: Cell[] = [{ provider: 'docker', moment: 'called over REST' }];
 
-describe.concurrent('[H9, H20] a server that is there again', () => {
+describe.concurrent('[H9, H20] a server recovers', () => {
   it('after its container was killed', async ({ skip }) => {
     await using scene = await Scene.open(await sharedEngine({ skip }), cells);
     const { outcomes, inLine } = await scene.setToWork();
@@ -18,7 +18,7 @@ describe.concurrent('[H9, H20] a server that is there again', () => {
     await expectAll(scene, { restarts: 1, lastCrash: 'SIGKILL', isSameContainer: false });
   });
 
-  it('and never went away when Switchboard was killed', async ({ skip }) => {
+  it('or keeps running when Switchboard was killed', async ({ skip }) => {
     await using scene = await Scene.open(await sharedEngine({ skip }), cells);
     const { outcomes } = await scene.setToWork();
     await scene.killSwitchboard();

@@ -5,7 +5,7 @@ import { HostingSite } from './hosting-site.ts';
 const names = Array.from({ length: 8 }, (_, index) => `server-${index + 1}`);
 
 describe('[H8] many hosted servers', () => {
-  it('are started at boot, none after another, and end with Switchboard', async () => {
+  it('start in parallel at boot, and end with Switchboard', async () => {
     await using hosting = await HostingSite.start();
     await registerAll(hosting);
     const first = await letIn(hosting, 1);
@@ -18,7 +18,7 @@ describe('[H8] many hosted servers', () => {
     expect(second.filter(isRunning)).toEqual([]);
   });
 
-  it('are there once after Switchboard was killed', async () => {
+  it('run once each after Switchboard was killed', async () => {
     await using hosting = await HostingSite.start();
     await registerAll(hosting);
     const first = await letIn(hosting, 1);
@@ -29,7 +29,7 @@ describe('[H8] many hosted servers', () => {
   });
 });
 
-/** Servers that answer the handshake only when they are told to. */
+/** Servers that complete the handshake only on command. */
 async function registerAll(hosting: HostingSite): Promise<void> {
   const { witness } = hosting.site;
   await Promise.all(
@@ -39,10 +39,7 @@ async function registerAll(hosting: HostingSite): Promise<void> {
   );
 }
 
-/**
- * Lets them answer when the last of them has been asked to shake hands, so one that waits for another would never come.
- * Settles when all can be called, and gives their processes.
- */
+/** Lets all servers complete the handshake once the last has received it, so a sequential start would hang. Returns their processes. */
 async function letIn(hosting: HostingSite, run: number): Promise<number[]> {
   const { witness } = hosting.site;
   const asked = await Promise.all(names.map((name) => witness.severalOf(name, 'initialize', run)));

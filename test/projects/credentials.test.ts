@@ -9,14 +9,14 @@ import { Site } from './site.ts';
 const ref = (name: string) => `\${${name}}`;
 const plain = 'plain-text-credential-1';
 
-describe('a credential that is sent in plain text', () => {
+describe('a credential in plain text', () => {
   let site: Site;
   beforeAll(async () => {
     site = await Site.start('server');
     return () => site[Symbol.asyncDispose]();
   });
 
-  /** Everything that the database has, as text. */
+  /** All contents of the database, as text. */
   const stored = async () =>
     JSON.stringify(
       await Promise.all(
@@ -26,7 +26,7 @@ describe('a credential that is sent in plain text', () => {
       ),
     );
 
-  it('becomes a secret when a server is added or changed, and the server gets it', async () => {
+  it('becomes a secret when a server is added or changed, and reaches the server', async () => {
     const project = await site.project();
     const config = fixtureServer('toolbox', { BOX_TOKEN: plain, PLAIN: 'shown' });
     const added = await project.done<ServerView>('POST /servers', {
@@ -72,7 +72,7 @@ describe('a credential that is sent in plain text', () => {
     expect(await stored()).not.toContain(plain);
   });
 
-  it('becomes a secret when a product is installed, which is the same when it is installed again', async () => {
+  it('becomes a secret when a product is installed, and stays unchanged when it is installed again', async () => {
     const project = await site.project();
     const server = { name: 'db', transport: 'stdio', command: 'npx', args: ['db', `--api-key=${plain}`] };
     const manifest = { name: 'kit', version: '1', mcp: { servers: [server] } };
@@ -82,7 +82,7 @@ describe('a credential that is sent in plain text', () => {
     expect(await stored()).not.toContain(plain);
   });
 
-  it('becomes a secret of a hosted server, which gets it, also among its arguments', async () => {
+  it('becomes a secret of a hosted server, even in its arguments, and reaches it', async () => {
     const { command, args } = fixtureServer('toolbox');
     const hosted = await site.done<HostedView>('POST /mcp/servers', {
       ...{ name: 'own', provider: 'process', command, args: [...args, `--api-key=${plain}`, ref('HOME')] },
@@ -103,7 +103,7 @@ describe('a credential that is sent in plain text', () => {
   });
 });
 
-it('credentials of the configuration file are shown to nobody', async () => {
+it('credentials in the configuration file are never shown', async () => {
   await using site = await Site.start('server', {
     mcpServers: {
       local: { command: 'none', args: ['--token', plain], env: { A: plain } },
@@ -115,7 +115,7 @@ it('credentials of the configuration file are shown to nobody', async () => {
   expect(text).toContain('user:***@127.0.0.1:1/?token=***');
 });
 
-it('credentials that the file’s servers get from variables of any name are shown to nobody', async () => {
+it('credentials that the file’s servers take from any environment variable are never shown', async () => {
   const env = {
     ...{ GH: 'harmless-name-1', FIRST: 'harmless-first-2' },
     ...{ SECOND: 'second-part-3', PLACE: 'no-credential-4' },
@@ -146,7 +146,7 @@ it('credentials that the file’s servers get from variables of any name are sho
   for (const value of [env.GH, env.FIRST, env.SECOND]) expect(all).not.toContain(value);
 });
 
-it('credentials of before are moved at a start, once, by whichever of two processes comes first', async () => {
+it('existing plain-text credentials are migrated once at start, by the first of two processes', async () => {
   await using database = await freshDatabase();
   await using site = await Site.start('server', { mcpServers: {} }, { url: database.url });
   const project = await site.createProject('old');

@@ -8,20 +8,20 @@ import { textOfCall } from './test-client.ts';
 
 const stdio = fixtureServer('toolbox');
 
-describe('at the edges of what can be written down', () => {
+describe('unusual configurations', () => {
   let site: Site;
   setUp(async (use) => {
     site = use(await Site.start('server', { mcpServers: { box: stdio } }));
   });
 
-  it('a server with only an upper limit of time is there, and the usual one is lowered to it', async () => {
+  it('a server with only a maximum timeout starts, and its default timeout is lowered to it', async () => {
     const project = await site.project();
     const made = await project.add('box', { max_timeout_ms: 1_000 });
     expect(made).toMatchObject({ timeout_ms: 1_000, max_timeout_ms: 1_000 });
     expect(await project.done('DELETE /servers/box')).toEqual({});
   });
 
-  it('a setting of the file does not make stored servers wrong', async () => {
+  it('a setting in the file does not invalidate stored servers', async () => {
     const project = await site.project();
     await project.add('box', { max_timeout_ms: 40_000 });
     await site.configured({ mcpServers: { box: stdio }, switchboard: { timeoutMs: 90_000 } });
@@ -29,7 +29,7 @@ describe('at the edges of what can be written down', () => {
     await site.configured({ mcpServers: { box: stdio } });
   });
 
-  it('a row that cannot be a server is shown with why, and can be mended and removed', async () => {
+  it('an invalid row is shown with the reason, and can be repaired and removed', async () => {
     const project = await site.project();
     await site.query(
       `INSERT INTO kb.project_mcp_servers (project_id, name, transport, config) VALUES ($1, 'odd', 'stdio', '{}')`,
@@ -48,7 +48,7 @@ describe('at the edges of what can be written down', () => {
     await project.done('DELETE /servers/odd');
   });
 
-  it('a change that changes nothing changes nothing', async () => {
+  it('an update without changes has no effect', async () => {
     const project = await site.defaultProject();
     await project.change('box', { enabled: false });
     expect(await project.change('box', {})).toMatchObject({ enabled: false, state: 'disabled' });
@@ -58,7 +58,7 @@ describe('at the edges of what can be written down', () => {
     );
   });
 
-  it('servers of a project run where neither the database nor the keys are', async () => {
+  it('servers of a project run without access to the database and the keys', async () => {
     const project = await site.project();
     await project.done('POST /servers', {
       name: 'here',
@@ -69,7 +69,7 @@ describe('at the edges of what can be written down', () => {
     expect(error).toContain(`error in ${site.home}/servers/${project.id}: 0`);
   });
 
-  it('an edit of the file that changes nothing is told to nobody', async () => {
+  it('an edit of the file without changes notifies no client', async () => {
     const project = await site.project();
     const client = await project.client();
     await client.settled(() => project.add('box'));
@@ -82,7 +82,7 @@ describe('at the edges of what can be written down', () => {
     expect(changes).toHaveLength(1);
   });
 
-  it('a call of a client whose project is removed finishes, and the client is let in no more', async () => {
+  it('a call finishes after its project is removed, and then the client is rejected', async () => {
     const project = await site.createProject('passing');
     await project.add('box');
     const client = await project.client();
@@ -94,19 +94,19 @@ describe('at the edges of what can be written down', () => {
     expect(await textOfCall(call)).toBe('waited');
   });
 
-  it('an address with a slash behind it is the same', async () => {
+  it('a trailing slash in an address makes no difference', async () => {
     const session = await RawSession.open(`${site.baseUrl}/mcp/`);
     const same = await RawSession.open(`${site.baseUrl}/mcp`);
     expect(await session.toolNames()).toEqual(await same.toolNames());
   });
 
-  it('an import takes names that every object has', async () => {
+  it('an import accepts the names of built-in object properties', async () => {
     const project = await site.project();
     const mcpServers = { constructor: { command: 'node', disabled: true } };
     expect(await project.done('POST /import', { mcpServers })).toMatchObject({ imported: ['constructor'] });
   });
 
-  it('an import says which secrets are still to be set', async () => {
+  it('an import lists the secrets that still have to be set', async () => {
     const project = await site.project();
     const { notes } = await project.done<{ notes: string[] }>('POST /import', {
       mcpServers: {
@@ -123,8 +123,8 @@ describe('at the edges of what can be written down', () => {
   });
 });
 
-describe('while it stops', () => {
-  it('starts nothing that another process adds, and ends', async () => {
+describe('while Switchboard stops', () => {
+  it('it starts nothing that another process adds', async () => {
     await using one = await Site.start('server');
     const { databaseUrl } = one.switchboard;
     await using two = await Site.start(
@@ -150,7 +150,7 @@ describe('while it stops', () => {
     expect(await exited).toEqual([0, null]);
   });
 
-  it('ends what is tried out just then', async () => {
+  it('it ends a server test in progress', async () => {
     await using site = await Site.start('server');
     const project = await site.defaultProject();
     await project.done('POST /servers', {
@@ -159,7 +159,7 @@ describe('while it stops', () => {
       config: fixtureServer('never-responds'),
     });
     const test = project.ask('POST /servers/mute/test').catch(() => 'cut off');
-    // Until it is known to be under way.
+    // By the time this is answered, the test is in progress.
     await project.ask('GET /servers');
     const exited = once(site.switchboard.process, 'exit');
     site.switchboard.process.kill('SIGTERM');

@@ -16,7 +16,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
   });
 
   describe('a change through the API', () => {
-    it('[A10] a server that is added is announced, listed and callable', async () => {
+    it('[A10] announces a new server, lists its tools and calls them', async () => {
       const project = await site.project();
       const client = await project.client();
       expect(await client.tools()).toEqual([]);
@@ -24,7 +24,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await client.session.callText('echo', { text: 'there' })).toBe('there');
     });
 
-    it('[A10] [A11] a server is disabled and enabled again, and its tools go and come', async () => {
+    it('[A10] [A11] disables and enables a server, and its tools go and come back', async () => {
       const project = await site.project();
       const client = await project.client();
       await client.settled(() => project.add('box'));
@@ -44,7 +44,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await client.session.callText('echo', { text: 'back' })).toBe('back');
     });
 
-    it('[A10] a server that is added disabled is not there until it is enabled', async () => {
+    it('[A10] hides a server that is added disabled until it is enabled', async () => {
       const project = await site.project();
       await project.add('box', { enabled: false });
       const client = await project.client();
@@ -53,7 +53,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await client.toolsAfter(() => project.change('box', { enabled: true }))).toEqual(toolsOfBox);
     });
 
-    it('[A11] a server that is removed is not there any more, and its process ends', async () => {
+    it('[A11] removes a server and ends its process', async () => {
       const project = await site.project();
       await project.add('box');
       await project.add('notes', { fixture: 'notes' });
@@ -77,7 +77,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
         (project: TestProject) =>
           project.change('box', { config: fixtureServer('toolbox', site.witness.env('another')) }),
       ],
-    ])('[A11] a call that is under way at a server that is %s finishes', async (what, change) => {
+    ])('[A11] lets a call in flight finish when its server is %s', async (what, change) => {
       const project = await site.project();
       await project.add('box');
       const client = await project.client();
@@ -91,7 +91,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       await site.witness.sees(project.who('box'), 'end', (sighting) => String(sighting.pid) === pid);
     });
 
-    it('a changed server is started anew, and no other', async () => {
+    it('restarts a changed server, and no other', async () => {
       const project = await site.project();
       await project.add('box', { env: { COLOUR: 'red' } });
       await project.add('other', { prefix: 'other' });
@@ -106,7 +106,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await client.session.callText('other__pid')).toBe(pids[1]);
     });
 
-    it('what a server need not be started anew for leaves its process', async () => {
+    it('keeps the process if the change needs no restart', async () => {
       const project = await site.project();
       await project.add('box');
       await project.add('other');
@@ -121,7 +121,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await client.session.callText('tools__pid')).toBe(pid);
     });
 
-    it('[P8] names of tools stay as they are where the project says so, announced at once', async () => {
+    it('[P8] keeps original tool names if the project says so, and announces that at once', async () => {
       const project = await site.project();
       const client = await project.client();
       await client.settled(() => project.add('box'));
@@ -132,7 +132,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(names).not.toContain('b-one_x');
     });
 
-    it('a server that is renamed keeps what was switched off of it', async () => {
+    it('keeps the disabled tools of a renamed server', async () => {
       const project = await site.project();
       const client = await project.client();
       await client.settled(() => project.add('box'));
@@ -143,7 +143,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await client.errorOf('box__pid')).toMatchObject({ code: -32602 });
     });
 
-    it('[A12] a tool is switched off and on, announced each time, without a restart', async () => {
+    it('[A12] disables and enables a tool, announced each time, without a restart', async () => {
       const project = await site.project();
       const client = await project.client();
       await client.settled(() => project.add('box'));
@@ -168,7 +168,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await client.session.callText('pid')).toBe(pid);
     });
 
-    it('[A12] what other tools are called does not depend on it', async () => {
+    it('[A12] leaves the names of other tools unchanged', async () => {
       const project = await site.project();
       const client = await project.client();
       for (const name of ['one', 'two']) await project.add(name);
@@ -180,7 +180,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(names).not.toContain('echo');
     });
 
-    it('[A12] a call of a tool that is switched off meanwhile finishes', async () => {
+    it('[A12] lets a call finish when its tool is disabled meanwhile', async () => {
       const project = await site.project();
       await project.add('box');
       const client = await project.client();
@@ -191,7 +191,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await textOfCall(call)).toBe('waited');
     });
 
-    it('[A12] a tool of a group is switched for all servers of the group', async () => {
+    it('[A12] disables a tool of a group for all servers of the group', async () => {
       const project = await site.project();
       for (const name of ['one', 'two']) await project.add(name, { group: 'both' });
       const client = await project.client();
@@ -203,7 +203,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await client.tools()).not.toContain('echo');
     });
 
-    it('[A12] a tool that is switched off stays so when its server joins a group', async () => {
+    it('[A12] keeps a tool disabled when its server joins a group', async () => {
       const project = await site.project();
       const client = await project.client();
       await client.settled(() => project.add('box'));
@@ -215,7 +215,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await client.tools()).not.toContain('echo');
     });
 
-    it('resources, templates and prompts are announced too', async () => {
+    it('announces resources, templates and prompts too', async () => {
       const project = await site.project();
       const client = await project.client();
       const announced = (['tools', 'resources', 'prompts'] as const).map((list) => client.announced(list));
@@ -235,7 +235,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       }
     });
 
-    it('a server that cannot be started is shown with why, and is there when that is mended', async () => {
+    it('shows why a server cannot be started, and starts it once that is fixed', async () => {
       const project = await site.project();
       const client = await project.client();
       await project.done('POST /servers', {
@@ -252,7 +252,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await client.toolsAfter(mend, (names) => names.length > 0)).toEqual(toolsOfBox);
     });
 
-    it('a row that somebody writes with SQL is a server like any other', async () => {
+    it('treats a row that was inserted with SQL as a server', async () => {
       const project = await site.project();
       const client = await project.client();
       const config = JSON.stringify(fixtureServer('toolbox'));
@@ -268,7 +268,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await project.server('box')).toMatchObject({ enabled: false, version: 2 });
     });
 
-    it('a row that cannot be a server fails with a warning, and takes no other with it', async () => {
+    it('reports an invalid row with a warning, without affecting other servers', async () => {
       const project = await site.project();
       await project.add('box');
       await site.query(
@@ -280,7 +280,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await client.toolsOnce((names) => names.length > 0)).toEqual(toolsOfBox);
     });
 
-    it('the events of the API tell of it', async () => {
+    it('is reported in the events of the API', async () => {
       const project = await site.project();
       const { events } = await project.events();
       await project.add('box', { startup: 'parallel' });
@@ -294,7 +294,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
   });
 
   describe('a project that is removed', () => {
-    it('ends the sessions of its clients, and lets nobody in any more', async () => {
+    it('ends the sessions of its clients and rejects new ones', async () => {
       const project = await site.project();
       const client = await project.client();
       await client.settled(() => project.add('box'));
@@ -317,7 +317,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect((await project.ask('GET /servers')).body.error).toMatchObject({ code: 'unknown_project' });
     });
 
-    it('is gone for clients of all projects, whose calls that are under way finish', async () => {
+    it('disappears for clients of all projects, whose calls in flight finish', async () => {
       const project = await site.project();
       await project.add('box');
       const client = await TestClient.open(`${site.baseUrl}/mcp`);
@@ -330,7 +330,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       await site.witness.sees(project.who('box'), 'end');
     });
 
-    it('takes everything of it from the database', async () => {
+    it('is fully deleted from the database', async () => {
       const project = await site.project();
       await project.add('box');
       await project.done('PUT /secrets/TOKEN', { value: 'something' });
@@ -342,7 +342,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(row).toEqual({ left: 0 });
     });
 
-    it('is never the default one', async () => {
+    it('is never the default project', async () => {
       expect((await site.ask('DELETE /projects/default')).body.error).toMatchObject({ code: 'read_only' });
       expect((await site.ask('PATCH /projects/default', { name: 'other' })).body.error).toMatchObject({
         code: 'read_only',
@@ -351,7 +351,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
     });
   });
 
-  describe('servers of the configuration file', () => {
+  describe('servers in the configuration file', () => {
     let project: TestProject;
     const inFile = (name: string, more: object = {}) => ({
       ...fixtureServer('toolbox', { ...site.witness.env(name), COLOUR: 'red' }),
@@ -365,7 +365,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       project = await site.defaultProject();
     });
 
-    it('belong to the project default, are marked, and are changed in the file alone', async () => {
+    it('belong to the project default, are marked, and can be changed only in the file', async () => {
       await configured({ box: inFile('box') });
       expect(await project.server('box')).toMatchObject({
         project: 'default',
@@ -392,7 +392,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await site.query('SELECT name FROM kb.project_mcp_servers')).toEqual([]);
     });
 
-    it('[A10] [A11] [A12] are switched off and on through the API, and so are their tools, past edits and restarts', async () => {
+    it('[A10] [A11] [A12] are enabled and disabled through the API, with their tools, across edits and restarts', async () => {
       const servers = (colour: string) => ({
         box: inFile('box', { env: { ...inFile('box').env, COLOUR: colour } }),
         second: inFile('second', { env: { ...inFile('second').env, COLOUR: colour } }),
@@ -431,7 +431,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await site.query('SELECT * FROM kb.switches')).toEqual([]);
     });
 
-    it('that are disabled in the file are enabled there', async () => {
+    it('that are disabled in the file must be enabled in the file', async () => {
       await configured({ box: inFile('box', { enabled: false }) });
       expect((await project.ask('PATCH /servers/box', { enabled: true })).body.error).toMatchObject({
         code: 'read_only',
@@ -440,7 +440,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await project.server('box')).toMatchObject({ enabled: false, state: 'disabled' });
     });
 
-    it('are reconciled with every edit, beside those of the API', async () => {
+    it('are reconciled on every edit, next to those of the API', async () => {
       await configured({ box: inFile('box') });
       await project.add('added', { who: 'added' });
       onTestFinished(() => project.done('DELETE /servers/added').then(() => {}));
@@ -466,7 +466,7 @@ describe.each(databases)('while clients are connected (%s database)', (kind) => 
       expect(await client.session.callText('added__pid')).toBe(pids[1]);
     });
 
-    it('that have the name of a stored one are left out with a warning, until the name is free', async () => {
+    it('with the name of a stored one are skipped with a warning until the name is free', async () => {
       await configured({});
       await project.add('twice', { who: 'stored', env: { COLOUR: 'green' } });
       const session = await RawSession.open(project.url);

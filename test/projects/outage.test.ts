@@ -12,7 +12,7 @@ import { Site, type TestProject } from './site.ts';
 
 const statusOf = (site: Site) => site.done<StatusView>('GET /status');
 
-/** There is no event for clients of the API: it is asked again and again. */
+/** The API has no event for this, so it polls. */
 async function statusOnce(site: Site, fits: (status: StatusView) => boolean): Promise<StatusView> {
   for (;;) {
     const status = await statusOf(site);
@@ -28,7 +28,7 @@ async function recordedTexts(project: TestProject): Promise<unknown[]> {
   return calls.map(({ input }) => (input as { text: string } | null)?.text).toReversed();
 }
 
-describe('while the database is away', () => {
+describe('while the database is unreachable', () => {
   let database: TestDatabase;
   let proxy: Awaited<ReturnType<typeof proxyDatabase>>;
   let site: Site;
@@ -48,7 +48,7 @@ describe('while the database is away', () => {
     await statusOnce(site, isAway);
   }
 
-  it('calls, lists and new sessions go on, and records are written when it is back', async () => {
+  it('calls, lists and new sessions work, and records are written afterwards', async () => {
     const project = await site.project({ record_payloads: true });
     await project.add('box');
     await project.add('later', { fixture: 'notes' });
@@ -75,7 +75,7 @@ describe('while the database is away', () => {
     expect(await recordedTexts(project)).toEqual(['before', 'while', 'another']);
   });
 
-  it('changes get an error that says so, what is known is shown, and then changes work again', async () => {
+  it('changes fail with a clear error, known data is shown, and changes work again afterwards', async () => {
     const project = await site.project();
     await project.add('box');
     const client = await project.client();
@@ -133,7 +133,7 @@ describe('while the database is away', () => {
     );
   });
 
-  it('and does not even say so, calls and lists go on', async () => {
+  it('and its connections hang, calls and lists work', async () => {
     const project = await site.project();
     await project.add('box');
     const client = await project.client();
@@ -148,7 +148,7 @@ describe('while the database is away', () => {
     expect(await (await RawSession.open(project.url)).callText('echo', { text: 'x' })).toBe('x');
   });
 
-  it('Switchboard can be stopped, and says what is lost', async () => {
+  it('Switchboard can be stopped, and reports what is lost', async () => {
     await using fresh = await freshDatabase();
     await using gone = await proxyDatabase(fresh.url);
     const stopping = await Site.start(
@@ -168,7 +168,7 @@ describe('while the database is away', () => {
   });
 });
 
-it('a database that comes later than Switchboard is waited for', async () => {
+it('Switchboard waits for a database that starts later', async () => {
   await using database = await freshDatabase();
   const { port, hostname, password, pathname } = new URL(database.url);
   let attempts = 0;
@@ -196,7 +196,7 @@ it('a database that comes later than Switchboard is waited for', async () => {
   expect(attempts).toBeGreaterThan(2);
 });
 
-it('a database of our own comes back by itself when it is killed', async () => {
+it('an embedded database restarts when it is killed', async () => {
   await using site = await Site.start('embedded');
   const project = await site.createProject('kept', { record_payloads: true });
   await project.add('box');

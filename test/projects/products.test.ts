@@ -63,7 +63,7 @@ describe.each(databases)('products (%s database)', (kind) => {
     await expect(insert('http', 'http')).rejects.toThrow('unique');
   });
 
-  it('[P1] a server that is added through the API is such a row', async () => {
+  it('[P1] a server that is added through the API is stored as such a row', async () => {
     const project = await site.project();
     const view = await project.add('box', { description: 'A box', labels: { region: 'eu' } });
     const rows = await site.query('SELECT * FROM kb.project_mcp_servers WHERE project_id = $1', [project.id]);
@@ -81,7 +81,7 @@ describe.each(databases)('products (%s database)', (kind) => {
     expect(view.created_at).toBe((rows[0]!.created_at as Date).toISOString());
   });
 
-  it('[P2] the servers of a manifest become rows that refer to product and project', async () => {
+  it('[P2] the servers of a manifest become rows that reference their product and project', async () => {
     const project = await site.project();
     const remote = { name: 'far', transport: 'http', url: 'http://127.0.0.1:9/mcp', headers: { a: 'b' } };
     const described = server('near', { description: 'Close by' });
@@ -113,7 +113,7 @@ describe.each(databases)('products (%s database)', (kind) => {
     ]);
   });
 
-  it('[P2] clients have the tools of an installed product, and lose them with it', async () => {
+  it('[P2] clients get the tools of an installed product, and lose them with it', async () => {
     const project = await site.project();
     const client = await project.client();
     await client.toolsAfter(
@@ -125,7 +125,7 @@ describe.each(databases)('products (%s database)', (kind) => {
     await site.witness.sees('brought', 'end', (sighting) => String(sighting.pid) === pid);
   });
 
-  it('[P2] an upgrade adds, changes and removes, and leaves the rest running', async () => {
+  it('[P2] an upgrade adds, changes and removes servers, and leaves the rest running', async () => {
     const project = await site.project();
     await install(project, '1', server('kept'), server('moved'), server('dropped'));
     const client = await project.client();
@@ -152,7 +152,7 @@ describe.each(databases)('products (%s database)', (kind) => {
     expect(products[0]!.servers.toSorted()).toEqual(['fresh', 'kept', 'moved']);
   });
 
-  it('[P2] an upgrade leaves what the user has switched off', async () => {
+  it('[P2] an upgrade keeps what the user has disabled', async () => {
     const project = await site.project();
     await install(project, '1', server('same'), server('other'));
     for (const name of ['same', 'other']) await project.change(name, { enabled: false });
@@ -166,7 +166,7 @@ describe.each(databases)('products (%s database)', (kind) => {
     expect(await project.server('other')).toMatchObject({ enabled: true, description: 'Changed' });
   });
 
-  it('[P2] the same manifest again changes nothing', async () => {
+  it('[P2] installing the same manifest again changes nothing', async () => {
     const project = await site.project();
     await install(project, '1', server('a'), server('b', { labels: { tier: 'one' } }));
     const before = await serversOf(project);
@@ -177,7 +177,7 @@ describe.each(databases)('products (%s database)', (kind) => {
     );
   });
 
-  it('[P2] removing a product takes its own rows and no others', async () => {
+  it('[P2] removing a product deletes its own rows and no others', async () => {
     const [project, elsewhere] = [await site.project(), await site.project()];
     await project.add('ours');
     await install(project, '1', server('theirs'));
@@ -191,7 +191,7 @@ describe.each(databases)('products (%s database)', (kind) => {
     expect(body).toMatchObject({ added: ['theirs'], product: { version: '3' } });
   });
 
-  it('[P2] a clash of names is reported with all of them, before anything is written', async () => {
+  it('[P2] all name conflicts are reported before anything is written', async () => {
     const project = await site.project();
     await project.add('ours');
     await install(project, '1', server('theirs'));
@@ -204,14 +204,14 @@ describe.each(databases)('products (%s database)', (kind) => {
     const { products } = await project.done<{ products: ProductView[] }>('GET /products');
     expect(products.map(({ name }) => name)).toEqual(['acme']);
 
-    // The same for an upgrade, of which nothing is done then.
+    // A conflicting upgrade changes nothing either.
     const upgrade = await install(project, '2', server('added'), server('ours'));
     expect(upgrade.body).toMatchObject({ error: { code: 'conflict', details: { names: ['ours'] } } });
     expect((await serversOf(project)).map(({ name }) => name)).toEqual(['ours', 'theirs']);
     expect(await project.done('GET /products')).toMatchObject({ products: [{ version: '1' }] });
   });
 
-  it('[P2] a server of the configuration file clashes too', async () => {
+  it('[P2] a server in the configuration file conflicts too', async () => {
     const project = await site.defaultProject();
     const { status, body } = await install(project, '1', server('free'), server('filed'));
     expect(status).toBe(409);
@@ -220,7 +220,7 @@ describe.each(databases)('products (%s database)', (kind) => {
     expect((await serversOf(project)).map(({ name }) => name)).toEqual(['filed']);
   });
 
-  it('[P2] servers of a product are enabled and disabled, and changed by the product alone', async () => {
+  it('[P2] servers of a product can be enabled and disabled, but only the product changes them', async () => {
     const project = await site.project();
     await install(project, '1', server('theirs'));
     for (const changes of [{ prefix: 'x' }, { name: 'mine' }, { enabled: false, description: 'x' }]) {
@@ -240,7 +240,7 @@ describe.each(databases)('products (%s database)', (kind) => {
     expect(await project.change('theirs', { enabled: true })).toMatchObject({ enabled: true });
   });
 
-  it('[P2] what is wrong in a manifest is named, and nothing is written', async () => {
+  it('[P2] errors in a manifest are named, and nothing is written', async () => {
     const project = await site.project();
     const { status, body } = await project.ask('POST /products', {
       name: 'acme',

@@ -32,7 +32,7 @@ async function startOutcomes(): Promise<HttpPeer> {
   return peer;
 }
 
-/** The newest calls, once so many are written down. */
+/** The newest calls, once this many are recorded. */
 async function calls(project: TestProject, count: number, query = ''): Promise<CallView[]> {
   for (;;) {
     const page = await project.done<CallList>(`GET /calls${query}`);
@@ -47,7 +47,7 @@ describe.each(databases)('records of calls (%s database)', (kind) => {
     site = use(await Site.start(kind));
   });
 
-  it('[P9] tell who called what, where, how it went, and how long it took', async () => {
+  it('[P9] have caller, tool, server, outcome and duration', async () => {
     const project = await site.project();
     const peer = await startOutcomes();
     const config = { url: `${peer.origin}/far` };
@@ -108,7 +108,7 @@ describe.each(databases)('records of calls (%s database)', (kind) => {
     expect(timeout!.duration_ms).toBeGreaterThan(0);
   });
 
-  it('[P9] are there for a server that dies, and for one that cannot be started', async () => {
+  it('[P9] include calls to a server that dies or cannot be started', async () => {
     const project = await site.project();
     await project.add('box');
     const client = await project.client();
@@ -130,7 +130,7 @@ describe.each(databases)('records of calls (%s database)', (kind) => {
     ]);
   });
 
-  it('[P9] name the replica that was asked', async () => {
+  it('[P9] name the replica that was called', async () => {
     const project = await site.project();
     await project.add('box', { replicas: 2, startup: 'parallel' });
     const session = await project.session();
@@ -140,7 +140,7 @@ describe.each(databases)('records of calls (%s database)', (kind) => {
     expect(replicas.toSorted()).toEqual([1, 1, 2, 2]);
   });
 
-  it('[P9] are there for reads, prompts and completion too, by the names of the server', async () => {
+  it('[P9] include reads, prompts and completion, under the names of the server', async () => {
     const project = await site.project();
     await project.add('notes', { fixture: 'notes', env: { NOTES_OF: 'ours' } });
     const session = await project.session();
@@ -156,13 +156,13 @@ describe.each(databases)('records of calls (%s database)', (kind) => {
       ['prompts/get', 'summarize'],
       ['resources/read', 'note://todo'],
     ]);
-    // Lists are ours to answer.
+    // Lists are answered by Switchboard and not recorded.
     await session.toolNames();
     await session.call('touch', { uri: 'note://todo' });
     expect(await calls(project, 4)).toHaveLength(4);
   });
 
-  it('[P9] belong to the project of the server, whoever called', async () => {
+  it('[P9] belong to the project of the server, regardless of the caller', async () => {
     const [one, other] = [await site.project(), await site.project()];
     for (const project of [one, other]) await project.add('box');
     const session = await RawSession.open(`${site.baseUrl}/mcp`);
@@ -172,7 +172,7 @@ describe.each(databases)('records of calls (%s database)', (kind) => {
     expect(await calls(other, 1)).toMatchObject([{ server: 'box', tool: 'pid' }]);
   });
 
-  it('[P9] have arguments and results only while the project wants them', async () => {
+  it('[P9] include arguments and results only while the project enables that', async () => {
     const project = await site.project();
     await project.add('box');
     const session = await project.session();
@@ -194,7 +194,7 @@ describe.each(databases)('records of calls (%s database)', (kind) => {
     expect(rows.filter(({ text: row }) => /before|after/.test(row))).toEqual([]);
   });
 
-  it('[P9] are kept whatever stands in arguments and results', async () => {
+  it('[P9] are stored for any content of arguments and results', async () => {
     const project = await site.project({ record_payloads: true });
     await project.add('box');
     const session = await project.session();
@@ -208,7 +208,7 @@ describe.each(databases)('records of calls (%s database)', (kind) => {
     expect((await project.done<CallList>('GET /calls')).dropped).toBe(0);
   });
 
-  it('[P9] are found by server, tool, status and time, page by page', async () => {
+  it('[P9] are filtered by server, tool, status and time, in pages', async () => {
     const project = await site.project();
     const peer = await startOutcomes();
     await project.add('box');
@@ -244,7 +244,7 @@ describe.each(databases)('records of calls (%s database)', (kind) => {
       const query: string = cursor === '' ? '' : `&cursor=${cursor}`;
       const page: CallList = await project.done<CallList>(`GET /calls?limit=4${query}`);
       seen.push(...page.calls.map(({ id }) => id));
-      // What comes meanwhile does not shift the pages.
+      // New calls do not shift the pages.
       await session.callText('fine');
       cursor = page.next_cursor;
     }
@@ -257,7 +257,7 @@ describe.each(databases)('records of calls (%s database)', (kind) => {
     }
   });
 
-  it('[P9] are rows of kb.agent_run_tool_calls, for calls outside of runs without one', async () => {
+  it('[P9] are rows of kb.agent_run_tool_calls, without a run if the call has none', async () => {
     const project = await site.project({ record_payloads: true });
     await project.add('box');
     await (await project.session()).callText('echo', { text: 'hello' });
@@ -286,7 +286,7 @@ describe.each(databases)('records of calls (%s database)', (kind) => {
     ]);
   });
 
-  it('[P9] of the last moment are written when Switchboard stops, and old ones go when it starts', async () => {
+  it('[P9] are flushed when Switchboard stops, and expired ones are deleted when it starts', async () => {
     const [kept, short, forEver] = await Promise.all([
       site.project(),
       site.project({ retention_days: 2 }),
@@ -307,7 +307,7 @@ describe.each(databases)('records of calls (%s database)', (kind) => {
     const toolsOf = async (project: TestProject) =>
       (await project.done<CallList>('GET /calls')).calls.map(({ tool }) => tool);
     const old = ['of 1 days ago', 'of 3 days ago', 'of 29 days ago', 'of 31 days ago'];
-    // They are deleted behind the back of the start.
+    // They are deleted in the background.
     while ((await toolsOf(short)).length > 1 || (await toolsOf(kept)).length > 4);
     expect(await toolsOf(kept)).toEqual(['echo', ...old.slice(0, 3)]);
     expect(await toolsOf(short)).toEqual(old.slice(0, 1));

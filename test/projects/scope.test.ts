@@ -18,7 +18,7 @@ const HEADER = 'x-project-id';
 
 type Ask = (method: string, params?: Record<string, unknown>) => Promise<RpcMessage>;
 
-/** The ways to say which project a request is about. */
+/** The ways to name the project of a request. */
 const ways: Record<string, (base: string, project: string) => Promise<Ask>> = {
   async path(base, project) {
     const session = await RawSession.open(`${base}/mcp/${project}`);
@@ -47,12 +47,12 @@ async function listsOf(ask: Ask): Promise<Listed[]> {
   return lists.flat() as Listed[];
 }
 
-/** What a result says, whatever it is the result of. */
+/** The text of any kind of result. */
 function textIn({ result, error }: RpcMessage): string {
   return error?.message ?? JSON.stringify(result);
 }
 
-/** A client of the SDK that names its project in the header of every request. */
+/** An SDK client that names its project in a header of every request. */
 async function connectWithHeader(url: string, project: string) {
   const options = { requestInit: { headers: { [HEADER]: project } } };
   const transport = url.endsWith('/sse')
@@ -85,7 +85,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       await project.add('notes', { fixture: 'notes', env: { NOTES_OF: project.name } });
       await project.add('box', { env: { PROJECT: project.name } });
     }
-    // All of them are seen once.
+    // Discovers every server once.
     await (await everything()).tools();
   });
 
@@ -94,7 +94,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       for (const project of [alpha, beta]) {
         const listed = await listsOf(await scoped(site.baseUrl, project[key]));
         expect(new Set(listed.map(({ _meta }) => _meta[PROJECT]))).toEqual(new Set([project.name]));
-        // Nobody else is there, so names and URIs are what they are without other projects.
+        // Without other projects, names and URIs are unqualified.
         const names = listed.map(({ name, uri, uriTemplate }) => uri ?? uriTemplate ?? name);
         expect(names).toContain('touch');
         expect(names).toContain('environment');
@@ -132,7 +132,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       }
     });
 
-    it('makes what another project has look like what nobody has [A8]', async () => {
+    it('hides what another project has, as if it did not exist [A8]', async () => {
       const ask = await scoped(site.baseUrl, 'alpha');
       const requests: [method: string, params: (name: string) => Record<string, unknown>, theirs: string][] =
         [
@@ -158,14 +158,14 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
         return JSON.parse(JSON.stringify(error).replaceAll(name, 'it')) as unknown;
       };
       for (const [method, params, theirs] of requests) {
-        // Names of the own project that look like it may be told.
+        // The error may suggest similar names of the own project.
         const nobodys = theirs.includes('__') ? theirs.replace('beta', 'gamma') : 'nobody_has_this';
         const refused = alike(await ask(method, params(theirs)), theirs);
         expect(refused).toEqual(alike(await ask(method, params(nobodys)), nobodys));
       }
     });
 
-    it('that does not exist is an error that says so [A8]', async () => {
+    it('must exist, or the error says that it does not [A8]', async () => {
       const message = 'There is no project "nowhere".';
       if (way === 'path') {
         await expect(scoped(site.baseUrl, 'nowhere')).rejects.toThrow(message.replaceAll('"', '\\"'));
@@ -188,12 +188,12 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
     });
   });
 
-  describe('that is named when the session is opened', () => {
+  describe('that is set when the session is opened', () => {
     it.each([
       ['path', '/mcp/nowhere', {}, undefined],
       ['header', '/mcp', { [HEADER]: 'nowhere' }, undefined],
       ['_meta', '/mcp', {}, 'nowhere'],
-    ] as const)('has to exist: %s [A8]', async (_way, path, headers, projectId) => {
+    ] as const)('must exist: %s [A8]', async (_way, path, headers, projectId) => {
       const request = initialize() as { params: object };
       const params = projectId === undefined ? request.params : { ...request.params, _meta: { projectId } };
       const { status, json } = await post(path, { ...request, params }, headers);
@@ -205,7 +205,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       });
     });
 
-    it('holds for the whole session, also without being named again [A8]', async () => {
+    it('applies to the whole session [A8]', async () => {
       const request = initialize() as { params: object };
       const withMeta = (_meta: object) => ({ ...request, params: { ...request.params, _meta } });
       for (const [body, headers] of [
@@ -222,7 +222,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       }
     });
 
-    it('holds for a client of the SDK that sends the header [A8]', async () => {
+    it('applies to an SDK client that sends the header [A8]', async () => {
       const { client, notifications } = await connectWithHeader(`${site.baseUrl}/mcp`, 'beta');
       expect((await client.listTools()).tools.map(({ name }) => name)).toContain('environment');
       expect(textOf(await client.callTool({ name: 'environment', arguments: { name: 'PROJECT' } }))).toBe(
@@ -233,7 +233,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       await announced;
     });
 
-    it('holds for HTTP+SSE too, where the header comes with the stream [A8]', async () => {
+    it('applies to HTTP+SSE, where the header comes with the stream [A8]', async () => {
       const { client, notifications } = await connectWithHeader(`${site.baseUrl}/sse`, alpha.id);
       const { tools } = await client.listTools();
       expect(new Set(tools.map(({ _meta }) => _meta?.[PROJECT]))).toEqual(new Set(['alpha']));
@@ -285,7 +285,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       );
     });
 
-    it('does not open the session of another project', async () => {
+    it('does not give access to the session of another project', async () => {
       const inAlpha = await alpha.session();
       const stolen = await exchange(beta.url, { headers: inAlpha.headers(), body: listTools() });
       expect(stolen.status).toBe(404);
@@ -306,7 +306,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
   });
 
   describe('that is not named', () => {
-    it('lets everything that is enabled be seen, under unique names, with its project [A9]', async () => {
+    it('shows everything that is enabled, under unique names, with its project [A9]', async () => {
       const hidden = await site.project();
       await hidden.add('off', { enabled: false });
       const client = await everything();
@@ -336,7 +336,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       ]);
     });
 
-    it('lets everything be called, read and asked for under these names [A9]', async () => {
+    it('allows calls, reads and requests under these names [A9]', async () => {
       const { session } = await everything();
       for (const name of ['alpha', 'beta']) {
         expect(await session.callText(`${name}__box__environment`, { name: 'PROJECT' })).toBe(name);
@@ -359,7 +359,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
         const only = await session.request('resources/read', { uri: `note://only/${name}` });
         expect(textIn(only)).toContain(`of ${name}`);
       }
-      // Two have it, so it is nobody's.
+      // Two projects have it, so the plain URI matches neither.
       expect((await session.request('resources/read', { uri: 'note://todo' })).error).toMatchObject({
         message: 'Unknown resource: note://todo',
       });
@@ -377,15 +377,15 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
     });
   });
 
-  describe('limits what comes by itself:', () => {
-    it('updates of resources that are followed [A8]', async () => {
+  describe('limits notifications:', () => {
+    it('updates of subscribed resources [A8]', async () => {
       const [inAlpha, inBeta, ofAll] = await Promise.all([alpha.client(), beta.client(), everything()]);
       const subscribe = async ({ session }: TestClient, uri: string) =>
         expect(await session.request('resources/subscribe', { uri })).toMatchObject({ result: {} });
       for (const client of [inAlpha, inBeta]) await subscribe(client, 'resource://notes/note://todo');
       for (const name of ['alpha', 'beta']) await subscribe(ofAll, `resource://${name}%2Fnotes/note://todo`);
 
-      // Updates come in order: one of beta shows that what is not there of alpha before it does not come any more.
+      // Updates come in order, so an update of beta proves that no earlier one of alpha is pending.
       const uri = 'note://todo';
       await inAlpha.session.call('touch', { uri });
       await inAlpha.session.call('touch', { uri });
@@ -403,14 +403,14 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       ]);
     });
 
-    it('updates that one client follows in two projects under the same URI [A8]', async () => {
+    it('updates of one URI that a client subscribes to in two projects [A8]', async () => {
       const client = await everything();
       const [inAlpha, inBeta] = [await alpha.session(), await beta.session()];
       const uri = 'resource://notes/note://done';
       const last = 'resource://alpha%2Fnotes/note://todo';
       const ask = async (method: string, params: object) =>
         expect(await client.session.request(`resources/${method}`, params)).toMatchObject({ result: {} });
-      /** A server answers after it has told of the update, so what is not there before the last one never comes. */
+      /** A server responds after it has sent the update, so updates that are missing by then never come. */
       const updates = async () => {
         const before = client.told(UPDATED).length;
         const arrived = client.stream.events.next(({ message }) => message?.params?.uri === last);
@@ -432,7 +432,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       expect(await updates()).toEqual([last]);
     });
 
-    it('notices of changed lists [A8]', async () => {
+    it('list changes [A8]', async () => {
       const clients = await Promise.all([alpha.client(), beta.client(), everything()]);
       const [inAlpha, inBeta, ofAll] = clients;
       for (const client of clients) await client.tools();
@@ -452,7 +452,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       expect(await inBeta.tools()).not.toContain('alpha_grew');
     });
 
-    it('notices of servers that come and go [A8]', async () => {
+    it('servers that appear and disappear [A8]', async () => {
       const [one, other] = [await site.project(), await site.project()];
       const [inOne, inOther, ofAll] = await Promise.all([one.client(), other.client(), everything()]);
       for (const name of ['first', 'second']) {
@@ -465,7 +465,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       expect(inOther.told('notifications/tools/list_changed')).toHaveLength(1);
     });
 
-    it('log lines, and what servers say to everybody [A8]', async () => {
+    it('log lines and broadcasts of servers [A8]', async () => {
       const [one, other] = [await site.project(), await site.project()];
       for (const project of [one, other]) await project.add('musing', { fixture: 'notifies-unprompted' });
       const clients = await Promise.all([one.client(), other.client(), everything()]);
@@ -490,7 +490,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       ]);
     });
 
-    it('levels of log lines [A8]', async () => {
+    it('log levels [A8]', async () => {
       const [one, other] = [await site.project(), await site.project()];
       for (const project of [one, other]) await project.add('box');
       const [inOne, inOther] = [await one.client(), await other.client()];
@@ -505,7 +505,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
   });
 
   describe('that is renamed or removed while clients are connected', () => {
-    it('goes on under its id, and is known by its new name alone', async () => {
+    it('keeps its id, and is known only by its new name', async () => {
       const project = await site.project();
       await project.add('box');
       const byName = await project.client();
@@ -523,7 +523,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       expect((await byId.list('tools'))[0]?._meta[PROJECT]).toBe(renamed);
       expect(await (await RawSession.open(`${site.baseUrl}/mcp/${renamed}`)).callText('pid')).toBe(pid);
 
-      // Clients that know only the old name are told to begin anew, and then what is wrong.
+      // Clients that use the old name must open a new session, which then fails with the reason.
       const refused = await byName.session.post({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
       expect(refused.status).toBe(404);
       await expect(project.session()).rejects.toThrow('There is no project');
@@ -533,7 +533,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       expect(await site.done(`GET /projects/${project.id}`)).toMatchObject({ name: renamed });
     });
 
-    it('and is made anew, has resources that can be followed again', async () => {
+    it('and created again, allows new subscriptions to its resources', async () => {
       const client = await everything();
       const name = 'made-anew';
       const uri = `resource://${name}%2Fnotes/note://todo`;
@@ -553,7 +553,7 @@ describe.each(databases)('the project of a request (%s database)', (kind) => {
       }
     });
 
-    it('leaves its old name to another one', async () => {
+    it('frees its old name for another project', async () => {
       const project = await site.project();
       await project.add('box');
       const renamed = `${project.name}-before`;

@@ -11,7 +11,7 @@ import { databases, Site, type TestProject } from './site.ts';
 
 const variable = (name: string) => `\${${name}}`;
 
-/** Each secret has a part that nothing else has, in letters that stay as they are however the rest is written. */
+/** Each secret has a unique part in characters that no encoding changes. */
 function makeSecrets() {
   const needle = () => `Needle${randomBytes(9).toString('hex')}`;
   const needles = Array.from({ length: 4 }, needle);
@@ -37,7 +37,7 @@ function dying(env: Record<string, string>) {
   return { command: 'sh', args: ['-c', 'echo "FATAL: bad token $A" >&2; exit 3'], env };
 }
 
-/** Servers over HTTP that tell everybody what they were given. */
+/** HTTP servers that repeat their input everywhere. */
 function tellingPeer(): Promise<HttpPeer> {
   const given = ({ path, headers }: PeerExchange) => JSON.stringify({ path, token: headers['x-token'] });
   return HttpPeer.start({
@@ -78,7 +78,7 @@ function tellingPeer(): Promise<HttpPeer> {
 
 const tool = (goodResult({ method: 'tools/list' }) as { tools: object[] }).tools[0]!;
 
-/** Every file below a folder, but for the keys. */
+/** Every file in a folder except the keys. */
 async function filesIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries
@@ -86,14 +86,14 @@ async function filesIn(folder: string): Promise<string[]> {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-/** The words with which every process was started. */
+/** The command lines of all processes. */
 async function commandLines(): Promise<string> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const lines = pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''));
   return (await Promise.all(lines)).join('\n');
 }
 
-/** Everything that the API shows of a project: each GET of its own description. */
+/** The responses of the API about a project: every GET in its OpenAPI document. */
 async function apiAnswers(
   project: TestProject,
   servers: string[],
@@ -110,7 +110,7 @@ async function apiAnswers(
         .replace('/api/v1', '')
         .replace('{project}', project.name)
         .replace(/{(name|id)}/, encodeURIComponent(name))
-        // Nobody has chatted here.
+        // There are no runs here.
         .replace('{run}', randomUUID());
       expect(filled).not.toContain('{');
       answers[filled] = (await site.ask(`GET ${filled}`)).text;
@@ -120,7 +120,7 @@ async function apiAnswers(
 }
 
 describe.each(databases)('a secret (%s database)', (kind) => {
-  it('[P4] is seen by the servers that it is for, and by nobody else', async () => {
+  it('[P4] is seen only by the servers that use it', async () => {
     const { values, needles } = makeSecrets();
     await using peer = await tellingPeer();
     await using site = await Site.start(kind);
@@ -164,7 +164,7 @@ describe.each(databases)('a secret (%s database)', (kind) => {
     }
     const servers = [...Object.keys(stdio), ...Object.keys(remote), ...hosted];
 
-    // Everything happens that may show one.
+    // Triggers everything that might leak a secret.
     const session = await project.session();
     await session.toolNames();
     const calls: [tool: string, given?: object][] = [
@@ -194,11 +194,11 @@ describe.each(databases)('a secret (%s database)', (kind) => {
     expect(before['/mcp/servers/hosted-telling/logs']).toContain('given: ***');
     expect(before['/mcp/servers/hosted-dying']).toContain('"exit_code":3');
     expect(before['/projects/vault/servers/telling/logs']).toContain('given: ***');
-    // A change is told of too.
+    // Changes are reported too.
     answers.push((await project.ask('PUT /secrets/ENV_SECRET', { value: values.ENV_SECRET })).text);
     answers.push((await site.ask('POST /secrets/rotate')).text);
 
-    // The servers have seen them, and what servers say themselves reaches the client that asked as it is.
+    // The servers have received them, and results reach the calling client unchanged.
     expect(results[0]?.result?.content).toMatchObject([{ text: values.ENV_SECRET }]);
     expect(results[1]?.result?.content).toMatchObject([{ text: values.ODD_SECRET }]);
     expect(JSON.stringify(results[4])).toContain(needles[1]);
@@ -206,7 +206,7 @@ describe.each(databases)('a secret (%s database)', (kind) => {
     const ours = results.filter(({ error }) => typeof error?.data?.code === 'string');
     expect(ours.length).toBeGreaterThan(servers.length - 3);
 
-    // All records are there.
+    // Waits until all calls are recorded.
     const routed = (calls: CallView[]) => calls.filter(({ tool: name }) => name === 'wait');
     while (routed((await project.done<CallList>('GET /calls?limit=500')).calls).length === 0);
     const shown: Record<string, string> = {
@@ -249,7 +249,7 @@ async function contentsOf(site: Site): Promise<string> {
   return texts.join('\n');
 }
 
-/** Where a needle is in a text, in any letters, and also as digits; with what stands around it. */
+/** Finds needles in a text, ignoring case and also as hexadecimal, with the text around them. */
 function occurrences(text: string, needles: string[], where: string): string[] {
   return needles.flatMap((needle) =>
     [needle, Buffer.from(needle).toString('hex')].flatMap((form) => {

@@ -15,7 +15,7 @@ const put = (project: TestProject, name: string, value: string) =>
   project.ask(`PUT /secrets/${name}`, { value });
 const remote = (name: string, config: object, transport = 'http') => ({ name, transport, config });
 
-/** A server that says at its start, on stderr, what its variable TOKEN is. */
+/** A server that prints its variable TOKEN to stderr at start. */
 function talkative(env: Record<string, string>) {
   const { command, args } = fixtureServer('toolbox');
   return {
@@ -25,7 +25,7 @@ function talkative(env: Record<string, string>) {
   };
 }
 
-/** The calls of a tool, once one is written down. */
+/** The calls of a tool, once one is recorded. */
 async function recordOf(project: TestProject, tool: string): Promise<string> {
   for (;;) {
     const { calls } = await project.done<CallList>(`GET /calls?tool=${tool}`);
@@ -33,7 +33,7 @@ async function recordOf(project: TestProject, tool: string): Promise<string> {
   }
 }
 
-/** Servers over HTTP, which end with the test. */
+/** HTTP servers that are closed after the test. */
 async function playServers(quirks: Record<string, Quirk>): Promise<HttpPeer> {
   const peer = await HttpPeer.start(quirks);
   onTestFinished(async () => peer[Symbol.asyncDispose]());
@@ -108,7 +108,7 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     await project.done('DELETE /servers/far');
   });
 
-  it('[P4] that are missing fail the connection with the names of variable and server, until they are set', async () => {
+  it('[P4] that are missing fail the connection with the names of the variable and the server until they are set', async () => {
     const project = await site.project();
     await put(project, 'KNOWN', 'the-known-value');
     await project.add('box', { env: { KNOWN: variable('KNOWN'), TOKEN: variable('TOKEN') } });
@@ -132,7 +132,7 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     expect(await project.done('POST /servers/box/test')).toMatchObject({ ok: true, error: null });
   });
 
-  it('[P4] all that are missing are named, wherever they stand', async () => {
+  it('[P4] that are missing are all named, in every field', async () => {
     const project = await site.project();
     await project.done(
       'POST /servers',
@@ -146,7 +146,7 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     expect((await project.server('box')).error).toContain('SCRIPT (in args[0])');
   });
 
-  it('[P4] that have a default are used as soon as they are set', async () => {
+  it('[P4] with a default are used once they are set', async () => {
     const project = await site.project();
     await project.add('box', { env: { TOKEN: `\${TOKEN:-none}` } });
     const session = await project.session();
@@ -155,9 +155,9 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     expect(await session.callText('environment', { name: 'TOKEN' })).toBe('some');
   });
 
-  it('[P4] that change reconnect what uses them and nothing else, and calls under way finish', async () => {
+  it('[P4] that change reconnect only the servers that use them, and calls in flight finish', async () => {
     const project = await site.project();
-    // The witness knows each process by the value that it was started with.
+    // The witness identifies each process by the value at its start.
     const [before, after] = [`${project.name} before`, `${project.name} after`];
     await put(project, 'TOKEN', before);
     await put(project, 'OTHER', 'other');
@@ -184,7 +184,7 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     expect(await pids()).toEqual([userAfter, ...others]);
   });
 
-  it('[P4] that are deleted fail what uses them', async () => {
+  it('[P4] that are deleted fail the servers that use them', async () => {
     const project = await site.project();
     await put(project, 'TOKEN', 'a-token');
     await project.add('box', { env: { TOKEN: variable('TOKEN') } });
@@ -199,7 +199,7 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     expect(await client.session.callText('environment', { name: 'TOKEN' })).toBe('another');
   });
 
-  it('[P4] are shown by name, with who uses them, and never with a value', async () => {
+  it('[P4] are listed by name and user, never with a value', async () => {
     const project = await site.project();
     const created = await put(project, 'TOKEN', 'shown-to-nobody');
     await project.add('box', { env: { TOKEN: variable('TOKEN') } });
@@ -234,7 +234,7 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     expect(await inOther.callText('environment', { name: 'ONLY' })).toBe('nothing');
   });
 
-  it("[P4] are all that a project's servers can refer to: the environment of Switchboard is not theirs", async () => {
+  it("[P4] are all that a project's servers can refer to, not the environment of Switchboard", async () => {
     const project = await site.project();
     const names = ['PATH', 'HOME', 'DATABASE_URL', 'SWITCHBOARD_TEST_VARIABLE', 'SWITCHBOARD_SECRET_KEY'];
     for (const name of names) await project.add(name, { env: { STOLEN: variable(name) } });
@@ -248,7 +248,7 @@ describe.each(databases)('secrets (%s database)', (kind) => {
       expect(error).toContain('(in env.STOLEN), which is not a secret of its project');
       expect(error).not.toContain('of the environment');
     }
-    // Nor does a server get it unasked.
+    // Nor does a server inherit it.
     for (const name of ['DATABASE_URL', 'SWITCHBOARD_HOME', 'SWITCHBOARD_TEST_VARIABLE']) {
       expect(await session.callText('environment', { name })).toBe('not set');
     }
@@ -265,7 +265,7 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     await project.done('DELETE /secrets/FILED_TOKEN');
   });
 
-  it('[P4] are sealed with another key while servers run, and are right after a restart', async () => {
+  it('[P4] are encrypted with another key while servers run, and stay correct after a restart', async () => {
     const project = await site.project();
     await put(project, 'TOKEN', 'kept-through-it-all');
     await project.add('box', { env: { TOKEN: variable('TOKEN') } });
@@ -297,8 +297,8 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     expect(lines).toHaveLength(1);
   });
 
-  describe('of before a change', () => {
-    it('[P4] are not in the records of calls that were under way', async () => {
+  describe('with an old value', () => {
+    it('[P4] are hidden in the records of calls that were in flight', async () => {
       const project = await site.project({ record_payloads: true });
       const { promise: released, resolve: release } = Promise.withResolvers<void>();
       const peer = await playServers({
@@ -321,7 +321,7 @@ describe.each(databases)('secrets (%s database)', (kind) => {
       expect(await recordOf(project, 'greet')).not.toContain('the-old-value');
     });
 
-    it('[P4] are not in records that were not written yet', async () => {
+    it('[P4] are hidden in records that were not yet written', async () => {
       const project = await site.project({ record_payloads: true });
       await put(project, 'TOKEN', 'the-old-value');
       await project.add('box', { env: { TOKEN: variable('TOKEN') } });
@@ -331,7 +331,7 @@ describe.each(databases)('secrets (%s database)', (kind) => {
       expect(await recordOf(project, 'environment')).not.toContain('the-old-value');
     });
 
-    it('[P4] are not in what is said of a process that had them', async () => {
+    it('[P4] are hidden in the output of a process that had them', async () => {
       const project = await site.project();
       await put(project, 'TOKEN', 'the-old-value');
       const env = { ...site.witness.env(project.who('box')), TOKEN: variable('TOKEN') };
@@ -348,7 +348,7 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     });
   });
 
-  it('[P4] are not in records where a server puts JSON into a text', async () => {
+  it('[P4] are hidden in records of JSON inside a text', async () => {
     const project = await site.project({ record_payloads: true });
     await put(project, 'TOKEN', '"needle"');
     await project.add('box', { env: { TOKEN: variable('TOKEN') } });
@@ -358,7 +358,7 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     expect(await recordOf(project, 'echo')).not.toContain('needle');
   });
 
-  it('[P4] are not shown where they are part of an address', async () => {
+  it('[P4] are hidden inside an address', async () => {
     const project = await site.project();
     await put(project, 'TENANT', 'NeedleInAHost');
     await project.done('POST /servers', remote('far', { url: `http://${variable('TENANT')}.invalid/mcp` }));
@@ -369,12 +369,12 @@ describe.each(databases)('secrets (%s database)', (kind) => {
     }
   });
 
-  it('[P4] are not shown in part where a line is cut', async () => {
+  it('[P4] are hidden even in part when a line is truncated', async () => {
     const project = await site.project();
     const value = 'abcdefghijklmnopqrstuvwxyz';
     await put(project, 'TOKEN', value);
     const { command, args } = fixtureServer('toolbox');
-    // Junk on stdout is shown up to its 200th byte: that is in the middle of the value.
+    // Junk on stdout is shown up to its 200th byte, which is in the middle of the value.
     const script = 'printf "%0190d$TOKEN and more\\n" 0; exec "$0" "$@"';
     const config = {
       command: 'sh',

@@ -13,7 +13,7 @@ import { TestClient } from './test-client.ts';
 
 type DatabaseKind = 'embedded' | 'server';
 
-/** What every suite runs over: a PostgreSQL that DATABASE_URL names; in the long runs, the one that Switchboard brings. */
+/** The database of every suite: PostgreSQL at DATABASE_URL, or in the long runs the embedded one. */
 export const databases: DatabaseKind[] = process.env.TEST_DATABASE === 'embedded' ? ['embedded'] : ['server'];
 
 interface ApiError {
@@ -38,13 +38,13 @@ export interface SiteConfig {
 
 interface SiteOptions {
   env?: Record<string, string>;
-  /** In place of a database of its own. */
+  /** The URL of a database to use instead of a new one. */
   url?: string;
 }
 
 const { CI } = process.env;
 
-/** A running Switchboard with its database, its API, and a witness of what reaches its servers. */
+/** A running Switchboard with its database, its API, and a witness of its servers' input. */
 export class Site implements AsyncDisposable {
   readonly witness: Witness;
   readonly home: string;
@@ -147,7 +147,7 @@ export class Site implements AsyncDisposable {
         ? { host: join(this.home, 'postgres'), database: 'postgres', ...ownLogin(this.home) }
         : { connectionString: this.database.fresh?.url ?? variable.url },
     );
-    // A database that is stopped ends it.
+    // Stopping the database ends the connection with an error.
     client.on('error', () => {});
     await client.connect();
     return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
@@ -213,12 +213,11 @@ export class TestProject {
     this.name = name;
   }
 
-  /** Where its clients connect to. */
   get url(): string {
     return `${this.site.baseUrl}/mcp/${this.name}`;
   }
 
-  /** `GET /servers` of this project. */
+  /** Sends a request such as `GET /servers` within this project. */
   ask<Body = Record<string, unknown>>(what: string, body?: unknown, headers?: Record<string, string>) {
     return this.site.ask<Body>(this.within(what), body, headers);
   }
@@ -227,7 +226,7 @@ export class TestProject {
     return this.site.done<Body>(this.within(what), body);
   }
 
-  /** Adds a server of test/fixtures, whose witness knows it as `project/server`, or as `who`. */
+  /** Adds a server of test/fixtures, which reports to the witness as `project/server`, or as `who`. */
   add(
     name: string,
     { fixture = 'toolbox', who = this.who(name), env = {}, ...more }: NewFixture = {},
@@ -248,7 +247,7 @@ export class TestProject {
     return (await this.done<{ lines: string[] }>(`GET /servers/${name}/logs`)).lines.join('\n');
   }
 
-  /** How the witness knows its servers. */
+  /** The name of a server at the witness. */
   who(server: string): string {
     return `${this.name}/${server}`;
   }
@@ -261,7 +260,7 @@ export class TestProject {
     return TestClient.open(this.url);
   }
 
-  /** The state changes of its servers, after their current states. */
+  /** The current states of its servers, then their changes. */
   async events(): Promise<EventStream> {
     const url = `${this.site.baseUrl}/api/v1/projects/${this.name}/events`;
     const stream = new EventStream(await openExchange(url, { method: 'GET' }));
@@ -269,7 +268,7 @@ export class TestProject {
     return stream;
   }
 
-  /** Settles when this server is so, now or later. */
+  /** Settles when this server is in such a state. */
   async reaches(name: string, fits: (server: ServerView) => boolean): Promise<ServerView> {
     const stream = await this.events();
     const serversIn = ({ event, data = '{}' }: { event?: string; data?: string }) => {

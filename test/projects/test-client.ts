@@ -17,7 +17,7 @@ export interface Listed {
   _meta: Record<string, unknown>;
 }
 
-/** A client that stays connected: one session, with its standing stream. */
+/** A connected client: one session with its standing stream. */
 export class TestClient {
   readonly session: RawSession;
   readonly stream: EventStream;
@@ -52,7 +52,7 @@ export class TestClient {
     }
   }
 
-  /** Does what clients have to be told of, and gives the tools that are listed once they have been told. */
+  /** Makes a change that is announced to clients, and returns the tools listed after the announcement. */
   async toolsAfter(
     change: () => Promise<unknown>,
     fits: (names: string[]) => boolean = () => true,
@@ -63,10 +63,7 @@ export class TestClient {
     return this.toolsOnce(fits);
   }
 
-  /**
-   * Adds a server, and comes back when everything that follows from that has been told: that it is there, and what it
-   * offers, which becomes known with the first list after that. The next notice is one of another change.
-   */
+  /** Adds a server, and settles when both its addition and its discovered features are announced, so that the next notification is about another change. */
   async settled(add: () => Promise<unknown>): Promise<string[]> {
     const arrived = this.announced('tools');
     await add();
@@ -82,12 +79,12 @@ export class TestClient {
     return this.stream.events.next(({ message }) => message?.method === `notifications/${kind}/list_changed`);
   }
 
-  /** Everything that came on the standing stream under this method. */
+  /** All messages of this method on the standing stream. */
   told(method: string): RpcMessage[] {
     return this.stream.messages.filter((message) => message.method === method);
   }
 
-  /** A call that the server has begun and that ends when its witness says so. */
+  /** A call in flight that finishes when the witness orders it. */
   async waitingCall(tool = 'wait', order = 'go'): Promise<EventStream> {
     const call = await this.session.openCall(tool, { order }, 'token');
     await call.message(({ method }) => method === 'notifications/progress');
@@ -101,7 +98,7 @@ export class TestClient {
   }
 }
 
-/** The text that a call which was under way ends with. */
+/** The text result of a call that was in flight. */
 export async function textOfCall(call: EventStream): Promise<string> {
   const { result, error } = await call.message(({ id }) => id !== undefined);
   if (error !== undefined) throw new Error(error.message);

@@ -10,7 +10,7 @@ import { type TestClient, textOfCall } from './test-client.ts';
 const variable = (name: string) => `\${${name}}`;
 const key = { SWITCHBOARD_SECRET_KEY: randomBytes(32).toString('base64') };
 
-/** Two Switchboards on one database: changes are made through one, clients are connected to the other. */
+/** Changes go through one Switchboard, and clients are connected to the other. */
 describe('a change through another process on the same database', () => {
   let here: Site;
   let there: Site;
@@ -22,7 +22,7 @@ describe('a change through another process on the same database', () => {
     there = use(await Site.start('server', { mcpServers: {} }, { env: key, url: proxy.url }));
   });
 
-  /** A project that was made here, with a server that was added here, and a client of it there. */
+  /** A project and a server that are created on the writer, with a client of the reader. */
   async function start(
     server: Parameters<TestProject['add']>[1] = {},
   ): Promise<{ project: TestProject; remote: TestProject; client: TestClient }> {
@@ -34,7 +34,7 @@ describe('a change through another process on the same database', () => {
     return { project, remote, client };
   }
 
-  /** The processes tell each other of changes, but nobody of those that nobody can see as a client. */
+  /** Polls for changes that are not announced to clients. */
   async function eventually(isSo: () => Promise<boolean>): Promise<void> {
     while (!(await isSo()));
   }
@@ -84,7 +84,7 @@ describe('a change through another process on the same database', () => {
     await client.toolsAfter(() => change(project), fits);
   });
 
-  it('reaches clients: a server is enabled, and a tool is switched on', async () => {
+  it('reaches clients: a server is enabled, and a tool is enabled', async () => {
     const { project, client } = await start();
     await client.toolsAfter(() => project.change('box', { enabled: false }), lacks('echo'));
     await client.toolsAfter(() => project.change('box', { enabled: true }), has('echo'));
@@ -92,7 +92,7 @@ describe('a change through another process on the same database', () => {
     await client.toolsAfter(() => project.done('PATCH /tools/box__echo', { enabled: true }), has('echo'));
   });
 
-  it('starts a changed server anew, whose calls under way finish', async () => {
+  it('restarts a changed server, whose calls in flight finish', async () => {
     const { project, client } = await start();
     const pid = await client.session.callText('pid');
     const call = await client.waitingCall();
@@ -114,7 +114,7 @@ describe('a change through another process on the same database', () => {
     await project.done('PUT /secrets/TOKEN', { value: 'second value' });
     await told;
     await eventually(async () => (await value()) === 'second value');
-    // A new key changes no value, and starts nothing anew.
+    // A new key changes no value, so nothing restarts.
     const pid = await client.session.callText('pid');
     await here.done('POST /secrets/rotate');
     expect(await client.session.callText('pid')).toBe(pid);
@@ -122,7 +122,7 @@ describe('a change through another process on the same database', () => {
     await eventually(async () => (await value()) === 'none');
   });
 
-  it('makes a project, renames it, and ends its sessions when it is removed', async () => {
+  it('creates a project, renames it, and ends its sessions when it is removed', async () => {
     const { project, client } = await start();
     const renamed = `${project.name}-renamed`;
     await here.done(`PATCH /projects/${project.id}`, { name: renamed, record_payloads: true });
@@ -136,7 +136,7 @@ describe('a change through another process on the same database', () => {
     expect((await there.ask(`GET /projects/${project.id}`)).status).toBe(404);
   });
 
-  it('does not undo what was changed there since', async () => {
+  it('does not undo later changes of the other process', async () => {
     const { project, remote } = await start();
     const { headers } = await project.ask<ServerView>('GET /servers/box');
     const etag = { 'if-match': String(headers.etag) };
@@ -155,7 +155,7 @@ describe('a change through another process on the same database', () => {
     });
   });
 
-  it('is seen in the records of calls that were made there', async () => {
+  it('appears in the records of calls through the other process', async () => {
     const { project, client } = await start();
     await client.session.callText('echo', { text: 'over there' });
     await eventually(async () => {
@@ -164,13 +164,13 @@ describe('a change through another process on the same database', () => {
     });
   });
 
-  describe('is made up for', () => {
+  describe('is caught up with', () => {
     const listeningThere = `
       FROM pg_stat_activity
       WHERE datname = current_database() AND application_name = $1 AND query = 'LISTEN switchboard'`;
     const nameThere = () => `switchboard ${there.switchboard.process.pid}`;
 
-    it('after the connection on which changes are told was lost', async () => {
+    it('after the notification connection was lost', async () => {
       const { project, client } = await start();
       const told = client.announced('tools');
       const [lost] = await here.query(`SELECT pg_terminate_backend(pid) AS ended ${listeningThere}`, [
@@ -185,7 +185,7 @@ describe('a change through another process on the same database', () => {
       );
     });
 
-    it('after the database was out of reach for a while', async () => {
+    it('after the database was unreachable for a while', async () => {
       const { project, client } = await start();
       const elsewhere = await start();
       const secret = await here.project();
@@ -211,14 +211,14 @@ describe('a change through another process on the same database', () => {
       expect((await there.ask(`GET /projects/${added.name}`)).status).toBe(200);
     });
 
-    it('after reading it has failed', async () => {
+    it('after a failed read', async () => {
       const { project, client } = await start();
       await using lock = await here.connect();
       await using writer = await here.connect();
       const told = client.announced('tools');
       await lock.query('BEGIN');
       await lock.query('LOCK TABLE kb.projects IN ACCESS EXCLUSIVE MODE');
-      // Where nothing refers to the project anew, the change itself does not wait for the lock.
+      // The change itself does not wait for the lock, because it adds no reference to the project.
       await writer.query('UPDATE kb.project_mcp_servers SET enabled = false WHERE project_id = $1', [
         project.id,
       ]);
@@ -236,7 +236,7 @@ describe('a change through another process on the same database', () => {
     });
   });
 
-  it('brings secrets that cannot be opened without their key, which is said', async () => {
+  it('adds secrets that cannot be decrypted without their key, which is reported', async () => {
     await using another = await Site.start(
       'server',
       { mcpServers: {} },
