@@ -14,6 +14,7 @@ interface Rule {
 
 const rules: Rule[] = [
   only('errors', [], 'everybody uses it, so it knows nobody'),
+  only('json', [], 'every folder uses it, so it knows none'),
   only('identity', [], 'a name and a version'),
   only('home', ['errors'], 'where files are does not depend on which'),
   only('regular-files', [], 'whoever reads a file of the user uses it'),
@@ -236,6 +237,7 @@ function only(from: Unit, allowed: string[], reason: string): Rule {
     from,
     mustNotImport: (target, found) =>
       found.target.startsWith('src/') &&
+      target !== 'json' &&
       !allowed.includes(target) &&
       !(found.typeOnly && allowed.includes(`${target} (types)`)),
     why,

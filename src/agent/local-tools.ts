@@ -1,6 +1,6 @@
 import { type Names, publicNames } from '../catalog/names.ts';
 import { toolFilter } from '../config.ts';
-import { isObject } from '../protocol/objects.ts';
+import { isObject } from '../json.ts';
 import type { Group } from '../upstreams/group.ts';
 import { type AgentTool, agentTool } from './toolbox.ts';
 

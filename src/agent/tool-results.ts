@@ -1,4 +1,4 @@
-import { inWords, isObject } from '../protocol/objects.ts';
+import { inWords, isObject } from '../json.ts';
 import type { ResultContent } from './model.ts';
 import type { ToolOutcome } from './toolbox.ts';
 

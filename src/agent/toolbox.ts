@@ -1,4 +1,4 @@
-import { isObject } from '../protocol/objects.ts';
+import { isObject } from '../json.ts';
 
 /** A tool as an agent sees it. */
 export interface AgentTool {

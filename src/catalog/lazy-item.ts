@@ -1,3 +1,4 @@
+import { isObject } from '../json.ts';
 import type { ListedItem } from './listing.ts';
 import { publicUri } from './uris.ts';
 
@@ -48,7 +49,7 @@ function itemBytes(
   { group, qualifier, project }: Owner,
   changed: Item,
 ): Buffer {
-  const meta = isItem(item._meta) ? withPublicInterface(item._meta, qualifier) : {};
+  const meta = isObject(item._meta) ? withPublicInterface(item._meta, qualifier) : {};
   const from = {
     [SERVER_META_KEY]: server,
     ...(group === server ? {} : { [GROUP_META_KEY]: group }),
@@ -61,7 +62,7 @@ function itemBytes(
 /** Makes the URI of a tool's user interface public, in both notations. */
 function withPublicInterface(meta: Item, qualifier: string): Item {
   const { ui, [FLAT_UI_KEY]: flat } = meta;
-  const nested = isItem(ui) ? ui.resourceUri : undefined;
+  const nested = isObject(ui) ? ui.resourceUri : undefined;
   return {
     ...meta,
     ...(typeof nested === 'string'
@@ -72,7 +73,3 @@ function withPublicInterface(meta: Item, qualifier: string): Item {
 }
 
 const FLAT_UI_KEY = 'ui/resourceUri';
-
-function isItem(value: unknown): value is Item {
-  return typeof value === 'object' && value !== null;
-}

@@ -127,10 +127,6 @@ export const secretName = text(128, 1)
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be letters, digits and underscores, and not start with a digit')
   .meta({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' });
 
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** Says what a value must be, and what it is instead. */
 export function mustBe(what: string, value: unknown): string {
   const advice =

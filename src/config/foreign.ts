@@ -1,4 +1,4 @@
-import { isObject } from './fields.ts';
+import { isObject } from '../json.ts';
 import type { ToolChoice } from './tool-patterns.ts';
 
 type Json = Record<string, unknown>;

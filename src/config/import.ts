@@ -1,6 +1,7 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
+import { isObject } from '../json.ts';
 import type { ServerEntry } from './entry.ts';
-import { isObject } from './fields.ts';
+
 import { foreignServers, isToml, type Program, timeoutOf, toolChoiceOf, toolKeys } from './foreign.ts';
 import { synonymOf } from './keys.ts';
 import { readTextOrPipe } from './load.ts';

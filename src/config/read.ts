@@ -1,6 +1,7 @@
 import { SwitchboardError } from '../errors.ts';
+import { isObject } from '../json.ts';
 import type { ServerEntry } from './entry.ts';
-import { isObject, mustBe } from './fields.ts';
+import { mustBe } from './fields.ts';
 import { ownerOf } from './foreign.ts';
 import { JsonSyntaxError, parseJson } from './json.ts';
 import { invalidConfiguration, type Path, type Problem } from './problems.ts';

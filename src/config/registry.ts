@@ -1,5 +1,6 @@
+import { isObject } from '../json.ts';
 import type { ServerEntry } from './entry.ts';
-import { isObject } from './fields.ts';
+
 import { invalidConfiguration, type Problem, problemsOf } from './problems.ts';
 import { RegistryInputs } from './registry-inputs.ts';
 import { packageOf, type RunnablePackage, runnableKinds, runtimeOf } from './registry-packages.ts';

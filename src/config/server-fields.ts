@@ -1,11 +1,11 @@
 import { z } from 'zod';
+import { isObject } from '../json.ts';
 import { eras, isolations, startups } from './choices.ts';
 import type { ServerEntry } from './entry.ts';
 import {
   fields,
   flag,
   integer,
-  isObject,
   listOf,
   MAX_TIMER_MS,
   mapOf,

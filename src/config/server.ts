@@ -1,6 +1,7 @@
 import { dirname, isAbsolute, resolve } from 'node:path';
+import { isObject } from '../json.ts';
 import type { ServerEntry } from './entry.ts';
-import { isObject, nameProblem } from './fields.ts';
+import { nameProblem } from './fields.ts';
 import { isForeignKey, type UnknownKey, unknownKeys } from './keys.ts';
 import { invalidConfiguration, limitProblems, type Path, type Problem, problemsOf } from './problems.ts';
 import { serverSchema } from './server-fields.ts';

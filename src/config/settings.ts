@@ -1,17 +1,7 @@
 import { z } from 'zod';
+import { isObject } from '../json.ts';
 import { startups, toolNamings } from './choices.ts';
-import {
-  fields,
-  flag,
-  integer,
-  isObject,
-  listOf,
-  MAX_TIMER_MS,
-  mustBe,
-  oneOf,
-  text,
-  timeout,
-} from './fields.ts';
+import { fields, flag, integer, listOf, MAX_TIMER_MS, mustBe, oneOf, text, timeout } from './fields.ts';
 import { unknownKeys } from './keys.ts';
 import { isLimit, limitProblems, type Problem, problemsOf } from './problems.ts';
 import type { ServerConfig } from './types.ts';

@@ -1,7 +1,7 @@
 import { SwitchboardError } from '../errors.ts';
+import { asObject, isObject } from '../json.ts';
 import { parseBounded } from '../protocol/bounded-parse.ts';
 import type { Message } from '../protocol/message.ts';
-import { asObject, isObject } from '../protocol/objects.ts';
 import type { RunOfCall } from './records.ts';
 
 /** What a request asks of Switchboard itself. */

@@ -1,11 +1,11 @@
 import type { ListName } from '../catalog/contribution.ts';
 import type { Listing } from '../catalog/listing.ts';
 import { SwitchboardError } from '../errors.ts';
+import { asObject } from '../json.ts';
 import { parseBounded } from '../protocol/bounded-parse.ts';
 import { INSTANCES_KEY } from '../protocol/instances.ts';
 import { resultMessage } from '../protocol/jsonrpc.ts';
 import { bytesAt, idBytes, type Message } from '../protocol/message.ts';
-import { asObject } from '../protocol/objects.ts';
 import type { Incoming } from './caller.ts';
 import { instancesMeta } from './greeting.ts';
 import { after, reject } from './respond.ts';

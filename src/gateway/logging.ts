@@ -1,7 +1,7 @@
 import { SwitchboardError } from '../errors.ts';
+import { inWords } from '../json.ts';
 import { parseBounded } from '../protocol/bounded-parse.ts';
 import { bytesAt, type Message } from '../protocol/message.ts';
-import { inWords } from '../protocol/objects.ts';
 import type { Connection } from '../upstreams/connection.ts';
 import type { Client } from '../upstreams/request.ts';
 import type { Server } from '../upstreams/server.ts';

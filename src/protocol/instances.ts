@@ -1,5 +1,5 @@
 import { SwitchboardError } from '../errors.ts';
-import { asObject } from './objects.ts';
+import { asObject } from '../json.ts';
 
 /**
  * Under this key of `_meta` a Switchboard tells which Switchboards there are on the way to what it offers: itself, and those

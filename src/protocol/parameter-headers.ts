@@ -1,6 +1,6 @@
 import { SwitchboardError } from '../errors.ts';
+import { inWords, isObject } from '../json.ts';
 import { headerProblem, headerValueOf, isTooLongForHeader, textOfHeader } from './header-values.ts';
-import { inWords, isObject } from './objects.ts';
 
 /** An argument of a tool that travels as a header too: its schema says so with `x-mcp-header`. */
 export interface ParameterHeader {

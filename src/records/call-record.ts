@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { FinishedCall } from '../gateway/records.ts';
+import { isObject } from '../json.ts';
 import type { Span } from '../protocol/json-scanner.ts';
 import { byteLength, type Chunks, join, type RpcError } from '../protocol/jsonrpc.ts';
 import { bytesAt, type Message } from '../protocol/message.ts';
-import { isObject } from '../protocol/objects.ts';
 import type { CallRecord } from '../store/call-record.ts';
 
 /** What is larger is not kept: records are for looking into, not for storing results. */

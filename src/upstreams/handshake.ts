@@ -1,7 +1,7 @@
 import { settlesWithin } from '../channels/timing.ts';
 import { SwitchboardError } from '../errors.ts';
+import { asObject, inWords } from '../json.ts';
 import { instancesIn } from '../protocol/instances.ts';
-import { asObject, inWords } from '../protocol/objects.ts';
 import { describedMembers, describedMeta, SERVER_INFO_KEY } from '../protocol/self-description.ts';
 import {
   type Era,

@@ -1,9 +1,9 @@
 import { setImmediate as immediately } from 'node:timers/promises';
 import { type BackoffRule, backoffMs } from '../channels/timing.ts';
 import { SwitchboardError } from '../errors.ts';
+import { asObject } from '../json.ts';
 import { parseBounded } from '../protocol/bounded-parse.ts';
 import { bytesAt, type Message } from '../protocol/message.ts';
-import { asObject } from '../protocol/objects.ts';
 import type { OfferKind } from './lists.ts';
 import type { PendingRequest } from './request.ts';
 import type { ServerFacts } from './server-facts.ts';

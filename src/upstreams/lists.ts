@@ -1,3 +1,4 @@
+import { isObject } from '../json.ts';
 import { asksInstances, instancesIn } from '../protocol/instances.ts';
 import { join, METHOD_NOT_FOUND, type RpcError } from '../protocol/jsonrpc.ts';
 import { LARGEST_MEMBER, type ListLimits, readList } from '../protocol/list-reader.ts';
@@ -159,7 +160,7 @@ class ListBuilder {
 
   add(page: Awaited<ReturnType<typeof readList>>): void {
     const { kind, problems } = this;
-    for (const item of page.items.filter(isItem)) {
+    for (const item of page.items.filter(isObject)) {
       const problem =
         keyProblem(kind, item) ??
         lengthProblem(item) ??
@@ -230,8 +231,4 @@ function isLonger(text: unknown, maxBytes: number): text is string {
 function headerProblem({ name, inputSchema }: Item): string | undefined {
   const headers = parameterHeaders(inputSchema);
   return 'problem' in headers ? `its tool "${name}" is left out: ${headers.problem}` : undefined;
-}
-
-function isItem(item: unknown): item is Item {
-  return typeof item === 'object' && item !== null;
 }

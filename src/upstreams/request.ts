@@ -1,7 +1,7 @@
 import type { SwitchboardError } from '../errors.ts';
+import { asObject } from '../json.ts';
 import type { Chunks } from '../protocol/jsonrpc.ts';
 import type { Message } from '../protocol/message.ts';
-import { asObject } from '../protocol/objects.ts';
 import type { ResponseId } from '../protocol/response.ts';
 import { describe, isDescribed, undescribe } from '../protocol/self-description.ts';
 import { type Edit, spliceChunks } from '../protocol/splice.ts';

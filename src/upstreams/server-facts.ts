@@ -1,4 +1,4 @@
-import { asObject } from '../protocol/objects.ts';
+import { asObject } from '../json.ts';
 import type { Era, modernVersion, ProtocolVersion } from '../protocol/versions.ts';
 
 /** What a server says of itself. */

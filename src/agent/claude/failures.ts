@@ -1,5 +1,5 @@
 import { SwitchboardError } from '../../errors.ts';
-import { isObject } from '../../protocol/objects.ts';
+import { isObject } from '../../json.ts';
 
 /** Transient error types, for errors in a stream, which have no status. */
 const transient = new Set<unknown>(['overloaded_error', 'api_error', 'rate_limit_error', 'timeout_error']);

@@ -1,4 +1,4 @@
-import { isObject } from '../../protocol/objects.ts';
+import { isObject } from '../../json.ts';
 import type { Schema } from './json-schema.ts';
 
 /** What a schema says of an object. */

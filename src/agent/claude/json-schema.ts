@@ -1,4 +1,4 @@
-import { isObject } from '../../protocol/objects.ts';
+import { isObject } from '../../json.ts';
 
 /** JSON Schema as Claude's API checks it: draft 2020-12. */
 export type Schema = Record<string, unknown>;

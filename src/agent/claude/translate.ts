@@ -1,5 +1,5 @@
 import type Anthropic from '@anthropic-ai/sdk';
-import { asObject } from '../../protocol/objects.ts';
+import { asObject } from '../../json.ts';
 import type { AgentMessage, AssistantPart, ResultContent, UserPart } from '../model.ts';
 import type { OfferedTool } from './tool-schema.ts';
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { asSwitchboardError, SwitchboardError, stopping } from '../../errors.ts';
+import { isObject } from '../../json.ts';
 import { bytesOf, METHOD_NOT_FOUND } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
 import { bytesAt, idBytes, type Message } from '../../protocol/message.ts';
-import { isObject } from '../../protocol/objects.ts';
 import type { Upstream } from '../../upstreams/upstream.ts';
 import type { Incoming } from '../caller.ts';
 import { checkSupported, decline, tooManyPending } from '../legacy/server-requests.ts';

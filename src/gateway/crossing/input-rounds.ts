@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { asSwitchboardError, SwitchboardError, stopping } from '../../errors.ts';
+import { asObject, inWords } from '../../json.ts';
 import { parseBounded } from '../../protocol/bounded-parse.ts';
 import { requestMessage } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
 import { bytesAt, type Message } from '../../protocol/message.ts';
-import { asObject, inWords } from '../../protocol/objects.ts';
 import type { Replica } from '../../upstreams/replica.ts';
 import { clientGone, type ServerRequests } from '../legacy/server-requests.ts';
 import type { Responder } from '../responder.ts';

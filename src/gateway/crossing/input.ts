@@ -1,8 +1,8 @@
+import { asObject, isObject } from '../../json.ts';
 import { byteLength, bytesOf, type Chunks, join } from '../../protocol/jsonrpc.ts';
 import { parseLossless } from '../../protocol/lossless.ts';
 import { endsOf, mentions } from '../../protocol/mentions.ts';
 import { INPUT_REQUIRED, readModernResult } from '../../protocol/modern-result.ts';
-import { asObject, isObject } from '../../protocol/objects.ts';
 import type { ResponseId } from '../../protocol/response.ts';
 
 /** What a modern server needs from the client before it continues a call. */

@@ -1,14 +1,14 @@
-/** Whether a value of JSON is an object, and no list. */
+/** Whether a JSON value is an object, not an array. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A value of JSON in words. `String` would ask an object for its own `toString`, which may be anything that its sender wrote. */
+/** A JSON value as text. `String` would call `toString` of the object, which its sender may have set. */
 export function inWords(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'undefined');
 }
 
-/** The value where it is an object, else one with nothing in it. */
+/** The value if it is an object, else an empty one. */
 export function asObject(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {};
 }
