@@ -37,7 +37,7 @@ const waiting = (key: string) => witness.sees('eras', 'waiting', (sighting) => s
 const cancelled = (key: string) => witness.sees('eras', 'cancelled', (sighting) => sighting.key === key);
 
 describe('switchboard stdio', () => {
-  it('answers under the ids that the client wrote, several at once', async () => {
+  it('responds under the ids that the client chose when several requests are in flight', async () => {
     await using bridge = start();
     const ids = ['a', 1, 0, -7, '1', 'ü "'];
     bridge.say(...ids.map((id) => modernRequest(id, 'tools/call', echo(String(id)))));
@@ -48,7 +48,7 @@ describe('switchboard stdio', () => {
     }
   });
 
-  it('serves a client that asks what we are and then opens a session, and the reverse', async () => {
+  it('serves a client that discovers the server and then opens a session, and the reverse', async () => {
     await using bridge = start();
     bridge.say(modernRequest(1, 'server/discover'));
     expect((await bridge.answerTo(1)).result).toMatchObject({
@@ -64,20 +64,20 @@ describe('switchboard stdio', () => {
     expect(await bridge.answerTo(4)).toMatchObject({
       result: { structuredContent: { text: 'modern' }, resultType: 'complete' },
     });
-    // What one era refuses does not end the session of the other.
+    // An error in one era must not end the session of the other.
     bridge.say(modernRequest(5, 'no/such/method'), { id: 6, method: 'ping' });
     expect((await bridge.answerTo(5)).error).toMatchObject({ code: -32601 });
     expect(await bridge.answerTo(6)).toMatchObject({ result: {} });
   });
 
-  it('does not wait for a session that is being opened', async () => {
+  it('does not wait for a session that is still opening', async () => {
     await using bridge = start();
     bridge.say(modernRequest(1, 'tools/call', echo('first')), ...legacyOpening(2), { id: 3, method: 'ping' });
     await Promise.all([1, 2, 3].map((id) => bridge.answerTo(id)));
     expect(bridge.received.items.find(({ error }) => error !== undefined)).toBe(undefined);
   });
 
-  it('passes errors on as they are', async () => {
+  it('passes errors on unchanged', async () => {
     await using bridge = start();
     const future = modernRequest(1, 'tools/list') as { params: { _meta: Record<string, unknown> } };
     future.params._meta['io.modelcontextprotocol/protocolVersion'] = '2099-01-01';
@@ -92,7 +92,7 @@ describe('switchboard stdio', () => {
     expect((await bridge.answerTo(4)).error?.message).toContain('initialize first');
   });
 
-  it('cancels at the server what its client cancels, and gives no answer to it', async () => {
+  it('cancels a call at the server when its client cancels, and sends no response', async () => {
     await using bridge = start();
     bridge.say(modernRequest('w', 'tools/call', wait('alone')));
     await waiting('alone');
@@ -102,7 +102,7 @@ describe('switchboard stdio', () => {
     expect((await bridge.end()).map(({ id }) => id)).toEqual([2]);
   });
 
-  it('tells of changes under the id of the subscription until its client cancels that', async () => {
+  it('sends changes under the subscription id until the client cancels it', async () => {
     await using bridge = start();
     bridge.say(modernRequest('changes', listen, { notifications: everything }));
     const { params } = await bridge.received.first(({ method }) => method === acknowledged);
@@ -126,7 +126,7 @@ describe('switchboard stdio', () => {
     expect(all.filter(({ method }) => method === 'notifications/resources/updated')).toHaveLength(1);
   });
 
-  it('says itself that a subscription is over which is for nothing', async () => {
+  it('ends a subscription to nothing without asking a server', async () => {
     await using bridge = start();
     bridge.say(modernRequest('none', listen, { notifications: {} }));
     expect((await bridge.answerTo('none')).result).toMatchObject({
@@ -136,7 +136,7 @@ describe('switchboard stdio', () => {
     expect(bridge.received.items.map(({ method }) => method)).toEqual([acknowledged, undefined]);
   });
 
-  it('ends with stdin when all is answered, though a subscription is open', async () => {
+  it('exits when stdin ends and all requests are answered, even with an open subscription', async () => {
     await using bridge = start();
     bridge.say(modernRequest('open', listen, { notifications: { toolsListChanged: true } }));
     await bridge.received.first(({ method }) => method === acknowledged);

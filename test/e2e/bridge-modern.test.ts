@@ -14,8 +14,8 @@ describe('a modern client and a legacy server, through switchboard stdio', () =>
   runFeatures('modern', () => openBridgedScene('legacy'), /is called|tool asks the user|is cancelled/);
 });
 
-describe('switchboard stdio, for a modern client,', () => {
-  it('keeps its own instance of a server with isolation over several calls', async () => {
+describe('switchboard stdio with a modern client', () => {
+  it('keeps one isolated server instance over several calls', async () => {
     const box = { ...fixtureServer('reports-messages'), isolation: 'session' };
     await using switchboard = await startSwitchboard({ box });
     await using one = await connectPeer('modern', bridgeProgram(switchboard.baseUrl));
@@ -27,7 +27,7 @@ describe('switchboard stdio, for a modern client,', () => {
     expect(pids[0]).not.toBe(pids[1]);
   });
 
-  it('needs no headers for the arguments of a tool that wants some, which the server gets', async () => {
+  it('needs no argument headers for a tool that requires them, and the server gets them', async () => {
     await using server = await startFixture('modern');
     await using switchboard = await startSwitchboard({ conformance: { url: server.url } });
     await using peer = await connectPeer('modern', bridgeProgram(switchboard.baseUrl));
@@ -39,7 +39,7 @@ describe('switchboard stdio, for a modern client,', () => {
 });
 
 describe('switchboard stdio', () => {
-  it('serves clients of the SDK, version 1, and of version 2 that choose the era themselves', async () => {
+  it('serves clients of SDK version 1, and of version 2 with automatic era selection', async () => {
     await using switchboard = await startSwitchboard({ eras: fixtureServer('eras/modern') });
     const program = bridgeProgram(switchboard.baseUrl);
     await using first = await connectStdio(program);

@@ -13,18 +13,17 @@ const acknowledged = 'notifications/subscriptions/acknowledged';
 const updated = 'notifications/resources/updated';
 const noteUri = 'test://note';
 
-/** A home in which a bridge finds what it starts Switchboard with, and which ends with all that were started there. */
 async function openHome(servers: Record<string, object>) {
   const folder = await mkdtemp(join(tmpdir(), 'switchboard-bridge-'));
   const mcpServers = { ...servers, recorder: fixtureServer('reports-messages') };
-  // So that no list changes only because a server is slow to start.
+  // A server that starts slowly must not change a list.
   const config = { mcpServers, switchboard: { discoveryWaitMs: 60_000 } };
   await writeFile(join(folder, 'mcp.json'), JSON.stringify(config));
   const program = bridgeProgram(`http://127.0.0.1:${await freePort()}`, folder);
   const started = new Set<number>();
   return {
     bridge: () => startBridge(program),
-    /** The process of the Switchboard that answers this bridge now. */
+    /** The pid of the Switchboard that serves this bridge. */
     async owner(bridge: RawBridge, id: string): Promise<number> {
       const owner = (await called(bridge, id, 'whoami')).parent as number;
       started.add(owner);
@@ -38,7 +37,6 @@ async function openHome(servers: Record<string, object>) {
   };
 }
 
-/** What a tool of the recorder says of itself. */
 async function called(bridge: RawBridge, id: string, name: string): Promise<Record<string, unknown>> {
   bridge.say(modernRequest(id, 'tools/call', { name }));
   const { result, error } = await bridge.answerTo(id);
@@ -46,8 +44,8 @@ async function called(bridge: RawBridge, id: string, name: string): Promise<Reco
   return JSON.parse((result as { content: { text: string }[] }).content[0]!.text);
 }
 
-describe('for a modern client, when Switchboard is restarted, switchboard stdio', () => {
-  it('goes on with the next request', async () => {
+describe('switchboard stdio with a modern client, when Switchboard restarts', () => {
+  it('continues with the next request', async () => {
     const servers = { recorder: fixtureServer('reports-messages') };
     const args = ['--port', String(await freePort())];
     const before = await startSwitchboard(servers, {}, { args });
@@ -59,7 +57,7 @@ describe('for a modern client, when Switchboard is restarted, switchboard stdio'
   });
 
   it.each(['SIGTERM', 'SIGKILL'] as const)(
-    'fails what had reached it, and does not call again (%s)',
+    'fails calls that were already sent, and does not repeat them (%s)',
     async (signal) => {
       await using witness = await Witness.open();
       const before = await startSwitchboard({
@@ -79,7 +77,7 @@ describe('for a modern client, when Switchboard is restarted, switchboard stdio'
     },
   );
 
-  it('sends again what reached nobody, to one that it starts', async () => {
+  it('starts a Switchboard and resends requests that reached none', async () => {
     await using home = await openHome({});
     await using bridge = home.bridge();
     const before = await home.owner(bridge, 'before');
@@ -90,7 +88,7 @@ describe('for a modern client, when Switchboard is restarted, switchboard stdio'
     expect(owners).not.toContain(before);
   });
 
-  it.each(['SIGTERM', 'SIGKILL'] as const)('asks for subscriptions again (%s)', async (signal) => {
+  it.each(['SIGTERM', 'SIGKILL'] as const)('renews subscriptions (%s)', async (signal) => {
     await using home = await openHome({ eras: fixtureServer('eras/modern') });
     await using bridge = home.bridge();
     const notifications = {

@@ -12,13 +12,12 @@ import { mainProgram } from '../helpers/programs.ts';
 import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-/** A home of its own for a Switchboard; without a configuration in it there is nothing that a bridge could start. */
+/** Without a configuration in its home, a bridge cannot start Switchboard. */
 async function temporaryHome() {
   const folder = await mkdtemp(join(tmpdir(), 'switchboard-bridge-'));
   return { folder, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
 }
 
-/** A client that speaks to `switchboard stdio`. */
 function connectBridge(url: string, { folder }: { folder: string }, config = join(folder, 'mcp.json')) {
   return connectStdio({
     command: process.execPath,
@@ -27,13 +26,13 @@ function connectBridge(url: string, { folder }: { folder: string }, config = joi
   });
 }
 
-/** Which process runs the server: the Switchboard that the bridge found or started. */
+/** The pid of the Switchboard that the bridge found or started. */
 async function ownerOf({ client }: Awaited<ReturnType<typeof connectBridge>>): Promise<number> {
   return JSON.parse(textOf(await client.callTool({ name: 'whoami' }))).parent;
 }
 
 describe('switchboard stdio', () => {
-  it('does not serve the configuration of another Switchboard in place of the one that it is given', async () => {
+  it('does not serve the configuration of another Switchboard', async () => {
     await using home = await temporaryHome();
     const [own, link] = ['mcp.json', 'link.json'].map((name) => join(home.folder, name));
     await writeFile(own!, JSON.stringify({ mcpServers: { box: fixtureServer('toolbox') } }));
@@ -54,7 +53,7 @@ describe('switchboard stdio', () => {
     });
   });
 
-  it('answers what is piped in, though the pipe is closed behind it and nobody waited', async () => {
+  it('answers piped requests even if the pipe closes early', async () => {
     await using switchboard = await startSwitchboard({ box: fixtureServer('toolbox') });
     const bridge = spawn(process.execPath, [mainProgram, 'stdio', '--url', switchboard.baseUrl], {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -81,7 +80,7 @@ describe('switchboard stdio', () => {
     ]);
   });
 
-  it('gives no answer to a call that its client has cancelled', async () => {
+  it('sends no response to a call that its client cancelled', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
       box: fixtureServer('hangs-in-call', witness.env('box')),
@@ -104,7 +103,6 @@ describe('switchboard stdio', () => {
     say({ method: 'notifications/cancelled', params: { requestId: 2 } });
     await witness.sees('box', 'notifications/cancelled');
     say({ id: 3, method: 'tools/call', params: { name: 'echo', arguments: { text: 'after it' } } });
-    // It ends when all that it was asked has been answered.
     bridge.stdin.end();
     const ids = (await printed)
       .trim()
@@ -114,7 +112,7 @@ describe('switchboard stdio', () => {
     expect(ids).toEqual([1, 3]);
   });
 
-  it('starts Switchboard when there is none, which others then use and which stays', async () => {
+  it('starts a Switchboard if none runs, which other clients share and which keeps running', async () => {
     await using witness = await Witness.open();
     await using home = await temporaryHome();
     await writeFile(
@@ -138,7 +136,7 @@ describe('switchboard stdio', () => {
 
       await using third = await connectBridge(url, home);
       expect(await ownerOf(third)).toBe(owner);
-      // The same client goes on with another Switchboard when this one is gone.
+      // The same client continues with another Switchboard.
       process.kill(owner, 'SIGTERM');
       await untilGone(owner);
       const next = await ownerOf(third);
@@ -150,7 +148,7 @@ describe('switchboard stdio', () => {
     }
   });
 
-  it('goes on when Switchboard is restarted, with its log level and its subscriptions', async () => {
+  it('survives a restart of Switchboard, with its log level and subscriptions', async () => {
     await using witness = await Witness.open();
     const servers = {
       growing: fixtureServer('grows-lists'),
@@ -167,13 +165,12 @@ describe('switchboard stdio', () => {
     await client.unsubscribeResource({ uri: 'resource://notes/note://done' });
     await client.setLoggingLevel('alert');
     await before.stop();
-    // What the bridge starts itself comes to nothing, and the one that it waits for is not there yet.
+    // The Switchboard that the bridge starts fails, and the one that it waits for does not run yet.
     const log = join(home.folder, 'switchboard.log');
     await expect.poll(() => readFile(log, 'utf8').catch(() => '')).toContain('error');
 
     await using _after = await startSwitchboard(servers, {}, { args });
     const told = notifications.next(({ method }) => method === 'notifications/tools/list_changed');
-    // The first call after the restart is answered like any other.
     const result = await client.callTool({ name: 'grow', arguments: { name: 'after' } });
     expect(textOf(result)).toBe('grown by after');
     await told;
@@ -187,7 +184,7 @@ describe('switchboard stdio', () => {
     await witness.severalOf('recorder', 'message', 2, ({ method }) => method === 'logging/setLevel');
   });
 
-  it('answers what is under way with an error when Switchboard goes away', async () => {
+  it('fails calls in flight when Switchboard exits', async () => {
     await using witness = await Witness.open();
     await using home = await temporaryHome();
     const recorder = fixtureServer('reports-messages', witness.env('recorder'));

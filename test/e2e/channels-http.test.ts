@@ -16,7 +16,6 @@ const limit = 32 * 1024 * 1024;
 const isCall = ({ message }: PeerExchange) => message?.method === 'tools/call';
 const isInitialize = ({ message }: PeerExchange) => message?.method === 'initialize';
 
-/** Does something with calls only. */
 const onCall =
   (act: (exchange: PeerExchange, id: unknown) => void): Quirk =>
   (exchange) => {
@@ -36,9 +35,7 @@ let extraTools: object[] = [];
 const dropped = new Set<unknown>();
 
 const quirks: Record<string, Quirk> = {
-  /** None. */
   plain: () => false,
-  /** Answers with events, and says something before the answer. */
   eventful: ({ method, message, response }) => {
     if (method !== 'POST' || message?.id === undefined) return false;
     openEvents(response);
@@ -50,7 +47,6 @@ const quirks: Record<string, Quirk> = {
     response.end();
     return true;
   },
-  /** Has sessions, and forgets one when told to. */
   forgetful: (exchange) => {
     const { message, headers, response } = exchange;
     if (isInitialize(exchange)) {
@@ -69,14 +65,12 @@ const quirks: Record<string, Quirk> = {
     }
     return true;
   },
-  /** Takes a call as if it were a notification. */
   accepting: onCall(({ response }) => response.writeHead(202).end()),
-  /** Ends its stream without an answer. */
   closing: onCall(({ response }) => {
     openEvents(response);
     response.end();
   }),
-  /** Lets go of the stream at once, and gives the answer to the one who comes back. */
+  /** Closes the stream at once, and sends the response when the client reconnects. */
   polling: (exchange) => {
     const { method, headers, response } = exchange;
     if (isCall(exchange)) {
@@ -96,7 +90,7 @@ const quirks: Record<string, Quirk> = {
     response.end();
     return true;
   },
-  /** Speaks by itself. */
+  /** Sends notifications outside of requests. */
   announcing: ({ method, message, response }) => {
     if (method === 'GET') openEvents(response);
     else if (message?.method === 'tools/list') {
@@ -121,7 +115,6 @@ const quirks: Record<string, Quirk> = {
   },
   confused: onCall(({ response }, id) => answerJson(response, { id: Number(id) + 1_000, result: {} })),
   failing: onCall(({ response }) => response.writeHead(500).end('out of order')),
-  /** Breaks the connection of the first call. */
   dropping: onCall(({ message, response }, id) => {
     if (dropped.size === 0) {
       dropped.add(id);
@@ -130,7 +123,7 @@ const quirks: Record<string, Quirk> = {
       answerJson(response, { id, result: goodResult(message!) });
     }
   }),
-  /** Answers with a batch, as 2025-03-26 allows. */
+  /** Batched responses are valid in 2025-03-26. */
   batching: onCall(({ message, response }, id) =>
     answerJson(response, [
       { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'first' } },
@@ -173,11 +166,11 @@ async function startFailure(name: string): Promise<string> {
 }
 
 describe('a server over streamable HTTP', () => {
-  it.each(['plain', 'eventful', 'batching'])('(%s) is asked and answers', async (name) => {
+  it.each(['plain', 'eventful', 'batching'])('(%s) is called and responds', async (name) => {
     expect(await session.callText(`${name}__greet`)).toBe('hello');
   });
 
-  it('gets the configured headers, and the version once it is agreed', async () => {
+  it('receives the configured headers, and the protocol version after the handshake', async () => {
     const seen = peer.seenBy('plain');
     expect(seen.map(({ headers }) => headers.authorization)).toEqual(seen.map(() => 'Bearer secret'));
     const [question, greeting, ...rest] = seen;
@@ -194,7 +187,7 @@ describe('a server over streamable HTTP', () => {
     await stream.ended;
   });
 
-  it('may forget our session: a new one is opened, and the call that was not executed is sent again', async () => {
+  it('may drop the session: a new one opens, and the call that did not run is sent again', async () => {
     expect(await session.callText('forgetful__greet')).toBe('hello');
     forgotten = 's1';
     expect(await session.callText('forgetful__greet')).toBe('hello');
@@ -208,23 +201,23 @@ describe('a server over streamable HTTP', () => {
     ['confused', /ended the HTTP response without a JSON-RPC response/],
     ['failing', /responded with HTTP 500.*Response: out of order/],
     ['dropping', /cannot be reached|closed/],
-  ])('(%s) that gives no answer fails the call', async (name, message) => {
+  ])('(%s) that sends no response fails the call', async (name, message) => {
     const said = await failure(name);
     expect(said).toContain(`Server "${name}"`);
     expect(said).toMatch(message);
   });
 
-  it('that broke a connection is asked again by the next call', async () => {
+  it('that dropped a connection gets the next call', async () => {
     expect(await session.callText('dropping__greet')).toBe('hello');
   });
 
-  it('may let go of a stream and answer when it is asked again', async () => {
+  it('may close a stream and respond after the client reconnects', async () => {
     expect(await session.callText('polling__greet')).toBe('later');
     const resumption = await peer.sees('polling', ({ headers }) => headers['last-event-id'] !== undefined);
     expect(resumption.method).toBe('GET');
   });
 
-  it('announces changes on its own stream', async () => {
+  it('announces changes on the standing stream', async () => {
     const stream = await session.listen();
     const { response } = await peer.sees('announcing', ({ method }) => method === 'GET');
     extraTools = [{ name: 'wave', inputSchema: { type: 'object' } }];
@@ -234,13 +227,13 @@ describe('a server over streamable HTTP', () => {
     );
     await stream.message(({ method }) => method === 'notifications/tools/list_changed');
     await expect.poll(() => session.toolNames()).toContain('announcing__wave');
-    // It goes on after the last event when the stream ends.
+    // The client resumes after the last event.
     response.end();
     await peer.sees('announcing', ({ headers }) => headers['last-event-id'] === 'e1');
     await stream.cut();
   });
 
-  it('may ping us on its own stream', async () => {
+  it('may ping on the standing stream', async () => {
     const { response } = peer.seenBy('announcing').findLast(({ method }) => method === 'GET')!;
     writeEvent(response, {}, { id: 'are-you-there', method: 'ping' });
     const answer = await peer.sees('announcing', ({ message }) => message?.id === 'are-you-there');
@@ -251,12 +244,12 @@ describe('a server over streamable HTTP', () => {
     ['redirecting', /HTTP 307.*redirects to .*\/plain/],
     ['locked', /HTTP 401\. Check the configured headers\. Response: who are you\?/],
     ['website', /not valid JSON/],
-  ])('(%s) that is none says why', async (name, message) => {
+  ])('(%s) that does not speak MCP fails with the reason', async (name, message) => {
     expect(await startFailure(name)).toContain(`Server "${name}"`);
     expect(await startFailure(name)).toMatch(message);
   });
 
-  it.each(['bulky', 'flowing'])('(%s) may answer much, but not too much', async (name) => {
+  it.each(['bulky', 'flowing'])('(%s) may send large responses up to the limit', async (name) => {
     expect(await session.callText(`${name}__greet`, { bytes: 20_000_000 })).toHaveLength(20_000_000);
     const { error } = await session.call(`${name}__greet`, { bytes: limit });
     expect(error?.message).toBe(
@@ -265,7 +258,7 @@ describe('a server over streamable HTTP', () => {
     expect(await session.callText(`${name}__greet`, { bytes: 3 })).toBe('xxx');
   });
 
-  it('is told when its session is over', async () => {
+  it('is notified when its session ends', async () => {
     await switchboard.configure({});
     const { headers } = await peer.sees('forgetful', ({ method }) => method === 'DELETE');
     expect(headers['mcp-session-id']).toBe('s2');

@@ -7,7 +7,7 @@ import { type RunningSwitchboard, startSwitchboard } from '../helpers/switchboar
 
 const limit = 1024 * 1024;
 
-/** A server of 2024-11-05: GET opens the stream and names the address, POST to that address is answered on the stream. */
+/** A server of 2024-11-05: GET opens the stream and names the POST address; responses come on the stream. */
 class SsePeer {
   readonly streams: ServerResponse[] = [];
   private readonly address: string;
@@ -16,7 +16,7 @@ class SsePeer {
     this.address = address;
   }
 
-  /** `act` gives true where the message is not to be answered. */
+  /** `act` returns true to suppress the response. */
   quirk(act: (stream: ServerResponse, message: RpcMessage) => boolean = () => false) {
     return ({ method, path, message, response }: PeerExchange): boolean => {
       if (method === 'GET') {
@@ -42,11 +42,9 @@ let droppedCalls = 0;
 
 const quirks = {
   plain: new SsePeer('/plain/messages?token=1').quirk(),
-  /** Configured as streamable HTTP. */
   disguised: new SsePeer('/disguised/messages').quirk(),
-  /** Names an address of somebody else. */
+  /** Names an address on a foreign origin. */
   luring: new SsePeer('http://localhost:1/steal').quirk(),
-  /** Closes its stream instead of answering the first call. */
   dropping: new SsePeer('/dropping/messages').quirk((stream, message) => {
     if (!isCall(message) || droppedCalls++ > 0) return false;
     stream.end();
@@ -59,7 +57,7 @@ const quirks = {
     writeEvent(stream, {}, { result: { content }, id: message.id });
     return true;
   }),
-  /** Takes the stream and refuses the message. */
+  /** Opens the stream but rejects the message. */
   refusing: (exchange: PeerExchange) => {
     if (exchange.method !== 'POST') return new SsePeer('/refusing/messages').quirk()(exchange);
     exchange.response.writeHead(400).end('Could not find session');
@@ -97,7 +95,7 @@ async function startFailure(name: string): Promise<string> {
 }
 
 describe('a server over HTTP+SSE', () => {
-  it('is asked at the address that it names, with the configured headers [P6]', async () => {
+  it('is called at the address that it names, with the configured headers [P6]', async () => {
     expect(await session.callText('plain__greet')).toBe('hello');
     const seen = peer.exchanges.items.filter(({ path }) => path.startsWith('/plain'));
     expect(new Set(seen.map(({ method, path }) => `${method} ${path}`))).toEqual(
@@ -106,19 +104,19 @@ describe('a server over HTTP+SSE', () => {
     expect(seen.map(({ headers }) => headers['x-place'])).toEqual(seen.map(() => 'plain'));
   });
 
-  it('is found where streamable HTTP was expected', async () => {
+  it('is detected where streamable HTTP is configured', async () => {
     expect(await session.callText('disguised__greet')).toBe('hello');
-    // Asked in the words of both eras first.
+    // Both eras of streamable HTTP are tried first.
     expect(peer.seenBy('disguised').map(({ method }) => method)).toEqual(['POST', 'POST', 'GET']);
   });
 
-  it('that drops its stream fails the call, and is connected again by the next', async () => {
+  it('that drops its stream fails the call, and reconnects on the next', async () => {
     const { error } = await session.call('dropping__greet');
     expect(error?.message).toMatch(/Server "dropping".*closed its event stream/);
     expect(await session.callText('dropping__greet')).toBe('hello');
   });
 
-  it('may answer much, but not too much', async () => {
+  it('may send large responses up to the limit', async () => {
     expect(await session.callText('bulky__greet', { bytes: 500_000 })).toHaveLength(500_000);
     const { error } = await session.call('bulky__greet', { bytes: limit });
     expect(error?.message).toMatch(
@@ -131,7 +129,7 @@ describe('a server over HTTP+SSE', () => {
     ['luring', /sent an endpoint on another server: http:\/\/localhost:1\/steal/],
     ['refusing', /HTTP 400\. Response: Could not find session/],
     ['absent', /HTTP 404\. Response: nothing here/],
-  ])('(%s) that cannot be used says why', async (name, message) => {
+  ])('(%s) that is unusable fails with the reason', async (name, message) => {
     expect(await startFailure(name)).toContain(`Server "${name}"`);
     expect(await startFailure(name)).toMatch(message);
   });

@@ -46,7 +46,7 @@ async function logOf(server: string): Promise<string[]> {
 }
 
 describe('messages on stdout', () => {
-  it('are read between lines that are none, and those are logged', async () => {
+  it('are read between other lines, which are logged', async () => {
     expect(await session.callText('noisy__work')).toBe('worked');
     const log = (await logOf('noisy')).join('\n');
     expect(log).toContain('skipped a line that is not JSON-RPC: Starting server…');
@@ -55,12 +55,12 @@ describe('messages on stdout', () => {
     expect(log).toContain('dropped a response to no pending request (id 999)');
   });
 
-  it('may be split anywhere, in the middle of a character too', async () => {
+  it('may be split anywhere, even inside a character', async () => {
     const text = 'Grüße, 世界, 🎼\u0000 "quoted" \\ and \n broken';
     expect(await session.callText('dribbling__echo', { text })).toBe(text);
   });
 
-  it('may come many at once', async () => {
+  it('may arrive many at once', async () => {
     const texts = Array.from({ length: 50 }, (_, index) => `text ${index}`);
     const answers = texts.map((text) => session.callText('bursting__echo', { text, together: texts.length }));
     expect(await Promise.all(answers)).toEqual(texts);
@@ -76,7 +76,7 @@ describe('messages on stdout', () => {
   });
 
   it.each([false, true])(
-    'that are too large fail their call and no other (id at the end: %s)',
+    'that are too large fail only their own call (id at the end: %s)',
     async (idAtEnd) => {
       const { error } = await session.call('bulky__bulk', { bytes: limit, idAtEnd });
       expect(error).toMatchObject({
@@ -94,7 +94,7 @@ describe('a server that does not start', () => {
     ['homeless', 'the folder /no/such/folder does not exist'],
     ['dying', 'exited with code 3; last output: FATAL: the variable API_TOKEN is not set'],
     ['futuristic', 'supports protocol 2099-01-01; Switchboard supports 2026-07-28, 2025-11-25'],
-  ])('(%s) says why', async (name, why) => {
+  ])('(%s) reports the reason', async (name, why) => {
     const { error } = await switchboard.event(
       ({ event, name: server, state }) => event === 'server' && server === name && state === 'backing_off',
     );
@@ -102,11 +102,11 @@ describe('a server that does not start', () => {
     expect(error).toContain(why);
   });
 
-  it('leaves its words in the log', async () => {
+  it('has its output in the log', async () => {
     expect(await logOf('dying')).toEqual(expect.arrayContaining(['loading …']));
   });
 
-  it('in time is given up, and its process ended', async () => {
+  it('before the timeout is given up, and its process is killed', async () => {
     await using impatient = await startSwitchboard(
       { silent: fixtureServer('never-responds', witness.env('silent')) },
       { connectTimeoutMs: 1_000, startup: 'parallel' },
@@ -118,9 +118,9 @@ describe('a server that does not start', () => {
 });
 
 describe('a server that does not read its input', () => {
-  it('fails the calls that it leaves no room for, and holds up nobody else', async () => {
+  it('fails the calls that do not fit into its pipe, and does not delay other servers', async () => {
     const text = 'x'.repeat(12_000_000);
-    // Three fill the pipe, and the last one finds no room. One more could come when the server has been started again.
+    // Three calls fill the pipe, and the fourth finds no room; a fifth might come after the server restarted.
     const calls = Array.from({ length: 4 }, () => session.call('deaf__listen', { text }));
     const { error } = await Promise.race(calls);
     expect(error?.message).toBe('Server "deaf": The server does not read its stdin.');

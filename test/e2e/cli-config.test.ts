@@ -13,7 +13,7 @@ import { mainProgram } from '../helpers/programs.ts';
 import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 
 describe('switchboard up', () => {
-  it('prints the endpoint, what to paste, and each server as it comes up', async () => {
+  it('prints the endpoint, the client configuration, and each server when it is ready', async () => {
     await using folder = await temporaryFolder();
     const config = join(folder.path, 'mcp.json');
     const mcpServers = {
@@ -52,7 +52,7 @@ describe('switchboard up', () => {
     expect(lines.items.at(-1)).toBe('stopping …');
   });
 
-  it('says that the port is taken', async () => {
+  it('reports that the port is in use', async () => {
     await using folder = await temporaryFolder();
     await writeFile(join(folder.path, 'mcp.json'), '{"mcpServers": {}}');
     const taken = createServer().listen(0, '127.0.0.1');
@@ -66,23 +66,29 @@ describe('switchboard up', () => {
     taken.close();
     expect(code).toBe(2);
     expect(stderr).toContain(`port ${port} on 127.0.0.1 is in use`);
-    // No database was made for one that cannot run.
+    // No database is created if Switchboard cannot start.
     expect({ stdout, isThere: existsSync(home) }).toEqual({ stdout: '', isThere: false });
   });
 
-  it.each(['0.0.0.0', '::', '192.168.1.5'])('does not open the servers to the network (%s)', async (host) => {
-    await using folder = await temporaryFolder();
-    await writeFile(join(folder.path, 'mcp.json'), '{"mcpServers": {}}');
-    const { code, stdout } = await runCli(['up', '--host', host, '--port', '0', '--json'], {
-      cwd: folder.path,
-    });
-    expect(code).toBe(2);
-    expect(JSON.parse(stdout)).toMatchObject({
-      error: { code: 'invalid_config', message: expect.stringContaining('must not be open to the network') },
-    });
-  });
+  it.each(['0.0.0.0', '::', '192.168.1.5'])(
+    'does not expose the servers to the network (%s)',
+    async (host) => {
+      await using folder = await temporaryFolder();
+      await writeFile(join(folder.path, 'mcp.json'), '{"mcpServers": {}}');
+      const { code, stdout } = await runCli(['up', '--host', host, '--port', '0', '--json'], {
+        cwd: folder.path,
+      });
+      expect(code).toBe(2);
+      expect(JSON.parse(stdout)).toMatchObject({
+        error: {
+          code: 'invalid_config',
+          message: expect.stringContaining('must not be open to the network'),
+        },
+      });
+    },
+  );
 
-  it('says where it looked for a configuration', async () => {
+  it('lists where it looked for a configuration', async () => {
     await using folder = await temporaryFolder();
     const { code, stderr } = await runCli(['up'], {
       cwd: folder.path,
@@ -94,7 +100,7 @@ describe('switchboard up', () => {
 });
 
 describe('switchboard check', () => {
-  it('says that a file is valid', async () => {
+  it('reports that a file is valid', async () => {
     await using folder = await temporaryFolder();
     const file = join(folder.path, 'right.json');
     const mcpServers = {
@@ -119,7 +125,7 @@ describe('switchboard check', () => {
     });
   });
 
-  it('finds commands and folders that do not exist, and variables that are not set', async () => {
+  it('finds missing commands, missing folders and unset variables', async () => {
     await using folder = await temporaryFolder();
     const file = join(folder.path, 'mcp.json');
     await writeFile(join(folder.path, 'here.sh'), '#!/bin/sh\n', { mode: 0o755 });
@@ -172,7 +178,7 @@ describe('switchboard check', () => {
     expect(await runCli(['check', file], { env })).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('warns of a server that is Switchboard itself, and of one that could change the file', async () => {
+  it('warns about a server that is Switchboard itself, and about one that could change the file', async () => {
     await using folder = await temporaryFolder();
     const file = join(folder.path, 'mcp.json');
     const mcpServers = {
@@ -192,7 +198,7 @@ describe('switchboard check', () => {
     );
   });
 
-  it('says all that is wrong, and where', async () => {
+  it('reports every error and its position', async () => {
     await using folder = await temporaryFolder();
     const file = join(folder.path, 'wrong.json');
     await writeFile(file, '{"mcpServers": {"a": {"command": 7}, "b": {}}, "switchboard": {"pageSize": -1}}');
@@ -205,7 +211,7 @@ describe('switchboard check', () => {
     expect(error).toMatchObject({ code: 'invalid_config', message: expect.stringContaining('mcpServers.b') });
   });
 
-  it('says that there is no file', async () => {
+  it('reports a missing file', async () => {
     expect(await runCli(['check', '/no/such/file.json'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('/no/such/file.json'),
@@ -227,7 +233,7 @@ describe('switchboard import', () => {
     },
   };
 
-  it('adds the servers of Claude Desktop, Cursor and VS Code to a file of ours', async () => {
+  it('adds the servers of Claude Desktop, Cursor and VS Code to a Switchboard file', async () => {
     await using folder = await temporaryFolder();
     const target = join(folder.path, 'sub', 'mcp.json');
     for (const [name, content] of Object.entries(files)) {
@@ -269,7 +275,7 @@ describe('switchboard import', () => {
     expect((await runCli([...again, '--force'])).stdout).toBe(`1 server replaced in ${target}: cursor\n`);
   });
 
-  it('says which credentials are in plain text, and which variables are to be set', async () => {
+  it('reports credentials in plain text, and variables that must be set', async () => {
     await using folder = await temporaryFolder();
     const mcpServers = {
       plain: { command: 'node', env: { LEVEL: 'info', SET: `\${HOME}` }, args: [`\${workspaceFolder}`] },
@@ -291,7 +297,7 @@ describe('switchboard import', () => {
     ]);
   });
 
-  it('says that the Switchboard that runs reads another file', async () => {
+  it('reports that the running Switchboard reads another file', async () => {
     await using folder = await temporaryFolder();
     await using switchboard = await startSwitchboard({});
     await writeFile(join(folder.path, 'theirs.json'), '{"mcpServers": {"box": {"command": "node"}}}');
@@ -304,7 +310,7 @@ describe('switchboard import', () => {
     expect((await run('-c', switchboard.configPath)).stderr).toBe('');
   });
 
-  it('takes the servers of Codex, and those of Claude Code by folder', async () => {
+  it('imports the servers of Codex, and those of Claude Code by folder', async () => {
     await using folder = await temporaryFolder();
     const codex = '[mcp_servers.codex]\ncommand = "npx"\ntool_timeout_sec = 90\n';
     await writeFile(join(folder.path, 'config.toml'), codex);
@@ -319,7 +325,7 @@ describe('switchboard import', () => {
     const run = async (...words: string[]) => (await runCli(['import', ...words], { cwd: folder.path })).code;
     expect(await run('config.toml')).toBe(0);
     expect(await run('.claude.json')).toBe(0);
-    // What the note of the first one says: those for all projects are there already.
+    // The servers for all projects were imported above.
     expect(await run('.claude.json', '--folder', '/elsewhere', '--config', 'mcp.json')).toBe(0);
     expect(JSON.parse(await readFile(join(folder.path, 'mcp.json'), 'utf8')).mcpServers).toEqual({
       codex: { command: 'npx', timeoutMs: 90_000 },
@@ -332,7 +338,7 @@ describe('switchboard import', () => {
     expect(Object.keys(other.mcpServers)).toEqual(['everywhere', 'there']);
   });
 
-  it('writes to where a linked file leads', async () => {
+  it('follows a symbolic link to the file', async () => {
     await using folder = await temporaryFolder();
     const [source, real, target] = ['source.json', 'real.json', 'mcp.json'].map((name) =>
       join(folder.path, name),
@@ -345,7 +351,7 @@ describe('switchboard import', () => {
     expect(await readFile(real!, 'utf8')).toContain('box');
   });
 
-  it('adds to the servers of a file that names them as VS Code does', async () => {
+  it('adds to a file that uses the format of VS Code', async () => {
     await using folder = await temporaryFolder();
     const target = join(folder.path, 'ours.json');
     const source = join(folder.path, 'theirs.json');
@@ -355,7 +361,7 @@ describe('switchboard import', () => {
     expect(Object.keys(JSON.parse(await readFile(target, 'utf8')))).toEqual(['servers']);
   });
 
-  it('does not touch a file whose comments would be lost', async () => {
+  it('does not rewrite a file whose comments would be lost', async () => {
     await using folder = await temporaryFolder();
     const target = join(folder.path, 'ours.json');
     const source = join(folder.path, 'theirs.json');
@@ -367,7 +373,7 @@ describe('switchboard import', () => {
     expect(stderr).toContain('comments');
   });
 
-  it('does not touch a file that is wrong', async () => {
+  it('does not rewrite an invalid file', async () => {
     await using folder = await temporaryFolder();
     const target = join(folder.path, 'mcp.json');
     const source = join(folder.path, 'cursor.json');
@@ -379,7 +385,7 @@ describe('switchboard import', () => {
 });
 
 describe('the command line', () => {
-  it('explains itself', async () => {
+  it('prints its help', async () => {
     const { code, stdout } = await runCli(['--help']);
     expect(code).toBe(0);
     for (const command of ['up', 'stdio', 'ls', 'watch', 'call', 'logs', 'host', 'import', 'check']) {
@@ -404,13 +410,13 @@ describe('the command line', () => {
     [['up', '--startup', 'eager'], 'Allowed choices are lazy, sequential, parallel'],
     [['up', '--on-start-failure', 'stop'], 'Allowed choices are continue, abort'],
     [['up', '--colour'], 'unknown option'],
-  ])('refuses %j', async (words, complaint) => {
+  ])('rejects %j', async (words, complaint) => {
     const { code, stdout, stderr } = await runCli(words);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(complaint);
   });
 
-  it('refuses as JSON where JSON is asked for', async () => {
+  it('reports usage errors as JSON with --json', async () => {
     const { code, stdout, stderr } = await runCli(['ls', 'people', '--json']);
     expect({ code, stderr }).toEqual({ code: 2, stderr: '' });
     expect(JSON.parse(stdout)).toMatchObject({

@@ -5,7 +5,6 @@ import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 
 const { command, args } = fixtureServer('toolbox');
 
-/** Switchboard without any server, and its command line. */
 async function start(hosting: object = {}) {
   const switchboard = await startSwitchboard({}, { hosting }, { database: 'shared' });
   onTestFinished(() => switchboard.stop());
@@ -15,7 +14,7 @@ async function start(hosting: object = {}) {
   return { cli, address };
 }
 
-it('a hosted server is run, called, looked at, restarted, stopped and removed', async () => {
+it('runs, calls, shows, restarts, stops and removes a hosted server', async () => {
   const { cli, address } = await start();
   const run = [
     'host',
@@ -81,7 +80,7 @@ it('a hosted server is run, called, looked at, restarted, stopped and removed', 
   expect((await cli(['hosted'])).stdout).toBe('no hosted servers\n');
 });
 
-it('a hosted server that cannot be run says why, and what to do', async () => {
+it('reports why a hosted server cannot run, and what to do', async () => {
   const { cli } = await start();
   const failed = await cli(
     ['host', '--name', 'nothing', '--provider', 'process'],
@@ -100,7 +99,7 @@ it('a hosted server that cannot be run says why, and what to do', async () => {
   });
 });
 
-it('a hosted server that runs but does not become ready is a failure, with the reason and what it wrote last', async () => {
+it('fails if a hosted server runs but does not become ready, with the reason and its last output', async () => {
   const { cli } = await start({ heartbeatMs: 200, heartbeatTimeoutMs: 400 });
   const host = (name: string, script: string) =>
     cli(['host', '--name', name, '--provider', 'process', '--json'], ['sh', '-c', script]);
@@ -123,7 +122,7 @@ it('a hosted server that runs but does not become ready is a failure, with the r
   });
 });
 
-it('the secrets of a hosted server count as used, are not removed by mistake, and are named when it goes', async () => {
+it('counts the secrets of a hosted server as used, protects them from removal, and names them when the server is removed', async () => {
   const { cli } = await start();
   const run = ['host', '--name', 'mine', '--provider', 'process'];
   const environment = ['--env', 'API_KEY=sk-proj-4f9a1c7be2d80635a1b2c3d4', '--env', `OTHER=\${SHARED}`];
@@ -146,7 +145,7 @@ it('the secrets of a hosted server count as used, are not removed by mistake, an
   expect(await cli(['secret', 'rm', 'SHARED'])).toMatchObject({ code: 0 });
 });
 
-it('what a hosted server has kept can be removed when the server is gone', async () => {
+it('removes the data of a hosted server after the server is removed', async () => {
   const { cli } = await start();
   const run = ['host', '--name', 'keeper', '--provider', 'process', '--volume', '/data'];
   expect(await cli(run, [command, ...args])).toMatchObject({ code: 0 });
@@ -167,7 +166,7 @@ it('what a hosted server has kept can be removed when the server is gone', async
   });
 });
 
-it('the log of a hosted server has times, what was done by hand, and the last words of a crash once', async () => {
+it('shows the log of a hosted server with times, manual actions, and the last output of a crash once', async () => {
   const { cli } = await start();
   const host = (name: string, ...behind: string[]) =>
     cli(['host', '--name', name, '--provider', 'process', '--restart', 'never'], behind);

@@ -7,7 +7,6 @@ import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../helpers/cli.ts';
 import { mainProgram } from '../helpers/programs.ts';
 
-/** Runs a command with its outputs where the shell is told to. */
 async function runInto(outputs: string, home: string, words: string[]) {
   const script = `set -o pipefail; "$@" ${outputs}`;
   const child = spawn('bash', ['-c', script, 'bash', process.execPath, mainProgram, ...words], {
@@ -19,7 +18,7 @@ async function runInto(outputs: string, home: string, words: string[]) {
 }
 
 describe('a table', () => {
-  it('has one line for each row on a terminal, however long an error is, and the whole of it elsewhere', async () => {
+  it('has one line per row on a terminal, and full errors elsewhere', async () => {
     await using home = await temporaryFolder();
     const path = join(home.path, 'mcp.json');
     const failing = `console.error('${'long '.repeat(100)}end'); process.exit(1)`;
@@ -45,7 +44,7 @@ describe('a command whose output cannot be written', () => {
     ['check', 0],
     ['token', 0],
     ['ls --url http://127.0.0.1:1', 3],
-  ])('ends as it would have where the reader is gone: %s', async (line, code) => {
+  ])('exits with its usual code if the reader is gone: %s', async (line, code) => {
     await using home = await temporaryFolder();
     const path = join(home.path, 'mcp.json');
     await writeFile(path, '{"mcpServers": {}}');
@@ -55,7 +54,7 @@ describe('a command whose output cannot be written', () => {
     expect(await runInto('2>&1 | true', home.path, words)).toEqual({ code, stderr: '' });
   });
 
-  it('says so in a line, and fails, where there is no space', async () => {
+  it('fails with one line if the disk is full', async () => {
     await using home = await temporaryFolder();
     expect(await runInto('> /dev/full', home.path, ['--help'])).toEqual({
       code: 1,

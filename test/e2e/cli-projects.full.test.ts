@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { startCli } from '../helpers/cli.ts';
 import { addressed, box, fileWith, start } from './project-commands.ts';
 
-describe('the command line on projects, on all that is in them', () => {
-  it('adds, changes, switches, tests and removes a server, while clients use it', async () => {
+describe('the command line for the contents of projects', () => {
+  it('adds, changes, disables, tests and removes a server while clients use it', async () => {
     const { cli, done, json, addBox } = await start({});
     expect(
       await addBox('files', '-e', 'LEVEL=info', '--label', 'region=eu', '--description', 'Reads'),
@@ -40,7 +40,7 @@ describe('the command line on projects, on all that is in them', () => {
     expect((await cli('server', 'rm', 'papers')).code).toBe(1);
   });
 
-  it('switches a server of the configuration file, and changes nothing else of it', async () => {
+  it('enables and disables a server of the configuration file, and changes nothing else', async () => {
     const { cli, done, json, switchboard } = await start();
     const before = await readFile(switchboard.configPath, 'utf8');
     expect(await json('server', 'show', 'box')).toMatchObject({ source: 'file', version: null });
@@ -75,7 +75,7 @@ describe('the command line on projects, on all that is in them', () => {
     expect(await names('server', 'ls')).toEqual(['box']);
   });
 
-  it('switches tools', async () => {
+  it('enables and disables tools', async () => {
     const { cli, done, names } = await start();
     await done('ls', 'tools');
     expect(await done('tool', 'ls')).toMatch(/^echo +box/m);
@@ -89,7 +89,7 @@ describe('the command line on projects, on all that is in them', () => {
     expect((await cli('tool', 'enable', 'nothing')).code).toBe(1);
   });
 
-  it('shows calls, and follows them', async () => {
+  it('shows calls, and follows new ones', async () => {
     const { done, json, cli, switchboard } = await start();
     await done('call', 'echo', 'text=hello');
     await using following = startCli(addressed(switchboard, ['calls', '--follow', '--tool', 'echo']));
@@ -107,7 +107,7 @@ describe('the command line on projects, on all that is in them', () => {
     expect((await cli('calls', '-P', 'nobody')).code).toBe(1);
   });
 
-  it('imports into the Switchboard that is named by its address', async () => {
+  it('imports into the Switchboard at a given address', async () => {
     const { cli, done, json } = await start({});
     const file = await fileWith({ mcpServers: { box } });
     expect(await done('import', file)).toBe('1 server added to project default: box\n');
@@ -118,7 +118,7 @@ describe('the command line on projects, on all that is in them', () => {
     });
   });
 
-  it('looks at one project or at all of them', async () => {
+  it('shows one project or all of them', async () => {
     const { cli, done, names, addBox, switchboard } = await start();
     expect(await done('ls')).toMatch(/^box +ready /);
     await done('project', 'add', 'lab');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { box, fileWith, start } from './project-commands.ts';
 
-describe('the command line on projects', () => {
+describe('the command line for projects', () => {
   it('adds, lists, shows, changes and removes a project', async () => {
     const { cli, done, json, names, switchboard } = await start();
     expect(await done('project', 'ls')).toMatch(/^default +1 server/);
@@ -51,7 +51,7 @@ describe('the command line on projects', () => {
     expect((await cli('project', 'rm', 'default', '--yes')).code).toBe(1);
   });
 
-  it('says why a server cannot be used, and what of it is wrong', async () => {
+  it('reports why a server is unusable, and which setting is wrong', async () => {
     const { cli } = await start({});
     expect(await cli('server', 'add', 'gone', '--', '/no/such/program')).toMatchObject({
       code: 1,
@@ -84,7 +84,7 @@ describe('the command line on projects', () => {
     });
   });
 
-  it('keeps secrets, which reach the server and nobody else', async () => {
+  it('stores secrets, which reach only the server', async () => {
     const { cli, done, json, addBox, pipe } = await start({});
     await addBox('box', '-e', `TOKEN=\${TOKEN}`);
     expect((await cli('call', 'environment', 'name=TOKEN')).code).toBe(1);

@@ -31,7 +31,7 @@ it.each<[expected: string, ...words: string[]]>([
   ['described ', 'ls', 'tools', '--json'],
   ['log ', 'logs', 'painting', '--json'],
   ['said ', 'call', 'paint', '--json'],
-])('%s… of a server steers no terminal in its command', async (expected, ...words) => {
+])('removes %s… in server output before it reaches the terminal', async (expected, ...words) => {
   const { stdout, stderr } = await runCli([...words, '--url', switchboard.baseUrl]);
   expect(stdout + stderr).not.toMatch(steering);
   const isJson = words.includes('--json');
@@ -40,13 +40,13 @@ it.each<[expected: string, ...words: string[]]>([
   else expect(stdout + stderr).toContain(expected + shown);
 });
 
-it('an error of the command line that repeats what was typed steers none', async () => {
+it('removes control characters from errors that repeat the arguments', async () => {
   const { stderr } = await runCli(['nonsense\u001b[2J']);
   expect(stderr).toContain('nonsense\\u001b[2J');
   expect(stderr).not.toMatch(steering);
 });
 
-it('neither does watch', async () => {
+it('removes control characters from the output of watch', async () => {
   await using watching = startCli(['watch', 'dying', '--url', switchboard.baseUrl]);
   expect(await watching.lines.first((line) => line.includes('fatal: '))).toContain(shown);
   await using told = startCli(['watch', 'dying', '--json', '--url', switchboard.baseUrl]);

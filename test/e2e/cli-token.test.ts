@@ -38,7 +38,7 @@ function run(...words: string[]) {
 }
 
 describe('`switchboard token`', () => {
-  it('makes one that only its user can read, once, however many ask', async () => {
+  it('creates one token that only its user can read, even if many processes ask', async () => {
     const made = await Promise.all([run('token'), run('token'), run('token')]);
     const tokens = new Set(made.map(({ stdout }) => stdout));
     expect(tokens.size).toBe(1);
@@ -49,7 +49,7 @@ describe('`switchboard token`', () => {
     expect(await readdir(home)).toEqual(['token']);
   });
 
-  it('says where it is from, and that no Switchboard knows it where none was started', async () => {
+  it('prints the source of the token, and that no Switchboard uses it yet', async () => {
     const path = join(home, 'token');
     const unknown = 'No Switchboard was started with this home';
     const [made, read] = [await run('token'), await run('token')];
@@ -64,7 +64,7 @@ describe('`switchboard token`', () => {
     expect(known.stdout).toBe(made.stdout);
   });
 
-  it('makes one private that others can read, and says so', async () => {
+  it('makes a token that others can read private, and reports it', async () => {
     const before = await run('token');
     await chmod(join(home, 'token'), 0o644);
     const after = await run('token');
@@ -73,7 +73,7 @@ describe('`switchboard token`', () => {
     expect((await stat(join(home, 'token'))).mode & 0o777).toBe(0o600);
   });
 
-  it('takes nothing else for one', async () => {
+  it('rejects any other content of the file', async () => {
     await writeFile(join(home, 'token'), 'secret\n', { mode: 0o600 });
     const { code, stdout, stderr } = await run('token');
     expect([code, stdout]).toEqual([2, '']);
@@ -83,7 +83,7 @@ describe('`switchboard token`', () => {
 });
 
 describe('a Switchboard', () => {
-  it('starts where it cannot have a token, and says so', async () => {
+  it('starts without a token if it cannot create one, and reports it', async () => {
     await writeFile(join(home, 'token'), '', { mode: 0o600 });
     await using switchboard = await startSwitchboard({}, {}, { database: 'none', home });
     await switchboard.event(({ message }) => String(message).startsWith('There is no token'));
@@ -91,7 +91,7 @@ describe('a Switchboard', () => {
     expect(code).toBe(0);
   });
 
-  it('makes the token, and shows it to no process that it starts', async () => {
+  it('creates the token, and hides it from the processes that it starts', async () => {
     await using switchboard = await startSwitchboard({}, {}, { database: 'none', home });
     const token = (await readFile(join(home, 'token'), 'utf8')).trim();
     const { pid } = switchboard.process;
@@ -103,14 +103,14 @@ describe('a Switchboard', () => {
   });
 });
 
-/** Something at an address of this user that takes requests, and has no answers. */
+/** A local address that accepts requests and never responds. */
 async function listen() {
   const requests: IncomingMessage[] = [];
   const server = createServer((request, response) => {
     requests.push(request);
     response.writeHead(request.url === '/healthz' ? 200 : 418).end();
   });
-  // A connection stays open until the command closes it.
+  // The connection stays open until the command closes it.
   server.keepAliveTimeout = 3_600_000;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -144,7 +144,7 @@ describe('commands', () => {
     server.close();
   });
 
-  it.each([initialize('2025-11-25', 1), modernList])('send it from stdio too: %o', async (message) => {
+  it.each([initialize('2025-11-25', 1), modernList])('send the token from stdio too: %o', async (message) => {
     const token = (await run('token')).stdout.trim();
     const { server, requests, port } = await listen();
     await using bridge = startBridge(bridgeProgram(`http://127.0.0.1:${port}`, home, null));
@@ -155,7 +155,7 @@ describe('commands', () => {
     server.close();
   });
 
-  /** What another user hears who listens at an address, at this port or at any. */
+  /** Records what another user receives who listens on the port. */
   async function listenAsOther(port = 0) {
     const child = startAsOther(
       `const server = require('node:http').createServer((request, response) => {
@@ -184,7 +184,7 @@ describe('commands', () => {
   }
 
   it.for([['ls', 'tools'], ['call', 'x'], ['stdio']])(
-    'do not send it to another user who waits at the address, and say so: %s',
+    'do not send the token to another user who listens at the address, and report it: %s',
     async (words, test) => {
       requireOtherUser(test);
       await run('token');
@@ -198,36 +198,33 @@ describe('commands', () => {
     },
   );
 
-  it.for(['127.0.0.1', 'localhost'])(
-    'tell another user at %s nothing that is for the API',
-    async (host, test) => {
-      requireOtherUser(test);
-      const other = await listenAsOther();
-      const address = `http://${host}:${other.port}`;
-      const added = await run(
-        'server',
-        'add',
-        'box',
-        '--url',
-        address,
-        '-e',
-        'KEY=hunter2hunter2',
-        '--',
-        'node',
-      );
-      await other.end();
-      expect(other.heard).toEqual([]);
-      expect(added.code).toBe(3);
-      expect(added.stderr).toContain('belongs to another user');
-    },
-  );
+  it.for(['127.0.0.1', 'localhost'])('send no API request to another user at %s', async (host, test) => {
+    requireOtherUser(test);
+    const other = await listenAsOther();
+    const address = `http://${host}:${other.port}`;
+    const added = await run(
+      'server',
+      'add',
+      'box',
+      '--url',
+      address,
+      '-e',
+      'KEY=hunter2hunter2',
+      '--',
+      'node',
+    );
+    await other.end();
+    expect(other.heard).toEqual([]);
+    expect(added.code).toBe(3);
+    expect(added.stderr).toContain('belongs to another user');
+  });
 
   const questions = [
     { era: 'legacy', first: initialize('2025-11-25', 1), next: { jsonrpc: '2.0', id: 2, method: 'ping' } },
     { era: 'modern', first: modernList, next: { ...modernList, id: 2 } },
   ];
   it.for(questions)(
-    'keep it from another user who takes the port over: $era',
+    'do not send the token to another user who takes over the port: $era',
     async ({ first, next }, test) => {
       requireOtherUser(test);
       const switchboard = await startSwitchboard({}, {}, { database: 'none', home });

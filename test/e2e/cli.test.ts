@@ -22,7 +22,7 @@ setUp(async (use) => {
         everything: referenceServer('everything'),
         dying: fixtureServer('fails-to-start'),
       },
-      // What cannot be started is not retried during the tests.
+      // No failed start is retried during the tests.
       { backoffFirstMs: 3_600_000 },
     ),
   );
@@ -32,7 +32,7 @@ setUp(async (use) => {
 const run = (...words: string[]) => runCli([...words, '--url', switchboard.baseUrl]);
 
 describe('switchboard ls', () => {
-  it('shows servers with state, tools and what is wrong', async () => {
+  it('shows servers with their state, tools and errors', async () => {
     const { code, stdout, stderr } = await run('ls');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^box +ready +stdio +8 tools$/m);
@@ -78,12 +78,12 @@ describe('switchboard ls', () => {
     ],
     ['resources', { uriTemplate: expect.stringMatching(/^resource:\/\/everything\//) }],
     ['prompts', { name: 'simple-prompt' }],
-  ])('gives %s as JSON', async (what, item) => {
+  ])('prints %s as JSON', async (what, item) => {
     const { stdout } = await run('ls', what, '--json');
     expect(JSON.parse(stdout)).toEqual(expect.arrayContaining([expect.objectContaining(item)]));
   });
 
-  it.each(['tools', 'resources', 'prompts'])('says of which servers it cannot show %s', async (what) => {
+  it.each(['tools', 'resources', 'prompts'])('reports the servers whose %s it cannot show', async (what) => {
     const shown = await run('ls', what);
     expect(shown).toMatchObject({
       code: 0,
@@ -103,7 +103,7 @@ describe('switchboard ls', () => {
     });
   });
 
-  it('fails where it shows nothing because servers have failed', async () => {
+  it('fails if it shows nothing because servers have failed', async () => {
     await using folder = await temporaryFolder();
     const config = join(folder.path, 'mcp.json');
     await writeFile(config, JSON.stringify({ mcpServers: { dying: fixtureServer('fails-to-start') } }));
@@ -117,7 +117,7 @@ describe('switchboard ls', () => {
     });
   });
 
-  it('says that a server is still starting', async () => {
+  it('reports that a server is still starting', async () => {
     await using folder = await temporaryFolder();
     const config = join(folder.path, 'mcp.json');
     const mcpServers = { silent: fixtureServer('never-responds') };
@@ -129,7 +129,7 @@ describe('switchboard ls', () => {
     });
   });
 
-  it('runs a configuration of its own', async () => {
+  it('runs a given configuration', async () => {
     const { code, stdout } = await runCli(['ls', 'tools', '--config', switchboard.configPath]);
     expect(code).toBe(0);
     expect(stdout).toContain('echo');
@@ -143,13 +143,13 @@ describe('the address of the running Switchboard', () => {
     expect(stdout).toContain('box');
   });
 
-  it('is that of SWITCHBOARD_URL where no other is given', async () => {
+  it('comes from SWITCHBOARD_URL unless another is given', async () => {
     const env = { SWITCHBOARD_URL: `${switchboard.baseUrl}/mcp` };
     expect((await runCli(['call', 'box__echo', 'text=hi'], { env })).stdout).toBe('hi\n');
     expect((await runCli(['ls', '--url', nobody], { env })).code).toBe(3);
   });
 
-  it('is refused where it is none', async () => {
+  it('is rejected if it is invalid', async () => {
     const { code, stderr } = await runCli(['ls', '--url', 'nowhere']);
     expect(code).toBe(2);
     expect(stderr).toContain('http://127.0.0.1:7400');
@@ -157,22 +157,22 @@ describe('the address of the running Switchboard', () => {
 });
 
 describe('switchboard call', () => {
-  it('takes JSON', async () => {
+  it('accepts JSON', async () => {
     expect(await run('call', 'box__echo', '{"text": "Grüße"}')).toMatchObject({ code: 0, stdout: 'Grüße\n' });
   });
 
-  it('takes key=value, and values as the schema of the tool has them', async () => {
+  it('accepts key=value, and converts values by the schema of the tool', async () => {
     const { stdout } = await run('call', 'get-sum', 'a=2', 'b=3');
     expect(stdout).toContain('5');
     expect((await run('call', 'box__echo', 'text=a=b')).stdout).toBe('a=b\n');
-    // By its listed name, and by its qualified one, which is not listed.
+    // By its listed name, and by its qualified name, which is not listed.
     expect((await run('call', 'environment', 'name=007', '--json')).code).toBe(0);
     for (const text of ['007', '42', 'true', 'null', '{"a":1}']) {
       expect((await run('call', 'everything__echo', `message=${text}`)).stdout).toBe(`Echo: ${text}\n`);
     }
   });
 
-  it('says which value does not fit the schema, and what would', async () => {
+  it('reports which value does not match the schema, and what would', async () => {
     expect(await run('call', 'everything__get-sum', 'a=two', 'b=3')).toEqual({
       code: 2,
       stdout: '',
@@ -180,19 +180,19 @@ describe('switchboard call', () => {
     });
   });
 
-  it('gives the whole result as JSON', async () => {
+  it('prints the whole result as JSON', async () => {
     const { code, stdout } = await run('call', 'box__echo', 'text=hi', '--json');
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toEqual({ content: [{ type: 'text', text: 'hi' }] });
   });
 
-  it('says that a tool failed', async () => {
+  it('reports that a tool failed', async () => {
     const { code, stdout, stderr } = await run('call', 'get-sum', '{"a": "two"}');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).not.toBe('');
   });
 
-  it('says that there is no such tool', async () => {
+  it('reports an unknown tool', async () => {
     expect(await run('call', 'juggle')).toEqual({
       code: 1,
       stdout: '',
@@ -207,7 +207,7 @@ describe('switchboard call', () => {
     });
   });
 
-  it('refuses arguments that it cannot read', async () => {
+  it('rejects arguments that it cannot parse', async () => {
     expect(await run('call', 'echo', 'text')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('key=value'),
@@ -224,7 +224,7 @@ describe('switchboard logs', () => {
     expect(JSON.parse(stdout)).toContain('loading …');
   });
 
-  it('says that there is no such server', async () => {
+  it('reports an unknown server', async () => {
     expect(await run('logs', 'nobody')).toMatchObject({
       code: 1,
       stderr: 'error: There is no server "nobody" in project "default".\n',
@@ -232,14 +232,17 @@ describe('switchboard logs', () => {
   });
 });
 
-describe('without a Switchboard', () => {
-  it.each([[['ls']], [['call', 'echo']], [['logs', 'box']]])('%j says how to start one', async (words) => {
-    const { code, stderr } = await runCli([...words, '--url', nobody]);
-    expect(code).toBe(3);
-    expect(stderr).toBe(`error: There is no Switchboard at ${nobody}. Start one with: switchboard up\n`);
-  });
+describe('without a running Switchboard', () => {
+  it.each([[['ls']], [['call', 'echo']], [['logs', 'box']]])(
+    '%j explains how to start one',
+    async (words) => {
+      const { code, stderr } = await runCli([...words, '--url', nobody]);
+      expect(code).toBe(3);
+      expect(stderr).toBe(`error: There is no Switchboard at ${nobody}. Start one with: switchboard up\n`);
+    },
+  );
 
-  it('says where the address is from', async () => {
+  it('the error names the source of the address', async () => {
     const { code, stderr } = await runCli(['ls'], { env: { SWITCHBOARD_URL: nobody } });
     expect(code).toBe(3);
     expect(stderr).toBe(
@@ -247,7 +250,7 @@ describe('without a Switchboard', () => {
     );
   });
 
-  it('says so as JSON too', async () => {
+  it('the error is printed as JSON too', async () => {
     const { code, stdout } = await runCli(['ls', '--json', '--url', nobody]);
     expect(code).toBe(3);
     expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'unreachable' } });

@@ -120,7 +120,7 @@ describe.each(Object.keys(clients))('the client %s', (name) => {
     expect(messages).toEqual([{ role: 'user', content: { type: 'text', text: "What's weather in Bern?" } }]);
   });
 
-  it('is told of changes', async () => {
+  it('is notified of changes', async () => {
     const change = () =>
       connected.notifications.next(({ method }) => method === 'notifications/tools/list_changed');
     const added = `added_by_${name.replaceAll(' ', '_')}`;
@@ -133,12 +133,12 @@ describe.each(Object.keys(clients))('the client %s', (name) => {
     } while (!(await isListed()));
   });
 
-  it('is asked by servers', async () => {
+  it('responds to server requests', async () => {
     const result = await client.callTool({ name: 'trigger-elicitation-request', arguments: {} });
     expect(JSON.stringify(result)).toContain('- Name: the user');
   });
 
-  it('hears what is wrong with a call', async () => {
+  it('receives the error of a failed call', async () => {
     await expect(client.callTool({ name: 'no_such_tool', arguments: {} })).rejects.toThrow(
       'Unknown tool: no_such_tool',
     );

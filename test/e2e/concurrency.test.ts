@@ -4,7 +4,7 @@ import { connectHttp, connectSse, textOf } from '../helpers/clients.ts';
 import { FastClient } from '../helpers/fast-client.ts';
 import { fixtureServer, referenceServer, startEverything, startSwitchboard } from '../helpers/switchboard.ts';
 
-/** Runs the tasks with so many of them under way at a time. */
+/** Runs the tasks with at most `atOnce` in flight. */
 async function runAll(tasks: (() => Promise<void>)[], atOnce: number): Promise<void> {
   const left = tasks.values();
   await Promise.all(
@@ -14,12 +14,12 @@ async function runAll(tasks: (() => Promise<void>)[], atOnce: number): Promise<v
   );
 }
 
-it('10,000 calls of two clients with the same ids are each answered to their own client [A13]', async () => {
+it('10,000 calls of two clients with the same ids each get their own response [A13]', async () => {
   await using switchboard = await startSwitchboard({ shuffling: fixtureServer('reverses-responses') });
   await using ada = await FastClient.connect(switchboard.url);
   await using grace = await FastClient.connect(switchboard.url);
   const numbers = Array.from({ length: 2_500 }, (_, index) => index + 1);
-  // 7 and "7" are two ids, and both may be under way at once.
+  // 7 and "7" are different ids, and both may be in flight at once.
   const ids = numbers.flatMap((number) => [number, String(number)]);
   const mixedUp: unknown[] = [];
   let answered = 0;
@@ -42,7 +42,7 @@ it('10,000 calls of two clients with the same ids are each answered to their own
   expect(answered).toBe(10_000);
 });
 
-it('many clients call many servers at the same time, and each gets its own answers [A13]', async () => {
+it('many clients call many servers at the same time, and each gets its own responses [A13]', async () => {
   await using everything = await startEverything('streamableHttp');
   await using switchboard = await startSwitchboard({
     shuffling: fixtureServer('reverses-responses'),
@@ -54,7 +54,7 @@ it('many clients call many servers at the same time, and each gets its own answe
       index % 2 === 0 ? connectHttp(switchboard.url) : connectSse(`${switchboard.baseUrl}/sse`),
     ),
   );
-  // The SDK counts ids and progress tokens from the same number in each client.
+  // Every SDK client counts ids and progress tokens from the same number.
   const answers = await Promise.all(
     clients.flatMap(({ client }, of) =>
       ['shuffling__echo', 'stdio__echo', 'http__echo'].flatMap((name) =>
@@ -71,7 +71,7 @@ it('many clients call many servers at the same time, and each gets its own answe
   for (const client of clients) await client[Symbol.asyncDispose]();
 });
 
-it('progress goes to the client of the call, also where two use the same token [A13]', async () => {
+it('progress goes to the client of the call, even if two clients use the same token [A13]', async () => {
   await using switchboard = await startSwitchboard({ everything: referenceServer('everything') });
   await using one = await connectHttp(switchboard.url);
   await using other = await connectHttp(switchboard.url);

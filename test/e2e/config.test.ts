@@ -6,7 +6,7 @@ import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-/** The next event, not one of the past. */
+/** The next event, not a past one. */
 async function following<Result>(
   { events, event }: RunningSwitchboard,
   name: string,
@@ -26,7 +26,7 @@ describe('an edit of the configuration', () => {
   const always = { naming: 'always' };
   const configure = (mcpServers: object, settings: object = always) =>
     following(switchboard, 'configuration', () =>
-      // A file that is the same as before is no edit.
+      // An unchanged file is no edit.
       switchboard.configure(mcpServers, settings, { edit: edits++ }),
     );
   let edits = 1;
@@ -37,7 +37,7 @@ describe('an edit of the configuration', () => {
     session = await RawSession.open(switchboard.url);
   });
 
-  it('adds and removes servers, and leaves the others their processes', async () => {
+  it('adds and removes servers, and keeps the processes of the others', async () => {
     const pid = await session.callText('one__pid');
     expect(await configure({ one: one(), two: two() })).toMatchObject({ started: ['two'], stopped: [] });
     const ofTwo = await session.callText('two__pid');
@@ -49,7 +49,7 @@ describe('an edit of the configuration', () => {
     expect(await session.callText('one__pid')).toBe(pid);
   });
 
-  it('starts a changed server anew, and only that', async () => {
+  it('restarts only the changed server', async () => {
     await configure({ one: one(), two: two() });
     const pids = [await session.callText('one__pid'), await session.callText('two__pid')];
     const changed = { ...two(), args: [...two().args, '--verbose'] };
@@ -61,14 +61,14 @@ describe('an edit of the configuration', () => {
     expect(await session.callText('two__pid')).not.toBe(pids[1]);
   });
 
-  it('in the order of keys alone changes nothing', async () => {
+  it('that only reorders keys changes nothing', async () => {
     const pid = await session.callText('one__pid');
     const { command, args, env } = one();
     await configure({ one: { env, args, command } });
     expect(await session.callText('one__pid')).toBe(pid);
   });
 
-  it('switches a server off and on', async () => {
+  it('disables and enables a server', async () => {
     await configure({ one: one(), two: { ...two(), enabled: false } });
     expect((await session.toolNames()).some((name) => name.startsWith('two__'))).toBe(false);
     await configure({ one: one(), two: { ...two(), enabled: true } });
@@ -77,7 +77,7 @@ describe('an edit of the configuration', () => {
     expect(await session.call('two__pid')).toMatchObject({ error: { code: -32602 } });
   });
 
-  it('of names is told to clients, and leaves the processes', async () => {
+  it('of names notifies clients, and keeps the processes', async () => {
     await configure({ one: one() });
     const pid = await session.callText('one__pid');
     const stream = await session.listen();
@@ -91,7 +91,7 @@ describe('an edit of the configuration', () => {
     expect(await session.toolNames()).toContain('uno-pid');
   });
 
-  it('that is wrong is reported, and nothing changes', async () => {
+  it('that is invalid is reported, and changes nothing', async () => {
     await configure({ one: one() });
     const pid = await session.callText('one__pid');
     const broken = [
@@ -116,7 +116,7 @@ describe('an edit of the configuration', () => {
     expect(await session.toolNames()).toContain('two__pid');
   });
 
-  it('lets the calls of a removed server finish, and takes no new ones', async () => {
+  it('lets calls of a removed server finish, and rejects new ones', async () => {
     await configure({ one: one(), two: two() });
     const pid = await session.callText('two__pid');
     const stream = await session.openCall('two__wait', { order: 'finish' }, 'token');
@@ -131,7 +131,7 @@ describe('an edit of the configuration', () => {
     await witness.sees('two', 'end', (sighting) => String(sighting.pid) === pid);
   });
 
-  it('lets the calls of a changed server finish while the new one works', async () => {
+  it('lets calls of a changed server finish while the new process works', async () => {
     await configure({ one: one(), two: two() });
     const stream = await session.openCall('two__wait', { order: 'old' }, 'token');
     await stream.message(({ method }) => method === 'notifications/progress');
@@ -143,7 +143,7 @@ describe('an edit of the configuration', () => {
     expect(stream.messages.at(-1)).toMatchObject({ result: { content: [{ text: 'waited' }] } });
   });
 
-  it('does not keep a removed server for a call that its client has cancelled', async () => {
+  it('does not keep a removed server for a cancelled call', async () => {
     await configure({ one: one(), two: two() });
     const pid = await session.callText('two__pid');
     const call = session.request(
@@ -161,7 +161,7 @@ describe('an edit of the configuration', () => {
 });
 
 describe('variables', () => {
-  it('are put in when a server is connected', async () => {
+  it('are resolved when a server connects', async () => {
     const variables = {
       PLAIN: `\${SWITCHBOARD_TEST_TOKEN}`,
       PREFIXED: `Bearer \${env:SWITCHBOARD_TEST_TOKEN}`,
@@ -186,7 +186,7 @@ describe('variables', () => {
     expect(await session.callText('environment', { name: 'SWITCHBOARD_TEST_TOKEN' })).toBe('not set');
   });
 
-  it('that are missing fail their server and no other, with both names', async () => {
+  it('that are missing fail only their server, with both names in the error', async () => {
     await using switchboard = await startSwitchboard(
       {
         lost: fixtureServer('toolbox', { TOKEN: `\${SWITCHBOARD_TEST_UNSET}` }),
@@ -215,7 +215,7 @@ describe('stopping', () => {
     await witness.sees('silent', 'end');
   });
 
-  it('ends a call that is under way, and its server', async () => {
+  it('ends a call in flight, and its server', async () => {
     await using witness = await Witness.open();
     const switchboard = await startSwitchboard({ box: fixtureServer('toolbox', witness.env('box')) });
     const session = await RawSession.open(switchboard.url);

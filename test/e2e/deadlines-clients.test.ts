@@ -9,7 +9,7 @@ import { Witness } from '../helpers/witness.ts';
 
 const _meta = { 'dev.switchboard/timeoutMs': 300 };
 
-describe.concurrent('a call that runs out of time is told as an error', () => {
+describe.concurrent('a call that times out returns an error', () => {
   const startHanging = () => startSwitchboard({ box: fixtureServer('hangs-in-call') });
   const clients = {
     'streamable HTTP': ({ url }: RunningSwitchboard) => connectHttp(url),
@@ -18,20 +18,23 @@ describe.concurrent('a call that runs out of time is told as an error', () => {
       connectStdio({ command: process.execPath, args: [mainProgram, 'stdio', '--url', baseUrl] }),
   };
 
-  it.each(Object.entries(clients))('to a client over %s, whose other calls go on', async (_, connect) => {
-    await using switchboard = await startHanging();
-    await using connected = await connect(switchboard);
-    const { client } = connected;
-    const other = client.callTool({ name: 'echo', arguments: { text: 'meanwhile', delayMs: 500 } });
-    await expect(client.callTool({ name: 'hang', _meta })).rejects.toMatchObject({
-      code: -32603,
-      message: expect.stringContaining('Server "box" did not respond within'),
-      data: { code: 'call_timeout', server: 'box', timeoutMs: 300 },
-    });
-    expect(JSON.parse(textOf(await other)).text).toBe('meanwhile');
-  });
+  it.each(Object.entries(clients))(
+    'to a client over %s, and its other calls continue',
+    async (_, connect) => {
+      await using switchboard = await startHanging();
+      await using connected = await connect(switchboard);
+      const { client } = connected;
+      const other = client.callTool({ name: 'echo', arguments: { text: 'meanwhile', delayMs: 500 } });
+      await expect(client.callTool({ name: 'hang', _meta })).rejects.toMatchObject({
+        code: -32603,
+        message: expect.stringContaining('Server "box" did not respond within'),
+        data: { code: 'call_timeout', server: 'box', timeoutMs: 300 },
+      });
+      expect(JSON.parse(textOf(await other)).text).toBe('meanwhile');
+    },
+  );
 
-  it('in a batch, beside the answers of the others', async () => {
+  it('in a batch, next to the other responses', async () => {
     await using switchboard = await startHanging();
     const session = await RawSession.open(switchboard.url, '2025-03-26');
     const call = (id: number, params: object) => ({ jsonrpc: '2.0', id, method: 'tools/call', params });
@@ -51,8 +54,8 @@ describe.concurrent('a call that runs out of time is told as an error', () => {
   });
 });
 
-describe.concurrent('a server that waits for the answer of the client', () => {
-  /** A call that asks the client, who answers when it is told to. */
+describe.concurrent("a server that waits for the client's response", () => {
+  /** A call whose server asks the client, which responds on command. */
   async function startPondering(timeoutMs: number) {
     const witness = await Witness.open();
     const switchboard = await startSwitchboard({
@@ -87,7 +90,7 @@ describe.concurrent('a server that waits for the answer of the client', () => {
     };
   }
 
-  it('is not out of time meanwhile', async () => {
+  it('does not time out meanwhile', async () => {
     await using started = await startPondering(1_500);
     await started.timePasses(2_000);
     started.witness.tell('box', 'answer');
@@ -95,7 +98,7 @@ describe.concurrent('a server that waits for the answer of the client', () => {
     expect(textOf(await started.call)).toBe('{"action":"decline"}');
   });
 
-  it('has its whole time again when it has the answer', async () => {
+  it('gets the full timeout again after the response', async () => {
     await using started = await startPondering(2_000);
     await started.timePasses(1_400);
     await started.answer();
@@ -104,7 +107,7 @@ describe.concurrent('a server that waits for the answer of the client', () => {
     expect(textOf(await started.call)).toBe('{"action":"decline"}');
   });
 
-  it('is out of time if it then takes too long', async () => {
+  it('times out if it then takes too long', async () => {
     await using started = await startPondering(300);
     await started.timePasses(500);
     const call = expect(started.call).rejects.toMatchObject({ data: { code: 'call_timeout' } });

@@ -19,8 +19,8 @@ function timedOut(server: string, timeoutMs: number): object {
   };
 }
 
-describe.concurrent('a call without an answer in time', () => {
-  it('fails, is cancelled at the server under its own id, and the server goes on as it is', async () => {
+describe.concurrent('a call without a response in time', () => {
+  it('fails, is cancelled at the server under its id, and the server keeps running', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard(
       { box: fixtureServer('hangs-in-call', witness.env('box')) },
@@ -39,7 +39,7 @@ describe.concurrent('a call without an answer in time', () => {
     expect(await serverOf(switchboard, 'box')).toMatchObject({ state: 'ready', restarts: 0, in_flight: 0 });
   });
 
-  it('over HTTP is cancelled there too', async () => {
+  it('over HTTP is cancelled at the server too', async () => {
     await using peer = await HttpPeer.start({ remote: ({ message }) => message?.method === 'tools/call' });
     await using switchboard = await startSwitchboard(peer.configuration(), { timeoutMs: 300 });
     const session = await RawSession.open(switchboard.url);
@@ -49,7 +49,7 @@ describe.concurrent('a call without an answer in time', () => {
     expect(cancel.message?.params?.requestId).toBe(call.message?.id);
   });
 
-  it('is not answered later, and no other call gets its answer', async () => {
+  it('gets no late response, and neither does another call', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
       box: fixtureServer('answers-on-next-call', witness.env('box')),
@@ -57,14 +57,14 @@ describe.concurrent('a call without an answer in time', () => {
     const session = await RawSession.open(switchboard.url);
     const late = await callWithin(session, 300, 'later', { text: 'nobody' });
     expect(late.error).toEqual(timedOut('box', 300));
-    // This call makes the server answer the other one first.
+    // This call makes the server answer the cancelled one first.
     expect(JSON.parse(await session.callText('echo', { text: 'somebody' })).text).toBe('somebody');
     expect(await serverOf(switchboard, 'box')).toMatchObject({ state: 'ready', in_flight: 0 });
   });
 });
 
-describe.concurrent('how long a call may take', () => {
-  it('is said for all, for one server, or by the client, who counts most', async () => {
+describe.concurrent('the timeout of a call', () => {
+  it('is set for all servers, for one server, or by the client, which takes precedence', async () => {
     await using switchboard = await startSwitchboard(
       {
         usual: fixtureServer('hangs-in-call'),
@@ -80,11 +80,11 @@ describe.concurrent('how long a call may take', () => {
     expect(await errorOf('own__hang')).toEqual(timedOut('own', 250));
     expect(await errorOf('own__hang', 300)).toEqual(timedOut('own', 300));
     expect(await errorOf('own__hang', 50)).toEqual(timedOut('own', 50));
-    // Nobody gets more than the server's maximum.
+    // The server's maximum limits every client.
     expect(await errorOf('capped__hang', HOUR)).toEqual(timedOut('capped', 350));
   });
 
-  it('can be more than usual, where the client says so', async () => {
+  it('can exceed the default if the client asks for it', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard(
       {
@@ -101,7 +101,7 @@ describe.concurrent('how long a call may take', () => {
     expect(await patient).toMatchObject({ result: { content: [{ text: 'waited' }] } });
   });
 
-  it('follows an edit of the file, without a restart', async () => {
+  it('follows an edit of the file without a restart', async () => {
     await using witness = await Witness.open();
     const servers = (timeoutMs: number) => ({
       box: { ...fixtureServer('hangs-in-call', witness.env('box')), timeoutMs },
@@ -116,10 +116,10 @@ describe.concurrent('how long a call may take', () => {
     expect(witness.seenBy('box', 'start')).toHaveLength(1);
   });
 
-  it('is a whole number of milliseconds; any other wish is refused, and it is said what is expected', async () => {
+  it('must be a whole number of milliseconds; other values are rejected with the expected format', async () => {
     await using switchboard = await startSwitchboard({ box: fixtureServer('hangs-in-call') });
     const session = await RawSession.open(switchboard.url);
-    // The first call comes before the server is known, the others after it.
+    // The first call comes before discovery, the others after it.
     for (const wish of [-1, '1000', 0, 1.5, null, true, [1], {}]) {
       expect((await callWithin(session, wish, 'hang')).error).toEqual({
         code: -32602,
@@ -134,7 +134,7 @@ describe.concurrent('progress', () => {
   const toil = (session: RawSession, steps: number) => session.openCall('toil', { steps }, 'token');
   const isAnswer = ({ id }: { id?: unknown }) => id === 1;
 
-  it('puts the end off', async () => {
+  it('extends the deadline', async () => {
     await using switchboard = await startSwitchboard({
       box: { ...fixtureServer('reports-progress'), timeoutMs: 1_000 },
     });
@@ -143,7 +143,7 @@ describe.concurrent('progress', () => {
     expect(stream.messages).toHaveLength(15 + 1);
   });
 
-  it('does not put it off for longer than maxTimeoutMs', async () => {
+  it('does not extend it beyond maxTimeoutMs', async () => {
     await using switchboard = await startSwitchboard({
       box: { ...fixtureServer('reports-progress'), timeoutMs: 1_000, maxTimeoutMs: 1_500 },
     });
@@ -153,7 +153,7 @@ describe.concurrent('progress', () => {
     expect(Number(/within (\d+) ms/.exec(error!.message)![1])).toBeGreaterThanOrEqual(1_500);
   });
 
-  it('that nobody asked for does not come, so it puts nothing off', async () => {
+  it('that the client did not request is not sent, and extends nothing', async () => {
     await using switchboard = await startSwitchboard({ box: fixtureServer('reports-progress') });
     const session = await RawSession.open(switchboard.url);
     const { error } = await callWithin(session, 300, 'toil', { steps: Number.MAX_SAFE_INTEGER });
@@ -161,8 +161,8 @@ describe.concurrent('progress', () => {
   });
 });
 
-describe.concurrent('the time of a call', () => {
-  it('is also spent in the queue, and what runs out of it there is never sent', async () => {
+describe.concurrent('the timeout of a call', () => {
+  it('includes the time in the queue, and a call that expires there is never sent', async () => {
     await using started = await startCounting({ concurrency: 1 });
     const session = await started.open();
     const [running] = await started.lineUp(session, ['running']);
@@ -180,7 +180,7 @@ describe.concurrent('the time of a call', () => {
     expect(started.witness.seenBy('box', 'cancelled')).toEqual([]);
   });
 
-  it('does not run while the server is first started, for which there is connectTimeoutMs, but after a loss it does', async () => {
+  it('starts after the first start of the server, which has connectTimeoutMs, but includes a restart', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard(
       {
@@ -193,7 +193,7 @@ describe.concurrent('the time of a call', () => {
     const clock = await RawSession.open(switchboard.url);
     const first = session.callText('late_tool');
     const { pid } = await witness.sees('box', 'initialize');
-    // Before that, a call of its tool would wait for what all servers offer.
+    // Before discovery, a call of its tool would wait for all servers.
     await switchboard.event(({ name, state }) => name === 'clock' && state === 'ready');
     await timePasses(clock, 3_500);
     witness.tell('box', 'answer');
@@ -210,7 +210,7 @@ describe.concurrent('the time of a call', () => {
     });
   });
 
-  it('runs while the server starts, where the client said how long, and the call is never sent', async () => {
+  it('includes the server start if the client set it, and the call is never sent', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard(
       { box: fixtureServer('delays-handshake', witness.env('box')) },

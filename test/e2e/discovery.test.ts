@@ -5,7 +5,7 @@ import { RawSession } from '../helpers/raw-http.ts';
 import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-it.concurrent('a slow server holds up one list at most, and its tools follow when it is up', async () => {
+it.concurrent('a slow server delays at most one list, and its tools follow when it is ready', async () => {
   await using witness = await Witness.open();
   const mcpServers = {
     late: fixtureServer('delays-handshake', witness.env('late')),
@@ -16,7 +16,7 @@ it.concurrent('a slow server holds up one list at most, and its tools follow whe
   const early = await toolNamesOnce(connected, (names) => names.includes('touch'));
   expect(early).not.toContain('late_tool');
 
-  // It still has not answered. A list that waited for it again would now wait for longer than this test may take.
+  // The server has not answered yet: a list that waited for it again would exceed the test timeout.
   await switchboard.configure(mcpServers, { discoveryWaitMs: 3_600_000 });
   await switchboard.event(({ event }) => event === 'configuration');
   expect((await connected.client.listTools()).tools.map(({ name }) => name)).toEqual(early);
@@ -27,7 +27,7 @@ it.concurrent('a slow server holds up one list at most, and its tools follow whe
   expect(textOf(await connected.client.callTool({ name: 'late_tool' }))).toBe('better late than never');
 });
 
-it.concurrent('a call that comes before any list finds a server that takes its time, and can be cancelled', async () => {
+it.concurrent('a call before any list finds a server that starts slowly, and can be cancelled', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard(
     { late: fixtureServer('delays-handshake', witness.env('late')) },
@@ -40,7 +40,6 @@ it.concurrent('a call that comes before any list finds a server that takes its t
   await witness.sees('late', 'start');
   await session.notify('notifications/cancelled', { requestId: 'cancelled' });
   const kept = call('kept');
-  // It ends without an answer.
   expect(String(await cancelled)).toContain('HTTP 202');
   witness.tell('late', 'answer');
   expect(await kept).toMatchObject({ id: 'kept', result: { content: [{ text: 'better late than never' }] } });
@@ -49,7 +48,7 @@ it.concurrent('a call that comes before any list finds a server that takes its t
   expect(calls.map(({ params }) => params)).toMatchObject([{ arguments: { of: 'kept' } }]);
 });
 
-it.concurrent('a server that cannot be started is left out of the list, and shown with the reason', async () => {
+it.concurrent('a server that cannot start is left out of the list, and its status shows the reason', async () => {
   await using switchboard = await startSwitchboard({
     missing: { command: 'no-such-program-anywhere' },
     crashing: { command: process.execPath, args: ['-e', 'console.error("out of luck"); process.exit(7)'] },
@@ -66,7 +65,7 @@ it.concurrent('a server that cannot be started is left out of the list, and show
   expect(await reasonOf('unreachable')).toContain('ECONNREFUSED');
 });
 
-it.concurrent('a server that is gone keeps its place in the list, and is started again by a call', async () => {
+it.concurrent('a server that exits stays in the list, and the next call restarts it', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
     recorder: fixtureServer('reports-messages', witness.env('recorder')),
@@ -81,7 +80,7 @@ it.concurrent('a server that is gone keeps its place in the list, and is started
   expect(answer.pid).not.toBe(pid);
 });
 
-it.concurrent('a call that is under way when its server dies gets an error that says so', async () => {
+it.concurrent('a call in flight when its server dies fails with that reason', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
     recorder: fixtureServer('reports-messages', witness.env('recorder')),
@@ -99,7 +98,7 @@ it.concurrent('a call that is under way when its server dies gets an error that 
   });
 });
 
-it.concurrent('a tool that is named after a server that never came up says what is wrong with that server', async () => {
+it.concurrent('a tool of a server that never started fails with the error of that server', async () => {
   await using switchboard = await startSwitchboard({
     broken: { command: 'no-such-command' },
     box: fixtureServer('toolbox'),

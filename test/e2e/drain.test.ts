@@ -18,7 +18,7 @@ const isStopping = {
   data: { code: 'server_unavailable' },
 };
 
-/** A Switchboard with a server whose tool `wait` answers when the witness says so. */
+/** A Switchboard with a server whose tool `wait` responds on command. */
 class Scene implements AsyncDisposable {
   readonly witness: Witness;
   readonly switchboard: RunningSwitchboard;
@@ -33,30 +33,30 @@ class Scene implements AsyncDisposable {
     const box = { ...fixtureServer('toolbox', witness.env('box')), ...server };
     const asking = fixtureServer('asks-on-order', witness.env('asking'));
     const mcpServers = { box, asking, ...others };
-    // Answers that take long stay what they are on a slow machine too.
+    // Slow responses must not turn into streams on a slow machine.
     const switchboard = { shutdownGraceMs, keepAliveMs: patienceMs };
     const running = await startSwitchboard(mcpServers, switchboard);
     return new Scene(witness, running);
   }
 
-  /** So many calls have reached the server. */
+  /** Resolves when `count` calls have reached the server. */
   async atServer(count = 1): Promise<void> {
     await this.witness.severalOf('box', 'waiting', count);
   }
 
-  /** Sends the signal, and comes back when Switchboard takes nothing more. */
+  /** Sends the signal, and resolves when Switchboard accepts no more requests. */
   async interrupt(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     this.switchboard.process.kill(signal);
     await this.switchboard.event(({ event }) => event === 'stopping');
   }
 
-  /** The same, with what is waited for. */
+  /** Like `interrupt`, and returns what Switchboard waits for. */
   async interruptWaiting(): Promise<Record<string, unknown>> {
     await this.interrupt();
     return this.switchboard.event(({ event }) => event === 'waiting');
   }
 
-  /** Settles when it has ended by itself: another signal would hurry it. Gives its exit code. */
+  /** Waits without a second signal, which would force the exit. Returns the exit code. */
   async ended(): Promise<number | null> {
     const { process: program } = this.switchboard;
     if (program.exitCode === null && program.signalCode === null) await once(program, 'exit');
@@ -73,7 +73,6 @@ class Scene implements AsyncDisposable {
   }
 }
 
-/** A connection that is kept open between requests. */
 class KeptConnection {
   private readonly agent = new Agent({ keepAlive: true, maxSockets: 1 });
   private readonly baseUrl: string;
@@ -95,8 +94,8 @@ class KeptConnection {
   }
 }
 
-describe.concurrent('a call under way at SIGTERM', () => {
-  it('is waited for, and the output says for how long', async () => {
+describe.concurrent('a call in flight at SIGTERM', () => {
+  it('may finish, and the output shows the time limit', async () => {
     await using scene = await Scene.start(undefined);
     const session = await RawSession.open(scene.switchboard.url);
     const call = session.post({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'wait' } });
@@ -112,7 +111,7 @@ describe.concurrent('a call under way at SIGTERM', () => {
     expect(await scene.ended()).toBe(0);
   });
 
-  it('is waited for at SIGINT too, and with it a batch, its next in line, and clients of every kind', async () => {
+  it('may finish at SIGINT too, as may a batch, a queued call and clients of every kind', async () => {
     await using scene = await Scene.start(patienceMs, { concurrency: 5 });
     const { url, baseUrl, home } = scene.switchboard;
     const raw = await RawSession.open(url, '2025-03-26');
@@ -143,7 +142,7 @@ describe.concurrent('a call under way at SIGTERM', () => {
     expect(await scene.ended()).toBe(0);
   });
 
-  it('ends with an error under its id when the time is over: alone, in a batch, in line, of both eras', async () => {
+  it('fails under its id after the time limit: alone, in a batch, queued, in both eras', async () => {
     await using scene = await Scene.start(200, { concurrency: 2 });
     const { url, baseUrl } = scene.switchboard;
     const session = await RawSession.open(url, '2025-03-26');
@@ -174,12 +173,12 @@ describe.concurrent('a call under way at SIGTERM', () => {
     });
   });
 
-  it('ends with an error at once where no time is given, also while its server is started', async () => {
+  it('fails at once without a grace period, even while its server starts', async () => {
     const silent = fixtureServer('never-responds');
     await using scene = await Scene.start(0, {}, { silent });
     const session = await RawSession.open(scene.switchboard.url);
     const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'wait' } };
-    // Its answer is begun when it is received, and not before.
+    // The response starts when the request is received.
     const headers = session.headers({ accept: 'text/event-stream' });
     const stream = new EventStream(await openExchange(session.url, { headers, body }));
     await scene.interrupt();
@@ -189,7 +188,7 @@ describe.concurrent('a call under way at SIGTERM', () => {
     expect(scene.isWaiting).toBe(false);
   });
 
-  it('ends with an error at once where its client was asked for something', async () => {
+  it('fails at once if it waits for its client', async () => {
     await using scene = await Scene.start(patienceMs);
     const session = await RawSession.open(scene.switchboard.url, '2025-11-25', { elicitation: {} });
     await session.toolNames();
@@ -202,7 +201,7 @@ describe.concurrent('a call under way at SIGTERM', () => {
     expect(scene.isWaiting).toBe(false);
   });
 
-  it('is not waited for after a second signal', async () => {
+  it('fails at once after a second signal', async () => {
     await using scene = await Scene.start(patienceMs);
     const session = await RawSession.open(scene.switchboard.url);
     const call = session.call('wait').catch(() => 'cut');
@@ -210,7 +209,7 @@ describe.concurrent('a call under way at SIGTERM', () => {
     await scene.interruptWaiting();
     const { process: program } = scene.switchboard;
     const exited = once(program, 'exit');
-    // Signals that come in the first half second are taken for the same wish.
+    // Signals in the first half second count as the same request.
     const again = setInterval(() => program.kill('SIGTERM'), 50);
     await exited;
     clearInterval(again);
@@ -219,7 +218,7 @@ describe.concurrent('a call under way at SIGTERM', () => {
   });
 });
 
-it.concurrent('calls over a bridge that is ended get an error each', async () => {
+it.concurrent('calls over a bridge that is stopped each get an error', async () => {
   await using scene = await Scene.start(0);
   const { baseUrl, home } = scene.switchboard;
   await using bridge = startBridge(bridgeProgram(baseUrl, home, null));
@@ -234,7 +233,7 @@ it.concurrent('calls over a bridge that is ended get an error each', async () =>
 });
 
 describe.concurrent('a Switchboard that waits for a call', () => {
-  it('takes nothing new, is not ready, and ends streams of those who wait for nothing', async () => {
+  it('accepts nothing new, is not ready, and ends idle streams', async () => {
     await using scene = await Scene.start(patienceMs);
     const { url, baseUrl } = scene.switchboard;
     const session = await RawSession.open(url);
@@ -283,7 +282,7 @@ describe.concurrent('a Switchboard that waits for a call', () => {
     expect(await scene.ended()).toBe(0);
   });
 
-  it('lets its client cancel it', async () => {
+  it('lets the client cancel the call', async () => {
     await using scene = await Scene.start(patienceMs);
     const session = await RawSession.open(scene.switchboard.url);
     const kept = new KeptConnection(scene.switchboard.baseUrl);

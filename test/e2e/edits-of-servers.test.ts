@@ -3,7 +3,7 @@ import { RawSession } from '../helpers/raw-http.ts';
 import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-/** A server that takes its time to start. The version is part of its environment: each is another process. */
+/** A server that starts slowly. The version is in its environment, so each version is another process. */
 async function startLate() {
   const witness = await Witness.open();
   const settings = { discoveryWaitMs: 1, connectTimeoutMs: 3_600_000, keepAliveMs: 50 };
@@ -17,7 +17,7 @@ async function startLate() {
   return {
     witness,
     session: await RawSession.open(switchboard.url),
-    /** Comes back when the new process waits for the word to answer the handshake. */
+    /** Resolves when the new process is in its handshake. */
     async edit(version: string): Promise<void> {
       await switchboard.configure(servers(version), settings);
       await witness.sees(version, 'initialize');
@@ -29,7 +29,7 @@ async function startLate() {
   };
 }
 
-it.concurrent('what a changed server offered stays listed, and can be called, before the new one is seen', async () => {
+it.concurrent('the offer of a changed server stays listed and callable before the new process is ready', async () => {
   await using late = await startLate();
   const { session, witness } = late;
   await late.edit('second');
@@ -42,11 +42,11 @@ it.concurrent('what a changed server offered stays listed, and can be called, be
   expect(witness.seenBy('first', 'tools/call')).toEqual([]);
 });
 
-it.concurrent('a call between two edits waits for the server that comes with the second', async () => {
+it.concurrent('a call between two edits waits for the server of the second edit', async () => {
   await using late = await startLate();
   const { session, witness } = late;
   await late.edit('second');
-  // It comes back with the first sign of life: the call is waiting by then.
+  // The keep-alive comment proves that the call waits.
   const stream = await session.openCall('late_tool', {}, 'token');
   await late.edit('third');
   await witness.sees('second', 'end');
@@ -58,7 +58,7 @@ it.concurrent('a call between two edits waits for the server that comes with the
 });
 
 it.concurrent.each(['shared', 'session'])(
-  'what a client follows at a changed server is followed at the new one (isolation: %s) [G13]',
+  'subscriptions to a changed server move to the new process (isolation: %s) [G13]',
   async (isolation) => {
     await using witness = await Witness.open();
     const servers = (version: string) => ({

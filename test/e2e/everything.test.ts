@@ -60,12 +60,12 @@ describe.each(Object.keys(entries) as (keyof typeof entries)[])('server-everythi
     await server?.[Symbol.asyncDispose]();
   });
 
-  it('gives text', async () => {
+  it('returns text', async () => {
     const result = await client.callTool({ name: 'echo', arguments: { message: 'hällo "you" \u{1f600}' } });
     expect(result).toEqual({ content: [{ type: 'text', text: 'Echo: hällo "you" \u{1f600}' }] });
   });
 
-  it('gives structured content, which the client checks against the schema', async () => {
+  it('returns structured content, which the client validates against the schema', async () => {
     await client.listTools();
     const result = await client.callTool({
       name: 'get-structured-content',
@@ -78,7 +78,7 @@ describe.each(Object.keys(entries) as (keyof typeof entries)[])('server-everythi
     });
   });
 
-  it('gives images', async () => {
+  it('returns images', async () => {
     const { content } = await client.callTool({ name: 'get-tiny-image' });
     const image = (content as { type: string; mimeType?: string; data?: string }[]).find(
       ({ type }) => type === 'image',
@@ -91,13 +91,13 @@ describe.each(Object.keys(entries) as (keyof typeof entries)[])('server-everythi
     ).toBe('PNG');
   });
 
-  it('gives the failure of a tool as a result', async () => {
+  it('returns the failure of a tool as a result', async () => {
     const result = await client.callTool({ name: 'get-sum', arguments: { a: 'one' } });
     expect(result.isError).toBe(true);
     expect(textOf(result)).toContain('get-sum');
   });
 
-  it('gives links to resources that can be read [A6]', async () => {
+  it('returns links to resources that can be read [A6]', async () => {
     const { content } = await client.callTool({ name: 'get-resource-links', arguments: { count: 2 } });
     const links = (content as { type: string; uri: string }[]).filter(({ type }) => type === 'resource_link');
     expect(links.map(({ uri }) => uri)).toEqual([
@@ -110,7 +110,7 @@ describe.each(Object.keys(entries) as (keyof typeof entries)[])('server-everythi
     ]);
   });
 
-  it('gives embedded resources in tools and prompts [A6]', async () => {
+  it('returns embedded resources in tools and prompts [A6]', async () => {
     const uri = 'resource://everything/demo://resource/dynamic/text/3';
     const { content } = await client.callTool({
       name: 'get-resource-reference',
@@ -151,7 +151,7 @@ describe.each(Object.keys(entries) as (keyof typeof entries)[])('server-everythi
     expect(textOf(result)).toContain('completed');
   });
 
-  it('asks the user, the model and for roots, and gets the answers', async () => {
+  it('asks for user input, sampling and roots, and gets the responses', async () => {
     const elicited = await client.callTool({ name: 'trigger-elicitation-request' });
     expect(textOf(elicited)).toContain('- Name: Ada\n- Favorite Integer: 7');
     const sampled = await client.callTool({
@@ -162,7 +162,7 @@ describe.each(Object.keys(entries) as (keyof typeof entries)[])('server-everythi
     expect(textOf(await client.callTool({ name: 'get-roots-list' }))).toContain('file:///home/ada');
   });
 
-  it('announces updates of a resource that the client follows [G13]', async () => {
+  it('announces updates of a resource that the client subscribed to [G13]', async () => {
     const uri = 'resource://everything/demo://resource/dynamic/text/1';
     await client.subscribeResource({ uri });
     await client.callTool({ name: 'toggle-subscriber-updates' });
@@ -174,7 +174,7 @@ describe.each(Object.keys(entries) as (keyof typeof entries)[])('server-everythi
     await client.unsubscribeResource({ uri });
   });
 
-  it('announces a resource that it adds, which then can be read', async () => {
+  it('announces a resource that it adds, which can then be read', async () => {
     const changed = connected.notifications.next(
       ({ method }) => method === 'notifications/resources/list_changed',
     );

@@ -5,7 +5,7 @@ import { RawSession } from '../helpers/raw-http.ts';
 import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-it.concurrent('a list that does not come keeps no other back, and follows when it comes', async () => {
+it.concurrent('a missing list delays no other, and follows when it arrives', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard(
     {
@@ -33,7 +33,7 @@ it.concurrent('a list that does not come keeps no other back, and follows when i
   expect(ready).toMatchObject({ error: null, tools: 1, prompts: 1 });
 });
 
-it('a list that never comes is given up, and the server is used without it', async () => {
+it('a list that never arrives is given up, and the server works without it', async () => {
   await using switchboard = await startSwitchboard(
     { stalling: fixtureServer('delays-prompt-list') },
     { startup: 'parallel', connectTimeoutMs: 5_000 },
@@ -48,7 +48,7 @@ it('a list that never comes is given up, and the server is used without it', asy
   expect(await session.callText('hurry')).toBe('done at once');
 });
 
-it.concurrent('a server that becomes known is announced for what it offers, and not for empty lists', async () => {
+it.concurrent('a new server is announced for what it offers, and not for empty lists', async () => {
   await using switchboard = await startSwitchboard({ growing: fixtureServer('grows-lists') });
   const session = await RawSession.open(switchboard.url);
   const stream = await session.listen();
@@ -58,14 +58,14 @@ it.concurrent('a server that becomes known is announced for what it offers, and 
   const known = toolsChanged();
   await session.toolNames();
   await known;
-  // What else the first discovery had to say would have come before this.
+  // Other notifications of the first discovery would come before this one.
   const grown = toolsChanged();
   await session.call('grow', { name: 'mark' });
   await grown;
   expect(announced()).toEqual(['notifications/tools/list_changed', 'notifications/tools/list_changed']);
 });
 
-it.concurrent('a list without an end is given up, and holds up no other server', async () => {
+it.concurrent('an endless list is given up, and delays no other server', async () => {
   let pages = 0;
   await using peer = await HttpPeer.start({
     endless: ({ message, response }) => {
@@ -87,7 +87,7 @@ it.concurrent('a list without an end is given up, and holds up no other server',
   expect(pages).toBeGreaterThan(1);
 });
 
-it.concurrent('a server that does not know of a list that it need not have is ready, without it', async () => {
+it.concurrent('a server that does not support an optional list is ready without it', async () => {
   await using peer = await HttpPeer.start({
     plain: ({ message, response }) => {
       if (message?.method === 'initialize') {
@@ -111,7 +111,7 @@ it.concurrent('a server that does not know of a list that it need not have is re
   expect(switchboard.events.filter(({ state }) => state === 'degraded')).toEqual([]);
 });
 
-it.concurrent('a list that failed is asked for again, although the server announced another one meanwhile', async () => {
+it.concurrent('a list that failed is requested again even if the server announced another one meanwhile', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard(
     { warming: fixtureServer('fails-first-list', witness.env('warming')) },

@@ -8,7 +8,7 @@ import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 const CALLS = 4_000;
 const AT_ONCE = 32;
 
-/** Every call was answered, and each of four servers has its share of them, within 1 %. */
+/** Every call succeeded, and each of four servers got an equal share, within 1 %. */
 function expectEvenShares(results: readonly LoadResult[], by: 'pid' | 'name'): void {
   expect(results).toHaveLength(CALLS);
   expect(results.filter(({ error }) => error !== undefined)).toEqual([]);
@@ -18,7 +18,7 @@ function expectEvenShares(results: readonly LoadResult[], by: 'pid' | 'name'): v
 }
 
 describe('4,000 calls', () => {
-  it('go round four replicas evenly, and none is dropped [G4]', async () => {
+  it('are spread evenly over four replicas, and none is dropped [G4]', async () => {
     await using switchboard = await startSwitchboard({
       box: { ...fixtureServer('answers-after-cancel'), replicas: 4, startup: 'parallel' },
     });
@@ -27,7 +27,7 @@ describe('4,000 calls', () => {
     expectEvenShares(await load(client, 'echo', AT_ONCE, (made) => made < CALLS), 'pid');
   });
 
-  it('go round a group of different servers evenly, and none is dropped [G4]', async () => {
+  it('are spread evenly over a group of different servers, and none is dropped [G4]', async () => {
     await using streamable = await HttpBackend.start('streamable');
     await using eventful = await HttpBackend.start('eventful', { transport: 'sse' });
     const member = { group: 'pool', startup: 'parallel' };

@@ -10,7 +10,6 @@ import { type Answerer, allReady, tally } from '../helpers/server-states.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { type Sighting, Witness } from '../helpers/witness.ts';
 
-/** Replaces the configuration, and gives what it did. */
 async function edit({ configure, events, event }: RunningSwitchboard, mcpServers: object) {
   const past = new Set(events);
   await configure(mcpServers);
@@ -28,8 +27,8 @@ async function pids(session: RawSession, calls: number): Promise<Set<string>> {
   return seen;
 }
 
-describe.concurrent('while it runs, an edit', () => {
-  it('of labels counts for the next call, and restarts nothing [G5]', async () => {
+describe.concurrent('an edit at run time', () => {
+  it('of labels applies to the next call, and restarts nothing [G5]', async () => {
     const member = (name: string, region: string) => ({
       ...fixtureServer('hangs-in-call', { FIXTURE_NAME: name }),
       group: 'pool',
@@ -52,7 +51,7 @@ describe.concurrent('while it runs, an edit', () => {
     expect(await whoami(session, american)).toEqual(inEurope);
   });
 
-  it('of timeoutMs counts for the next call, and restarts nothing', async () => {
+  it('of timeoutMs applies to the next call, and restarts nothing', async () => {
     const box = { ...fixtureServer('hangs-in-call'), replicas: 2 };
     await using switchboard = await startSwitchboard({ box });
     const session = await RawSession.open(switchboard.url);
@@ -66,7 +65,7 @@ describe.concurrent('while it runs, an edit', () => {
     for (const pid of before) expect(after).toContain(pid);
   });
 
-  it('of concurrency lets those in who wait, and restarts nothing', async () => {
+  it('of concurrency admits queued calls, and restarts nothing', async () => {
     await using witness = await Witness.open();
     const box = { ...fixtureServer('toolbox', witness.env('box')), concurrency: 1 };
     await using switchboard = await startSwitchboard({ box });
@@ -82,7 +81,7 @@ describe.concurrent('while it runs, an edit', () => {
     expect(witness.seenBy('box', 'start')).toHaveLength(1);
   });
 
-  it('of replicas starts new ones, and the old ones finish what they have begun', async () => {
+  it('of replicas starts new ones, and the old ones finish their calls', async () => {
     await using witness = await Witness.open();
     const box = fixtureServer('toolbox', witness.env('box'));
     await using switchboard = await startSwitchboard({ box });
@@ -104,7 +103,7 @@ describe.concurrent('while it runs, an edit', () => {
     expect(replicas).not.toContain(old);
   });
 
-  it('fails no call, whatever is edited, and has none executed twice', async () => {
+  it('fails no call and repeats none, whatever is edited', async () => {
     await using folder = await temporaryFolder();
     const ledger = join(folder.path, 'ledger');
     const box = {
@@ -137,8 +136,8 @@ describe.concurrent('while it runs, an edit', () => {
   });
 });
 
-describe.concurrent('a server that is put into a group while it runs', () => {
-  it('shares its calls from then on, until it is taken out, and keeps its process [G4]', async () => {
+describe.concurrent('a server that joins a group at run time', () => {
+  it('shares the calls until it leaves, and keeps its process [G4]', async () => {
     const [one, two] = [fixtureServer('answers-after-cancel'), fixtureServer('hangs-in-call')];
     await using switchboard = await startSwitchboard({ one, two });
     const session = await RawSession.open(switchboard.url);
@@ -161,7 +160,7 @@ describe.concurrent('a server that is put into a group while it runs', () => {
     expect(await session.callText('two__whoami')).toBe(alone[1]);
   });
 
-  it('and taken out leaves what it told clients of to the others [G13]', async () => {
+  it('and leaves passes its subscriptions to the others [G13]', async () => {
     await using witness = await Witness.open();
     const notes = (name: string, group: string) => ({
       ...fixtureServer('notes', { ...witness.env(name), NOTES_OF: name }),

@@ -10,7 +10,7 @@ import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 const REPLICAS = 4;
 const AT_ONCE = 32;
 
-/** Calls a tool of four replicas all the time, while they are killed one after the other, each once the last one is back. */
+/** Calls a tool continuously while four replicas are killed, each after the last one has restarted. */
 async function callWhileKilling(
   tool: 'echo' | 'count',
   ledger: string,
@@ -40,14 +40,14 @@ async function callWhileKilling(
 }
 
 describe('while replicas are killed one after the other', () => {
-  it('no call of a read-only tool fails, and all others go on [G4, G6]', async () => {
+  it('no call of a read-only tool fails, and all others continue [G4, G6]', async () => {
     await using folder = await temporaryFolder();
     const { results, killed } = await callWhileKilling('echo', join(folder.path, 'ledger'));
     expect(results.filter(({ error }) => error !== undefined)).toEqual([]);
     expect(tally(results.map(({ by }) => killed.includes(by!.pid))).get(false)).toBeGreaterThan(0);
   });
 
-  it('of a tool that changes things only the calls under way there fail, and nothing is done twice [G4]', async () => {
+  it('only calls in flight of a tool with side effects fail, and none runs twice [G4]', async () => {
     await using folder = await temporaryFolder();
     const ledger = join(folder.path, 'ledger');
     const { results, killed } = await callWhileKilling('count', ledger);

@@ -25,7 +25,7 @@ function preferringByHeader(session: RawSession, header: string): (index: number
   };
 }
 
-describe('the wish of a client for certain servers', () => {
+describe('the preference of a client', () => {
   const regions = {
     paris: { labels: { region: 'eu', tier: 'gold' } },
     berlin: { labels: { region: 'eu' } },
@@ -39,7 +39,7 @@ describe('the wish of a client for certain servers', () => {
     session = pool.session;
   });
 
-  it('is respected by _meta and by header, with turns among those that fit [G5]', async () => {
+  it('is respected in _meta and in the header, and rotates among the matching servers [G5]', async () => {
     const inEurope = { paris: 3, berlin: 3 };
     expect(await answerers(6, preferring(session, { region: 'eu' }))).toEqual(inEurope);
     expect(await answerers(6, preferringByHeader(session, 'region=eu'))).toEqual(inEurope);
@@ -49,25 +49,25 @@ describe('the wish of a client for certain servers', () => {
     expect(await answerers(6, () => session.call('whoami'))).toEqual({ paris: 2, berlin: 2, oregon: 2 });
   });
 
-  it('that nobody fits wholly goes to those that fit best [G5]', async () => {
+  it('without a full match selects the best matches [G5]', async () => {
     const gold = preferring(session, { region: 'asia', tier: 'gold' });
     expect(await answerers(6, gold)).toEqual({ paris: 3, oregon: 3 });
     const oneOfThree = preferring(session, { region: 'eu', tier: 'gold', planet: 'mars' });
     expect(await answerers(4, oneOfThree)).toEqual({ paris: 4 });
   });
 
-  it('that nobody fits leaves the choice as it was [G5]', async () => {
+  it('without any match changes nothing [G5]', async () => {
     const spread = { paris: 2, berlin: 2, oregon: 2 };
     expect(await answerers(6, preferring(session, { region: 'asia' }))).toEqual(spread);
     expect(await answerers(6, preferringByHeader(session, 'planet=mars'))).toEqual(spread);
   });
 
-  it('that makes no sense is refused, and says what is wrong with it [G5]', async () => {
+  it('that is invalid is rejected with the reason [G5]', async () => {
     const { error } = await preferring(session, ['eu'])();
     expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('dev.switchboard/prefer') });
   });
 
-  it('gives way while those that fit are not there, and is respected again once they are [G5]', async () => {
+  it('is ignored while the matching servers are unavailable, and respected once they are back [G5]', async () => {
     const { backends, switchboard } = pool;
     const european = preferring(session, { region: 'eu' });
     await backends.paris!.goAway();
@@ -81,7 +81,7 @@ describe('the wish of a client for certain servers', () => {
   });
 });
 
-it.concurrent('the turns of those who prefer one thing are not shifted by those who prefer another [G5]', async () => {
+it.concurrent('calls with one preference do not shift the rotation of another [G5]', async () => {
   const [eu, us] = [{ labels: { region: 'eu' } }, { labels: { region: 'us' } }];
   await using pool = await startPool({ paris: eu, berlin: eu, oregon: us, ohio: us });
   const [european, american] = [eu, us].map(({ labels }) => preferring(pool.session, labels));
@@ -89,7 +89,7 @@ it.concurrent('the turns of those who prefer one thing are not shifted by those 
   expect(answered).toEqual({ paris: 3, berlin: 3, oregon: 3, ohio: 3 });
 });
 
-it.concurrent('a preferred server that hangs at its start holds up no call that another one can take [G5]', async () => {
+it.concurrent('a preferred server that hangs at its start delays no call that another can take [G5]', async () => {
   await using pool = await startPool(
     { paris: { labels: { region: 'eu' } }, oregon: { labels: { region: 'us' } } },
     { connectTimeoutMs: 3_600_000, timeoutMs: 3_600_000 },
@@ -106,7 +106,6 @@ it.concurrent('a preferred server that hangs at its start holds up no call that 
   expect(await answerers(6, european)).toEqual({ oregon: 6 });
   expect(await serverOf(switchboard, 'paris')).toMatchObject({ state: 'starting' });
 
-  // What hung is cut off.
   await paris.goAway();
   paris.behave();
   const back = nextState(switchboard, 'paris', 'ready');

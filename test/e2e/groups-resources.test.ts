@@ -16,7 +16,7 @@ const updatesOf = ({ notifications }: ConnectedClient) =>
   notifications.items.filter(({ method }) => method === UPDATED).map(({ params }) => params?.uri);
 const isSubscription = ({ method }: Sighting) => method === 'resources/subscribe';
 
-/** Two servers with notes in one group, and a client. A server whose gate is shut dies when it is started. */
+/** Two servers with notes in one group, and a client. A server with a closed gate dies on start. */
 async function startNotes(backoffMs = 20) {
   const witness = await Witness.open();
   const folder = await temporaryFolder();
@@ -50,21 +50,20 @@ async function startNotes(backoffMs = 20) {
       notifications.several(count, ({ method, params }) => method === UPDATED && params?.uri === uri),
     open: (member: Member) => writeFile(gate(member), ''),
     shut: (member: Member) => rm(gate(member)),
-    /** Ends the newest process of a server. */
     kill: (member: Member) => {
       const { pid } = witness.seenBy(member, 'start').at(-1)!;
       process.kill(pid, 'SIGKILL');
     },
-    /** Has a server say that a note has changed, followed or not. */
+    /** Makes a server announce a changed note, even without a subscription. */
     touch: (member: Member, uri = 'note://todo') =>
       client.callTool({ name: `${member}__touch`, arguments: { uri } }),
-    /** The server that was asked first, and the other one. */
+    /** The server with the subscription, and the other one. */
     async teller(): Promise<[Member, Member]> {
       const { who } = await witness.sightings.first(isSubscription);
       return who === 'one' ? ['one', 'two'] : ['two', 'one'];
     },
     subscriptionsOf: (member: Member) => witness.seenBy(member, 'message').filter(isSubscription).length,
-    /** Settles when a server has been asked so many times to tell of a note's changes. */
+    /** Resolves when a server has received `count` subscriptions. */
     subscribed: (member: Member, count = 1) => witness.severalOf(member, 'message', count, isSubscription),
     async [Symbol.asyncDispose]() {
       await connected[Symbol.asyncDispose]();
@@ -83,7 +82,7 @@ async function readText({ client }: Pick<ConnectedClient, 'client'>, uri: string
 }
 
 describe.concurrent('resources and prompts of a group', () => {
-  it('are listed once under its name, and read from each of its servers in turn [G4, G10]', async () => {
+  it('are listed once under its name, and read from its servers in turn [G4, G10]', async () => {
     await using notes = await startNotes();
     const { resources } = await notes.client.listResources();
     expect(resources.map(({ uri }) => uri)).toEqual([
@@ -105,7 +104,7 @@ describe.concurrent('resources and prompts of a group', () => {
     expect(ofTwo.messages[0]!.content).toMatchObject({ text: 'Notes of two' });
   });
 
-  it('that only one server has are read from that one, listed or by template [G4, G10]', async () => {
+  it('that only one server has are read from that server, listed or by template [G4, G10]', async () => {
     await using notes = await startNotes();
     for (let turn = 0; turn < 3; turn++) {
       for (const member of ['one', 'two']) {
@@ -117,7 +116,7 @@ describe.concurrent('resources and prompts of a group', () => {
     }
   });
 
-  it('are completed where their template is [G4]', async () => {
+  it('are completed at the server of their template [G4]', async () => {
     await using notes = await startNotes();
     for (const member of ['one', 'two', 'one', 'two']) {
       const ref = { type: 'ref/resource' as const, uri: `resource://pool/note://day/${member}/{day}` };
@@ -126,7 +125,7 @@ describe.concurrent('resources and prompts of a group', () => {
     }
   });
 
-  it('keep the name in links that the tool was called by: of the group, or of one server [G11]', async () => {
+  it('keep the name of the call in links: that of the group, or of one server [G11]', async () => {
     await using notes = await startNotes();
     const linkOf = async (name: string, uri: string) => {
       const { content } = await notes.client.callTool({ name, arguments: { uri } });
@@ -139,8 +138,8 @@ describe.concurrent('resources and prompts of a group', () => {
   });
 });
 
-describe.concurrent('a resource of a group that a client follows', () => {
-  it('is told of by one of its servers alone, and each change once [G13]', async () => {
+describe.concurrent('a subscription to a resource of a group', () => {
+  it('is held at one server only, and reports each change once [G13]', async () => {
     await using notes = await startNotes();
     await notes.client.subscribeResource({ uri: todo });
     await notes.client.subscribeResource({ uri: 'note://todo' });
@@ -154,7 +153,7 @@ describe.concurrent('a resource of a group that a client follows', () => {
     expect(notes.subscriptionsOf('one') + notes.subscriptionsOf('two')).toBe(1);
   });
 
-  it('is told of by another when that one dies, and still once when it is back [G6, G13]', async () => {
+  it('moves to another server when that one dies, and reports once after it is back [G6, G13]', async () => {
     await using notes = await startNotes();
     await notes.client.subscribeResource({ uri: todo });
     const [teller, other] = await notes.teller();
@@ -174,8 +173,8 @@ describe.concurrent('a resource of a group that a client follows', () => {
     await notes.witness.sees(other, 'message', ({ method }) => method === 'resources/unsubscribe');
   });
 
-  it('is told of by whoever comes back first, when all have died [G9, G13]', async () => {
-    // Long enough that nobody is tried while the other dies.
+  it('moves to the first server that restarts when all have died [G9, G13]', async () => {
+    // Long enough that no restart is tried while the other server dies.
     await using notes = await startNotes(2_000);
     await notes.client.subscribeResource({ uri: todo });
     const [teller, other] = await notes.teller();
@@ -200,7 +199,7 @@ describe.concurrent('a resource of a group that a client follows', () => {
     expect(notes.updatesOf()).toHaveLength(2);
   });
 
-  it('by the name of a server is told of by that server, also after it was gone [G13]', async () => {
+  it('by the name of a server stays with that server, even after a restart [G13]', async () => {
     await using notes = await startNotes();
     const uri = 'resource://two/note://todo';
     await notes.client.subscribeResource({ uri });
@@ -212,7 +211,7 @@ describe.concurrent('a resource of a group that a client follows', () => {
     expect(notes.subscriptionsOf('one')).toBe(0);
   });
 
-  it('under the names of the group and of both servers is told of under each, once [G13]', async () => {
+  it('under the names of the group and of both servers reports once under each [G13]', async () => {
     await using notes = await startNotes();
     const uris = [todo, 'resource://one/note://todo', 'resource://two/note://todo'];
     for (const uri of uris) await notes.client.subscribeResource({ uri });

@@ -8,7 +8,7 @@ async function whoami(session: RawSession, tool = 'whoami'): Promise<Answerer> {
   return JSON.parse(await session.callText(tool)) as Answerer;
 }
 
-/** Two servers in a group, with a process of its own for each client. */
+/** Two servers in a group, with a separate process for each client. */
 async function startIsolated() {
   const member = (name: string) => ({
     ...fixtureServer('hangs-in-call', { FIXTURE_NAME: name }),
@@ -21,7 +21,7 @@ async function startIsolated() {
   return switchboard;
 }
 
-describe.concurrent('in a group with isolation, a session', () => {
+describe.concurrent('a session in a group with isolation', () => {
   it('stays on its server and in its process, and two sessions are spread', async () => {
     await using switchboard = await startIsolated();
     const sessions = [await RawSession.open(switchboard.url), await RawSession.open(switchboard.url)];
@@ -32,7 +32,7 @@ describe.concurrent('in a group with isolation, a session', () => {
     }
   });
 
-  it('keeps its place when it calls another server by name, or a tool that only another one has', async () => {
+  it('keeps its server when it calls another by name, or a tool that only another one has', async () => {
     await using switchboard = await startIsolated();
     const session = await RawSession.open(switchboard.url);
     const home = await whoami(session);
@@ -44,7 +44,7 @@ describe.concurrent('in a group with isolation, a session', () => {
     expect(await whoami(session)).toEqual(home);
   });
 
-  it('goes on with a new process when its own one dies, and nobody else notices', async () => {
+  it('continues with a new process when its own dies, and no other session notices', async () => {
     await using switchboard = await startIsolated();
     const [session, other] = [await RawSession.open(switchboard.url), await RawSession.open(switchboard.url)];
     const [home, ofOther] = [await whoami(session), await whoami(other)];
@@ -57,12 +57,12 @@ describe.concurrent('in a group with isolation, a session', () => {
 });
 
 describe.concurrent('a server of a group that fails every call', () => {
-  it('is left out: it is degraded, says why and until when, and others take its calls', async () => {
+  it('is skipped: it is degraded, shows why and until when, and others take its calls', async () => {
     await using pool = await startPool({ one: {}, two: {}, three: {} }, { ejectAfter: 3, ejectMs: 60_000 });
     const { backends, session, switchboard } = pool;
     const degraded = nextState(switchboard, 'two', 'degraded');
     backends.two!.failWith(500);
-    // Calls that do no harm twice are made good by the others meanwhile.
+    // Idempotent calls are retried on the others meanwhile.
     expect(await answerers(12, () => session.call('whoami'))).not.toHaveProperty('two');
     await degraded;
     const { state, error, next_try } = await serverOf(switchboard, 'two');
@@ -80,7 +80,7 @@ describe.concurrent('a server of a group that fails every call', () => {
     expect((await serverOf(switchboard, 'one')).state).toBe('ready');
   });
 
-  it('is taken back later by itself', async () => {
+  it('is used again later', async () => {
     await using pool = await startPool({ one: {}, two: {} }, { ejectAfter: 2, ejectMs: 300 });
     const { backends, session, switchboard } = pool;
     const degraded = nextState(switchboard, 'two', 'degraded');
@@ -92,7 +92,7 @@ describe.concurrent('a server of a group that fails every call', () => {
     expect(await answerers(6, () => session.call('whoami'))).toEqual({ one: 3, two: 3 });
   });
 
-  it('is called all the same when all of them do: better a try than none', async () => {
+  it('is still called if all of them fail', async () => {
     await using pool = await startPool({ one: {}, two: {} }, { ejectAfter: 1, ejectMs: 60_000 });
     const { backends, session, switchboard } = pool;
     const degraded = ['one', 'two'].map((name) => nextState(switchboard, name, 'degraded'));
@@ -110,7 +110,7 @@ describe.concurrent('a server of a group that fails every call', () => {
   });
 });
 
-it.concurrent('what happens to the instance of one client is visible', async () => {
+it.concurrent('a failed instance of one client shows in the state of the server', async () => {
   await using switchboard = await startSwitchboard({
     box: { ...fixtureServer('crashes-in-call'), isolation: 'session' },
   });
@@ -119,7 +119,7 @@ it.concurrent('what happens to the instance of one client is visible', async () 
   await switchboard.event(({ name, state }) => name === 'box' && state === 'ready');
   const isDegraded = ({ name, state }: Record<string, unknown>) => name === 'box' && state === 'degraded';
   const degraded = switchboard.event(isDegraded);
-  // Once is made good at once; again and again is trouble.
+  // One crash is repaired at once; repeated crashes are a failure.
   for (let time = 0; time < 2; time++) await session.call('crash');
   expect(await degraded).toMatchObject({
     error: expect.stringMatching(/^Server "box" is not available: The server process/),

@@ -5,7 +5,7 @@ import { allReady, serverOf, serverOnce } from '../helpers/server-states.ts';
 import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-/** Nothing that waits is given up while a test runs. */
+/** No queued call times out during a test. */
 const patient = { timeoutMs: 3_600_000, connectTimeoutMs: 3_600_000 };
 const prefersEurope = { 'dev.switchboard/prefer': { labels: { region: 'eu' } } };
 
@@ -14,7 +14,7 @@ function textOf({ result, error }: RpcMessage): string {
   return (result!.content as [{ text: string }])[0].text;
 }
 
-/** Two servers of one group, with a slot each; the one in Europe hangs when it is started again. */
+/** Two servers of one group with one slot each; the European one hangs when it restarts. */
 async function startRegions() {
   const [witness, folder] = [await Witness.open(), await temporaryFolder()];
   const counted = { ...witness.env('paris'), STARTS_IN: folder.path, HANGING_STARTS: '2' };
@@ -45,8 +45,8 @@ async function startRegions() {
   };
 }
 
-describe.concurrent('calls that wait', () => {
-  it('in line at a server that dies go to another that is there [G6]', async () => {
+describe.concurrent('queued calls', () => {
+  it('of a server that dies go to another that is available [G6]', async () => {
     await using regions = await startRegions();
     const { witness, switchboard, work } = regions;
     const running = work('running');
@@ -66,7 +66,7 @@ describe.concurrent('calls that wait', () => {
     });
   });
 
-  it('for a replica that hangs at its start go to its sibling when that is there [G6]', async () => {
+  it('for a replica that hangs at its start go to its sibling when that is available [G6]', async () => {
     await using folder = await temporaryFolder();
     await using switchboard = await startSwitchboard(
       {

@@ -7,8 +7,8 @@ import { type Answerer, allReady, nextState, serverOf } from '../helpers/server-
 import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-describe.concurrent('a server of a group that is not available', () => {
-  it('is passed over: a call that it cannot have seen goes to another, once [G6]', async () => {
+describe.concurrent('an unavailable server of a group', () => {
+  it('is skipped: a call that it cannot have received goes to another, once [G6]', async () => {
     await using pool = await startPool({ one: {}, two: {}, three: {} });
     const { backends, session } = pool;
     await backends.one!.goAway();
@@ -20,7 +20,7 @@ describe.concurrent('a server of a group that is not available', () => {
     }
   });
 
-  it('fails a call that it may have executed, unless that does no harm twice [G6]', async () => {
+  it('fails a call that it may have executed, unless the tool is idempotent [G6]', async () => {
     await using pool = await startPool({ one: {}, two: {} }, { ejectAfter: 0 });
     const { backends, session } = pool;
     backends.one!.failWith(500);
@@ -34,7 +34,7 @@ describe.concurrent('a server of a group that is not available', () => {
   });
 
   it.each([503, 429])(
-    'refuses a call with HTTP %i: it goes to another, whatever the tool [G6]',
+    'rejects a call with HTTP %i: the call goes to another, whatever the tool [G6]',
     async (status) => {
       await using pool = await startPool({ one: {}, two: {}, three: {} }, { ejectAfter: 0 });
       const { backends, session } = pool;
@@ -48,7 +48,7 @@ describe.concurrent('a server of a group that is not available', () => {
     },
   );
 
-  it('that lost our session takes the call all the same, once [G6]', async () => {
+  it('that lost the session still gets the call, once [G6]', async () => {
     await using pool = await startPool({ one: {}, two: {} });
     const { backends, session } = pool;
     for (const backend of Object.values(backends)) backend.forgetSessions();
@@ -58,7 +58,7 @@ describe.concurrent('a server of a group that is not available', () => {
     }
   });
 
-  it('from the start is no trouble for the calls that others can take [G6]', async () => {
+  it('that never started does not affect calls that others can take [G6]', async () => {
     await using switchboard = await startSwitchboard({
       dying: { ...fixtureServer('fails-to-start'), group: 'pool' },
       missing: { command: '/there/is/no/such/program', group: 'pool' },
@@ -71,7 +71,7 @@ describe.concurrent('a server of a group that is not available', () => {
     expect(await session.toolNames()).toContain('echo');
   });
 
-  it('that is killed just before a call is no trouble either [G6]', async () => {
+  it('that is killed right before a call does not affect it either [G6]', async () => {
     await using switchboard = await startSwitchboard({
       box: { ...fixtureServer('answers-after-cancel'), replicas: 2, startup: 'parallel' },
     });
@@ -87,7 +87,7 @@ describe.concurrent('a server of a group that is not available', () => {
   });
 });
 
-it.concurrent('a client in a hurry drives no server out of its group [G4]', async () => {
+it.concurrent('short client timeouts drive no server out of its group [G4]', async () => {
   await using pool = await startPool({ one: {}, two: {} }, { ejectAfter: 2 });
   const { session, switchboard } = pool;
   for (let call = 0; call < 4; call++) {
@@ -99,7 +99,7 @@ it.concurrent('a client in a hurry drives no server out of its group [G4]', asyn
   expect(await answerers(4, () => session.call('whoami'))).toEqual({ one: 2, two: 2 });
 });
 
-it.concurrent('a server that hangs is left out, though only limits of clients ended its calls [G4]', async () => {
+it.concurrent('a server that hangs is skipped, even if only client timeouts ended its calls [G4]', async () => {
   await using switchboard = await startSwitchboard(
     {
       one: {
@@ -128,8 +128,8 @@ it.concurrent('a server that hangs is left out, though only limits of clients en
   process.kill(pid, 'SIGCONT');
 });
 
-describe.concurrent('a group of which nobody is there', () => {
-  it('says so at once, with what is known of each and when it is tried again, and recovers by itself [G9]', async () => {
+describe.concurrent('a group without an available server', () => {
+  it('fails at once, with the error and the retry time of each server, and recovers [G9]', async () => {
     await using pool = await startPool({ one: {}, two: {} }, { breakerFailures: 2, breakerOpenMs: 3_000 });
     const { backends, session, switchboard } = pool;
     const open = Promise.all([
@@ -137,7 +137,7 @@ describe.concurrent('a group of which nobody is there', () => {
       nextState(switchboard, 'two', 'breaker_open'),
     ]);
     await Promise.all(Object.values(backends).map((backend) => backend.goAway()));
-    // The loss is noticed by those who call.
+    // Calls detect the loss.
     for (let call = 0; call < 4; call++) await session.call('whoami');
     await open;
     const { error } = await session.call('count', { key: 'none' });
@@ -163,7 +163,7 @@ describe.concurrent('a group of which nobody is there', () => {
     for (const backend of Object.values(backends)) expect(backend.executionsOf('none')).toBe(0);
   });
 
-  it('because each refuses says what each has answered [G9]', async () => {
+  it('reports the response of each server that rejected the call [G9]', async () => {
     await using pool = await startPool({ one: {}, two: {} });
     const { backends, session } = pool;
     backends.one!.failWith(503, { 'retry-after': '120' });
@@ -224,7 +224,7 @@ describe.concurrent('calls of a group', () => {
     expect(pids.size).toBe(1);
   });
 
-  it('go only to the replica that offers the tool, where the others do not [G4]', async () => {
+  it('go only to the replica that offers the tool [G4]', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
       box: { ...fixtureServer('toolbox', witness.env('box')), replicas: 3, startup: 'parallel' },
@@ -240,7 +240,7 @@ describe.concurrent('calls of a group', () => {
     expect(special).toEqual(Array(6).fill(added));
   });
 
-  it('by the name of a server go to that server alone, whatever becomes of it [G2, G4]', async () => {
+  it('by the name of a server go only to that server, whatever its state [G2, G4]', async () => {
     await using pool = await startPool({ one: {}, two: {} });
     const { backends, session } = pool;
     expect(await answerers(5, () => session.call('two__whoami'))).toEqual({ two: 5 });

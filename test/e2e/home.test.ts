@@ -7,7 +7,6 @@ import { runCli, temporaryFolder } from '../helpers/cli.ts';
 
 const source = new URL('../../src/home.ts', import.meta.url).href;
 
-/** Only asks where it is: nothing is read or written there. */
 function homeWith(cwd: string, env: Record<string, string>): string {
   const code = `import(${JSON.stringify(source)}).then(({ home }) => console.log(home()))`;
   return execFileSync(process.execPath, ['-e', code], {
@@ -18,7 +17,7 @@ function homeWith(cwd: string, env: Record<string, string>): string {
 }
 
 describe('the home of Switchboard', () => {
-  it('is that of the user where the variable is empty, and never the current folder', async () => {
+  it("is the user's default if the variable is empty, never the current folder", async () => {
     await using folder = await temporaryFolder();
     const cwd = join(folder.path, 'work');
     await mkdir(cwd);
@@ -28,7 +27,7 @@ describe('the home of Switchboard', () => {
     expect(homeWith(cwd, { SWITCHBOARD_HOME: '', HOME: '' })).toBe(join(userInfo().homedir, '.switchboard'));
   });
 
-  it('is in the current folder where it is relative, as a full path', async () => {
+  it('is resolved against the current folder if it is relative', async () => {
     await using folder = await temporaryFolder();
     const cwd = await realpath(folder.path);
     expect(homeWith(cwd, { SWITCHBOARD_HOME: 'own' })).toBe(join(cwd, 'own'));

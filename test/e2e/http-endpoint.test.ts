@@ -44,10 +44,10 @@ describe('a request to /mcp', () => {
     ['with an event id of nobody', { method: 'GET', headers: { 'last-event-id': '17_4' } }, { status: 400 }],
   ];
 
-  it.each(refusals)('%s is refused', async (_what, { noSession, headers, ...request }, expected) => {
+  it.each(refusals)('%s is rejected', async (_what, { noSession, headers, ...request }, expected) => {
     const base = noSession ? plain : session.headers();
     const answer = await exchange(switchboard.url, {
-      // What comes behind the head of another request would be the next one.
+      // Bytes after the head would be parsed as the next request.
       body: request.method === undefined ? ping : undefined,
       ...request,
       headers: { ...base, ...headers },
@@ -57,20 +57,20 @@ describe('a request to /mcp', () => {
     if (expected.code !== undefined) expect(answer.json?.error?.code).toBe(expected.code);
   });
 
-  it('by another method is refused with the ones that there are', async () => {
+  it('with another method is rejected with the allowed methods', async () => {
     const answer = await exchange(switchboard.url, { method: 'PUT', headers: session.headers(), body: ping });
     expect(answer.status).toBe(405);
     expect(answer.headers.allow).toBe('POST, GET, DELETE');
   });
 
-  it('from a local page and under a local name is answered', async () => {
+  it('from a local page and under a local host name is answered', async () => {
     const { port } = new URL(switchboard.url);
     const headers = { origin: `http://localhost:${port}`, host: `localhost:${port}` };
     expect((await session.post(ping, headers)).status).toBe(200);
   });
 
   it.each(['declared', 'chunked'])(
-    'that is too large (%s) is refused and the next one is not',
+    'that is too large (%s) is rejected, and the next one is not',
     async (how) => {
       const body = JSON.stringify({ ...ping, params: { padding: 'x'.repeat(20_000_000) } });
       const headers =
@@ -82,26 +82,26 @@ describe('a request to /mcp', () => {
     },
   );
 
-  it('with a content type that names its encoding is answered', async () => {
+  it('with a charset in its content type is answered', async () => {
     expect((await session.post(ping, { 'content-type': 'application/json; charset=utf-8' })).status).toBe(
       200,
     );
   });
 
-  it('that says nothing of what it accepts is answered as JSON', async () => {
+  it('without an Accept header is answered as JSON', async () => {
     const { accept: _accept, ...headers } = session.headers();
     const answer = await exchange(switchboard.url, { headers, body: ping });
     expect(answer.json).toEqual({ jsonrpc: '2.0', id: 1, result: {} });
   });
 
-  it('that accepts only events gets its answer as one', async () => {
+  it('that accepts only events gets its response as an event', async () => {
     const answer = await session.post(ping, { accept: 'text/event-stream' });
     expect(answer.headers['content-type']).toBe('text/event-stream');
     expect(answer.headers['x-accel-buffering']).toBe('no');
     expect(answer.text).toContain('data: {"jsonrpc":"2.0","id":1,"result":{}}\n\n');
   });
 
-  it('of an unknown method is answered with an error under its id', async () => {
+  it('with an unknown method gets an error under its id', async () => {
     const answer = await session.post({ ...ping, id: 'x', method: 'tools/juggle' });
     expect(answer.status).toBe(200);
     expect(answer.json).toMatchObject({
@@ -119,11 +119,11 @@ describe('a request to /mcp', () => {
     ['completion/complete', { ref: { type: 'ref/prompt' } }],
     ['logging/setLevel', { level: 'loud' }],
     ['tools/list', { cursor: 5 }],
-  ])('%s with the params %j is answered with invalid params', async (method, params) => {
+  ])('%s with the params %j gets invalid params', async (method, params) => {
     expect(await session.request(method, params)).toMatchObject({ error: { code: -32602 } });
   });
 
-  it('for a tool that nobody has is answered with an error that names it [A4]', async () => {
+  it('for an unknown tool gets an error that names it [A4]', async () => {
     expect(await session.call('juggle')).toMatchObject({
       error: { code: -32602, message: 'Unknown tool: juggle', data: { code: 'unknown_tool' } },
     });
@@ -151,7 +151,7 @@ describe('a request to /mcp', () => {
     expect(theirs.json).toMatchObject({ result: { content: [{ text: 'hi' }] } });
   });
 
-  it('that is a notification or an answer is accepted without one', async () => {
+  it('that is a notification or a response is accepted without a body', async () => {
     for (const body of [
       { jsonrpc: '2.0', method: 'notifications/initialized' },
       { jsonrpc: '2.0', method: 'notifications/of/the/future', params: {} },
@@ -172,7 +172,7 @@ describe('initialize', () => {
     ['2025-03-26', '2025-03-26'],
     ['2024-11-05', '2024-11-05'],
     ['2031-01-01', '2025-11-25'],
-  ])('for version %s answers with %s', async (wanted, given) => {
+  ])('for version %s returns %s', async (wanted, given) => {
     const answer = await exchange(switchboard.url, { headers: plain, body: initialize(wanted, 'first') });
     expect(answer.headers['mcp-session-id']).toMatch(/^[\x21-\x7e]+$/);
     expect(answer.json).toMatchObject({
@@ -181,7 +181,7 @@ describe('initialize', () => {
     });
   });
 
-  it('without a version is refused under its id', async () => {
+  it('without a version is rejected under its id', async () => {
     const body = { jsonrpc: '2.0', id: 5, method: 'initialize', params: {} };
     const answer = await exchange(switchboard.url, { headers: plain, body });
     expect(answer).toMatchObject({ status: 400, json: { id: 5, error: { code: -32602 } } });
@@ -195,7 +195,7 @@ describe('initialize', () => {
 });
 
 describe('a batch', () => {
-  it('of a 2025-03-26 session is answered as one array, without the notifications in it', async () => {
+  it('of a 2025-03-26 session gets one array, without its notifications', async () => {
     const own = await RawSession.open(switchboard.url, '2025-03-26');
     const call = { name: 'echo', arguments: { text: 'hi' } };
     const answer = await own.post([
@@ -213,24 +213,24 @@ describe('a batch', () => {
     ]);
   });
 
-  it('of notifications alone is accepted', async () => {
+  it('of notifications only is accepted', async () => {
     const own = await RawSession.open(switchboard.url, '2025-03-26');
     expect((await own.post([{ jsonrpc: '2.0', method: 'notifications/initialized' }])).status).toBe(202);
   });
 
-  it('with nothing in it is refused', async () => {
+  it('that is empty is rejected', async () => {
     const own = await RawSession.open(switchboard.url, '2025-03-26');
     expect(await own.post([])).toMatchObject({ status: 400, json: { error: { code: -32600 } } });
   });
 
-  it.each(['2025-06-18', '2025-11-25'])('of a %s session is refused', async (version) => {
+  it.each(['2025-06-18', '2025-11-25'])('of a %s session is rejected', async (version) => {
     const own = await RawSession.open(switchboard.url, version);
     expect(await own.post([ping])).toMatchObject({ status: 400, json: { error: { code: -32600 } } });
   });
 });
 
 describe('a list', () => {
-  it('comes in pages, each tool once', async () => {
+  it('is paged, and contains each tool once', async () => {
     const names: string[] = [];
     let cursor: unknown;
     do {
@@ -244,7 +244,7 @@ describe('a list', () => {
   });
 
   it.each(['nonsense', '', 'WyJib3giXQ', 'bnVsbA', '💥'])(
-    'from the cursor %j on is refused',
+    'with the cursor %j is rejected',
     async (cursor) => {
       expect(await session.request('tools/list', { cursor })).toMatchObject({ error: { code: -32602 } });
     },
@@ -252,12 +252,12 @@ describe('a list', () => {
 });
 
 describe('other paths', () => {
-  it.each(['/healthz', '/readyz'])('%s says that all is well', async (path) => {
+  it.each(['/healthz', '/readyz'])('%s reports that the server is healthy', async (path) => {
     const answer = await exchange(switchboard.baseUrl + path, { method: 'GET' });
     expect(answer).toMatchObject({ status: 200, json: { status: 'ok' } });
   });
 
-  it('that do not exist are not found, and the way is shown', async () => {
+  it('that do not exist return 404 with a hint', async () => {
     const answer = await exchange(`${switchboard.baseUrl}/`, { method: 'GET' });
     expect(answer.status).toBe(404);
     expect(answer.json?.error?.message).toContain('/mcp');
@@ -268,14 +268,14 @@ describe('other paths', () => {
     ['/messages?sessionId=x', 'GET', 'POST'],
     ['/healthz', 'POST', 'GET, HEAD'],
     ['/api/v1/status', 'POST', 'GET, HEAD'],
-  ])('%s refuses %s and says what it takes', async (path, method, allowed) => {
+  ])('%s rejects %s and lists the allowed methods', async (path, method, allowed) => {
     const answer = await exchange(switchboard.baseUrl + path, { method });
     expect(answer.status).toBe(405);
     expect(answer.headers.allow).toBe(allowed);
   });
 
   it.each(['/healthz', '/sse', '/api/v1/projects/default/servers'])(
-    '%s is not for foreign pages',
+    '%s rejects foreign origins',
     async (path) => {
       const answer = await exchange(switchboard.baseUrl + path, {
         method: 'GET',

@@ -10,7 +10,7 @@ function statusOf(session: RawSession): Promise<number> {
 }
 
 describe('sessions', () => {
-  it('end with DELETE, and with them what runs for them alone', async () => {
+  it('end with DELETE, and so do their isolated servers', async () => {
     await using witness = await Witness.open();
     const box = { ...fixtureServer('toolbox', witness.env('box')), isolation: 'session' };
     await using switchboard = await startSwitchboard({ box });
@@ -22,7 +22,7 @@ describe('sessions', () => {
     await witness.sees('box', 'end', (sighting) => sighting.pid === pid);
   });
 
-  it('that were silent for too long expire', async () => {
+  it('expire when they are idle for too long', async () => {
     await using witness = await Witness.open();
     const box = { ...fixtureServer('toolbox', witness.env('box')), isolation: 'session' };
     await using switchboard = await startSwitchboard({ box }, { sessionIdleMs: 300, keepAliveMs: 50 });
@@ -30,14 +30,14 @@ describe('sessions', () => {
     const stream = await listening.listen();
     const silent = await RawSession.open(switchboard.url);
     const pid = Number(await silent.callText('pid'));
-    // The end of the session's own server is how the world sees that the session is over.
+    // The exit of the isolated server shows that the session has ended.
     await witness.sees('box', 'end', (sighting) => sighting.pid === pid);
     expect(await statusOf(silent)).toBe(404);
     expect(await statusOf(listening)).toBe(200);
     await stream.cut();
   });
 
-  it('make room for new ones, the longest idle first, and never while they are in use', async () => {
+  it('make room for new ones, the longest idle first, but never while in use', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard(
       { box: fixtureServer('toolbox', witness.env('box')) },
@@ -72,7 +72,7 @@ describe('sessions', () => {
     await nextStream.cut();
   });
 
-  it('of one client are not reached by another transport', async () => {
+  it('cannot be reached over another transport', async () => {
     await using switchboard = await startSwitchboard({});
     const session = await RawSession.open(switchboard.url);
     const answer = await exchange(`${switchboard.baseUrl}/messages?sessionId=${session.id}`, {

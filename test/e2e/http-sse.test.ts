@@ -47,7 +47,7 @@ async function openSse(): Promise<OpenSse> {
 }
 
 describe('HTTP+SSE of 2024-11-05', () => {
-  it('accepts messages at the address that it names, and answers on the stream', async () => {
+  it('accepts messages at the address that it names, and responds on the stream', async () => {
     const { stream, post, answer } = await openSse();
     expect(await post(initialize('2024-11-05', 'init'))).toMatchObject({ status: 202 });
     expect(await answer('init')).toMatchObject({ result: { protocolVersion: '2024-11-05' } });
@@ -74,14 +74,14 @@ describe('HTTP+SSE of 2024-11-05', () => {
     expect((await post({ jsonrpc: '2.0', id: 2, method: 'ping' })).status).toBe(404);
   });
 
-  it('asks for initialize first', async () => {
+  it('requires initialize first', async () => {
     const { stream, post, answer } = await openSse();
     await post({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
     expect(await answer(1)).toMatchObject({ error: { code: -32600 } });
     await stream.cut();
   });
 
-  it('refuses what it cannot read, and goes on', async () => {
+  it('rejects invalid messages, and continues', async () => {
     const { stream, post, answer } = await openSse();
     expect(await post('{"jsonrpc"')).toMatchObject({ status: 400, json: { error: { code: -32700 } } });
     expect(await post({ hello: 'world' })).toMatchObject({ status: 400, json: { error: { code: -32600 } } });
@@ -93,7 +93,7 @@ describe('HTTP+SSE of 2024-11-05', () => {
   it.each([
     ['', 400],
     ['?sessionId=unknown', 404],
-  ])('refuses messages to /messages%s', async (query, status) => {
+  ])('rejects messages to /messages%s', async (query, status) => {
     const answer = await exchange(`${switchboard.baseUrl}/messages${query}`, { body: initialize() });
     expect(answer.status).toBe(status);
   });

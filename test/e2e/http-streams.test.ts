@@ -13,7 +13,7 @@ setUp(async (use) => {
   switchboard = use(
     await startSwitchboard({ box: fixtureServer('toolbox', witness.env('box')) }, { keepAliveMs: 100 }),
   );
-  // The first discovery is announced too; sessions that open later see only what happens to them.
+  // The first discovery is announced too; later sessions see only their own events.
   const first = await RawSession.open(switchboard.url);
   const stream = await first.listen();
   await first.toolNames();
@@ -26,20 +26,20 @@ const isListChanged = ({ method }: RpcMessage) => method === 'notifications/tool
 const isProgress = ({ method }: RpcMessage) => method === 'notifications/progress';
 
 describe('the standing stream', () => {
-  it('carries what belongs to no request, and is kept alive', async () => {
+  it('carries messages that belong to no request, and is kept alive', async () => {
     const session = await RawSession.open(switchboard.url);
     const stream = await session.listen();
     expect(stream.response.headers['content-type']).toBe('text/event-stream');
     await session.call('add', { name: 'extra' });
     await stream.message(isListChanged);
     expect(await session.toolNames()).toContain('extra');
-    // A comment has no fields.
+    // A keep-alive comment has no fields.
     await stream.events.first((event) => Object.keys(event).length === 0);
     await session.end();
     await stream.ended;
   });
 
-  it('goes on where it was cut', async () => {
+  it('resumes where it was cut', async () => {
     const session = await RawSession.open(switchboard.url);
     const stream = await session.listen();
     await session.call('add', { name: 'before' });
@@ -63,7 +63,7 @@ describe('the standing stream', () => {
     await other.end();
   });
 
-  it('brings what came before it was first opened', async () => {
+  it('delivers messages from before it was first opened', async () => {
     const session = await RawSession.open(switchboard.url);
     const witnessing = await RawSession.open(switchboard.url);
     const stream = await witnessing.listen();
@@ -75,7 +75,7 @@ describe('the standing stream', () => {
     await witnessing.end();
   });
 
-  it('is one: a newer one takes its place', async () => {
+  it('is replaced by a newer one', async () => {
     const session = await RawSession.open(switchboard.url);
     const first = await session.listen();
     const second = await session.listen();
@@ -87,7 +87,7 @@ describe('the standing stream', () => {
 });
 
 describe('the stream of a request', () => {
-  it('carries progress before the answer, under the token of the client', async () => {
+  it('carries progress before the response, under the token of the client', async () => {
     const session = await RawSession.open(switchboard.url);
     const stream = await session.openCall('progress', { count: 3 }, 'mine');
     await stream.ended;
@@ -118,13 +118,13 @@ describe('the stream of a request', () => {
     },
   );
 
-  it('gives its answer also when that came while nobody listened', async () => {
+  it('delivers a response that came while the client was disconnected', async () => {
     const session = await RawSession.open(switchboard.url);
     const stream = await session.openCall('wait', { order: 'unheard' }, 7);
     await stream.message(isProgress);
     await stream.cut();
     witness.tell('box', 'unheard');
-    // The server answers in order, so the answer to the call that was cut has passed before this one.
+    // The server answers in order, so the response to the cut call comes before this one.
     await session.callText('echo', { text: 'later' });
     const resumed = await session.listen(stream.lastEventId);
     await resumed.ended;
@@ -132,7 +132,7 @@ describe('the stream of a request', () => {
     await session.end();
   });
 
-  it('replays only what is its own', async () => {
+  it('replays only its own events', async () => {
     const session = await RawSession.open(switchboard.url);
     const first = await session.openCall('progress', { count: 2 }, 'first');
     await first.ended;
@@ -154,7 +154,7 @@ describe('the stream of a request', () => {
     await other.end();
   });
 
-  it('begins when an answer takes long, also without anything to say', async () => {
+  it('starts when a response takes long, even without a message', async () => {
     const session = await RawSession.open(switchboard.url);
     const body = {
       jsonrpc: '2.0',
@@ -162,7 +162,7 @@ describe('the stream of a request', () => {
       method: 'tools/call',
       params: { name: 'wait', arguments: { order: 'long' } },
     };
-    // The head of the response comes although the answer cannot be there yet.
+    // The head arrives although the response cannot be ready yet.
     const response = await openExchange(switchboard.url, { headers: session.headers(), body });
     expect(response.headers['content-type']).toBe('text/event-stream');
     witness.tell('box', 'long');
@@ -172,7 +172,7 @@ describe('the stream of a request', () => {
     await session.end();
   });
 
-  it('ends without an answer when the client cancels, and the server hears of it', async () => {
+  it('ends without a response when the client cancels, and the server is notified', async () => {
     const session = await RawSession.open(switchboard.url);
     const stream = await session.openCall('wait', { order: 'never' }, 1);
     await stream.message(isProgress);
@@ -185,8 +185,8 @@ describe('the stream of a request', () => {
   });
 });
 
-describe('the events of a stream that has ended', () => {
-  it('are dropped soon after they went out, and wait where they did not', async () => {
+describe('the events of a finished stream', () => {
+  it('are dropped soon after delivery, and kept until then', async () => {
     await using brief = await startSwitchboard(
       { box: fixtureServer('toolbox', witness.env('brief')) },
       { keepAliveMs: 10, replayMs: 0 },
@@ -195,7 +195,7 @@ describe('the events of a stream that has ended', () => {
     const unheard = await session.openCall('wait', { order: 'unheard' }, 7);
     await unheard.message(isProgress);
     await unheard.cut();
-    // Whoever has answered this has also seen that the connection is gone.
+    // This response proves that Switchboard has seen the connection close.
     await session.toolNames();
     witness.tell('brief', 'unheard');
     const heard = await session.openCall('progress', { count: 3 }, 'heard');
@@ -214,7 +214,7 @@ describe('the events of a stream that has ended', () => {
 });
 
 describe('events of a standing stream', () => {
-  it('are dropped a while after they went out', async () => {
+  it('are dropped some time after delivery', async () => {
     await using brief = await startSwitchboard(
       { box: fixtureServer('toolbox', witness.env('standing')) },
       { keepAliveMs: 10, replayMs: 0 },
@@ -224,10 +224,10 @@ describe('events of a standing stream', () => {
     let standing = await session.listen();
     await session.callText('add', { name: 'more' });
     await standing.message(({ method }) => method === 'notifications/tools/list_changed');
-    // Each of these asks for all that the stream ever had.
+    // Each request replays the stream from its start.
     for (let left = 1; left > 0; left = standing.messages.length) {
       standing = await session.listen('0_0');
-      // What is kept comes before the next sign of life.
+      // Replayed events come before the next keep-alive comment.
       await session.toolNames();
     }
     await session.callText('add', { name: 'again' });
@@ -240,7 +240,7 @@ const FLOOD_MESSAGES = 8_000;
 const FLOOD_BYTES = 64_000;
 
 describe('a client that does not read', () => {
-  it.skipIf(process.platform !== 'linux')('is cut off before it fills the memory', async () => {
+  it.skipIf(process.platform !== 'linux')('is disconnected before it fills the memory', async () => {
     await using flooding = await startSwitchboard({ box: fixtureServer('toolbox', witness.env('flooding')) });
     const { pid } = flooding.process;
     const session = await RawSession.open(flooding.url);
@@ -259,7 +259,7 @@ describe('a client that does not read', () => {
     const closed = new Promise((resolve) => response.once('close', resolve));
     response.on('error', () => {});
     await witness.sees('flooding', 'flooded');
-    // Half of it, so that no verdict depends on when garbage is collected.
+    // Half of it, so that garbage collection does not decide the result.
     expect(memoryOf(pid!, 'VmHWM') - before).toBeLessThan((FLOOD_MESSAGES * FLOOD_BYTES) / 2 ** 21);
     response.resume();
     await closed;

@@ -9,7 +9,7 @@ import { type Sighting, Witness } from '../helpers/witness.ts';
 /** Short, but longer than a call takes. */
 const idleStopMs = 1_000;
 
-/** Settles when that server has gone to rest, for the first time or once more. */
+/** Resolves when the server has been stopped as idle, the first time or again. */
 const rested = ({ event, events }: RunningSwitchboard, server: string, times = 1) =>
   event((candidate) => {
     const rests = events.filter(
@@ -18,8 +18,8 @@ const rested = ({ event, events }: RunningSwitchboard, server: string, times = 1
     return rests.length >= times && rests.includes(candidate);
   });
 
-describe.concurrent('a server that nobody has used for idleStopMs', () => {
-  it('is stopped, stays listed, and is started by the next call', async () => {
+describe.concurrent('a server that is unused for idleStopMs', () => {
+  it('is stopped, stays listed, and is restarted by the next call', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
       box: { ...fixtureServer('reports-messages', witness.env('box')), idleStopMs },
@@ -44,7 +44,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
     expect(await serverOf(switchboard, 'box')).toMatchObject({ state: 'idle', restarts: 1 });
   });
 
-  it('is no change of any list: clients are told nothing', async () => {
+  it('changes no list: clients get no notification', async () => {
     await using switchboard = await startSwitchboard({ box: { ...fixtureServer('toolbox'), idleStopMs } });
     const session = await RawSession.open(switchboard.url);
     await session.toolNames();
@@ -52,13 +52,13 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
     await rested(switchboard, 'box');
     expect(await session.callText('echo', { text: 'awake' })).toBe('awake');
     await rested(switchboard, 'box', 2);
-    // What was announced before comes before what is announced now.
+    // Earlier notifications would come before this one.
     await session.callText('add', { name: 'more' });
     await standing.message(({ method }) => method === 'notifications/tools/list_changed');
     expect(standing.messages).toHaveLength(1);
   });
 
-  it('is woken once by many calls', async () => {
+  it('is started once by many calls', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
       box: { ...fixtureServer('reports-messages', witness.env('box')), idleStopMs },
@@ -74,7 +74,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
     expect(witness.seenBy('box', 'start')).toHaveLength(2);
   });
 
-  it('is woken only when its process is gone: there are never two of them', async () => {
+  it('is started only after its old process has exited', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
       box: { ...fixtureServer('ignores-stdin-end', witness.env('box')), idleStopMs },
@@ -92,7 +92,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
     ]);
   });
 
-  it('is not stopped while a call is under way, however long it takes', async () => {
+  it('is not stopped while a call is in flight, however long it takes', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
       busy: { ...fixtureServer('reports-messages', witness.env('busy')), idleStopMs: 100 },
@@ -103,7 +103,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
     const held = session.callText('hold', { order: 'go on' });
     const isHeld = ({ params }: Sighting) => (params as { name?: string })?.name === 'hold';
     const { pid } = await witness.sees('busy', 'message', isHeld);
-    // The other one has no call for longer than this one may be without.
+    // The other server is idle for longer than this one may be.
     await rested(switchboard, 'clock');
     expect(await serverOf(switchboard, 'busy')).toMatchObject({ state: 'ready', in_flight: 1 });
     witness.tell('busy', 'go on');
@@ -111,7 +111,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
     await witness.sees('busy', 'end', (sighting) => sighting.pid === pid);
   });
 
-  it('is not stopped while a client follows one of its resources', async () => {
+  it('is not stopped while a client is subscribed to one of its resources', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
       followed: { ...fixtureServer('notes', witness.env('followed')), idleStopMs: 100 },
@@ -133,7 +133,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
     await witness.sees('followed', 'end', (sighting) => sighting.pid === pid);
   });
 
-  it('is stopped when the last client that follows it is gone', async () => {
+  it('is stopped when the last subscribed client is gone', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
       followed: { ...fixtureServer('notes', witness.env('followed')), idleStopMs },
@@ -145,7 +145,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
     await witness.sees('followed', 'end');
   });
 
-  it('over HTTP loses its session, and is given a new one by the next call', async () => {
+  it('over HTTP loses its session, and gets a new one with the next call', async () => {
     await using peer = await HttpPeer.start({ remote: () => false });
     await using backend = await HttpBackend.start('backend');
     await using events = await HttpBackend.start('events', { transport: 'sse' });
@@ -170,7 +170,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
     expect(handshakes).toHaveLength(2);
   });
 
-  it('keeps the instances that clients have of their own: they hold what belongs to a session', async () => {
+  it('keeps the isolated instances of clients, which hold session state', async () => {
     await using witness = await Witness.open();
     const own = {
       ...fixtureServer('reports-messages', witness.env('own')),
@@ -180,7 +180,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
     await using switchboard = await startSwitchboard({ own });
     const session = await RawSession.open(switchboard.url);
     const { pid } = JSON.parse(await session.callText('whoami'));
-    // The one that is only asked for lists goes; the client's own keeps the server ready.
+    // The instance for discovery stops; that of the client keeps the server ready.
     await witness.sees('own', 'end', (sighting) => sighting.pid !== pid);
     expect(await serverOf(switchboard, 'own')).toMatchObject({ state: 'ready' });
     expect(JSON.parse(await session.callText('whoami')).pid).toBe(pid);
@@ -188,7 +188,7 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
     await witness.sees('own', 'end', (sighting) => sighting.pid === pid);
   });
 
-  it('rests in each of its replicas, and all of them wake', async () => {
+  it('stops and restarts all of its replicas', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
       many: { ...fixtureServer('reports-messages', witness.env('many')), replicas: 2, idleStopMs },
@@ -205,12 +205,12 @@ describe.concurrent('a server that nobody has used for idleStopMs', () => {
   });
 });
 
-describe.concurrent('an edit of idleStopMs while Switchboard runs', () => {
+describe.concurrent('an edit of idleStopMs at run time', () => {
   const servers = (witness: Witness, more: object) => ({
     box: { ...fixtureServer('reports-messages', witness.env('box')), ...more },
   });
 
-  it('stops a server that was to run for ever, without a restart before', async () => {
+  it('stops a server without a limit before, without a restart', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard(servers(witness, {}));
     const session = await RawSession.open(switchboard.url);
@@ -224,7 +224,7 @@ describe.concurrent('an edit of idleStopMs while Switchboard runs', () => {
     expect(applied).toMatchObject({ started: [], changed: ['box'], stopped: [] });
   });
 
-  it('to 0 lets a server run that was to be stopped', async () => {
+  it('to 0 keeps a server running', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
       ...servers(witness, { idleStopMs: 2_000 }),

@@ -11,13 +11,13 @@ import { RawSession } from '../helpers/raw-http.ts';
 import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-it('a client goes on after a restart without noticing', async () => {
+it('a client continues after a restart without noticing', async () => {
   await using database = await freshDatabase();
   await using witness = await Witness.open();
   const mcpServers = { notes: fixtureServer('notes', witness.env('notes')) };
   const start = () => startSwitchboard(mcpServers, {}, { database });
   let switchboard = await start();
-  // As if it had the same port again, which somebody else may have taken meanwhile.
+  // The old port may be taken, so the client is pointed at the new one.
   const transport = new StreamableHTTPClientTransport(new URL(switchboard.url), {
     fetch: (url, init) => fetch(new URL(new URL(url).pathname, switchboard.baseUrl), init),
     reconnectionOptions: {
@@ -41,7 +41,7 @@ it('a client goes on after a restart without noticing', async () => {
   expect(textOf(await client.callTool({ name: 'announce', arguments: {} }))).toBe('done');
   expect(transport.sessionId).toBe(sessionId);
   await relisted;
-  // What it followed, it follows.
+  // Its subscriptions are restored.
   await witness.severalOf('notes', 'message', 2, ({ method }) => method === 'resources/subscribe');
   const updated = notifications.next(({ method }) => method === 'notifications/resources/updated');
   await client.callTool({ name: 'touch', arguments: { uri: 'note://todo' } });
@@ -50,7 +50,7 @@ it('a client goes on after a restart without noticing', async () => {
   await switchboard.stop();
 });
 
-it('a session is known after a crash, unless it was ended before, and only where it belongs', async () => {
+it('a session survives a crash unless it ended before, and only on its own transport', async () => {
   await using database = await freshDatabase();
   await using connection = await connectTo(database.name);
   const servers = { notes: fixtureServer('notes') };
@@ -61,7 +61,7 @@ it('a session is known after a crash, unless it was ended before, and only where
   const ended = await RawSession.open(first.url);
   await expect.poll(states).toHaveLength(3);
   await ended.end();
-  // It is answered when it is so.
+  // The deletion is persisted before its response.
   expect(await states()).toHaveLength(2);
   expect(JSON.stringify(await states())).not.toContain(kept.id);
   first.process.kill('SIGKILL');
@@ -80,7 +80,7 @@ it('a session is known after a crash, unless it was ended before, and only where
   expect(await statusOf(ofProject, '/mcp/default')).toBe(200);
 });
 
-it('what is kept of a session is kept for as long as the session would be', async () => {
+it('a persisted session expires when the session itself would', async () => {
   await using database = await freshDatabase();
   let id = '';
   {
@@ -97,7 +97,7 @@ it('what is kept of a session is kept for as long as the session would be', asyn
   expect((await fetch(second.url, { method: 'POST', headers, body })).status).toBe(404);
 });
 
-it('a plain name that a session was shown means the same after a restart', async () => {
+it('a plain name that a session has listed means the same after a restart', async () => {
   await using database = await freshDatabase();
   const notes = (of: string) => fixtureServer('notes', { NOTES_OF: of });
   const [one, both] = [{ go: notes('go') }, { go: notes('go'), slow: notes('slow') }];
@@ -117,7 +117,7 @@ it('a plain name that a session was shown means the same after a restart', async
     ({ id } = session);
     await session.request('prompts/list', {});
     await first.configure(both);
-    // Whoever lists starts it.
+    // Listing starts the server.
     await expect.poll(() => session.toolNames()).toContain('slow__touch');
     await expect.poll(kept).toBe(1);
     await expect.poll(state).toContain('listedAt');

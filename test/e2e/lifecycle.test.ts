@@ -5,14 +5,14 @@ import { EventStream, openExchange, RawSession } from '../helpers/raw-http.ts';
 import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-/** Settles when Switchboard has the request and waits: the answer has become a stream that is kept alive. */
+/** Resolves when the subscription waits: its response has become a stream with keep-alive comments. */
 async function subscribeAndWait(session: RawSession, uri: string): Promise<EventStream> {
   const body = { jsonrpc: '2.0', id: uri, method: 'resources/subscribe', params: { uri } };
   return new EventStream(await openExchange(session.url, { headers: session.headers(), body }));
 }
 
-describe.concurrent('a subscription that waits for servers that are not known yet', () => {
-  /** The list of one server does not come, so that whatever needs all of them waits. */
+describe.concurrent('a subscription that waits for discovery', () => {
+  /** One server never lists, so requests that need all servers wait. */
   async function startWaiting() {
     const witness = await Witness.open();
     const switchboard = await startSwitchboard(
@@ -46,7 +46,7 @@ describe.concurrent('a subscription that waits for servers that are not known ye
   }
   const isSubscription = ({ method }: { [detail: string]: unknown }) => method === 'resources/subscribe';
 
-  it('ends with its session: nothing is started or asked for it any more', async () => {
+  it('ends with its session: no server is started or asked for it', async () => {
     await using started = await startWaiting();
     const { witness, switchboard, session, waiting } = started;
     expect((await session.end()).status).toBe(200);
@@ -54,14 +54,14 @@ describe.concurrent('a subscription that waits for servers that are not known ye
     expect(waiting.flatMap(({ messages }) => messages)).toEqual([]);
     witness.tell('stalling', 'list prompts');
 
-    // What another client gets later would have come after what is not to come.
+    // Later requests of another client arrive after any unwanted one.
     const next = await RawSession.open(switchboard.url);
     for (const server of ['own', 'shared']) {
       const uri = `resource://${server}/note://done`;
       expect(await next.request('resources/subscribe', { uri })).toMatchObject({ result: {} });
       expect(await started.subscribedTo(server)).toEqual(['note://done']);
     }
-    // The one that tells what there is, and the one of the other client.
+    // The instance for discovery, and that of the other client.
     await witness.severalOf('own', 'start', 2);
     expect(witness.seenBy('own', 'start')).toHaveLength(2);
   });
@@ -79,7 +79,7 @@ describe.concurrent('a subscription that waits for servers that are not known ye
   });
 });
 
-describe.concurrent("a subscription that waits for the handshake of the client's own process", () => {
+describe.concurrent('a subscription that waits for the handshake of an isolated process', () => {
   async function startLate() {
     const witness = await Witness.open();
     const switchboard = await startSwitchboard(
@@ -123,7 +123,7 @@ describe.concurrent("a subscription that waits for the handshake of the client's
   });
 });
 
-it.concurrent('a session that has just ended a call longer than sessionIdleMs is not idle', async () => {
+it.concurrent('a session is not idle right after a call longer than sessionIdleMs', async () => {
   await using witness = await Witness.open();
   const sessionIdleMs = 3_000;
   const keepAliveMs = 100;
@@ -136,7 +136,7 @@ it.concurrent('a session that has just ended a call longer than sessionIdleMs is
   const standing = await listening.listen();
   const call = await calling.openCall('wait', {}, 'token');
   const isKeepAlive = ({ data }: { data?: string }) => data === undefined;
-  // Idle sessions are looked for whenever streams are kept alive, so this is how the time is seen to pass.
+  // Idle sessions are checked with each keep-alive comment, so these comments show that the time has passed.
   await call.events.several(sessionIdleMs / keepAliveMs + 5, isKeepAlive);
   witness.tell('box', 'go');
   expect(await call.message(({ result }) => result !== undefined)).toMatchObject({
@@ -146,8 +146,8 @@ it.concurrent('a session that has just ended a call longer than sessionIdleMs is
   expect(await calling.callText('echo', { text: 'still there' })).toBe('still there');
 });
 
-it('servers that cannot be started for want of descriptors fail, and the others are served', async () => {
-  // Reads its input and says nothing. The shell keeps its output open, so none of them gives its descriptors back.
+it('servers that cannot start for lack of file descriptors fail, and the others work', async () => {
+  // Reads its input and writes nothing. The shell keeps the output open, so no descriptor is released.
   const mute = { command: 'sh', args: ['-c', 'cat > /dev/null; exit'] };
   const mutes = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`mute_${index}`, mute]));
   await using switchboard = await startSwitchboard(

@@ -16,12 +16,12 @@ describe('a server whose lists change', () => {
     switchboard = use(await startSwitchboard({ growing: fixtureServer('grows-lists') }));
     caller = use(await connectHttp(switchboard.url));
     listener = use(await connectSse(`${switchboard.baseUrl}/sse`));
-    // The first list makes the server known, which is a change too: after it, all is quiet.
+    // The first list discovers the server, which is a change too.
     await caller.client.listTools();
     for (const { notifications } of [caller, listener]) await notifications.first(announces('tools'));
   });
 
-  it('announces a tool that it adds to connected clients, and it is listed [G3]', async () => {
+  it('announces a tool that it adds to connected clients, and lists it [G3]', async () => {
     const announced = [caller, listener].map(({ notifications }) => notifications.next(announces('tools')));
     await caller.client.callTool({ name: 'grow', arguments: { name: 'added_later' } });
     await Promise.all(announced);
@@ -29,7 +29,7 @@ describe('a server whose lists change', () => {
       const { tools } = await client.listTools();
       expect(tools.map(({ name }) => name)).toEqual(['grow', 'added_later']);
     }
-    // Every client has the notice of this change too before the next test counts its own.
+    // Every client must have this notification before the next test counts its own.
     const announcedAgain = [caller, listener].map(({ notifications }) =>
       notifications.next(announces('tools')),
     );
@@ -38,8 +38,8 @@ describe('a server whose lists change', () => {
     await toolNamesOnce(listener, (names) => names.includes('by_the_new_one'));
   });
 
-  it('reaches every client with one notice for each list, however often it says so [G12]', async () => {
-    // A change that is its own marker: what came before it has arrived before it.
+  it('sends every client one notification per list, however often it changes [G12]', async () => {
+    // Notifications arrive in order, so this change marks the end of the earlier ones.
     const quietAfter = async (name: string) => {
       const arrived = [caller, listener].map(({ notifications }) => notifications.next(announces('tools')));
       await caller.client.callTool({ name: 'grow', arguments: { name } });
@@ -70,7 +70,7 @@ describe('a server whose lists change', () => {
     });
   });
 
-  it('has its new resources and prompts in the lists of every client [G12]', async () => {
+  it('adds its new resources and prompts to the lists of every client [G12]', async () => {
     for (const { client } of [caller, listener]) {
       expect((await client.listResources()).resources.map(({ uri }) => uri)).toEqual([
         'resource://growing/grown://loud',
@@ -80,7 +80,7 @@ describe('a server whose lists change', () => {
   });
 });
 
-it('a change of any server reaches every client [G12]', async () => {
+it('a change of any server notifies every client [G12]', async () => {
   await using switchboard = await startSwitchboard({
     first: fixtureServer('grows-lists'),
     second: fixtureServer('grows-lists'),
@@ -96,7 +96,7 @@ it('a change of any server reaches every client [G12]', async () => {
   }
 });
 
-it('a server that comes to the configuration, or leaves it, changes the lists [G12]', async () => {
+it('a server that joins or leaves the configuration changes the lists [G12]', async () => {
   const growing = fixtureServer('grows-lists');
   await using switchboard = await startSwitchboard({ growing });
   await using connected = await connectHttp(switchboard.url);

@@ -38,7 +38,7 @@ describe('a process of another user', () => {
     ['GET', '/sse', undefined],
     ['GET', '/nowhere', undefined],
     ['POST', '/messages?sessionId=x', initialize()],
-  ])('is refused at %s %s, and told what lets it in', async (method, path, body) => {
+  ])('is rejected at %s %s, with a hint how to get access', async (method, path, body) => {
     const answer = await exchangeAsOther(switchboard.baseUrl + path, { method, headers: json, body });
     expect(answer).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer' } });
     expect(answer.text).toContain('switchboard token');
@@ -49,7 +49,7 @@ describe('a process of another user', () => {
     );
   });
 
-  it('cannot take all connections: half of them are for our own user', async () => {
+  it('cannot use up all connections: half of them are reserved for the owner', async () => {
     await using small = await startSwitchboard({}, { maxConnections: 4 });
     const child = startAsOther(
       `const { connect } = require('node:net');
@@ -75,7 +75,7 @@ describe('a process of another user', () => {
     await once(child, 'exit');
   });
 
-  it('is let in with the token', async () => {
+  it('gets access with the token', async () => {
     const headers = { ...json, authorization: `Bearer ${token}` };
     const asked = await exchangeAsOther(switchboard.baseUrl + status, { method: 'GET', headers });
     expect(asked.status).toBe(200);
@@ -88,26 +88,26 @@ describe('a process of another user', () => {
     ['a part of it', () => `Bearer ${token.slice(0, -1)}`],
     ['nothing', () => 'Bearer '],
     ['another scheme', () => `Basic! ${token}`],
-  ])('is not let in with %s', async (_what, authorization) => {
+  ])('gets no access with %s', async (_what, authorization) => {
     const headers = { authorization: authorization() };
     const { status: code } = await exchangeAsOther(switchboard.baseUrl + status, { method: 'GET', headers });
     expect(code).toBe(401);
   });
 
-  it('uses MCP where it is for everyone, and still not the API', async () => {
+  it('can use MCP if it is open to everyone, but not the API', async () => {
     expect((await exchangeAsOther(open.url, { headers: json, body: initialize() })).status).toBe(200);
     expect((await exchangeAsOther(open.baseUrl + status, { method: 'GET' })).status).toBe(401);
   });
 
   it.each(['/healthz', '/readyz', '/.well-known/oauth-protected-resource'])(
-    'gets from %s what everybody gets',
+    'gets the public response from %s',
     async (path) => {
       const { status: code } = await exchangeAsOther(switchboard.baseUrl + path, { method: 'GET' });
       expect(code).toBe(path.startsWith('/healthz') || path.startsWith('/readyz') ? 200 : 404);
     },
   );
 
-  it('is not let in by what another request on the same connection carried', async () => {
+  it('gets no access from another request on the same connection', async () => {
     const child = startAsOther(
       `const { Agent, request } = require('node:http');
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -131,13 +131,13 @@ describe('a process of the same user', () => {
     expect((await exchange(switchboard.url, { headers: json, body: initialize() })).status).toBe(200);
   });
 
-  it('needs none either where its IPv4 address is one of IPv6', async () => {
+  it('needs none with an IPv4-mapped IPv6 address either', async () => {
     const { host, port } = new URL(switchboard.baseUrl);
     const path = `http://[::ffff:127.0.0.1]:${port}${status}`;
     expect((await exchange(path, { method: 'GET', headers: { host } })).status).toBe(200);
   });
 
-  it('is let in whatever it sends as a token', async () => {
+  it('gets access whatever token it sends', async () => {
     const headers = { authorization: 'Bearer of-something-else' };
     expect((await exchange(switchboard.baseUrl + status, { method: 'GET', headers })).status).toBe(200);
   });

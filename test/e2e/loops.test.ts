@@ -15,7 +15,7 @@ const start = (mcpServers: object, settings: object = {}) =>
 const failed = (switchboard: RunningSwitchboard, server: string) =>
   switchboard.event(({ name, state }) => name === server && state === 'backing_off');
 
-/** Something in between that knows the legacy era only. */
+/** A proxy that supports only the legacy era. */
 async function legacyOnly(target: string) {
   const server = createServer((incoming, response) => {
     const parts: Buffer[] = [];
@@ -53,7 +53,7 @@ describe.concurrent('a server that is this Switchboard', () => {
     ['http', ({ url }) => ({ url })],
     ['sse', ({ baseUrl }) => ({ type: 'sse', url: `${baseUrl}/sse` })],
     ['the stdio bridge', ({ url }) => bridgeProgram(url)],
-  ])('fails over %s, is not tried again soon, and nothing of it is listed', async (_, entry) => {
+  ])('fails over %s, is not retried soon, and lists nothing', async (_, entry) => {
     await using switchboard = await start({ notes });
     await switchboard.configure({ notes, me: entry(switchboard) }, parallel);
     const { error } = await failed(switchboard, 'me');
@@ -76,7 +76,7 @@ describe.concurrent('a server that is this Switchboard', () => {
 });
 
 describe.concurrent('Switchboards behind Switchboards', () => {
-  it('work where there is no loop, in both eras, whatever clients claim', async () => {
+  it('work without a loop, in both eras, whatever clients claim', async () => {
     await using last = await start({ notes });
     await using legacy = await legacyOnly(last.url);
     const servers = { modern: { url: last.url }, legacy: { url: legacy.url } };
@@ -94,7 +94,7 @@ describe.concurrent('Switchboards behind Switchboards', () => {
     expect((result._meta as Record<string, unknown[]>)[INSTANCES]).toHaveLength(2);
   });
 
-  it('fail where the last one leads back to the first', async () => {
+  it('fail if the last one leads back to the first', async () => {
     await using first = await start({ notes });
     await using second = await start({ back: { url: first.url } });
     await first.configure({ notes, second: { url: second.url } }, parallel);
@@ -104,7 +104,7 @@ describe.concurrent('Switchboards behind Switchboards', () => {
     expect(error).toContain('leads back to this Switchboard');
   });
 
-  it('are used again once the loop is mended on the other side', async () => {
+  it('work again once the loop is removed on the other side', async () => {
     await using first = await start({ notes }, { backoffMaxMs: 100 });
     await using second = await start({ back: { url: first.url }, notes });
     await second.event(({ name, state }) => name === 'back' && state === 'ready');

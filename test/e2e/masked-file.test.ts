@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 
-/** Says what it was given, and that is all that it does. */
 const talker = `console.error(process.argv.slice(1), process.env.API_TOKEN, process.env.GIVEN, process.env.COLOUR);`;
 
-it('masks credentials of the configuration file in logs and errors, from the environment too', async () => {
+it('masks credentials of the configuration file in logs and errors, including those from the environment', async () => {
   const [literal, argument, inherited] = ['literal-hunter2', 'argument-hunter2', 'inherited-hunter2'];
   await using switchboard = await startSwitchboard(
     {

@@ -14,7 +14,7 @@ setUp(async (use) => {
   switchboard = use(await startSwitchboard({ liar: fixtureServer('writes-given-lines') }));
 });
 
-it('a batch of a thousand pings is answered, one with more is refused as a whole', async () => {
+it('a batch of a thousand pings is answered, and a larger one is rejected as a whole', async () => {
   const session = await RawSession.open(switchboard.url, '2025-03-26');
   const answered = await session.post(pings(1_000));
   expect(JSON.parse(answered.text)).toHaveLength(1_000);
@@ -26,7 +26,7 @@ it('a batch of a thousand pings is answered, one with more is refused as a whole
   });
 });
 
-it('an id of very many digits is refused, and the session goes on', async () => {
+it('an id with very many digits is rejected, and the session continues', async () => {
   const session = await RawSession.open(switchboard.url);
   const body = `{"jsonrpc":"2.0","id":${'7'.repeat(100_000)},"method":"ping"}`;
   const { status, json } = await exchange(switchboard.url, { headers: session.headers(), body });
@@ -35,7 +35,7 @@ it('an id of very many digits is refused, and the session goes on', async () => 
   expect((await session.request('ping')).result).toEqual({});
 });
 
-it('over stdio neither is taken', async () => {
+it('stdio rejects both', async () => {
   await using bridge = startBridge(bridgeProgram(switchboard.url));
   bridge.say(initialize('2025-03-26', 0));
   await bridge.answerTo(0);
@@ -50,7 +50,7 @@ it('over stdio neither is taken', async () => {
   ]);
 });
 
-it('what a server sends is held to the same, and the server goes on', async () => {
+it('the limits apply to servers too, and the server continues', async () => {
   const session = await RawSession.open(switchboard.url);
   const batch = `[${Array.from({ length: 1_001 }, () => notification).join()}]`;
   const long = '7'.repeat(2_000);

@@ -5,7 +5,7 @@ import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { type Sighting, Witness } from '../helpers/witness.ts';
 
-describe('messages beside requests and answers', () => {
+describe('messages other than requests and responses', () => {
   let witness: Witness;
   let switchboard: RunningSwitchboard;
   let one: ConnectedClient;
@@ -37,18 +37,18 @@ describe('messages beside requests and answers', () => {
   const messages = (method: string) =>
     witness.seenBy('recorder', 'message').filter((sighting) => sighting.method === method);
 
-  it('log lines come at the level that each client asked for, and only to the client of the call', async () => {
+  it('log messages arrive at the level of each client, and only at the client of the call', async () => {
     await one.client.setLoggingLevel('error');
     await other.client.setLoggingLevel('debug');
     await say(one, 'info', 'too quiet for one');
     await say(one, 'error', 'loud enough for one');
     await say(other, 'debug', 'of other');
-    // They come before the answers, on the same streams.
+    // They come before the responses, on the same streams.
     expect(logged(one)).toEqual(['loud enough for one']);
     expect(logged(other)).toEqual(['of other']);
   });
 
-  it('the server is asked for the most that any client wants to hear', async () => {
+  it('the server gets the most verbose log level of all clients', async () => {
     await say(one, 'info', 'the server is there');
     const asked = (level: string) =>
       witness.sightings.next(
@@ -66,7 +66,7 @@ describe('messages beside requests and answers', () => {
     await withoutOther;
   });
 
-  it('a cancellation reaches the server for that call, and for no other with the same id', async () => {
+  it('a cancellation reaches the server for its own call only, even with equal ids', async () => {
     const hold = ({ client }: ConnectedClient, signal?: AbortSignal) => {
       const call = { name: 'hold', arguments: { order: 'release' } };
       return client.callTool(call, undefined, signal === undefined ? {} : { signal });
@@ -94,7 +94,7 @@ describe('messages beside requests and answers', () => {
   });
 
   it.each(['streamable HTTP', 'SSE'])(
-    'a client over %s that goes away has its calls cancelled',
+    'the calls of a client over %s that disconnects are cancelled',
     async (over) => {
       const leaving = over === 'SSE' ? other : one;
       const arrived = witness.sightings.next(({ method }) => method === 'tools/call');
@@ -110,7 +110,7 @@ describe('messages beside requests and answers', () => {
   );
 });
 
-it('a log level is passed only where it changes what a server has to say', async () => {
+it('a log level is sent only if it changes the level of the server', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard(
     {

@@ -46,7 +46,7 @@ const cases = [
 ];
 
 it.concurrent.each(cases)(
-  'naming $naming lists and calls as it says [G2]',
+  'naming $naming lists and calls tools by its rule [G2]',
   async ({ settings, listed, callable }) => {
     await using switchboard = await startSwitchboard(servers, settings);
     await using connected = await connectHttp(switchboard.url);
@@ -59,7 +59,7 @@ it.concurrent.each(cases)(
   },
 );
 
-it.concurrent('qualified calls reach the server that is meant, and nobody else [G2]', async () => {
+it.concurrent('qualified calls reach only the named server [G2]', async () => {
   await using witness = await Witness.open();
   const noteOf = (name: string) => fixtureServer('notes', { ...witness.env(name), NOTES_OF: name });
   await using switchboard = await startSwitchboard({
@@ -80,7 +80,7 @@ it.concurrent('qualified calls reach the server that is meant, and nobody else [
   expect(calls('work')).toEqual([]);
 });
 
-it.concurrent('last-wins warns of the names that it hides, and calls the later one [G2]', async () => {
+it.concurrent('last-wins warns about hidden names, and calls the later tool [G2]', async () => {
   await using switchboard = await startSwitchboard(servers, { naming: 'last-wins' });
   await using connected = await connectHttp(switchboard.url);
   await connected.client.listTools();
@@ -95,7 +95,7 @@ it.concurrent('last-wins warns of the names that it hides, and calls the later o
   );
 });
 
-it.concurrent('a new prefix and separator take effect while it runs, and clients are told [G2]', async () => {
+it.concurrent('a new prefix and separator apply at run time, and clients are notified [G2]', async () => {
   await using switchboard = await startSwitchboard(servers);
   await using connected = await connectHttp(switchboard.url);
   await connected.client.listTools();
@@ -104,7 +104,7 @@ it.concurrent('a new prefix and separator take effect while it runs, and clients
   expect(names).toEqual(expect.arrayContaining(['office-touch', 'home-touch', 'grow']));
 });
 
-it.concurrent('names that are too long for model APIs are cut, stay unique and can be called [G2]', async () => {
+it.concurrent('names that are too long for model APIs are shortened, stay unique and can be called [G2]', async () => {
   const long = 'a-server-with-a-name-that-goes-on-and-on';
   await using switchboard = await startSwitchboard(
     { [`${long}-1`]: growing, [`${long}-2`]: growing },
@@ -120,7 +120,7 @@ it.concurrent('names that are too long for model APIs are cut, stay unique and c
   expect(textOf(await client.callTool({ name: cut!, arguments: { name: 'again' } }))).toContain('grown');
 });
 
-it.concurrent('names as-is keeps dots and colons, and what was fitted can still be called [P8]', async () => {
+it.concurrent('names as-is keeps dots and colons, and adapted names can still be called [P8]', async () => {
   const names = 'as-is';
   await using switchboard = await startSwitchboard({ growing }, { names });
   await using connected = await connectHttp(switchboard.url);

@@ -12,11 +12,11 @@ import { mainProgram } from '../helpers/programs.ts';
 import { fixtureServer } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-/** What marks a process as one of npm's. */
+/** npm marks its child processes with these variables. */
 const isOfNpm = ([name]: [string, string | undefined]) => /^npm_/i.test(name);
 const plainEnvironment = Object.fromEntries(Object.entries(process.env).filter((each) => !isOfNpm(each)));
 
-/** Starts Switchboard through another program: `command` runs the one that `switchboard` is by the name "start". */
+/** Starts Switchboard through a launcher; `command` runs the script "start". */
 async function startThrough(command: string, words: string[], env: NodeJS.ProcessEnv = {}) {
   const folder = await temporaryFolder();
   const witness = await Witness.open();
@@ -50,14 +50,14 @@ it.each<[name: string, signal: NodeJS.Signals, ...words: string[]]>([
   ['npm start', 'SIGTERM', 'npm', 'start'],
   ['npm start', 'SIGKILL', 'npm', 'start'],
   ['npx', 'SIGTERM', 'npm', 'exec', '--call', 'START'],
-])('ends with all that it runs when %s gets a %s', async (_name, signal, command, ...words) => {
+])('exits with all its processes when %s gets a %s', async (_name, signal, command, ...words) => {
   const { parent, pid, server } = await startThrough(command!, words);
   parent.kill(signal);
   await untilGone(pid);
   await untilGone(server);
 });
 
-it('stays when another parent ends, or when it leads a session of its own', async () => {
+it('keeps running when another parent exits, or when it leads its own session', async () => {
   const inBackground = ['-c', 'START & wait'];
   const ofNpm = { npm_command: 'run-script' };
   const [plain, apart, ended] = await Promise.all([
@@ -74,7 +74,7 @@ it('stays when another parent ends, or when it leads a session of its own', asyn
   expect([plain.pid, apart.pid].map(isRunning)).toEqual([true, true]);
 });
 
-it('ends with its launcher, where that was started by a Node that is too old', async () => {
+it('exits with its launcher if an outdated Node started that', async () => {
   const folder = await temporaryFolder();
   onTestFinished(() => folder[Symbol.asyncDispose]());
   const inside = (path: string) => join(folder.path, path);

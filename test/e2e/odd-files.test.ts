@@ -16,7 +16,6 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  // Those that wait for ever, too.
   for (const cli of started) await cli[Symbol.asyncDispose]();
   await rm(home, { recursive: true });
 });
@@ -34,7 +33,7 @@ const odd = [
 ] as const;
 
 describe('a token file', () => {
-  it.each(odd)('that is %s is refused by name, and stays as it is', async (kind, make) => {
+  it.each(odd)('that is %s is rejected by name, and stays unchanged', async (kind, make) => {
     const path = join(home, 'token');
     await make(path);
     const before = await stat(path);
@@ -46,7 +45,7 @@ describe('a token file', () => {
     expect((await stat(path)).mode).toBe(before.mode);
   });
 
-  it('that is a pipe does not keep Switchboard from starting and ending, nor a command from asking it', async () => {
+  it('that is a pipe blocks neither the start and exit of Switchboard nor a command', async () => {
     execFileSync('mkfifo', [join(home, 'token')]);
     const up = start('up', '--config', await configuration(), '--port', '0', '--json');
     const { message } = JSON.parse(await up.lines.first((line) => line.includes('"warning"')));
@@ -57,7 +56,7 @@ describe('a token file', () => {
     expect((await up.finished).code).toBe(0);
   });
 
-  it('of another user lets nobody in, also where root runs Switchboard', async (test) => {
+  it('of another user grants no access, even if root runs Switchboard', async (test) => {
     requireOtherUser(test);
     const [path, token] = [join(home, 'token'), 'x'.repeat(43)];
     await writeFile(path, token, { mode: 0o600 });
@@ -76,7 +75,7 @@ describe('a token file', () => {
 });
 
 describe('a configuration file', () => {
-  it.each(odd)('that is %s is refused by `up`', async (kind, make) => {
+  it.each(odd)('that is %s is rejected by `up`', async (kind, make) => {
     const path = join(home, 'mcp.json');
     await make(path);
     const { code, stderr } = await start('up', '--config', path, '--port', '0').finished;
@@ -86,7 +85,7 @@ describe('a configuration file', () => {
     ]);
   });
 
-  it('that is a pipe is read by `check` to its end', async () => {
+  it('that is a pipe is read to its end by `check`', async () => {
     const path = join(home, 'mcp.json');
     execFileSync('mkfifo', [path]);
     const check = start('check', path);

@@ -13,7 +13,6 @@ import { Witness } from '../helpers/witness.ts';
 const isReady = (name: string) => (event: { [key: string]: unknown }) =>
   event.event === 'server' && event.name === name && event.state === 'ready';
 
-/** A home that several Switchboards use, one after the other or together. */
 async function openHome() {
   const path = await mkdtemp(join(tmpdir(), 'switchboard-test-'));
   const runFolder = join(path, 'run');
@@ -27,7 +26,7 @@ async function openHome() {
   };
 }
 
-/** One that ends neither with its stdin nor on SIGTERM, and one whose child does not. */
+/** One exits neither at the end of stdin nor on SIGTERM; the other has such a child. */
 const difficult = (witness: Witness) => ({
   stubborn: fixtureServer('ignores-sigterm', witness.env('stubborn')),
   forking: fixtureServer('leaves-grandchild', witness.env('forking')),
@@ -47,14 +46,14 @@ async function kill(switchboard: RunningSwitchboard): Promise<void> {
   await exited;
 }
 
-describe.concurrent('after Switchboard was killed, the next start', () => {
-  it('ends what it left, grandchildren too, and nobody who only has the pid of one of them [M12]', async () => {
+describe.concurrent('the next start after Switchboard was killed', () => {
+  it('kills the remaining processes and their children, but no process that reused a pid [M12]', async () => {
     await using home = await openHome();
     await using witness = await Witness.open();
     await using killed = await home.start(difficult(witness));
     await untilDifficultRun(killed, witness);
     await kill(killed);
-    // The one that ends with its stdin has left its grandchild alone.
+    // The server that exits with stdin leaves its grandchild behind.
     await witness.sees('forking', 'end');
 
     await using bystander = await startScript('echo ready; sleep 600');
@@ -75,7 +74,7 @@ describe.concurrent('after Switchboard was killed, the next start', () => {
     expect(await home.records()).toEqual([expect.stringMatching(`^${next.process.pid}-`)]);
   });
 
-  it('leaves the servers of another Switchboard alone that runs in the same home [M12]', async () => {
+  it('does not touch the servers of another Switchboard in the same home [M12]', async () => {
     await using home = await openHome();
     await using witness = await Witness.open();
     await using living = await home.start({ kept: fixtureServer('reports-messages', witness.env('kept')) });
@@ -91,7 +90,7 @@ describe.concurrent('after Switchboard was killed, the next start', () => {
     expect(await home.records()).toHaveLength([living, next].length);
   });
 
-  it('goes on where the folder has other things in it', async () => {
+  it('ignores other files in the folder', async () => {
     await using home = await openHome();
     await mkdir(join(home.runFolder, '12-34.json'), { recursive: true });
     await writeFile(join(home.runFolder, '1-1.json'), '{');
@@ -105,7 +104,7 @@ describe.concurrent('after Switchboard was killed, the next start', () => {
 });
 
 describe.concurrent('a Switchboard', () => {
-  it('that is told twice to stop ends at once, and leaves nothing [M12]', async () => {
+  it('exits at once after a second signal, and leaves nothing behind [M12]', async () => {
     await using home = await openHome();
     await using witness = await Witness.open();
     await using switchboard = await home.start(difficult(witness));
@@ -119,7 +118,7 @@ describe.concurrent('a Switchboard', () => {
     expect(await home.records()).toEqual([]);
   });
 
-  it('whose terminal is closed stops in order [M12]', async () => {
+  it('stops cleanly when its terminal is closed [M12]', async () => {
     await using home = await openHome();
     await using witness = await Witness.open();
     await using switchboard = await home.start(difficult(witness));
@@ -127,7 +126,7 @@ describe.concurrent('a Switchboard', () => {
     const exited = once(switchboard.process, 'exit');
     switchboard.process.kill('SIGHUP');
     await witness.sees('stubborn', 'stdin end');
-    // The shell and the system both tell.
+    // Both the shell and the kernel send the signal.
     switchboard.process.kill('SIGHUP');
     await difficultEnded(witness);
     expect(await exited).toEqual([0, null]);
@@ -136,7 +135,7 @@ describe.concurrent('a Switchboard', () => {
     expect(await home.records()).toEqual([]);
   });
 
-  it('stops where a process of a server has left its group and holds its pipes', async () => {
+  it('stops although a process has left its group and holds its pipes', async () => {
     await using home = await openHome();
     await using witness = await Witness.open();
     await using switchboard = await home.start({
@@ -151,7 +150,7 @@ describe.concurrent('a Switchboard', () => {
     await witness.sees('detaching-daemon', 'end');
   });
 
-  it('works without the record where its home cannot be written', async () => {
+  it('works without the record if its home is read-only', async () => {
     await using home = await openHome();
     await writeFile(home.runFolder, 'a file where the folder would be');
     await using witness = await Witness.open();
@@ -164,7 +163,7 @@ describe.concurrent('a Switchboard', () => {
   });
 });
 
-it('a command that runs servers just for itself stops them when it is interrupted [M12]', async () => {
+it('a command with temporary servers stops them when it is interrupted [M12]', async () => {
   await using home = await openHome();
   await using witness = await Witness.open();
   const config = join(home.path, 'mcp.json');

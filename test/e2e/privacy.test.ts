@@ -10,7 +10,7 @@ async function logOf({ baseUrl }: RunningSwitchboard, server: string): Promise<s
   return ((await response.json()) as { lines: string[] }).lines.join('\n');
 }
 
-/** Everything that came so far, but for notices of changed lists. */
+/** All messages so far, without list changes. */
 function wordsIn({ messages }: EventStream): unknown[] {
   return messages
     .filter(({ method }) => !method?.endsWith('list_changed'))
@@ -24,12 +24,12 @@ function both(thought: string): unknown[] {
   ];
 }
 
-/** Notices of changed prompts come to all, in order: what came before the next one has arrived with it. */
+/** List changes reach everyone in order, so the next one proves that earlier messages have arrived. */
 function nextMark({ events }: EventStream): Promise<unknown> {
   return events.next(({ message }) => message?.method === PROMPTS_CHANGED);
 }
 
-describe.concurrent('what a shared server says outside of calls', () => {
+describe.concurrent('messages of a shared server outside of calls', () => {
   async function startMusing() {
     const witness = await Witness.open();
     const switchboard = await startSwitchboard({
@@ -60,7 +60,7 @@ describe.concurrent('what a shared server says outside of calls', () => {
     };
   }
 
-  it('reaches everybody before any call, then its only caller, and nobody after two have called', async () => {
+  it('reach everyone before any call, then the only caller, and no client after two have called', async () => {
     await using musing = await startMusing();
     const [one, other] = musing.sessions;
     const [ofOne, ofOther] = musing.streams;
@@ -83,7 +83,7 @@ describe.concurrent('what a shared server says outside of calls', () => {
     expect(log).not.toContain('second thought');
   });
 
-  it('reaches nobody after its only caller has gone', async () => {
+  it('reach no client after the only caller has gone', async () => {
     await using musing = await startMusing();
     const [one] = musing.sessions;
     const [, ofOther] = musing.streams;
@@ -95,7 +95,7 @@ describe.concurrent('what a shared server says outside of calls', () => {
   });
 });
 
-it.concurrent('a question for a cancelled call is declined, and not put to another client that is served', async () => {
+it.concurrent('a server request for a cancelled call is declined, and not sent to another client', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
     asking: fixtureServer('asks-on-order', witness.env('asking')),
@@ -123,7 +123,7 @@ it.concurrent('a question for a cancelled call is declined, and not put to anoth
   ]);
 });
 
-it.concurrent("the last words of one client's own process do not reach another client", async () => {
+it.concurrent("the last output of one client's isolated process does not reach another client", async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
     parting: { ...fixtureServer('notifies-on-exit', witness.env('parting')), isolation: 'session' },

@@ -13,7 +13,7 @@ import { Witness } from '../helpers/witness.ts';
 const isReady = (name: string) => (event: { [key: string]: unknown }) =>
   event.event === 'server' && event.name === name && event.state === 'ready';
 
-describe('servers that are started together', () => {
+describe('servers that start together', () => {
   let witness: Witness;
   let switchboard: RunningSwitchboard;
 
@@ -37,7 +37,7 @@ describe('servers that are started together', () => {
     expect(handshake.map(({ method }) => method)).toEqual(methods);
   });
 
-  it('each have a process of their own and count requests on their own [M2]', async () => {
+  it('each have a separate process and count their own requests [M2]', async () => {
     await using connected = await connectHttp(switchboard.url);
     const { client } = connected;
     for (const tool of ['recipes__whoami', 'fetch__whoami', 'recipes__whoami', 'recipes__whoami']) {
@@ -48,7 +48,7 @@ describe('servers that are started together', () => {
       return requests.map(({ id }) => id);
     };
     const counted = (length: number) => Array.from({ length }, (_, index) => index + 1);
-    // The two of the handshake and the list of tools come first.
+    // The handshake takes two requests, and the list of tools one.
     expect(await requestIds('recipes', 3 + 3)).toEqual(counted(3 + 3));
     expect(await requestIds('fetch', 3 + 1)).toEqual(counted(3 + 1));
 
@@ -56,7 +56,7 @@ describe('servers that are started together', () => {
     expect((await witness.sees('fetch', 'start')).pid).not.toBe(pid);
   });
 
-  it('are known by name: when one process ends, that server is started again and no other [M2]', async () => {
+  it('are tracked by name: when one process exits, only that server restarts [M2]', async () => {
     const { pid } = await witness.sees('fetch', 'start');
     process.kill(pid, 'SIGKILL');
     const failure = await switchboard.event(
@@ -79,7 +79,7 @@ describe('servers that are started together', () => {
   });
 });
 
-it.concurrent('a server sees its own environment, and neither that of another server nor ours [M9]', async () => {
+it.concurrent('a server sees its own environment, and neither that of another server nor that of Switchboard [M9]', async () => {
   await using switchboard = await startSwitchboard(
     {
       recipes: {
@@ -104,7 +104,7 @@ it.concurrent('a server sees its own environment, and neither that of another se
   expect(foreign(fetch)).toEqual(['PROXY']);
 });
 
-it.concurrent('a server is started with its command, arguments and environment and spoken to over stdio [M10, P3]', async () => {
+it.concurrent('a server starts with its command, arguments and environment and speaks over stdio [M10, P3]', async () => {
   await using witness = await Witness.open();
   const words = ['--name', 'two words', '', '$HOME "quoted" *', 'ünïcode'];
   await using switchboard = await startSwitchboard({
@@ -118,7 +118,7 @@ it.concurrent('a server is started with its command, arguments and environment a
   expect(answer.parent).toBe(switchboard.process.pid);
 });
 
-it.concurrent('"isolation": "session" gives each client a process of its own, which ends with the client', async () => {
+it.concurrent('"isolation": "session" gives each client a separate process, which exits with the client', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard({
     recorder: { ...fixtureServer('reports-messages', witness.env('recorder')), isolation: 'session' },
@@ -138,7 +138,7 @@ it.concurrent('"isolation": "session" gives each client a process of its own, wh
   await witness.sees('recorder', 'end', ({ pid }) => pid === kept);
 });
 
-describe.concurrent('a process that is not needed any more', () => {
+describe.concurrent('a process that is no longer needed', () => {
   const start = async (witness: Witness) => {
     const switchboard = await startSwitchboard(
       {
@@ -157,7 +157,7 @@ describe.concurrent('a process that is not needed any more', () => {
   const orderOf = (witness: Witness, who: string) =>
     witness.sightings.items.filter((sighting) => sighting.who === who).map(({ saw }) => saw);
 
-  it('gets SIGTERM, then SIGKILL, and its children too, when its server leaves the configuration [P5]', async () => {
+  it('gets SIGTERM, then SIGKILL, with its children, when its server leaves the configuration [P5]', async () => {
     await using witness = await Witness.open();
     await using switchboard = await start(witness);
     await switchboard.configure(
@@ -172,7 +172,7 @@ describe.concurrent('a process that is not needed any more', () => {
     expect(orderOf(witness, 'kept')).not.toContain('end');
   });
 
-  it('gets SIGTERM, then SIGKILL, and its children too, when Switchboard stops [P5]', async () => {
+  it('gets SIGTERM, then SIGKILL, with its children, when Switchboard stops [P5]', async () => {
     await using witness = await Witness.open();
     await using switchboard = await start(witness);
     const exit = once(switchboard.process, 'exit');
@@ -186,7 +186,7 @@ describe.concurrent('a process that is not needed any more', () => {
   });
 });
 
-/** What every child may see: where programs, home and language are, and which Switchboard started it. */
+/** Every child may see the paths, the locale and which Switchboard started it. */
 function isSafe(name: string): boolean {
   const safe = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'TMPDIR', 'TZ', 'LANG', 'LANGUAGE'];
   if (name === 'SWITCHBOARD_INSTANCE') return true;

@@ -10,13 +10,11 @@ import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../hel
 
 export const box = fixtureServer('toolbox');
 
-/** Switchboard with one server in its configuration file, and its command line. */
 export async function start(mcpServers: object = { box }) {
   const switchboard = await startSwitchboard(mcpServers, {}, { database: 'shared' });
   onTestFinished(() => switchboard.stop());
-  /** Options stand in front of the words behind --. */
+  /** Options must precede the words after --. */
   const cli = (...words: string[]): Promise<Finished> => runCli(addressed(switchboard, words));
-  /** Runs a command that has to succeed, and gives what it prints. */
   const done = async (...words: string[]): Promise<string> => {
     const { code, stdout, stderr } = await cli(...words);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -27,12 +25,11 @@ export async function start(mcpServers: object = { box }) {
     cli,
     done,
     json: async (...words: string[]): Promise<unknown> => JSON.parse(await done(...words, '--json')),
-    /** The names in a list. */
     names: async (...words: string[]): Promise<string[]> => {
       const list = JSON.parse(await done(...words, '--json')) as { name: string }[];
       return list.map(({ name }) => name);
     },
-    /** Adds a server of test/fixtures, whose command stands behind --. */
+    /** Adds a fixture server, whose command follows --. */
     addBox: (name: string, ...options: string[]) =>
       cli('server', 'add', name, ...options, '--', box.command, ...box.args),
     pipe: (input: string, ...words: string[]) => pipeInto(addressed(switchboard, words), input),

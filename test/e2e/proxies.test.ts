@@ -11,10 +11,9 @@ import { makeIdentity } from '../helpers/identity.ts';
 import { RawSession } from '../helpers/raw-http.ts';
 import { startSwitchboard } from '../helpers/switchboard.ts';
 
-/** This machine by an address that is not known to be this machine, so that it is reached through proxies. */
+/** This machine under an address that is not recognized as local, so that proxies apply. */
 const elsewhere = (url: string) => url.replace('127.0.0.1', '0.0.0.0');
 
-/** A real proxy that notes what it was asked for. */
 async function openProxy(authorization?: string) {
   const asked: string[] = [];
   const server = createProxy(createServer());
@@ -37,7 +36,7 @@ async function openProxy(authorization?: string) {
 
 const large = 'x'.repeat(300_000);
 
-/** How much of it comes back. */
+/** The length of the echoed text. */
 async function echoed(session: RawSession, tool: string): Promise<number> {
   const { text } = JSON.parse(await session.callText(tool, { text: large })) as { text: string };
   return text.length;
@@ -45,7 +44,7 @@ async function echoed(session: RawSession, tool: string): Promise<number> {
 
 describe('through a proxy', () => {
   it.each(['http', 'sse'] as const)(
-    'a server over %s is reached, and this machine is not',
+    'a server over %s is reached, and local ones are reached directly',
     async (transport) => {
       await using proxy = await openProxy(`Basic ${btoa('me:secret word')}`);
       await using far = await HttpBackend.start('far', { transport });
@@ -67,7 +66,7 @@ describe('through a proxy', () => {
     },
   );
 
-  it('servers that run as processes know of it, unless that is switched off', async () => {
+  it('stdio servers get the proxy variables unless that is disabled', async () => {
     const env = { HTTPS_PROXY: 'http://127.0.0.1:1', no_proxy: 'a.example', SSL_CERT_FILE: '/nowhere' };
     const variables = [...Object.keys(env), 'SECRET_OF_OURS', 'HTTP_PROXY'];
     const script = `console.error('env ' + JSON.stringify(${JSON.stringify(variables)}.map((name) => process.env[name] ?? null)))`;
@@ -85,7 +84,7 @@ describe('through a proxy', () => {
     expect(await seen({ inheritNetwork: false })).toEqual([null, null, null, null, 'its own']);
   });
 
-  it('a server says clearly what is wrong with the proxy', async () => {
+  it('a server reports what is wrong with the proxy', async () => {
     await using proxy = await openProxy('Basic other');
     const start = (address: string) =>
       startSwitchboard(
@@ -115,7 +114,7 @@ const identity = makeIdentity();
 
 describe.skipIf(identity === undefined)('a server behind TLS (needs openssl for its certificate)', () => {
   it.each(['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'])(
-    'is reached through a tunnel and trusted by %s',
+    'is reached through a tunnel and trusted with %s',
     async (variable) => {
       const folder = await mkdtemp(join(tmpdir(), 'switchboard-test-'));
       await writeFile(join(folder, 'authority.pem'), `of somebody\n${identity!.cert}`);

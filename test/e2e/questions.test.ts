@@ -10,7 +10,7 @@ import { referenceServer, startEverything, startSwitchboard } from '../helpers/s
 const stdioServer = referenceServer('everything');
 const askUser = { name: 'trigger-elicitation-request' };
 
-/** A client whose user has this name; it can be made to wait with its answer. */
+/** A client whose user has this name; its response can be delayed. */
 function connectUser(url: string, name: string, answering: Promise<unknown> = Promise.resolve()) {
   let asked = () => {};
   const isAsked = new Promise<void>((resolve) => {
@@ -26,7 +26,7 @@ function connectUser(url: string, name: string, answering: Promise<unknown> = Pr
   return { connecting, isAsked };
 }
 
-/** Keeps a call of the client under way at the server, until it is aborted. */
+/** Keeps a call of the client in flight until it is aborted. */
 async function keepBusy({ client }: ConnectedClient): Promise<AsyncDisposable> {
   const patience = new AbortController();
   const started = Promise.withResolvers<void>();
@@ -49,7 +49,7 @@ async function keepBusy({ client }: ConnectedClient): Promise<AsyncDisposable> {
   };
 }
 
-/** Two clients, both asked before either answers: each gets the answer that it gave itself. */
+/** Both clients are asked before either responds, and each call gets its own client's response. */
 async function expectEachToBeAsked(url: string): Promise<void> {
   const bothAsked = Promise.withResolvers<void>();
   const ada = connectUser(url, 'Ada', bothAsked.promise);
@@ -64,8 +64,8 @@ async function expectEachToBeAsked(url: string): Promise<void> {
   expect(ofGrace).toContain('- Name: Grace');
 }
 
-describe.concurrent('a server that asks a client', () => {
-  it('over stdio gets a clear error while two clients are served, because either could be meant', async () => {
+describe.concurrent('a server request', () => {
+  it('over stdio fails with an error while two clients are connected, because either could be meant', async () => {
     await using switchboard = await startSwitchboard({ everything: stdioServer });
     await using asking = await connectUser(switchboard.url, 'Ada').connecting;
     await using busy = await connectUser(switchboard.url, 'Grace').connecting;
@@ -76,25 +76,25 @@ describe.concurrent('a server that asks a client', () => {
       expect(textOf(result)).toContain('not clear which client it is for');
       expect(textOf(result)).toContain('"isolation": "session"');
     }
-    // The cancelled call may still be at work, and ask: it stays unclear for a while.
+    // The cancelled call may still run and ask, so the target stays ambiguous for a while.
     const afterCancel = await asking.client.callTool(askUser);
     expect(textOf(afterCancel)).toContain('not clear which client it is for');
   });
 
-  it('over stdio with "isolation": "session" asks each client in a process of its own', async () => {
+  it('over stdio with "isolation": "session" reaches the client of each process', async () => {
     await using switchboard = await startSwitchboard({
       everything: { ...stdioServer, isolation: 'session' },
     });
     await expectEachToBeAsked(switchboard.url);
   });
 
-  it('over streamable HTTP asks the client of the call, however many are served', async () => {
+  it('over streamable HTTP reaches the client of the call, however many are connected', async () => {
     await using server = await startEverything('streamableHttp');
     await using switchboard = await startSwitchboard({ everything: { url: server.url } });
     await expectEachToBeAsked(switchboard.url);
   });
 
-  it('is told when the client cannot be asked such things', async () => {
+  it('fails if the client does not support it', async () => {
     await using switchboard = await startSwitchboard({ everything: stdioServer });
     await using mute = await connectHttp(switchboard.url);
     const result = await mute.client.callTool(askUser);
@@ -102,7 +102,7 @@ describe.concurrent('a server that asks a client', () => {
     expect(textOf(result)).toContain('The client does not support elicitation.');
   });
 
-  it('hears when the roots of its only client change', async () => {
+  it('follows when the roots of the only client change', async () => {
     await using switchboard = await startSwitchboard({ everything: stdioServer });
     let root = 'file:///before';
     await using connected = await connectHttp(switchboard.url, { roots: { listChanged: true } }, (client) => {
@@ -112,7 +112,7 @@ describe.concurrent('a server that asks a client', () => {
     expect(textOf(await client.callTool({ name: 'get-roots-list' }))).toContain('file:///before');
     root = 'file:///after';
     await client.sendRootsListChanged();
-    // The server logs when it has asked again.
+    // The server logs after it has asked again.
     const isUpdate = ({ method, params }: Notification) =>
       method === 'notifications/message' && String(params?.data).startsWith('Roots updated');
     for (;;) {

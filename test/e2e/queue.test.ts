@@ -6,8 +6,8 @@ import { serverOf, serverOnce } from '../helpers/server-states.ts';
 import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-describe.concurrent('calls that wait for a slot', () => {
-  it('of a client with one are not behind the 200 of another [A14]', async () => {
+describe.concurrent('queued calls', () => {
+  it('of a client with one do not wait behind the 200 of another [A14]', async () => {
     await using started = await startCounting({ concurrency: 1 });
     const [busy, modest] = [await started.open(), await started.open()];
     const many = numbered('busy', 200);
@@ -21,7 +21,7 @@ describe.concurrent('calls that wait for a slot', () => {
     expect((await started.worked(201)).indexOf('modest')).toBeLessThanOrEqual(2);
   });
 
-  it('are served in the order in which they came, the clients by turns [A14]', async () => {
+  it('are served in order of arrival, with the clients in rotation [A14]', async () => {
     await using started = await startCounting({ concurrency: 1 });
     const names = ['a', 'b', 'c'];
     const sessions = await Promise.all(names.map(() => started.open()));
@@ -34,7 +34,7 @@ describe.concurrent('calls that wait for a slot', () => {
     expect(await started.worked(9)).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'c2', 'b3', 'c3']);
   });
 
-  it('are not more than queueLimit: the rest is refused at once, and can come again [A14]', async () => {
+  it('are limited to queueLimit: more are rejected at once, and can be retried [A14]', async () => {
     await using started = await startCounting({ concurrency: 1 }, { queueLimit: 2 });
     const session = await started.open();
     const answers = workAll(session, ['first']);
@@ -56,7 +56,7 @@ describe.concurrent('calls that wait for a slot', () => {
     expect(started.witness.seenBy('box', 'work').map(({ text }) => text)).not.toContain('too much');
   });
 
-  it('of a client that fills the queue make room for one with few, and the last of them is refused [A14]', async () => {
+  it('of a client that fills the queue yield to one with few, and its last one is rejected [A14]', async () => {
     await using started = await startCounting({ concurrency: 1 }, { queueLimit: 3 });
     const [busy, modest] = [await started.open(), await started.open()];
     const answers = await started.lineUp(busy, numbered('busy', 3));
@@ -64,7 +64,7 @@ describe.concurrent('calls that wait for a slot', () => {
     await started.loaded(1, 3);
     answers.push(work(modest, 'modest'));
     expect((await last).error).toMatchObject({ code: -32603, data: { code: 'server_busy', server: 'box' } });
-    // The client with the longer line is the one that is refused next, too.
+    // The client with the longer queue is rejected next, too.
     const { error } = await busy.call('work', { text: 'busy5' });
     expect(error).toMatchObject({ data: { code: 'server_busy' } });
     await started.loaded(1, 3);
@@ -73,7 +73,7 @@ describe.concurrent('calls that wait for a slot', () => {
     expect(await started.worked(4)).toEqual(['busy1', 'busy2', 'modest', 'busy3']);
   });
 
-  it('fill every replica before one is refused', async () => {
+  it('fill every replica before one is rejected', async () => {
     await using started = await startCounting({ concurrency: 1, replicas: 2 }, { queueLimit: 1 });
     const session = await started.open();
     const answers = Promise.allSettled(workAll(session, ['1', '2']));
@@ -86,7 +86,7 @@ describe.concurrent('calls that wait for a slot', () => {
     await Promise.all([answers, queued]);
   });
 
-  it('leave the line when their client cancels them, and are never sent', async () => {
+  it('leave the queue when their client cancels them, and are never sent', async () => {
     await using started = await startCounting({ concurrency: 1 });
     const [ada, grace] = [await started.open(), await started.open()];
     const running = work(ada, 'running');
@@ -106,11 +106,11 @@ describe.concurrent('calls that wait for a slot', () => {
     started.witness.tell('box', 'finish all');
     expect(await Promise.all([running, kept])).toEqual(['running', 'kept']);
     expect(await started.worked(2)).toEqual(['running', 'kept']);
-    // It never went out, so there is nothing to take back either.
+    // It was never sent, so no cancellation is sent either.
     expect(started.witness.seenBy('box', 'cancelled')).toEqual([]);
   });
 
-  it('leave the line when their client goes away, and are never sent', async () => {
+  it('leave the queue when their client disconnects, and are never sent', async () => {
     await using started = await startCounting({ concurrency: 1 });
     const [ada, grace] = [await started.open(), await started.open()];
     const running = work(ada, 'running');
@@ -131,7 +131,7 @@ describe.concurrent('calls that wait for a slot', () => {
     expect(await started.worked(2)).toEqual(['running', 'last']);
   });
 
-  it('are not sent when their client goes away in the middle of the call before them', async () => {
+  it('are not sent if their client disconnects during the call before them', async () => {
     await using started = await startCounting({ concurrency: 1 });
     const session = await started.open();
     const answers = Promise.allSettled(await started.lineUp(session, ['running', 'next', 'last']));
@@ -145,7 +145,7 @@ describe.concurrent('calls that wait for a slot', () => {
     await answer;
   });
 
-  it('for the start of a server are held to queueLimit at once, and can be seen [A14]', async () => {
+  it('during the start of a server are limited to queueLimit, and visible [A14]', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard(
       {
@@ -172,7 +172,7 @@ describe.concurrent('calls that wait for a slot', () => {
     expect(await witness.severalOf('late', 'tools/call', 3)).toHaveLength(3);
   });
 
-  it('go on when the server is back that died with the call before them', async () => {
+  it('continue when the server restarts after it died in the call before them', async () => {
     await using started = await startCounting({ concurrency: 1 });
     const session = await started.open();
     const running = session.call('work', { text: 'running' });

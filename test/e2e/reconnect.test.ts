@@ -7,7 +7,7 @@ const LEVEL = 'logging/setLevel';
 const UPDATED = 'notifications/resources/updated';
 const uri = 'resource://notes/note://todo';
 
-it('a process that starts after a client said how much it wants to hear is told', async () => {
+it('a process that starts after a client set a log level gets that level', async () => {
   await using witness = await Witness.open();
   await using switchboard = await startSwitchboard(
     {
@@ -24,7 +24,7 @@ it('a process that starts after a client said how much it wants to hear is told'
   expect([ofOwn.params, ofShared.params]).toEqual([{ level: 'debug' }, { level: 'debug' }]);
 });
 
-it.each(['dies', 'is changed'])('what clients follow is followed again when the server %s', async (what) => {
+it.each(['dies', 'is changed'])('subscriptions are restored when the server %s', async (what) => {
   await using witness = await Witness.open();
   const notes = () => fixtureServer('notes', { ...witness.env('notes'), NOTES_OF: 'all' });
   await using switchboard = await startSwitchboard({ notes: notes() });
@@ -36,7 +36,7 @@ it.each(['dies', 'is changed'])('what clients follow is followed again when the 
   if (what === 'dies') process.kill(pid, 'SIGKILL');
   else await switchboard.configure({ notes: { ...notes(), args: [...notes().args, '--changed'] } });
   await switchboard.event(({ event, state }) => event === 'configuration' || state === 'backing_off');
-  // A call starts it again; the touch is seen only where the new process was told to watch.
+  // A call restarts it; the update arrives only if the new process was subscribed.
   await session.callText('touch', { uri: 'note://done' });
   const again = await witness.sees(
     'notes',

@@ -5,7 +5,7 @@ import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-/** Ids of calls that an honest server has not answered yet. Among them are the ids that the liar is asked under. */
+/** Ids of pending calls at an honest server, which include the ids that the lying server receives. */
 const held = Array.from({ length: 30 }, (_, index) => index + 1);
 const lie = '{"content":[{"type":"text","text":"a lie"}]}';
 
@@ -30,7 +30,7 @@ function textOf({ result }: RpcMessage): string {
   return (result!.content as { text: string }[])[0]!.text;
 }
 
-/** Lines that a server may write on its stdout, `$ID` being the id that it was asked under. */
+/** Lines on a server's stdout; `$ID` is the id of its call. */
 const lies: [string, string][] = [
   ['a second id behind the result', `{"jsonrpc":"2.0","id":$ID,"result":${lie},"id":3}`],
   ['its own id twice', `{"jsonrpc":"2.0","id":$ID,"result":${lie},"id":$ID}`],
@@ -71,7 +71,7 @@ const lies: [string, string][] = [
 describe.each([
   ['as JSON', 'application/json'],
   ['as events', 'text/event-stream'],
-])('answers %s', (_how, accept) => {
+])('responses %s', (_how, accept) => {
   it('of one server never settle a call of another, whatever it writes', async () => {
     const session = await RawSession.open(switchboard.url);
     await session.toolNames();
@@ -98,7 +98,7 @@ describe.each([
   });
 
   it.each(lies)(
-    'of one server can be read as one message or none, under the id of its call: %s',
+    'of one server parse as one message or none, under the id of its call: %s',
     async (_what, line) => {
       const session = await RawSession.open(switchboard.url);
       const messages = await messagesOf(session, callOf(3, 'lie', { lines: [line] }), accept);
@@ -110,10 +110,10 @@ describe.each([
 });
 
 describe('a batch', () => {
-  it.each(lies)('holds one answer for each request, each from its own server: %s', async (_what, line) => {
+  it.each(lies)('contains one response per request, each from its own server: %s', async (_what, line) => {
     const session = await RawSession.open(switchboard.url, '2025-03-26');
     const body = [callOf(3, 'echo', { text: 'the truth' }), callOf(8, 'lie', { lines: [line] })];
-    // Both orders: the honest answer may be ready before the lie, or after it.
+    // The honest response may be ready before the lie or after it.
     for (const batch of [body, body.toReversed()]) {
       const [answer] = await messagesOf(session, batch, 'application/json');
       const answers = JSON.parse(answer!) as RpcMessage[];
@@ -124,7 +124,7 @@ describe('a batch', () => {
   });
 });
 
-/** The messages of the answer, unread: the body itself, or the data of its events. */
+/** The raw messages of the response: the body, or the data of its events. */
 async function messagesOf(session: RawSession, body: object, accept: string): Promise<string[]> {
   const response = await openExchange(session.url, { headers: session.headers({ accept }), body });
   const answer = await text(response);
@@ -133,7 +133,7 @@ async function messagesOf(session: RawSession, body: object, accept: string): Pr
     : [...answer.matchAll(/^data: (.+)$/gm)].map(([, data]) => data!);
 }
 
-/** Every id that any parser could read at the top of a message: the first, the last, in whatever spelling. */
+/** Every id that a parser could read at the top level: the first, the last, in any spelling. */
 function idsIn(message: string): unknown[] {
   const parsed = JSON.parse(message) as Record<string, unknown>;
   const spellings = message.match(/"(?:i|I|\\u0069)[dD]"/g) ?? [];
@@ -149,7 +149,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** The id as JSON.parse reads it, and every other parser that takes the last of two. */
+/** The id as parsers read it that take the last duplicate, such as JSON.parse. */
 function lastId(message: string): unknown {
   return (JSON.parse(message) as RpcMessage).id;
 }

@@ -7,7 +7,7 @@ import { RawSession, type RpcMessage } from '../helpers/raw-http.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../helpers/switchboard.ts';
 
-/** Where each public name leads: both servers have the same things, and `solo` is only at one. */
+/** Both servers offer the same tools; only one has `solo`. */
 const tools: Record<string, { server: string; own: string }> = {
   one__alpha: { server: 'one', own: 'alpha' },
   one__beta: { server: 'one', own: 'beta' },
@@ -47,16 +47,13 @@ interface Sent {
   params: { name: string; _meta?: { progressToken?: unknown } | null };
 }
 
-/** Posts exactly this, and gives the answer: always one JSON message. */
+/** Posts the exact bytes; the response is always one JSON message. */
 async function post(body: string | Buffer): Promise<{ message: RpcMessage; text: string }> {
   const { json, text } = await session.post(body, { accept: 'application/json' });
   return { message: json!, text };
 }
 
-/**
- * Fails unless the server that answered is the one that JSON.parse of the body leads to, and has read what the body
- * says: under its own name for the tool, with an id and a progress token of the gateway's, and otherwise the same.
- */
+/** Checks that the server that JSON.parse selects got the same content, with its own tool name and the gateway's id and token. */
 function expectSameReading(body: string, answer: string, heard: Heard): void {
   const sent = parseExactly(body) as Sent;
   const read = parseExactly(heard.line) as Sent;
@@ -73,7 +70,7 @@ function expectSameReading(body: string, answer: string, heard: Heard): void {
   expect(canonical(read)).toBe(canonical(sent));
 }
 
-/** Posts a body; gives the code of the error, or 0 where a server has read it and all is as it should be. */
+/** Returns the error code, or 0 if a server has read the same content. */
 async function relay(body: string | Buffer): Promise<number> {
   const { message, text } = await post(body);
   if (message.error !== undefined) return message.error.code;
@@ -82,17 +79,15 @@ async function relay(body: string | Buffer): Promise<number> {
   return 0;
 }
 
-/** A call of two__alpha with these arguments (JSON text). */
 function callWith(callArguments: string): string {
   return `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"two__alpha","arguments":${callArguments}}}`;
 }
 
-/** A call with this in front of, and this behind, an ordinary name in its params. */
 function callAround(before: string, after: string): string {
   return `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{${before}"name":"one__alpha"${after}}}`;
 }
 
-describe('a call reaches the server that its name leads to, as it was written,', () => {
+describe('a call reaches the named server unchanged,', () => {
   it.each([
     ['in the plainest form', callWith('{}')],
     [
@@ -133,7 +128,7 @@ describe('a call reaches the server that its name leads to, as it was written,',
   });
 });
 
-describe('a call with two readings is left only the one that was decided on:', () => {
+describe('a call with two readings is reduced to the one that was routed:', () => {
   it.each([
     ['two names', callAround('"name":"two__beta",', '')],
     ['two names, the last with an escape', callAround('', ',"na\\u006de":"two__beta"')],
@@ -159,7 +154,7 @@ describe('a call with two readings is left only the one that was decided on:', (
     expect(await relay(body)).toBe(0);
   });
 
-  it('and a server that took the first of two names would read the same', async () => {
+  it('and a server that takes the first of two names reads the same', async () => {
     const { message } = await post(callAround('"name":"two__beta",', ',"n\\u0061me":"one__beta"'));
     const { name, line } = message.result!.parrot as Heard;
     expect(name).toBe('one');
@@ -168,7 +163,7 @@ describe('a call with two readings is left only the one that was decided on:', (
   });
 });
 
-describe('a message that cannot be trusted to have one reading is refused:', () => {
+describe('a message without a unique reading is rejected:', () => {
   it.each([
     ['Name beside name', callAround('', ',"Name":"two__beta"'), invalidRequest],
     ['Name alone', callAround('', '').replace('"name"', '"Name"'), invalidRequest],
@@ -206,7 +201,7 @@ describe('a message that cannot be trusted to have one reading is refused:', () 
   });
 });
 
-describe('what else names something', () => {
+describe('another request with a name', () => {
   it.each([
     ['prompts/get', '{"name":"one__beta","name":"two__alpha"}', { name: 'alpha' }],
     ['prompts/get', '{"name":0,"\\u006eame":"two__alpha","arguments":{"a":"1"}}', { name: 'alpha' }],
@@ -230,7 +225,7 @@ describe('what else names something', () => {
     expect(message.result?.parrot).toMatchObject({ name: 'two', method, params: expected });
   });
 
-  it('is refused where the last one names nothing', async () => {
+  it('is rejected if the last name is invalid', async () => {
     const body = (ref: string) =>
       `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"alpha"},${ref}}}`;
     for (const ref of ['"ref":5', '"ref":{"type":"ref/prompt"}', '"ref":{"type":7,"name":8}', '"Ref":{}']) {
@@ -241,7 +236,7 @@ describe('what else names something', () => {
 });
 
 describe('any call', () => {
-  it('is refused, or read by the server that it was decided for, as it was written', async () => {
+  it('is rejected, or reaches the selected server unchanged', async () => {
     const ids = fc.oneof(numberTexts, stringTexts);
     const names = fc.oneof(
       { arbitrary: fc.constantFrom(...Object.keys(tools)).map((name) => JSON.stringify(name)), weight: 9 },

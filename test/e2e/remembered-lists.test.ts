@@ -4,10 +4,10 @@ import { freshDatabase } from '../helpers/database.ts';
 import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-it('what servers offered is listed after a restart before they run, and checked when they do', async () => {
+it('the offers of servers are listed after a restart before they run, and verified when they do', async () => {
   await using database = await freshDatabase();
   await using witness = await Witness.open();
-  // Each start here has a folder of its own, in which servers would run otherwise.
+  // Each start has another folder, which would otherwise be the servers' working folder.
   const here = { cwd: '/' };
   const late = { ...fixtureServer('delays-handshake', witness.env('late')), ...here };
   const start = (servers: object, settings = {}) => startSwitchboard(servers, settings, { database });
@@ -36,7 +36,7 @@ it('what servers offered is listed after a restart before they run, and checked 
     await toolNamesOnce(client, (names) => names.includes('later_tool'));
   }
 
-  // Another server of that name is not known.
+  // Another server with that name is unknown.
   await using switchboard = await start(
     { late: { ...late, args: [...late.args, 'another'] } },
     { discoveryWaitMs: 1 },

@@ -3,7 +3,7 @@ import { RawSession } from '../helpers/raw-http.ts';
 import { allReady } from '../helpers/server-states.ts';
 import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 
-it('each replica is told its number where the configuration asks for it', async () => {
+it('each replica gets its number if the configuration asks for it', async () => {
   const name = `box \${SWITCHBOARD_REPLICA}`;
   await using switchboard = await startSwitchboard(
     { box: { ...fixtureServer('answers-after-cancel', { FIXTURE_NAME: name }), replicas: 3 } },

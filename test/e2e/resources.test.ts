@@ -37,7 +37,7 @@ describe('the resources of several servers', () => {
   };
   const failureOf = (uri: string) => client.readResource({ uri }).catch((error: unknown) => error);
 
-  it('are one list, and each URI tells the server and its own URI [A6, A7, G10]', async () => {
+  it('form one list, and each URI contains the server and its own URI [A6, A7, G10]', async () => {
     const { resources } = await client.listResources();
     const uris = resources.map(({ uri }) => uri);
     expect(uris).toEqual(
@@ -54,7 +54,7 @@ describe('the resources of several servers', () => {
       expect(uri).toMatch(new RegExp(`^resource://${_meta?.[SERVER]}/`));
   });
 
-  it('are read at the server that the URI names [A6, G10]', async () => {
+  it('are read from the server that the URI names [A6, G10]', async () => {
     for (const server of ['work', 'home']) {
       const uri = `resource://${server}/note://todo`;
       expect(await textAt(uri)).toEqual([{ uri, text: `note://todo of ${server}` }]);
@@ -63,7 +63,7 @@ describe('the resources of several servers', () => {
     expect(document[0]?.text).toContain('# Everything Server');
   });
 
-  it('have templates that are one list, and are read through them [A7, G10]', async () => {
+  it('have templates in one list, and are read through them [A7, G10]', async () => {
     const { resourceTemplates } = await client.listResourceTemplates();
     const templates = resourceTemplates.map(({ uriTemplate }) => uriTemplate);
     expect(templates).toEqual(
@@ -77,7 +77,7 @@ describe('the resources of several servers', () => {
     expect(await textAt(uri)).toEqual([{ uri, text: 'note://day/home/monday of home' }]);
   });
 
-  it('are found by the URI that only one server has, as another server refers to them [G11]', async () => {
+  it('are found by a URI that only one server has, as another server refers to them [G11]', async () => {
     expect(await textAt('note://only/home')).toEqual([
       { uri: 'resource://home/note://only/home', text: 'note://only/home of home' },
     ]);
@@ -89,13 +89,13 @@ describe('the resources of several servers', () => {
     ]);
   });
 
-  it('are not guessed at where two servers have the same URI [G11]', async () => {
+  it('are not guessed if two servers have the same URI [G11]', async () => {
     const failure = await failureOf('note://todo');
     expect(failure).toBeInstanceOf(McpError);
     expect(failure).toMatchObject({ data: { code: 'unknown_resource', uri: 'note://todo' } });
   });
 
-  it('that do not exist are answered with the error of their server, or ours [G11]', async () => {
+  it('that do not exist return the error of their server, or of Switchboard [G11]', async () => {
     expect(await failureOf('resource://home/note://nothing')).toMatchObject({
       code: -32002,
       message: expect.stringContaining('no such note: note://nothing'),
@@ -106,7 +106,7 @@ describe('the resources of several servers', () => {
     });
   });
 
-  it('are named in results by the same URIs, and only where a URI stands [A6]', async () => {
+  it('have the same URIs in results, and only in URI fields [A6]', async () => {
     const { content } = await client.callTool({ name: 'work__refer', arguments: { uri: 'note://done' } });
     expect(content).toEqual([
       { type: 'resource_link', uri: 'resource://work/note://done', name: 'a link' },
@@ -122,7 +122,7 @@ describe('the resources of several servers', () => {
     ]);
   });
 
-  it('are named in results of other servers by the URI of their owner, where there is one [G11]', async () => {
+  it('have the URI of their owner in results of other servers, if there is one [G11]', async () => {
     const linkTo = async (uri: string) => {
       const { content } = await client.callTool({ name: 'work__refer', arguments: { uri } });
       return (content as [{ uri: string }])[0].uri;
@@ -130,12 +130,12 @@ describe('the resources of several servers', () => {
     const link = await linkTo('note://only/home');
     expect(link).toBe('resource://home/note://only/home');
     expect(await textAt(link)).toEqual([{ uri: link, text: 'note://only/home of home' }]);
-    // Its own too, or nobody's.
+    // A URI of the server itself, and one without an owner.
     expect(await linkTo('note://todo')).toBe('resource://work/note://todo');
     expect(await linkTo('note://nothing')).toBe('resource://work/note://nothing');
   });
 
-  it('stand beside prompts that are one list, and each is got from its server [A7]', async () => {
+  it('form one list with prompts, and each prompt comes from its server [A7]', async () => {
     const { prompts } = await client.listPrompts();
     expect(prompts.map(({ name, _meta }) => [name, _meta?.[SERVER]])).toEqual(
       expect.arrayContaining([

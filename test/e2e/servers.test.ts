@@ -11,13 +11,13 @@ import { requirePart } from '../helpers/parts.ts';
 import { setUp } from '../helpers/set-up.ts';
 import { referenceServer, startEverything, startSwitchboard } from '../helpers/switchboard.ts';
 
-describe.concurrent('servers that keep something', () => {
+describe.concurrent('servers with state', () => {
   let folder: string;
   setUp(async (use) => {
     folder = use(await temporaryFolder()).path;
   });
 
-  it('filesystem reads and writes in its folder, and nowhere else', async () => {
+  it('filesystem reads and writes only in its folder', async () => {
     await writeFile(join(folder, 'read.txt'), 'what was written before');
     await using switchboard = await startSwitchboard({ filesystem: referenceServer('filesystem', folder) });
     await using connected = await connectHttp(switchboard.url);
@@ -35,7 +35,7 @@ describe.concurrent('servers that keep something', () => {
     expect(textOf(denied)).toContain('Access denied');
   });
 
-  it('memory keeps what it is told where its environment says [P3]', async () => {
+  it('memory stores its data where its environment says [P3]', async () => {
     const file = join(folder, 'memory.jsonl');
     await using switchboard = await startSwitchboard({
       memory: { ...referenceServer('memory'), env: { MEMORY_FILE_PATH: file } },
@@ -51,7 +51,7 @@ describe.concurrent('servers that keep something', () => {
   });
 });
 
-it('uvx mcp-server-fetch is spawned with command and arguments and fetches a page [M10, P3]', async (test) => {
+it('uvx mcp-server-fetch starts with command and arguments and fetches a page [M10, P3]', async (test) => {
   const { command, env } = requirePart('uvx', test);
   const pages = createServer((request, response) => {
     if (request.url === '/page.txt')
@@ -83,8 +83,8 @@ it('uvx mcp-server-fetch is spawned with command and arguments and fetches a pag
   }
 });
 
-describe.concurrent('an SSE server behind a gate', () => {
-  it('is reached at its URL with the configured headers on every request [P6]', async () => {
+describe.concurrent('an SSE server that checks a header', () => {
+  it('is called at its URL with the configured headers on every request [P6]', async () => {
     await using server = await startEverything('sse');
     await using gate = await HttpProxy.start(server.url, ['authorization', 'Bearer of-the-user']);
     await using switchboard = await startSwitchboard({
@@ -98,7 +98,7 @@ describe.concurrent('an SSE server behind a gate', () => {
     expect(new Set(gate.requests.map(({ header }) => header))).toEqual(new Set(['Bearer of-the-user']));
   });
 
-  it('is shown as failed, with the reason, where the header is wrong [P6]', async () => {
+  it('is shown as failed, with the reason, if the header is wrong [P6]', async () => {
     await using server = await startEverything('sse');
     await using gate = await HttpProxy.start(server.url, ['authorization', 'Bearer of-the-user']);
     await using switchboard = await startSwitchboard({

@@ -3,7 +3,7 @@ import { connectHttp, textOf, toolNamesOnce } from '../helpers/clients.ts';
 import { RawSession } from '../helpers/raw-http.ts';
 import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 
-it('a name that a client was shown goes on working when another server brings it too', async () => {
+it('a listed name keeps working for a client when another server adds the same name', async () => {
   const notes = (of: string) => fixtureServer('notes', { NOTES_OF: of });
   const mcpServers = { go: notes('go') };
   await using switchboard = await startSwitchboard(mcpServers);
@@ -19,13 +19,13 @@ it('a name that a client was shown goes on working when another server brings it
   const names = await toolNamesOnce(early, (listed) => listed.includes('slow__touch'));
   expect(names).toContain('go__touch');
   expect(names).not.toContain('touch');
-  // Whoever saw it, and who never saw any list.
+  // A client that saw the name, and one that never listed.
   expect(textOf(await early.client.callTool({ name: 'announce', arguments: {} }))).toBe('done');
   expect(await prompt()).toBe('Notes of go');
   await using hasty = await connectHttp(switchboard.url);
   expect(textOf(await hasty.client.callTool({ name: 'announce', arguments: {} }))).toBe('done');
 
-  // Who came later was never shown it.
+  // A later client never saw the name.
   const late = await RawSession.open(switchboard.url);
   await late.toolNames();
   const refused = await late.request('tools/call', { name: 'announce', arguments: {} });
@@ -34,13 +34,13 @@ it('a name that a client was shown goes on working when another server brings it
   });
   await late.end();
 
-  // It is gone with the server that it was of: then the name is that of the other one.
+  // When its server is removed, the name means the tool of the other.
   await switchboard.configure({ slow: notes('slow') });
   await toolNamesOnce(early, (listed) => listed.includes('touch'));
   expect(await prompt()).toBe('Notes of slow');
 });
 
-it('an unknown name is answered with those that look like it, and no server is blamed that has nothing to do with it', async () => {
+it('an unknown name returns similar names, and blames no unrelated server', async () => {
   await using switchboard = await startSwitchboard({
     home: fixtureServer('notes'),
     broken: { command: 'false' },

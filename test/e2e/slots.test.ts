@@ -6,8 +6,8 @@ import { RawSession } from '../helpers/raw-http.ts';
 import { serverOnce } from '../helpers/server-states.ts';
 import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 
-describe.concurrent('a server with a limit of calls at a time', () => {
-  it('gets no more than that; the others wait, and what waits is visible [A14]', async () => {
+describe.concurrent('a server with a concurrency limit', () => {
+  it('gets no more calls than that; the others are queued, and the queue is visible [A14]', async () => {
     await using started = await startCounting({ concurrency: 3 }, {}, { other: fixtureServer('toolbox') });
     const { witness, switchboard } = started;
     const [ada, grace] = [await started.open(), await started.open()];
@@ -20,7 +20,7 @@ describe.concurrent('a server with a limit of calls at a time', () => {
     expect(later).toMatchObject({ in_flight: 3, queued: 17 });
     const { stdout } = await runCli(['ls', '--url', switchboard.baseUrl]);
     expect(stdout).toMatch(/^box +ready +stdio +4 tools +3 running, 17 waiting$/m);
-    // Nobody else has to wait for it.
+    // Other servers are not delayed.
     expect(await grace.callText('other__echo', { text: 'at once' })).toBe('at once');
 
     witness.tell('box', 'finish all');
@@ -30,7 +30,7 @@ describe.concurrent('a server with a limit of calls at a time', () => {
     expect(await started.loaded(0, 0)).toMatchObject({ longest_wait_ms: 0 });
   });
 
-  it('over HTTP gets no more either [A14]', async () => {
+  it('has the same limit over HTTP [A14]', async () => {
     const held = Promise.withResolvers<void>();
     let [atOnce, mostAtOnce] = [0, 0];
     const hold = async () => {
@@ -49,7 +49,7 @@ describe.concurrent('a server with a limit of calls at a time', () => {
     expect(mostAtOnce).toBe(2);
   });
 
-  it('has that many in each of its replicas', async () => {
+  it('has the limit in each of its replicas', async () => {
     await using started = await startCounting({ concurrency: 2, replicas: 2 });
     const session = await started.open();
     const answers = Promise.allSettled(workAll(session, numbered('call', 7)));
@@ -64,7 +64,7 @@ describe.concurrent('a server with a limit of calls at a time', () => {
     await started.loaded(0, 0);
   });
 
-  it('has that many for each client where each has an instance of its own', async () => {
+  it('has the limit for each client with isolation', async () => {
     await using started = await startCounting({ concurrency: 1, isolation: 'session' });
     const [ada, grace] = [await started.open(), await started.open()];
     const answers = Promise.allSettled([
@@ -98,7 +98,7 @@ describe.concurrent('a server with a limit of calls at a time', () => {
     started.finish('call1');
     started.finish('call2');
     await Promise.all(answers.slice(0, 2));
-    // Two were done and none was begun: the limit is lower than what was under way.
+    // Two finished and none started: the new limit is below the number in flight.
     await started.loaded(1, 2);
     started.finish('call3');
     expect(await started.worked(4)).toEqual(numbered('call', 4));

@@ -26,7 +26,7 @@ function headOf(path: string, length: string): string {
   return `POST ${path} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\n${length}\r\n\r\n`;
 }
 
-/** Gives what is answered. What is sent after that resets the connection, and the answer may be lost with it: then once more. */
+/** Bytes sent after the response reset the connection and may lose it, so this tries again. */
 async function trickle(first: string, next: string): Promise<string> {
   for (;;) {
     const answer = await trickleOnce(first, next);
@@ -34,7 +34,6 @@ async function trickle(first: string, next: string): Promise<string> {
   }
 }
 
-/** Sends a byte every few milliseconds, until the connection is closed. */
 async function trickleOnce(first: string, next: string): Promise<string> {
   const socket = open(switchboard);
   const answer = text(socket).catch(() => 'closed');
@@ -47,8 +46,8 @@ async function trickleOnce(first: string, next: string): Promise<string> {
   }
 }
 
-describe('a client that is slow on purpose', () => {
-  it('is cut off in the head of a request, also where it sends nothing at all', async () => {
+describe('a deliberately slow client', () => {
+  it('is disconnected in the head of a request, even if it sends nothing', async () => {
     expect(await trickle('POST /mcp HTTP/1.1\r\nhost: x\r\n', 'x: y\r\n')).toMatch(/^HTTP\/1.1 408 /);
     expect(await trickle('', '')).toMatch(/^HTTP\/1.1 408 /);
   });
@@ -58,15 +57,15 @@ describe('a client that is slow on purpose', () => {
     ['/mcp', 'transfer-encoding: chunked', '1\r\n \r\n'],
     ['/api/v1/projects', 'content-length: 1000000', ' '],
     ['/nothing', 'content-length: 1000000', ' '],
-  ])('is cut off in the body of a request for %s with %s', async (path, length, next) => {
+  ])('is disconnected in the body of a request for %s with %s', async (path, length, next) => {
     const answer = await trickle(headOf(path, length), next);
-    // A busy machine may not have found out by then that there is nothing.
+    // A busy machine may time out before it returns 404.
     expect(answer).toMatch(path === '/nothing' ? /^HTTP\/1.1 40[48] / : /^HTTP\/1.1 408 .*request_timeout/s);
-    // The API refuses in its own format.
+    // The API has its own error format.
     expect(answer.includes('{"error":{"code":"request_timeout"')).toBe(path.startsWith('/api/'));
   });
 
-  it('does not disturb streams that have nothing to tell', async () => {
+  it('does not affect idle streams', async () => {
     const session = await RawSession.open(switchboard.url);
     const stream = await session.listen();
     let isOpen = true;
@@ -80,7 +79,7 @@ describe('a client that is slow on purpose', () => {
   });
 });
 
-it('connections over the limit are told so, and room is made when others end', async () => {
+it('connections over the limit are rejected with the reason, and new ones are accepted when others end', async () => {
   await using small = await startSwitchboard({}, { maxConnections: 2 });
   const health = () => exchange(`${small.baseUrl}/healthz`, { method: 'GET' });
   const [first, second] = [open(small), open(small)];

@@ -5,7 +5,7 @@ import { runCli, startCli, temporaryFolder } from '../helpers/cli.ts';
 import { fixtureServer } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-/** A configuration file for commands that end by themselves, or are ended before clients are served. */
+/** For commands that exit, or are stopped before they serve clients. */
 async function openFolder(mcpServers: object, switchboard: object) {
   const folder = await temporaryFolder();
   const path = join(folder.path, 'mcp.json');
@@ -23,7 +23,7 @@ async function openFolder(mcpServers: object, switchboard: object) {
 const slowStart = { discoveryWaitMs: 3_600_000, connectTimeoutMs: 3_600_000 };
 
 describe.concurrent('onStartFailure: abort', () => {
-  it('ends with the reason; started servers are stopped again, later ones never start [M11]', async () => {
+  it('exits with the reason; started servers are stopped, and later ones never start [M11]', async () => {
     await using witness = await Witness.open();
     await using folder = await openFolder(
       {
@@ -42,7 +42,7 @@ describe.concurrent('onStartFailure: abort', () => {
     expect(witness.seenBy('never', 'start')).toEqual([]);
   });
 
-  it('leaves none behind that does not want to end, or is still in its handshake [M11]', async () => {
+  it('leaves no process behind that ignores signals, or is still in its handshake [M11]', async () => {
     await using witness = await Witness.open();
     await using folder = await openFolder(
       {
@@ -65,9 +65,9 @@ describe.concurrent('onStartFailure: abort', () => {
     for (const who of ['stubborn', 'silent', 'forking', 'forking-grandchild']) await witness.sees(who, 'end');
   });
 
-  it('wants every replica', async () => {
+  it('requires every replica', async () => {
     await using folder = await temporaryFolder();
-    // One that ends when it is asked for its era is started once more.
+    // A server that exits during era detection is started once more.
     const env = { START_COUNT: join(folder.path, 'starts'), FAILING_STARTS: '4' };
     await using config = await openFolder(
       { many: { ...fixtureServer('fails-first-starts', env), replicas: 3, startup: 'parallel' } },
@@ -89,7 +89,7 @@ describe.concurrent('onStartFailure: abort', () => {
     expect(stderr).toMatch(/"bad".*SURELY_NOT_SET/s);
   });
 
-  it('serves clients only when all are there, and lets lazy ones be', async () => {
+  it('serves clients only when all servers are ready, and does not start lazy ones', async () => {
     await using witness = await Witness.open();
     await using folder = await openFolder(
       {
@@ -113,7 +113,7 @@ describe.concurrent('onStartFailure: abort', () => {
     expect((await running.finished).code).toBe(0);
   });
 
-  it('and --startup sequential can be flags, which count more than the file', async () => {
+  it('and --startup sequential are flags too, which override the file', async () => {
     await using witness = await Witness.open();
     await using folder = await openFolder(
       {
@@ -132,7 +132,7 @@ describe.concurrent('onStartFailure: abort', () => {
 });
 
 describe.concurrent('Ctrl-C during a slow start', () => {
-  it.each(['abort', 'continue'])('ends it cleanly where onStartFailure is %s', async (onStartFailure) => {
+  it.each(['abort', 'continue'])('exits cleanly if onStartFailure is %s', async (onStartFailure) => {
     await using witness = await Witness.open();
     await using folder = await openFolder(
       {
@@ -150,7 +150,7 @@ describe.concurrent('Ctrl-C during a slow start', () => {
     expect(witness.seenBy('never', 'start')).toEqual([]);
   });
 
-  it('twice ends it at once, and leaves nothing', async () => {
+  it('twice exits at once, and leaves nothing behind', async () => {
     await using witness = await Witness.open();
     await using folder = await openFolder(
       {
@@ -168,7 +168,7 @@ describe.concurrent('Ctrl-C during a slow start', () => {
     for (const who of ['stubborn', 'silent']) await witness.sees(who, 'end');
   });
 
-  it('of a command that runs servers just for itself leaves nothing', async () => {
+  it('in a command with temporary servers leaves nothing behind', async () => {
     await using witness = await Witness.open();
     await using folder = await openFolder(
       {

@@ -6,7 +6,7 @@ import { serverOf } from '../helpers/server-states.ts';
 import { fixtureServer, startSwitchboard } from '../helpers/switchboard.ts';
 import { Witness } from '../helpers/witness.ts';
 
-/** The transitions of all servers, in the order in which they happened. */
+/** The transitions of all servers, in order. */
 function transitions(events: { [key: string]: unknown }[]): string[] {
   return events.filter(({ event }) => event === 'server').map(({ name, state }) => `${name} ${state}`);
 }
@@ -21,7 +21,7 @@ describe.concurrent('servers that start with Switchboard', () => {
   const lateServers = (witness: Witness) =>
     Object.fromEntries(names.map((name) => [name, fixtureServer('delays-handshake', witness.env(name))]));
 
-  it('one after the other: the next one when the one before is ready [M11]', async () => {
+  it('start in sequence: each when the one before is ready [M11]', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard(lateServers(witness), {
       startup: 'sequential',
@@ -37,7 +37,7 @@ describe.concurrent('servers that start with Switchboard', () => {
     expect(starts.filter((text, index) => starts.indexOf(text) === index)).toEqual(expected);
   });
 
-  it('all at once, where none waits for another', async () => {
+  it('start in parallel, and none waits for another', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard(lateServers(witness), {
       startup: 'parallel',
@@ -51,7 +51,7 @@ describe.concurrent('servers that start with Switchboard', () => {
     }
   });
 
-  it('go on without one that fails, where onStartFailure is not abort', async () => {
+  it('continue without one that fails, unless onStartFailure is abort', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard(
       {
@@ -73,7 +73,7 @@ describe.concurrent('servers that start with Switchboard', () => {
     }
   });
 
-  it('are as many as there are replicas, before any client comes', async () => {
+  it('start all replicas before any client connects', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard(
       { many: { ...fixtureServer('reports-messages', witness.env('many')), replicas: 3 } },
@@ -93,7 +93,7 @@ describe.concurrent('servers that start with Switchboard', () => {
   });
 });
 
-describe.concurrent('flags of switchboard up count more than the file', () => {
+describe.concurrent('flags of switchboard up override the file:', () => {
   it('--startup lazy starts nothing', async () => {
     await using switchboard = await startSwitchboard(
       { bad: { ...fixtureServer('fails-to-start'), startup: 'parallel' } },
@@ -103,7 +103,7 @@ describe.concurrent('flags of switchboard up count more than the file', () => {
     expect(await serverOf(switchboard, 'bad')).toMatchObject({ state: 'idle', error: null });
   });
 
-  it('--on-start-failure continue goes on', async () => {
+  it('--on-start-failure continue keeps running', async () => {
     await using switchboard = await startSwitchboard(
       { bad: { ...fixtureServer('fails-to-start'), startup: 'parallel' } },
       { onStartFailure: 'abort' },
@@ -112,7 +112,7 @@ describe.concurrent('flags of switchboard up count more than the file', () => {
     await switchboard.event(isServer('bad', 'backing_off'));
   });
 
-  it('also after an edit of the file', async () => {
+  it('and still do after an edit of the file', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard(
       {},
@@ -121,14 +121,14 @@ describe.concurrent('flags of switchboard up count more than the file', () => {
     );
     const added = { ...fixtureServer('reports-messages', witness.env('added')), startup: 'lazy' };
     await switchboard.configure({ added, bad: fixtureServer('fails-to-start') });
-    // Nobody who runs already is ended because a server that was added fails.
+    // A running Switchboard does not exit because an added server fails.
     await switchboard.event(isServer('bad', 'backing_off'));
     await switchboard.event(isServer('added', 'ready'));
   });
 });
 
 describe.concurrent('servers that start on first use', () => {
-  it('are started once by first requests of many clients at once, and used by all later ones [M13] [P11]', async () => {
+  it('start once for simultaneous first requests, and serve all later ones [M13] [P11]', async () => {
     await using witness = await Witness.open();
     await using peer = await HttpPeer.start({ remote: () => false });
     await using switchboard = await startSwitchboard({
@@ -158,7 +158,7 @@ describe.concurrent('servers that start on first use', () => {
     expect(remote).toHaveLength(1);
   });
 
-  it('run only from then on, and stay when their first client leaves [P10]', async () => {
+  it('run only from then on, and keep running when their first client leaves [P10]', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard({
       lazy: fixtureServer('reports-messages', witness.env('lazy')),
@@ -177,7 +177,7 @@ describe.concurrent('servers that start on first use', () => {
     expect(await serverOf(switchboard, 'lazy')).toMatchObject({ state: 'ready', restarts: 0 });
   });
 
-  it('are not waited for twice: who comes while one starts gets the same one [M13]', async () => {
+  it('are shared by clients that connect during the start [M13]', async () => {
     await using witness = await Witness.open();
     await using switchboard = await startSwitchboard(
       { late: fixtureServer('delays-handshake', witness.env('late')) },
@@ -185,7 +185,7 @@ describe.concurrent('servers that start on first use', () => {
     );
     const first = await RawSession.open(switchboard.url);
     const second = await RawSession.open(switchboard.url);
-    // Each has become a stream that is kept alive: Switchboard has the request, and waits.
+    // Both calls have become streams with keep-alive comments, so Switchboard has them.
     const waiting = [await first.openCall('late_tool', {}, 1), await second.openCall('late_tool', {}, 1)];
     await witness.sees('late', 'initialize');
     witness.tell('late', 'answer');

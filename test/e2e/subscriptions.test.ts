@@ -13,7 +13,7 @@ const updatesOf = ({ notifications }: ConnectedClient) =>
 const updated = ({ notifications }: ConnectedClient, uri: string, count = 1) =>
   notifications.several(count, ({ method, params }) => method === UPDATED && params?.uri === uri);
 
-/** Three clients of one server, and what that server is told of subscriptions. */
+/** Three clients of one server, and the subscriptions that the server receives. */
 async function startNotes() {
   const witness = await Witness.open();
   const switchboard = await startSwitchboard({
@@ -30,7 +30,7 @@ async function startNotes() {
   return {
     url: switchboard.url,
     clients,
-    /** The URIs that the server was told to follow, or not to follow any more. */
+    /** The URIs that the server was asked to subscribe to or unsubscribe from. */
     toldTo: (method: string) => witness.seenBy('notes', 'message').filter(told(method)).map(uriOf),
     async firstToldTo(method: string, count: number) {
       return (await witness.severalOf('notes', 'message', count, told(method))).map(uriOf);
@@ -45,7 +45,7 @@ async function startNotes() {
 }
 
 describe.concurrent('an updated resource', () => {
-  it('is announced to the clients that subscribed to it and to no others [G13]', async () => {
+  it('is announced only to the clients that subscribed to it [G13]', async () => {
     await using notes = await startNotes();
     const [one, two, three] = notes.clients;
     await one.client.subscribeResource({ uri: todo });
@@ -53,7 +53,7 @@ describe.concurrent('an updated resource', () => {
     await three.client.subscribeResource({ uri: done });
     expect(await notes.firstToldTo('subscribe', 2)).toEqual(['note://todo', 'note://done']);
 
-    // Messages arrive in order: what follows on the same stream proves what did not come before it.
+    // Messages arrive in order, so the next one proves that nothing came before it.
     await notes.touch('note://todo');
     await notes.touch('note://done');
     await notes.touch('note://todo');
@@ -64,7 +64,7 @@ describe.concurrent('an updated resource', () => {
     expect(notes.toldTo('subscribe')).toHaveLength(2);
   });
 
-  it('is announced as long as one client is left, and then the server is told once [G13]', async () => {
+  it('is announced until the last client is gone, and then the server gets one unsubscribe [G13]', async () => {
     await using notes = await startNotes();
     const [one, two, three] = notes.clients;
     await one.client.subscribeResource({ uri: todo });
@@ -78,13 +78,12 @@ describe.concurrent('an updated resource', () => {
     await Promise.all([updated(two, todo), updated(one, done)]);
     expect(updatesOf(one)).toEqual([done]);
 
-    // A client that goes away needs nothing any more.
     await two.client.close();
     expect(await notes.firstToldTo('unsubscribe', 1)).toEqual(['note://todo']);
     expect(updatesOf(three)).toEqual([]);
   });
 
-  it("is announced under the URI that the client gave, the server's own one too [G11, G13]", async () => {
+  it("is announced under the URI of the client's subscription, even the server's own [G11, G13]", async () => {
     await using notes = await startNotes();
     const [one, two] = notes.clients;
     await one.client.subscribeResource({ uri: 'note://todo' });
@@ -94,9 +93,9 @@ describe.concurrent('an updated resource', () => {
     expect(notes.toldTo('subscribe')).toEqual(['note://todo']);
   });
 
-  it('is not announced to a client that changed its mind at once [G13]', async () => {
+  it('is not announced to a client that unsubscribes at once [G13]', async () => {
     await using notes = await startNotes();
-    // Only a batch says for certain what comes first.
+    // Only a batch guarantees the order.
     const hasty = await RawSession.open(notes.url, '2025-03-26');
     const standing = await hasty.listen();
     const { text } = await hasty.post([
@@ -113,7 +112,7 @@ describe.concurrent('an updated resource', () => {
     expect(updates.map(({ params }) => params?.uri)).toEqual([done]);
   });
 
-  it('cannot be followed where nobody has it [G13]', async () => {
+  it('cannot be subscribed to if no server has it [G13]', async () => {
     await using notes = await startNotes();
     const [one] = notes.clients;
     await expect(one.client.subscribeResource({ uri: 'note://nothing' })).rejects.toThrow(
@@ -122,7 +121,7 @@ describe.concurrent('an updated resource', () => {
     expect(notes.toldTo('subscribe')).toEqual([]);
   });
 
-  it('is not followed for a request that is refused because its id is under way', async () => {
+  it('gets no subscription from a request that is rejected for a duplicate id', async () => {
     await using notes = await startNotes();
     const session = await RawSession.open(notes.url, '2025-03-26');
     await session.request('resources/list');
@@ -131,7 +130,7 @@ describe.concurrent('an updated resource', () => {
     });
     const { json } = await session.post([subscribe(todo), subscribe(done)]);
     expect(json).toMatchObject([{ error: { code: -32600 } }, { result: {} }]);
-    // The server is told in order: what it was told before this is seen by then.
+    // The server receives messages in order, so earlier ones have arrived by then.
     await session.request('resources/unsubscribe', { uri: todo });
     expect(await notes.firstToldTo('unsubscribe', 1)).toEqual(['note://todo']);
     expect(notes.toldTo('subscribe')).toEqual(['note://todo']);

@@ -17,7 +17,6 @@ async function startTasking(timeoutMs = patienceMs) {
   return switchboard;
 }
 
-/** Whatever the server's calls may take otherwise. */
 const patiently = { 'dev.switchboard/timeoutMs': patienceMs };
 
 function begin(session: RawSession, topic: string, progressToken?: string) {
@@ -28,7 +27,7 @@ function begin(session: RawSession, topic: string, progressToken?: string) {
   });
 }
 
-/** Whoever does the task may be any of them. */
+/** Any of the replicas may run the task. */
 async function finish(session: RawSession, topic: string): Promise<void> {
   for (let replica = 0; replica < REPLICAS; replica++) {
     await session.request('tools/call', { name: 'finish', arguments: { topic }, _meta: patiently });
@@ -36,9 +35,9 @@ async function finish(session: RawSession, topic: string): Promise<void> {
 }
 
 describe.concurrent('a task', () => {
-  it('is asked for where it was begun, however many replicas there are', async () => {
+  it('is queried where it started, however many replicas run', async () => {
     await using switchboard = await startTasking();
-    // Each replica counts from 1, so these clients have tasks of the same name on different replicas.
+    // Each replica counts from 1, so these clients have tasks with the same id on different replicas.
     const topics = ['whales', 'wolves', 'wasps'];
     const sessions = await Promise.all(topics.map(() => RawSession.open(switchboard.url)));
     for (const [index, topic] of topics.entries()) {
@@ -64,12 +63,12 @@ describe.concurrent('a task', () => {
     });
   });
 
-  it('may take longer than a call may: its result is waited for', async () => {
+  it('may take longer than the call timeout: its result is awaited', async () => {
     await using switchboard = await startTasking(300);
     const session = await RawSession.open(switchboard.url);
     await begin(session, 'whales');
     const result = session.request('tasks/result', { taskId: '1' });
-    // A call that is out of time shows that so much time has passed.
+    // A call that times out proves that the time has passed.
     const params = { name: 'finish', arguments: {}, _meta: { 'dev.switchboard/timeoutMs': 1 } };
     await session.request('tools/call', params);
     const late = await begin(session, 'never ends');
@@ -81,7 +80,7 @@ describe.concurrent('a task', () => {
     expect(await result).toMatchObject({ result: { content: [{ type: 'text' }, {}] } });
   });
 
-  it('tells its client, and no other, how it goes', async () => {
+  it('reports its status to its own client only', async () => {
     await using switchboard = await startTasking();
     const [mine, other] = [await RawSession.open(switchboard.url), await RawSession.open(switchboard.url)];
     const [stream, otherStream] = [await mine.listen(), await other.listen()];
@@ -97,7 +96,7 @@ describe.concurrent('a task', () => {
     await Promise.all([stream.cut(), otherStream.cut()]);
   });
 
-  it('of another client does not exist', async () => {
+  it('of another client is not found', async () => {
     await using switchboard = await startTasking();
     const [mine, other] = [await RawSession.open(switchboard.url), await RawSession.open(switchboard.url)];
     await begin(mine, 'whales');
@@ -111,7 +110,7 @@ describe.concurrent('a task', () => {
     });
   });
 
-  it('of a reference server runs to its end, with a question to the client in between', async () => {
+  it('of a reference server completes, with a server request in between', async () => {
     await using switchboard = await startSwitchboard({ everything: referenceServer('everything') });
     const capabilities = { elicitation: {}, tasks: { requests: { elicitation: { create: {} } } } };
     await using connected = await connectHttp(switchboard.url, capabilities, (client) => {

@@ -13,7 +13,7 @@ setUp(async (use) => {
   switchboard = use(await startSwitchboard({}, {}, { database: 'shared' }));
 });
 
-/** Options stand in front of the words behind --. */
+/** Options must precede the words after --. */
 function cli(...words: string[]) {
   const behind = words.indexOf('--');
   return runCli(words.toSpliced(behind === -1 ? words.length : behind, 0, '--url', switchboard.baseUrl));
@@ -34,7 +34,7 @@ async function toolsOf(project: string): Promise<string[]> {
   return (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name).sort();
 }
 
-it('a server of the file offers the tools that it allows, and follows edits', async () => {
+it('a server of the file offers its allowed tools, and follows edits', async () => {
   await using own = await startSwitchboard({
     box: { ...box, tools: { allow: ['e*', 'pid'], deny: ['environ*'] } },
   });
@@ -53,12 +53,12 @@ it('a server of the file offers the tools that it allows, and follows edits', as
   await own.configure({ box: { ...box, tools: { deny: ['add'] } } });
   await own.event(({ event, changed }) => event === 'configuration' && String(changed).includes('box'));
   expect((await run('call', 'environment', 'name=X')).stdout).toBe('not set\n');
-  // It was not started anew for that.
+  // The server was not restarted.
   expect((await run('call', 'pid')).stdout).toBe(pid);
   expect((await run('call', 'add')).code).toBe(1);
 });
 
-it('so does one of the API, of an import and of a product', async () => {
+it('servers from the API, an import and a product do the same', async () => {
   const done = await newProject('kinds');
   const command = ['--', box.command, ...box.args];
   await done(
@@ -92,7 +92,7 @@ it('so does one of the API, of an import and of a product', async () => {
   expect(await toolsOf('kinds')).toEqual(['echo', 'pid']);
 });
 
-it('what a server leaves out is shown as off, and cannot be switched on', async () => {
+it('tools that a server excludes are shown as off, and cannot be enabled', async () => {
   const done = await newProject('shown');
   await done('server', 'add', 'box', '-P', 'shown', '--deny-tool', 'pid', '--', box.command, ...box.args);
   expect(await done('tool', 'ls', '--all', '-P', 'shown')).toMatch(/^box__pid +box +off /m);
@@ -103,7 +103,7 @@ it('what a server leaves out is shown as off, and cannot be switched on', async 
   });
 });
 
-it('in a group, a tool goes to the servers that offer it', async () => {
+it('calls in a group go to the servers that offer the tool', async () => {
   const done = await newProject('groups');
   const add = (name: string, ...options: string[]) =>
     done(
@@ -126,7 +126,7 @@ it('in a group, a tool goes to the servers that offer it', async () => {
   expect((await cli('call', 'one__environment', 'name=WHO', '-P', 'groups')).code).toBe(1);
 });
 
-it('tool disable and enable take patterns', async () => {
+it('tool disable and enable accept patterns', async () => {
   const done = await newProject('patterns');
   await done('server', 'add', 'box', '-P', 'patterns', '--', box.command, ...box.args);
   expect(await done('tool', 'disable', 'box__p*', '-P', 'patterns')).toBe(

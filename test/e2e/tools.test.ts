@@ -38,10 +38,10 @@ describe('the tools of several servers', () => {
     client = connected.client;
   });
 
-  it('are one list, each as its server describes it, with the server that it is from [A1, G1]', async () => {
+  it('form one list, each as its server describes it, with its server [A1, G1]', async () => {
     const direct = await Promise.all(
       Object.entries(servers).map(async ([name, parameters]) => {
-        // Some servers offer more to clients that can be asked; Switchboard passes questions on.
+        // Some servers offer more to clients that accept server requests, as Switchboard does.
         await using alone = await connectStdio(parameters, {
           roots: { listChanged: true },
           sampling: { tools: {} },
@@ -55,14 +55,14 @@ describe('the tools of several servers', () => {
     expect(tools).toEqual(direct.flat());
   });
 
-  it('have unique names and leave disabled servers out [A1, A2, G1]', async () => {
+  it('have unique names and exclude disabled servers [A1, A2, G1]', async () => {
     const { tools } = await client.listTools();
     const names = tools.map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
     expect(new Set(tools.map(({ _meta }) => _meta?.[SERVER]))).toEqual(new Set(Object.keys(servers)));
   });
 
-  it('are called at the server that has them, and its answer comes back [A3]', async () => {
+  it('are called at their server, and its response comes back [A3]', async () => {
     const path = join(folder, 'note.txt');
     await writeFile(path, 'a file');
     const calls = [
@@ -78,7 +78,7 @@ describe('the tools of several servers', () => {
     });
   });
 
-  it('that nobody has are answered with a protocol error that names them [A4]', async () => {
+  it('that do not exist return a protocol error that names them [A4]', async () => {
     const failure = await client.callTool({ name: 'no_such_tool' }).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(McpError);
     expect(failure).toMatchObject({
@@ -89,7 +89,7 @@ describe('the tools of several servers', () => {
   });
 });
 
-it('the same name on two servers is unique in the list, with the server in front [A2, G2]', async () => {
+it('a name on two servers gets the server as a prefix in the list [A2, G2]', async () => {
   await using switchboard = await startSwitchboard({
     left: fixtureServer('reverses-responses'),
     right: fixtureServer('reverses-responses'),
@@ -102,7 +102,7 @@ it('the same name on two servers is unique in the list, with the server in front
   ]);
 });
 
-it('a long list comes page by page, each tool once', async () => {
+it('a long list is paged, and contains each tool once', async () => {
   await using switchboard = await startSwitchboard(
     { everything: referenceServer('everything'), notes: fixtureServer('notes') },
     { pageSize: 7 },

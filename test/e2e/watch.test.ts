@@ -14,7 +14,6 @@ import { fixtureServer, type RunningSwitchboard, startSwitchboard } from '../hel
 const EVENTS = '/api/v1/projects/default/events';
 const SERVERS = '/api/v1/projects/default/servers';
 
-/** Switchboard with a server that is ready, and one that nobody has used. */
 async function startReady(): Promise<RunningSwitchboard> {
   const switchboard = await startSwitchboard({
     box: { ...fixtureServer('toolbox'), startup: 'parallel' },
@@ -44,7 +43,7 @@ function watch({ baseUrl }: RunningSwitchboard, ...words: string[]): RunningCli 
 }
 
 describe.concurrent('switchboard watch', () => {
-  it('--json shows how servers stand, then a server that dies, and that it comes back', async () => {
+  it('--json shows the state of servers, then a server that dies and restarts', async () => {
     await using switchboard = await startReady();
     await using watching = watch(switchboard, '--json');
     const [box, later] = (await watching.lines.several(2, () => true)).map((line) => JSON.parse(line));
@@ -66,11 +65,11 @@ describe.concurrent('switchboard watch', () => {
     expect(back.server).toMatchObject({ name: 'box', state: 'ready', error: null });
   });
 
-  it('shows a line for each change of the servers that are named, without colours in a pipe', async () => {
+  it('shows a line per change of the named servers, without colours in a pipe', async () => {
     await using switchboard = await startReady();
     await using watching = watch(switchboard, 'box');
     await watching.lines.first(() => true);
-    // The list starts the other server too, before the one that is watched changes.
+    // The list also starts the other server, before the watched one changes.
     await (await RawSession.open(switchboard.url)).toolNames();
     await killBox(switchboard);
     await watching.lines.several(2, () => true);
@@ -82,7 +81,7 @@ describe.concurrent('switchboard watch', () => {
     );
   });
 
-  it('ends well with Ctrl-C', async () => {
+  it('exits with success on Ctrl-C', async () => {
     await using switchboard = await startReady();
     await using watching = watch(switchboard);
     await watching.lines.several(2, () => true);
@@ -93,7 +92,7 @@ describe.concurrent('switchboard watch', () => {
   it.each([
     ['SIGTERM', /^The Switchboard at http\S+ has stopped\.\n$/],
     ['SIGKILL', /^The Switchboard at http\S+ is gone: .+\.\n$/],
-  ] as const)('says that Switchboard has gone away after %s', async (signal, message) => {
+  ] as const)('reports that Switchboard has stopped after %s', async (signal, message) => {
     await using switchboard = await startReady();
     await using watching = watch(switchboard, '--json');
     await watching.lines.several(2, () => true);
@@ -102,7 +101,7 @@ describe.concurrent('switchboard watch', () => {
     expect(watching.lines.items).toHaveLength(2);
   });
 
-  it('names the servers that there are where one is unknown', async () => {
+  it('lists the known servers if one is unknown', async () => {
     await using switchboard = await startReady();
     expect(await runCli(['watch', 'box', 'bix', '--url', switchboard.baseUrl])).toEqual({
       code: 1,
@@ -111,7 +110,7 @@ describe.concurrent('switchboard watch', () => {
     });
   });
 
-  it('says how to start a Switchboard where there is none', async () => {
+  it('explains how to start a Switchboard if none runs', async () => {
     const nobody = `http://127.0.0.1:${await freePort()}`;
     expect(await runCli(['watch', '--url', nobody])).toEqual({
       code: 3,
@@ -121,7 +120,7 @@ describe.concurrent('switchboard watch', () => {
   });
 });
 
-it.concurrent('switchboard up shows how a server stands, but not each try', async () => {
+it.concurrent('switchboard up shows the state of a server, but not each retry', async () => {
   await using folder = await temporaryFolder();
   const config = join(folder.path, 'mcp.json');
   await writeFile(
@@ -147,7 +146,7 @@ it.concurrent('switchboard up shows how a server stands, but not each try', asyn
 });
 
 describe.concurrent('the events of the API', () => {
-  it('begin with what the list of servers says, and go on with transitions', async () => {
+  it('start with the list of servers, and continue with transitions', async () => {
     await using switchboard = await startReady();
     const { events, response } = await openEvents(switchboard);
     expect(response.headers['content-type']).toBe('text/event-stream');
@@ -162,7 +161,7 @@ describe.concurrent('the events of the API', () => {
     expect(told).toMatchObject({ state, since, error, next_try, replica: null });
   });
 
-  it('end cleanly when Switchboard stops, and do not keep it from stopping', async () => {
+  it('end when Switchboard stops, and do not keep it from stopping', async () => {
     await using switchboard = await startReady();
     const reader = await openEvents(switchboard);
     const exited = once(switchboard.process, 'exit');
@@ -173,7 +172,7 @@ describe.concurrent('the events of the API', () => {
   });
 });
 
-it('a reader of events that never reads is cut off, and nobody else', async () => {
+it('an event reader that never reads is disconnected, and no other', async () => {
   const refusal = 'HTTP/1.1 500 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n';
   const peer = await serveRaw((socket, part) => part === 1 && socket.end(refusal));
   await using switchboard = await startSwitchboard({});
@@ -184,8 +183,7 @@ it('a reader of events that never reads is cut off, and nobody else', async () =
   await once(idler, 'readable');
   const { events } = await openEvents(switchboard);
 
-  // The reason names the path. A few long ones at a time, so that whoever reads can keep up; together they are more
-  // than the buffers of a connection hold.
+  // The error contains the path: a few long ones at a time, so that readers keep up, but in total more than the connection buffers hold.
   const names: string[] = [];
   while (names.length < 60) {
     for (let added = 0; added < 3; added++) names.push(`server_${names.length}`);
@@ -200,7 +198,7 @@ it('a reader of events that never reads is cut off, and nobody else', async () =
     }
   }
 
-  // What was sent before is still there; but a connection that is open would not end.
+  // Buffered data can still be read, but an open connection would not end.
   const read = await text(idler);
   expect(read).toContain('"server_2"');
   expect(read).not.toContain(names.at(-1));

@@ -37,7 +37,7 @@ describe('a page of another origin', () => {
     ['GET', '/sse'],
     ['GET', '/healthz'],
   ];
-  it.each(requests)('is refused at %s %s, whatever shows what it is', async (method, path) => {
+  it.each(requests)('is rejected at %s %s, however it is recognized', async (method, path) => {
     const shown: Record<string, string>[] = [
       { 'sec-fetch-site': 'cross-site' },
       { 'sec-fetch-site': 'same-site' },
@@ -56,7 +56,7 @@ describe('a page of another origin', () => {
     for (const { headers } of answers) expect(headers).not.toHaveProperty('access-control-allow-origin');
   });
 
-  it('and a tunnel are told how they can be allowed', async () => {
+  it('and a tunnel get an error that explains how to allow them', async () => {
     for (const headers of [{ origin: 'http://localhost:5173' }, { host: 'localhost:8080' }]) {
       const { json } = await ask(tools, 'GET', headers);
       expect(json).toMatchObject({ error: { message: expect.stringContaining('allowedOrigins') } });
@@ -69,7 +69,7 @@ describe('a page of another origin', () => {
   });
 
   it.each([undefined, 'text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
-    'sends nothing that browsers send without asking: %s',
+    'cannot send what browsers send without a preflight: %s',
     async (type) => {
       const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type };
       const paths = [`${box}/test`, '/api/v1/secrets/rotate', '/mcp', '/api/v1/projects'];
@@ -88,7 +88,7 @@ describe('a page of another origin', () => {
     },
   );
 
-  it('that is asked about by a browser is not allowed', async () => {
+  it('is rejected in a preflight', async () => {
     const asked = { origin: 'http://localhost:5173', 'access-control-request-method': 'POST' };
     const { status, headers } = await ask('/mcp', 'OPTIONS', asked);
     expect(status).toBe(403);
@@ -96,7 +96,7 @@ describe('a page of another origin', () => {
   });
 });
 
-describe('a page of our own, and a user who types the address', () => {
+describe('a page of Switchboard, and a user who types the address', () => {
   it.each(['127.0.0.1', 'localhost', 'LOCALHOST', '[::1]'])('are answered at %s', async (name) => {
     const origin = `http://${name.toLowerCase()}:${port}`;
     const own = { host: `${name}:${port}`, origin, 'sec-fetch-site': 'same-origin' };
@@ -109,20 +109,20 @@ describe('a page of our own, and a user who types the address', () => {
 describe('a page of a configured origin', () => {
   const cross = { origin: page, 'sec-fetch-site': 'cross-site' };
 
-  it('may use MCP, and sees the id of its session', async () => {
+  it('can use MCP, and read the session id', async () => {
     const answer = await ask('/mcp', 'POST', cross);
     expect(answer.status).toBe(200);
     expect(answer.headers).toMatchObject({ 'access-control-allow-origin': page, vary: 'Origin' });
     expect(answer.headers['access-control-expose-headers']).toContain('Mcp-Session-Id');
   });
 
-  it('may use the API', async () => {
+  it('can use the API', async () => {
     const answer = await ask(box, 'GET', cross);
     expect(answer).toMatchObject({ status: 200, headers: { 'access-control-allow-origin': page } });
     expect((await ask('/api/v1/nowhere', 'GET', cross)).headers['access-control-allow-origin']).toBe(page);
   });
 
-  it('may, as its browser is told', async () => {
+  it('is allowed in a preflight', async () => {
     const wanted = 'content-type,mcp-protocol-version,mcp-session-id,last-event-id,mcp-method,mcp-name';
     const asked = {
       ...cross,
@@ -138,12 +138,12 @@ describe('a page of a configured origin', () => {
     });
   });
 
-  it('is refused where its browser does not say who it is', async () => {
+  it('is rejected if its browser does not send the origin', async () => {
     expect((await ask(tools, 'GET', { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
   });
 });
 
-describe('a header that only one can be of', () => {
+describe('a header that must be unique', () => {
   const lines = {
     Host: ['127.0.0.1:1', 'evil.example'],
     Origin: ['http://localhost:1'],
@@ -161,7 +161,7 @@ describe('a header that only one can be of', () => {
     'sec-fetch-site': () => 'same-origin',
   };
 
-  it.each(Object.entries(lines))('is refused twice: %s', async (name, seconds) => {
+  it.each(Object.entries(lines))('is rejected if it is repeated: %s', async (name, seconds) => {
     for (const second of seconds) {
       const socket = connect(Number(port), '127.0.0.1');
       const first = Object.entries(singles).map(([header, value]) => `${header}: ${value()}\r\n`);

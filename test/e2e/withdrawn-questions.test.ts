@@ -24,8 +24,8 @@ async function startAsking() {
   };
 }
 
-describe.concurrent('a question of a server', () => {
-  it('that it takes back is withdrawn on the stream where it was asked', async () => {
+describe.concurrent('a server request', () => {
+  it('that the server cancels is withdrawn on the stream where it was sent', async () => {
     await using asking = await startAsking();
     const standing = await asking.session.listen();
     asking.order('ask');
