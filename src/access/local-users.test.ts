@@ -5,7 +5,7 @@ import { requireOtherUser, startAsOther } from '../../test/helpers/other-user.ts
 import { LocalUsers } from './local-users.ts';
 import { readOwners } from './sockets.ts';
 
-/** Nothing is read of what is sent, as while a request waits to be let in. */
+/** Leaves the sockets unread, like a request that is not admitted yet. */
 async function listen(host: string): Promise<{ server: Server; port: number; accepted(): Promise<Socket> }> {
   const server = createServer({ pauseOnConnect: true });
   const waiting: Socket[] = [];
@@ -26,8 +26,8 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-describe('connections on this machine', () => {
-  it.each(['127.0.0.1', '::1'])('of our own user to %s are known as such', async (host) => {
+describe('a local connection', () => {
+  it.each(['127.0.0.1', '::1'])('from our own user to %s is recognized', async (host) => {
     const { server, port, accepted } = await listen(host);
     const client = connect(port, host);
     const socket = await accepted();
@@ -40,7 +40,7 @@ describe('connections on this machine', () => {
     server.close();
   });
 
-  it('of our own user that has said all that it has to say are known too', async () => {
+  it('from our own user is recognized after the client half-closes it', async () => {
     const { server, port, accepted } = await listen('127.0.0.1');
     const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     const socket = await accepted();
@@ -52,7 +52,7 @@ describe('connections on this machine', () => {
     server.close();
   });
 
-  it('cost few reads, however many there are', async () => {
+  it('shares table reads with other connections', async () => {
     let reads = 0;
     const users = new LocalUsers((...table) => {
       reads++;
@@ -64,13 +64,13 @@ describe('connections on this machine', () => {
     while (sockets.length < clients.length) sockets.push(await accepted());
     const verdicts = await Promise.all(sockets.map((socket) => users.ask(socket)));
     expect(verdicts).toEqual(clients.map(() => true));
-    // Where some were missed they are looked for in all three tables.
+    // Sockets that one table misses are looked up in all three.
     expect(reads).toBeLessThanOrEqual(3);
     for (const socket of [...clients, ...sockets]) socket.destroy();
     server.close();
   });
 
-  it('that are closed at the other end are nobody’s', async () => {
+  it('that the client has reset has no owner', async () => {
     const { server, port, accepted } = await listen('127.0.0.1');
     const client = connect(port, '127.0.0.1');
     const socket = await accepted();
@@ -82,7 +82,7 @@ describe('connections on this machine', () => {
     server.close();
   });
 
-  it('of another user stay so when our own user takes over the port', async (test) => {
+  it('from another user stays theirs when our own user reuses the port', async (test) => {
     requireOtherUser(test);
     const { server, port, accepted } = await listen('127.0.0.1');
     const from = await freePort();

@@ -4,15 +4,15 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { readOwners, socketsIn, tablesOf } from './sockets.ts';
 
-describe('what the system tells of connections', () => {
-  it('is read from where the other end may stand', () => {
+describe('socket tables', () => {
+  it('are chosen by the address family and platform', () => {
     expect(tablesOf('127.0.0.1', 'linux').slice(0, 2)).toEqual(['/proc/net/tcp', '/proc/net/tcp6']);
     expect(tablesOf('::ffff:127.0.0.1', 'linux')[0]).toBe('/proc/net/tcp');
     expect(new Set(tablesOf('::1', 'linux'))).toEqual(new Set(['/proc/net/tcp6']));
     expect(new Set(tablesOf('::1', 'darwin'))).toEqual(new Set(['lsof']));
   });
 
-  it('is understood as lsof writes it', () => {
+  it('are parsed from lsof output', () => {
     const lines = [
       ...['p812', 'u501', 'f12', 'n127.0.0.1:51000->127.0.0.1:7400', 'f13', 'n[::1]:51001->[::1]:7400'],
       ...['p900', 'u0', 'f7', 'n127.0.0.1:7400->127.0.0.1:51000', 'f8', 'n*:7400', ''],
@@ -26,7 +26,7 @@ describe('what the system tells of connections', () => {
   });
 
   it.skipIf(process.platform !== 'linux')(
-    'takes few turns, and ends where all that is wanted is known',
+    'are read in few event loop turns, and only until every match is found',
     async () => {
       await using stack = new AsyncDisposableStack();
       const server = stack.adopt(createServer().listen(0, '127.0.0.1'), (opened) => void opened.close());
@@ -41,15 +41,15 @@ describe('what the system tells of connections', () => {
       const endsOf = (port: number) => ({ theirs: { address: '127.0.0.1', port }, ours });
       const unknown = await countReads(() => readOwners('/proc/net/tcp', ours.port, [endsOf(1)]));
       expect(unknown.reads).toBeGreaterThan(24);
-      // One for each read, where they come one after the other.
+      // Sequential reads would take one turn each.
       expect(unknown.turns).toBeLessThan(0.6 * unknown.reads);
-      // The first of them stands somewhere in the first half, or nearly.
+      // At least one of these ports is likely in the first half of the table.
       let fewest = unknown.reads;
       for (const port of ports.slice(0, 20)) {
         const { result, reads } = await countReads(() =>
           readOwners('/proc/net/tcp', ours.port, [endsOf(port)]),
         );
-        // Rows move while they are read, so one may be missed.
+        // Rows move during the read, so one may be missed.
         expect([process.geteuid!(), undefined]).toContain(result(endsOf(port)));
         fewest = Math.min(fewest, reads);
       }
@@ -58,7 +58,7 @@ describe('what the system tells of connections', () => {
   );
 });
 
-/** How often the system was asked for something, and how often it was waited for. */
+/** Counts file system reads, and how often the caller waited for them. */
 async function countReads<Result>(work: () => Promise<Result>) {
   const underWay = new Set<number>();
   let reads = 0;
