@@ -5,7 +5,7 @@ import { jsonSchemaOf, nativeTool, runNative } from './native-tools.ts';
 const context = { signal: undefined };
 
 describe('a native tool', () => {
-  it('has a handler with the type of its schema', () => {
+  it('infers the type of its handler from its schema', () => {
     nativeTool({
       name: 'typed',
       input: z.object({ count: z.number().default(1) }),
@@ -18,14 +18,14 @@ describe('a native tool', () => {
     });
   });
 
-  it('asks for what its schema takes, not for what that makes of it', () => {
+  it('advertises the input of its schema, not the output', () => {
     const input = z.object({ count: z.number().default(1) });
     expect(jsonSchemaOf(nativeTool({ name: 'a', input, run: () => '' }))).not.toHaveProperty('required');
     const plain = { type: 'object', required: ['count'] };
     expect(jsonSchemaOf(nativeTool({ name: 'a', input: plain, run: () => '' }))).toBe(plain);
   });
 
-  it('needs a schema that can be written as JSON Schema', () => {
+  it('rejects a schema that JSON Schema cannot express', () => {
     const mute = {
       '~standard': { version: 1, vendor: 'mute', validate: (value: unknown) => ({ value }) },
     } as const;
@@ -51,12 +51,12 @@ describe('a native tool', () => {
       { content: 'soup' },
       { content: [{ type: 'text', text: '{"content":"soup"}' }], structuredContent: { content: 'soup' } },
     ],
-  ])('may give %s', async (_what, given, outcome) => {
+  ])('may return %s', async (_what, given, outcome) => {
     const tool = nativeTool({ name: 'giver', input: {}, run: async () => given });
     expect(await runNative(tool, {}, context)).toEqual(outcome);
   });
 
-  it('is run with `this`', async () => {
+  it('runs with `this`', async () => {
     const tool = { name: 'self', input: {}, word: 'me', run: () => '' };
     tool.run = function run(this: { word: string }) {
       return this.word;
@@ -66,7 +66,7 @@ describe('a native tool', () => {
     });
   });
 
-  it('is not run with what its schema does not let through', async () => {
+  it('does not run with arguments that its schema rejects', async () => {
     const input = z.object({ list: z.array(z.object({ count: z.number() })) });
     const tool = nativeTool({ name: 'strict', input, run: () => expect.unreachable() });
     expect(await runNative(tool, { list: [{ count: 'one' }] }, context)).toMatchObject({

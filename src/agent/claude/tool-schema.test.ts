@@ -7,7 +7,7 @@ type Schema = Record<string, unknown>;
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false, ownProperties: true });
 
-/** What the API checks, in the words of its errors. */
+/** The checks of the API, with its error messages. */
 function refusalOf(schema: Schema): string | undefined {
   if (schema.type !== 'object') return 'type: Input should be "object"';
   if ('anyOf' in schema || 'oneOf' in schema || 'allOf' in schema) return 'anyOf at the top level';
@@ -17,7 +17,7 @@ function refusalOf(schema: Schema): string | undefined {
   return ajv.validateSchema(schema) ? undefined : ajv.errorsText();
 }
 
-/** The rewritten schema takes these arguments, and they come back as they were. */
+/** Asserts that the rewritten schema accepts the arguments and that they are restored unchanged. */
 function expectToFit(original: Schema, args: Record<string, unknown>): void {
   const { schema, renamed } = claudeSchema(original)!;
   expect(refusalOf(schema)).toBeUndefined();
@@ -26,8 +26,8 @@ function expectToFit(original: Schema, args: Record<string, unknown>): void {
   expect(renamed(renamed(args))).toEqual(args);
 }
 
-describe('the schema of a tool for Claude', () => {
-  it('is the same where it can be', () => {
+describe('the tool schema for Claude', () => {
+  it('stays unchanged if the API accepts it', () => {
     const schema = {
       type: 'object',
       properties: { a: { $ref: '#/$defs/x' } },
@@ -38,7 +38,7 @@ describe('the schema of a tool for Claude', () => {
     expect(taken.schema.properties).toBe(schema.properties);
   });
 
-  it('has no alternatives at the top: each property may be as in any of them', () => {
+  it('merges top-level alternatives: each property may match any of them', () => {
     const circle = {
       properties: { kind: { const: 'circle' }, radius: { type: 'number' } },
       required: ['kind', 'radius'],
@@ -68,7 +68,7 @@ describe('the schema of a tool for Claude', () => {
     }
   });
 
-  it('has all that parts ask for together, also those that it refers to', () => {
+  it('merges everything that allOf parts require, including referenced ones', () => {
     const original = {
       allOf: [{ $ref: '#/$defs/named' }, { properties: { age: { type: 'integer' } }, required: ['age'] }],
       $defs: { named: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] } },
@@ -82,7 +82,7 @@ describe('the schema of a tool for Claude', () => {
     });
   });
 
-  it('has other names where those are not taken, and no two of one name', () => {
+  it('renames properties that the API rejects, without collisions', () => {
     const names = [
       'filter[id]',
       'filter id',
@@ -104,7 +104,7 @@ describe('the schema of a tool for Claude', () => {
     expectToFit({ properties, required: ['filter[id]'] }, args);
   });
 
-  it('leads to the original where it referred to what has moved', () => {
+  it('resolves references to parts that moved', () => {
     const tree = {
       type: 'object',
       properties: { 'my name': { type: 'string' }, children: { type: 'array', items: { $ref: '#' } } },
@@ -118,7 +118,7 @@ describe('the schema of a tool for Claude', () => {
     expectToFit(twins, { 'the one': 'a', other: 'b' });
   });
 
-  it('is of the draft that the API knows', () => {
+  it('uses the draft that the API supports', () => {
     const old = {
       properties: {
         pair: { type: 'array', items: [{ type: 'string' }, { type: 'number' }], additionalItems: false },
@@ -142,11 +142,11 @@ describe('the schema of a tool for Claude', () => {
     ['a list, or nothing', { type: ['array', 'null'] }],
     ['one of several, none of them an object', { anyOf: [{ type: 'string' }, { type: 'array' }] }],
     ['an object and a list at once', { allOf: [{ type: 'object' }, { type: 'array' }] }],
-  ])('is none where what it asks for is no object: %s', (_what, schema) => {
+  ])('is undefined if the input is not an object: %s', (_what, schema) => {
     expect(claudeSchema(schema)).toBeUndefined();
   });
 
-  it('comes to an end where parts lead to themselves, or to ever more', () => {
+  it('terminates for recursive and endlessly growing references', () => {
     expectToFit({ anyOf: [{ $ref: '#' }, { properties: { a: { type: 'string' } } }] }, { a: 'x' });
     const $defs = Object.fromEntries(
       Array.from({ length: 60 }, (_, index) => {
@@ -157,7 +157,7 @@ describe('the schema of a tool for Claude', () => {
     expectToFit({ $ref: '#/$defs/d0', $defs: { ...$defs, d60: {} } }, { a: 'x' });
   });
 
-  it('takes all that the original takes, and gives it back', () => {
+  it('accepts everything that the original accepts, and restores it', () => {
     fc.assert(
       fc.property(cases(), fc.dictionary(fc.string(), fc.nat()), ({ schema, args }, others) => {
         expectToFit(schema, args);
@@ -176,7 +176,7 @@ interface Case {
 
 const name = fc.constantFrom('a', 'b', 'c.d', 'e f', 'e[f]', 'e_f', 'é', '', '__proto__', 'g'.repeat(70));
 
-/** A schema and a value that fits it, some of them of older drafts, or wrong. */
+/** Schemas, some invalid or of older drafts, each with a matching value. */
 const value: fc.Arbitrary<[schema: unknown, value: unknown]> = fc.constantFrom<[unknown, unknown]>(
   [{ type: 'string' }, 'text'],
   [{ type: ['string', 'null'], pattern: '^t' }, 'text'],
@@ -213,7 +213,7 @@ const object: fc.Arbitrary<Case> = fc
     ),
   }));
 
-/** Alternatives of which the arguments fit one, beside what has to fit too. */
+/** Alternatives of which the arguments match one, next to constraints that always apply. */
 function cases(): fc.Arbitrary<Case> {
   const alternatives = fc
     .tuple(
@@ -233,7 +233,7 @@ function cases(): fc.Arbitrary<Case> {
       };
     });
   const together = fc.tuple(object, alternatives).map(([base, { schema, args }]): Case => {
-    // Of what both speak, the arguments of one need not fit the other: the second leaves that to the first.
+    // The arguments of one schema need not match the other, so the second omits shared properties.
     const own = new Set(Object.keys(base.schema.properties as Schema));
     if (Object.keys(args).some((key) => own.has(key)) || requires(schema, own)) return { schema, args };
     return { schema: { ...schema, allOf: [base.schema] }, args: { ...base.args, ...args } };
