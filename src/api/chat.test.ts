@@ -21,7 +21,7 @@ async function follow(url: string): Promise<EventStream> {
 }
 
 describe('a chat', () => {
-  it('is asked for with a text, and everything else as usual', async () => {
+  it('needs only a text, with defaults for the rest', async () => {
     const { ask } = await serve();
     const { status, body } = await ask(`POST ${path}`, { input: 'Hi!' });
     expect([status, body]).toMatchObject([200, { text: 'Hello.', stop_reason: 'end' }]);
@@ -33,7 +33,7 @@ describe('a chat', () => {
     });
   });
 
-  it('is asked for with all that can be said', async () => {
+  it('accepts every option', async () => {
     const messages = [
       { role: 'user', content: 'One!' },
       {
@@ -49,7 +49,7 @@ describe('a chat', () => {
           {
             ...{ type: 'tool_result', id: 'a', is_error: true },
             content: [
-              // What a tool gave is no text that we would take elsewhere.
+              // Tool results may contain characters that we reject elsewhere.
               { type: 'text', text: 'nul \0' },
               { type: 'image', media_type: 'image/png', data: 'AAAA' },
               { type: 'document', media_type: 'application/pdf', data: 'AAAA', title: 'x' },
@@ -68,7 +68,7 @@ describe('a chat', () => {
     });
   });
 
-  it('that is nested too deep is refused', async () => {
+  it('is rejected if it is nested too deeply', async () => {
     const { ask } = await serve();
     const begin = vi.spyOn(chats, 'begin');
     onTestFinished(() => begin.mockRestore());
@@ -80,7 +80,7 @@ describe('a chat', () => {
     expect(begin).not.toHaveBeenCalled();
   });
 
-  it('is told as events', async () => {
+  it('is streamed as events', async () => {
     const { url } = await serve();
     const stream = await follow(url(path));
     await stream.ended;
@@ -93,7 +93,7 @@ describe('a chat', () => {
   it.each([
     [new SwitchboardError('model_refused', 'No.', { data: { a: 1 } }), 'model_refused', 'No.', { a: 1 }],
     [new Error('a secret'), 'internal', 'Something went wrong inside Switchboard.', {}],
-  ])('that fails in the middle tells so in its stream: %s', async (fault, code, message, details) => {
+  ])('reports a failure inside its stream: %s', async (fault, code, message, details) => {
     const { url } = await serve();
     const begin = vi.spyOn(chats, 'begin').mockResolvedValue({
       id: randomUUID(),
@@ -110,7 +110,7 @@ describe('a chat', () => {
     expect(JSON.parse(data!)).toEqual({ error: { code, message, details } });
   });
 
-  it('that cannot be begun is no stream', async () => {
+  it('that cannot start returns an error instead of a stream', async () => {
     const { url } = await serve();
     const stream = await follow(url('/projects/nowhere/chat'));
     await stream.ended;

@@ -22,11 +22,11 @@ await services.database!.store.servers.create(
 );
 await services.database!.refresher.refresh();
 
-// Only what repeats is simulated: connections live in real time.
+// Connections need real time, so only intervals are simulated.
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
 afterEach(() => void vi.useRealTimers());
 
-/** The API over a project with one server whose transitions are made by the test. */
+/** Serves a project with one server whose transitions the test makes. */
 async function serve() {
   const change = (error: string | null = null) => {
     const [server] = serverViewsOf(project);
@@ -42,7 +42,7 @@ async function read({ url }: Peer, at = path): Promise<EventStream> {
   return stream;
 }
 
-it('says how things stand, then every transition, to every reader', async () => {
+it('sends a snapshot, then every transition, to every reader', async () => {
   const { change, peer } = await serve();
   const readers = [await read(peer), await read(peer)];
   change('it exited');
@@ -68,7 +68,7 @@ it('writes a comment every 15 seconds', async () => {
   expect(events.items).toHaveLength(3);
 });
 
-it('keeps nothing for readers that are gone', async () => {
+it('releases everything for readers that disconnect', async () => {
   const { change, peer } = await serve();
   const [first, second] = [await read(peer), await read(peer)];
   await first.cut();
@@ -79,7 +79,7 @@ it('keeps nothing for readers that are gone', async () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it('cuts off a reader that does not read, and nobody else', async () => {
+it('disconnects a reader that does not read, and no other', async () => {
   const { change, peer } = await serve();
   const idler = connect(Number(peer.url.port), '127.0.0.1').pause();
   onTestFinished(() => void idler.destroy());
@@ -102,7 +102,7 @@ it('cuts off a reader that does not read, and nobody else', async () => {
   await events.several(changes + 1, ({ event }) => event === 'server');
 });
 
-it('ends its streams when it is closed, and those that come later', async () => {
+it('ends open and later streams when it is closed', async () => {
   const { api, peer } = await serve();
   const reader = await read(peer);
   api.close();
@@ -113,7 +113,7 @@ it('ends its streams when it is closed, and those that come later', async () => 
   expect(late.text).toMatch(/^event: servers\n/);
 });
 
-it('tells of one project only, whether it is named by its name or by its id', async () => {
+it('sends the events of one project only, by name or id', async () => {
   const { change, peer, ask } = await serve();
   const name = newName();
   const { body } = await ask('POST /projects', { name });
@@ -138,7 +138,7 @@ it('ends the streams of a project that is removed', async () => {
   await other.cut();
 });
 
-it('tells what happens before the response begins', async () => {
+it('includes events that happen before the response begins', async () => {
   const { change, peer } = await serve();
   const { subscribe } = projectEvents;
   const spy = vi.spyOn(projectEvents, 'subscribe').mockImplementation((...subscription) => {
@@ -152,7 +152,7 @@ it('tells what happens before the response begins', async () => {
   expect(JSON.parse(data!)).toMatchObject({ server: { error: 'in between' } });
 });
 
-it('says only that it is there to HEAD', async () => {
+it('responds to HEAD without starting a stream', async () => {
   const { peer } = await serve();
   const { status, headers } = await exchange(new URL(path, peer.url).href, { method: 'HEAD' });
   expect({ status, type: headers['content-type'] }).toEqual({ status: 200, type: 'text/event-stream' });
@@ -162,7 +162,7 @@ it('says only that it is there to HEAD', async () => {
 it.each([
   ['/api/v1/projects/nobody/events', 404],
   ['/api/v1/events', 404],
-])('%s is answered with %d', async (address, status) => {
+])('responds to %s with %d', async (address, status) => {
   const { peer } = await serve();
   expect((await exchange(new URL(address, peer.url).href, { method: 'GET' })).status).toBe(status);
   expect(projectEvents.projectCount).toBe(0);

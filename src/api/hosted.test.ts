@@ -27,7 +27,7 @@ async function serve(server: object = time) {
   return { ...served, id: String(body!.id) };
 }
 
-/** Responds to calls in place of the servers. */
+/** Responds to calls instead of the servers. */
 function respond(call: typeof hosting.calls.call) {
   const spy = vi.spyOn(hosting.calls, 'call').mockImplementation(call);
   onTestFinished(() => spy.mockRestore());
@@ -35,7 +35,7 @@ function respond(call: typeof hosting.calls.call) {
 }
 
 describe('a hosted server', () => {
-  it('is made with everything as usual', async () => {
+  it('is created with defaults', async () => {
     const { ask } = await serveApi();
     const { status, headers, body } = await ask('POST /mcp/servers', time);
     expect(status).toBe(201);
@@ -53,7 +53,7 @@ describe('a hosted server', () => {
     });
   });
 
-  it('is made as it is said, and never shows values of its environment', async () => {
+  it('is created as requested, and never shows the values of its environment', async () => {
     const { ask } = await serveApi();
     const web = newName();
     await ask('POST /projects', { name: web });
@@ -124,7 +124,7 @@ describe('a hosted server', () => {
     ['volumes[0]', { volumes: ['/proc/1'] }],
     ['volumes', { volumes: ['/a', '/a'] }],
     ['mounts', { mounts: [] }],
-  ])('is refused for its %s: %j', async (path, wrong) => {
+  ])('is rejected for its %s: %j', async (path, wrong) => {
     const { ask } = await serveApi();
     const { status, error } = await ask('POST /mcp/servers', { ...time, ...wrong });
     expect(status).toBe(400);
@@ -138,12 +138,12 @@ describe('a hosted server', () => {
     'localhost:5000/a/b_c__d.e--f:V1.0-x',
     `sha256:${'a'.repeat(64)}`,
     `ghcr.io/a@sha256:${'0'.repeat(64)}`,
-  ])('may be of the image %s', async (image) => {
+  ])('accepts the image %s', async (image) => {
     const { ask } = await serveApi();
     expect((await ask('POST /mcp/servers', { ...time, image })).status).toBe(201);
   });
 
-  it('needs no image where it is a process', async () => {
+  it('needs no image if it is a process', async () => {
     const { ask } = await serveApi();
     for (const provider of ['process', null]) {
       const { status } = await ask('POST /mcp/servers', { name: `p-${provider}`, command: 'node', provider });
@@ -151,7 +151,7 @@ describe('a hosted server', () => {
     }
   });
 
-  it('is told from others of all projects by its id, and by its name where that is enough', async () => {
+  it('is identified by its id, or by its name if that is unambiguous', async () => {
     const { ask, id } = await serve();
     const web = newName();
     await ask('POST /projects', { name: web });
@@ -167,7 +167,7 @@ describe('a hosted server', () => {
     expect((await ask('POST /mcp/servers', { ...time, project_id: 'nowhere' })).status).toBe(404);
   });
 
-  it('shows what it uses where it is asked for alone', async () => {
+  it('shows its resource usage when requested alone', async () => {
     const { ask, id } = await serve(box);
     await hosting.calls.call(id, { method: 'ping' }, undefined);
     const { headers, body } = await ask(`GET /mcp/servers/${id}`);
@@ -176,7 +176,7 @@ describe('a hosted server', () => {
     expect((await ask('GET /mcp/servers')).body).toMatchObject({ servers: [{ usage: null }] });
   });
 
-  it('is changed in what is said', async () => {
+  it('changes only in the given fields', async () => {
     const { ask, id } = await serve();
     const config = () => rows()[0]!.mcp_config;
     const change = (body: object, headers = {}) => ask(`PATCH /mcp/servers/${id}`, body, headers);
@@ -204,7 +204,7 @@ describe('a hosted server', () => {
     }
   });
 
-  it('is stopped, started and restarted', async () => {
+  it('can be stopped, started and restarted', async () => {
     const { ask } = await serve(box);
     const { body: stopped } = await ask('POST /mcp/servers/time/stop');
     expect(stopped).toMatchObject({ enabled: false, version: 2 });
@@ -220,7 +220,7 @@ describe('a hosted server', () => {
     }
   });
 
-  it('is removed, and what it has kept only where that is said', async () => {
+  it('is removed, with its volumes only on request', async () => {
     const { ask, id } = await serve(box);
     const supervisor = await hosting.requireSupervisor(id);
     const removeVolumes = vi.spyOn(supervisor, 'removeVolumes');
@@ -236,10 +236,10 @@ describe('a hosted server', () => {
   });
 });
 
-describe('a call of a hosted server', () => {
+describe('a call to a hosted server', () => {
   const json = { 'content-type': 'application/json' };
 
-  it('goes and comes as it was written', async () => {
+  it('passes the request and response on as written', async () => {
     const { url, id } = await serve();
     const params = `{ "name": "x", "arguments": {"id": 12345678901234567890, "tiny": 1.0, "nul": "\\u0000"} }`;
     const call = respond(async () => ({ result: parseLossless('{"id":12345678901234567890,"a":1.0}') }));
@@ -251,7 +251,7 @@ describe('a call of a hosted server', () => {
     expect(call).toHaveBeenCalledExactlyOnceWith(id, asked, expect.any(AbortSignal));
   });
 
-  it('needs no parameters, and as long as usual', async () => {
+  it('has default parameters and a default timeout', async () => {
     const { ask, id } = await serve();
     const call = respond(async () => ({ result: {} }));
     expect((await ask('POST /mcp/servers/time/call', { method: 'ping' })).body).toEqual({ result: {} });
@@ -266,7 +266,7 @@ describe('a call of a hosted server', () => {
     [{ method: 'x', params: null }, 'params'],
     [{ method: 'x', timeout_ms: 0 }, 'timeout_ms'],
     [{ method: 'x', id: 1 }, 'id'],
-  ])('is refused: %j', async (body, path) => {
+  ])('is rejected: %j', async (body, path) => {
     const { ask } = await serve();
     const call = respond(async () => ({ result: {} }));
     const { status, error } = await ask('POST /mcp/servers/time/call', body);
@@ -275,7 +275,7 @@ describe('a call of a hosted server', () => {
     expect(call).not.toHaveBeenCalled();
   });
 
-  it('is refused where it is nested too deep', async () => {
+  it('is rejected if it is nested too deeply', async () => {
     const { url } = await serve();
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
     const body = `{"method": "x", "params": {"deep": ${deep}}}`;
@@ -289,7 +289,7 @@ describe('a call of a hosted server', () => {
     [-32603, 502],
     [-32050, 502],
     [7, 422],
-  ])('has the error %d of the server as %d, with all that was said', async (code, status) => {
+  ])('maps the server error %d to the status %d, with its message and data', async (code, status) => {
     const { url } = await serve();
     const errorText = `{"code":${code},"message":"Not so","data":{"id":12345678901234567890}}`;
     respond(async () => ({ error: parseLossless(errorText) as RpcError }));
@@ -303,7 +303,7 @@ describe('a call of a hosted server', () => {
     );
   });
 
-  it('that nobody answers in time, or that nobody can answer, says so', async () => {
+  it('reports a timeout and an unavailable server', async () => {
     const { ask } = await serve();
     for (const [code, status] of [
       ['call_timeout', 504],
@@ -316,7 +316,7 @@ describe('a call of a hosted server', () => {
     expect((await ask('POST /mcp/servers/nobody/call', { method: 'ping' })).status).toBe(404);
   });
 
-  it('is given up when whoever asked has gone', async () => {
+  it('is cancelled when the client disconnects', async () => {
     const { url } = await serve();
     const called = Promise.withResolvers<AbortSignal>();
     respond((_id, _input, signal) => {
@@ -337,7 +337,7 @@ describe('a call of a hosted server', () => {
 });
 
 describe('the log of a hosted server', () => {
-  /** A stopped server, whose log has what the test says, and a count of its followers. */
+  /** A stopped server with the given log, and a count of its subscribers. */
   const serveLog = async () => {
     let followers = 0;
     const { logs } = hosting;
@@ -366,7 +366,7 @@ describe('the log of a hosted server', () => {
   const isLine = ({ event }: { event?: string }) => event === 'line';
   const textOf = ({ data }: { data?: string }) => (JSON.parse(data!) as { line: string }).line;
 
-  it('is what there is', async () => {
+  it('returns the existing lines', async () => {
     const { ask, say, lines } = await serveLog();
     say('hello');
     expect((await ask('GET /mcp/servers/time/logs')).body).toEqual({ lines: lines() });
@@ -377,7 +377,7 @@ describe('the log of a hosted server', () => {
     }
   });
 
-  it('goes on with what comes, for every reader, until he goes', async () => {
+  it('streams new lines to every reader until it disconnects', async () => {
     const { url, say, lines: logged, followers } = await serveLog();
     say('before');
     const [one, other] = [await follow(url), await follow(url, 'follow=true')];
@@ -395,12 +395,12 @@ describe('the log of a hosted server', () => {
     await other.events.first((event) => isLine(event) && textOf(event) === 'later');
   });
 
-  it('begins at once where nothing was said yet', async () => {
+  it('starts the response before the first line', async () => {
     const { url } = await serve();
     expect((await follow(url)).response.statusCode).toBe(200);
   });
 
-  it('ends with the server, and with the API', async () => {
+  it('ends with the server and with the API', async () => {
     const { ask, api, url, followers } = await serveLog();
     const removed = await follow(url);
     const ended = once(removed.response, 'end');
@@ -417,7 +417,7 @@ describe('the log of a hosted server', () => {
     expect(followers()).toBe(0);
   });
 
-  it('is not followed by whoever only asks for the head', async () => {
+  it('has no subscription for a HEAD request', async () => {
     const { url, followers } = await serveLog();
     const { status } = await exchange(url('/mcp/servers/time/logs?follow=1'), { method: 'HEAD' });
     expect(status).toBe(200);

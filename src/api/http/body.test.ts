@@ -4,7 +4,7 @@ import { startForTests } from '../../../test/helpers/api-client.ts';
 const MEGABYTE = 1024 * 1024;
 const { services, serve, newName } = await startForTests();
 
-describe('a body', () => {
+describe('a request body', () => {
   it.each([
     [undefined, 415],
     ['text/plain', 415],
@@ -12,7 +12,7 @@ describe('a body', () => {
     ['application/json; charset=latin1', 415],
     ['application/json', 201],
     ['Application/JSON; charset="UTF-8"', 201],
-  ])('of type %s is answered with %d', async (type, status) => {
+  ])('of type %s gets the status %d', async (type, status) => {
     const { ask } = await serve();
     const headers = { 'content-type': type ?? '' };
     expect((await ask('POST /projects', { name: newName() }, headers)).status).toBe(status);
@@ -32,7 +32,7 @@ describe('a body', () => {
     ['{"description": "\\ud800"}', 'description must not contain half of a surrogate pair'],
     ['{"a": {"\\u0000": 1}}', 'a must not contain a NUL character'],
     [`{"a": ${'['.repeat(100)}${']'.repeat(100)}}`, 'nested deeper than 64 levels'],
-  ])('%j is refused: %s', async (body, message) => {
+  ])('%j is rejected: %s', async (body, message) => {
     const { ask } = await serve();
     const { status, error } = await ask('POST /projects', body);
     expect({ status, code: error.code }).toEqual({ status: 400, code: 'invalid_input' });
@@ -40,7 +40,7 @@ describe('a body', () => {
     expect(error.message).not.toContain('s3cret}');
   });
 
-  it('may be nested as deep as it likes without harm', async () => {
+  it('may be nested to any depth without harm', async () => {
     const { ask } = await serve();
     const { status } = await ask('POST /projects', `{"a": ${'['.repeat(MEGABYTE)}${']'.repeat(MEGABYTE)}}`);
     expect(status).toBe(400);
@@ -51,14 +51,14 @@ describe('a body', () => {
     ['wrong items', `{"name": "a", "transport": "stdio", "config": {"args": [1${',1'.repeat(MEGABYTE)}]}}`],
     ['wrong texts', `{"a": ["\\u0000"${',"\\u0000"'.repeat(300_000)}]}`],
     ['a long key', `{"${'x'.repeat(3 * MEGABYTE)}": 1}`],
-  ])('is answered in short, whatever is wrong with it: %s', async (_what, body) => {
+  ])('gets a short error for any problem: %s', async (_what, body) => {
     const { ask } = await serve();
     const { status, error } = await ask('POST /projects/default/servers', body);
     expect(status).toBe(400);
     expect(JSON.stringify(error).length).toBeLessThan(50_000);
   });
 
-  it('with too many values in it is refused before they are checked', async () => {
+  it('with too many values is rejected before validation', async () => {
     const { ask } = await serve();
     const withNames = (count: number) => {
       const env = Array.from({ length: count }, (_, index) => [`VARIABLE_${index}`, index]);
@@ -74,7 +74,7 @@ describe('a body', () => {
     );
   });
 
-  it('cannot change what objects inherit', async () => {
+  it('cannot pollute prototypes', async () => {
     const { ask } = await serve();
     const manifest =
       '{"name": "kit", "version": "1", "mcp": {"servers": []}, "__proto__": {"polluted": true}, "constructor": 1}';
@@ -87,7 +87,7 @@ describe('a body', () => {
     expect(error.details.problems).toMatchObject([{ path: '__proto__' }]);
   });
 
-  it('may have 4 MB, and no more', async () => {
+  it('may have at most 4 MB', async () => {
     const { ask } = await serve();
     const sized = (bytes: number) => `{"name": "web"${' '.repeat(bytes - 15)}}`;
     const { status, headers, error } = await ask('POST /projects', sized(4 * MEGABYTE + 1));

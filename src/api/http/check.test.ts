@@ -14,7 +14,6 @@ import { check } from './check.ts';
 
 const good = { name: 'github', transport: 'stdio', config: { command: 'github-mcp' } };
 
-/** The problems, as `path message`. */
 function problems(judge: () => unknown): string[] {
   try {
     judge();
@@ -28,7 +27,7 @@ function problems(judge: () => unknown): string[] {
 }
 
 describe('a project', () => {
-  it.each(['a', 'My.Project_1-2', 'a'.repeat(64), '...', 'default'])('may be called %s', (name) => {
+  it.each(['a', 'My.Project_1-2', 'a'.repeat(64), '...', 'default'])('may be named %s', (name) => {
     expect(check(newProject, { name })).toEqual({ name });
   });
 
@@ -43,11 +42,11 @@ describe('a project', () => {
     [5, 'must be a string, not a number'],
     [null, 'must be a string, not null'],
     [undefined, 'is missing'],
-  ])('may not be called %s', (name, message) => {
+  ])('may not be named %s', (name, message) => {
     expect(problems(() => check(newProject, { name })).join()).toContain(`name ${message}`);
   });
 
-  it('keeps records for some days or for ever', () => {
+  it('keeps records for some days or forever', () => {
     expect(check(projectChanges, { retention_days: null })).toEqual({ retention_days: null });
     for (const retention_days of [0, 1.5, 36_501, '3'])
       expect(problems(() => check(projectChanges, { retention_days }))).toEqual([
@@ -56,7 +55,7 @@ describe('a project', () => {
   });
 });
 
-it('lists the unknown keys of a body once, and not all of them', () => {
+it('lists each unknown key of a body once, up to a limit', () => {
   const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`key${index}`, 1]));
   expect(problems(() => check(newProject, { name: 'a', ...many }))).toHaveLength(100);
   expect(newProject.safeParse({ name: 'a', ...many }).error?.issues.map(({ message }) => message)).toEqual([
@@ -118,11 +117,11 @@ describe('a server', () => {
     ],
     [{ ...good, prefix: 'a.b' }, ['prefix must be 1 to 64 letters, digits, underscores or hyphens']],
     [{ ...good, enabled: 'yes' }, ['enabled must be true or false, not a string']],
-  ])('%j is refused', (server, expected) => {
+  ])('%j is rejected', (server, expected) => {
     expect(problems(() => check(newServer, server))).toEqual(expected);
   });
 
-  it('has no unknown keys, and says which were meant', () => {
+  it('rejects unknown keys and suggests the intended ones', () => {
     const unknown = { timeoutMs: 1, desciption: '', type: 'stdio', command: 'x', whatever: 1 };
     expect(
       problems(() => check(newServer, { ...good, ...unknown, config: { command: 'x', arg: [] } })),
@@ -141,7 +140,7 @@ describe('a server', () => {
     expect(check(newServer, { name: 'x', transport: 'http', config })).toMatchObject({ config });
   });
 
-  it('shows no values in what it says', () => {
+  it('shows no values in error messages', () => {
     const secret = 's3cret';
     const wrong = {
       name: `${secret}/`,
@@ -157,7 +156,7 @@ describe('a server', () => {
   });
 });
 
-describe('a changed server', () => {
+describe('an updated server', () => {
   const server: NewServer = {
     name: 'github',
     description: null,
@@ -167,7 +166,7 @@ describe('a changed server', () => {
     enabled: true,
   };
 
-  it('keeps what is not said, and loses what is null', () => {
+  it('keeps omitted fields and removes those set to null', () => {
     expect(check(serverChanges, { group: null, labels: null })).toEqual({ group: null, labels: null });
     expect(mergeServer(server, { enabled: false, settings: { group: null, timeout_ms: 5 } })).toEqual({
       ...server,
@@ -176,7 +175,7 @@ describe('a changed server', () => {
     });
   });
 
-  it('must fit together as a whole', () => {
+  it('is validated as a whole', () => {
     expect(problems(() => mergeServer(server, { transport: 'http', settings: {} }))).toEqual([
       'config.url is missing: "http" needs it',
       'config.command does not fit the transport "http": remove it',
@@ -191,7 +190,7 @@ describe('a changed server', () => {
 });
 
 describe('a manifest', () => {
-  it('names the server and the key that is wrong', () => {
+  it('names the invalid server and key in its errors', () => {
     const servers = [
       { name: 'one', transport: 'stdio', command: 'a' },
       { name: 'two', transport: 'stdio', url: 'http://x', timeoutMs: 5 },
@@ -205,7 +204,7 @@ describe('a manifest', () => {
     expect(problems(() => check(productManifest, { name: 'kit', version: '1' }))).toEqual(['mcp is missing']);
   });
 
-  it('may have its servers by name, and how each is reached in its config', () => {
+  it('may list servers by name, each with its connection under config', () => {
     const servers = {
       crm: { transport: 'stdio', config: { command: 'a', env: { A: 'b' } }, prefix: 'c' },
       far: { transport: 'http', url: 'http://x' },
@@ -228,7 +227,7 @@ describe('a manifest', () => {
     });
   });
 
-  it('loses no server because of its name', () => {
+  it('keeps a server with any name', () => {
     const server = '{"transport": "http", "url": "http://x"}';
     const named = (name: string) => JSON.parse(`{"${name}": ${server}}`) as object;
     const wrong = (servers: unknown) =>
@@ -244,7 +243,7 @@ describe('a manifest', () => {
     ]);
   });
 
-  it('names what is wrong in these forms too', () => {
+  it('names the invalid key in these forms too', () => {
     const wrong = (servers: unknown) =>
       problems(() => check(productManifest, { name: 'kit', version: '1', mcp: { servers } }));
     expect(wrong({ crm: { transport: 'stdio', config: { comand: 'a' } } })).toEqual([
@@ -264,7 +263,7 @@ describe('a manifest', () => {
     expect(wrong(undefined)).toEqual(['mcp.servers is missing']);
   });
 
-  it('has each name once', () => {
+  it('rejects duplicate names', () => {
     const servers = ['a', 'b', 'a'].map((name) => ({ name, transport: 'stdio', command: 'x' }));
     expect(problems(() => check(productManifest, { name: 'kit', version: '1', mcp: { servers } }))).toEqual([
       'mcp.servers[2].name is there already: each server needs a name of its own',
@@ -272,7 +271,7 @@ describe('a manifest', () => {
   });
 });
 
-it('ends the sentence of an error once', () => {
+it('ends an error message with one period', () => {
   expect(() => check(callQuery, { stauts: 'ok' })).toThrow(/did you mean "status"\?$/);
   expect(() => check(callQuery, { limit: '0' })).toThrow(/from 1 to 500\.$/);
 });
@@ -287,7 +286,7 @@ describe('a query for calls', () => {
     [{ status: 'fine' }, 'status must be one of "ok", "tool_error", "error", "timeout", "cancelled"'],
     [{ server: 'a\0b' }, 'server must not contain a NUL character'],
     [{ stauts: 'ok' }, 'stauts is not known here: did you mean "status"?'],
-  ])('%j is refused', (query, expected) => {
+  ])('%j is rejected', (query, expected) => {
     expect(problems(() => check(callQuery, query))).toEqual([expected]);
   });
 });

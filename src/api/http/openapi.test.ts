@@ -25,7 +25,7 @@ async function document(): Promise<Document> {
 }
 
 describe('the OpenAPI document', () => {
-  it('has every route in it, and nothing else', async () => {
+  it('contains every route, and nothing else', async () => {
     const { openapi, paths } = await document();
     expect(openapi).toMatch(/^3\.1\./);
     const shown = Object.entries(paths).flatMap(([path, operations]) =>
@@ -39,7 +39,7 @@ describe('the OpenAPI document', () => {
     expect(new Set(routes.map(({ operationId }) => operationId)).size).toBe(routes.length);
   });
 
-  it('leads every reference somewhere', async () => {
+  it('resolves every reference', async () => {
     const whole = await document();
     const references = [...JSON.stringify(whole).matchAll(/"\$ref":"([^"]+)"/g)].map(([, to = '']) => to);
     expect(references.length).toBeGreaterThan(50);
@@ -53,7 +53,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('describes each parameter of a path, and an answer for when it fails', async () => {
+  it('describes every path parameter and an error response', async () => {
     const { paths } = await document();
     for (const [path, operations] of Object.entries(paths)) {
       const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
@@ -66,7 +66,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('takes its schemas from what is checked', async () => {
+  it('uses the schemas that validate requests', async () => {
     const { paths, components } = await document();
     const create = paths['/projects/{project}/servers']!.post!;
     expect(create.requestBody!.content['application/json']!.schema).toEqual({

@@ -11,7 +11,6 @@ const { command, args } = fixtureServer('toolbox');
 const server = { name: 'github', transport: 'stdio', config: { command, args } };
 const { services, serve, newName } = await startForTests();
 
-/** Makes the status fail, until the end of the test. */
 function failStatus(status: () => never): void {
   const spy = vi.spyOn(services, 'status').mockImplementation(status);
   onTestFinished(() => spy.mockRestore());
@@ -29,13 +28,13 @@ describe('paths', () => {
     '/projects/%00',
     '/projects/default/nothing',
     '/projects/default/servers/a/b',
-  ])('%s is not there', async (path) => {
+  ])('%s is not found', async (path) => {
     const { ask } = await serve();
     const { status, error } = await ask(`GET ${path}`);
     expect({ status, code: error.code }).toEqual({ status: 404, code: 'not_found' });
   });
 
-  it('says which methods a path takes', async () => {
+  it('lists the methods that a path allows', async () => {
     const { ask } = await serve();
     const answers = [await ask('PUT /projects'), await ask('OPTIONS /projects/default')];
     expect(answers.map(({ status }) => status)).toEqual([405, 405]);
@@ -45,7 +44,7 @@ describe('paths', () => {
     ]);
   });
 
-  it('takes names with any characters in them', async () => {
+  it('accepts names with any characters', async () => {
     const { ask } = await serve();
     const name = 'a b%?#ü.."\\😀';
     const { status, headers } = await ask('POST /projects/default/servers', { ...server, name });
@@ -56,7 +55,7 @@ describe('paths', () => {
     expect((await ask(`DELETE ${headers.location}`)).status).toBe(204);
   });
 
-  it('answers HEAD as GET, without the body', async () => {
+  it('responds to HEAD as to GET, without the body', async () => {
     const { url } = await serve();
     const get = await exchange(url('/projects/default'), { method: 'GET' });
     const head = await openExchange(url('/projects/default'), { method: 'HEAD' });
@@ -68,7 +67,7 @@ describe('paths', () => {
   });
 });
 
-describe('one after the other', () => {
+describe('a sequence of requests', () => {
   it('creates, reads, changes and removes a project', async () => {
     const { ask } = await serve();
     const created = await ask('POST /projects', { name: 'web', description: 'The site' });
@@ -116,7 +115,7 @@ describe('one after the other', () => {
     expect((await ask(`GET ${servers}`)).body).toEqual({ servers: [] });
   });
 
-  it('sets a secret, and says whether it is new', async () => {
+  it('sets a secret and reports whether it is new', async () => {
     const { ask } = await serve();
     const put = () => ask('PUT /projects/default/secrets/TOKEN', { value: 's3cret' });
     const answers = [await put(), await put()];
@@ -127,7 +126,7 @@ describe('one after the other', () => {
     expect((await ask('DELETE /projects/default/secrets/TOKEN')).status).toBe(404);
   });
 
-  it('installs a product, and keeps all of its manifest', async () => {
+  it('installs a product and keeps its whole manifest', async () => {
     const { newProject } = await serve();
     const { id, ask } = await newProject(newName());
     const servers = [
@@ -160,7 +159,7 @@ describe('one after the other', () => {
     ]);
   });
 
-  it('switches a tool, filters calls, imports a file as it came, tells how it is', async () => {
+  it('switches a tool, filters calls, imports an unmodified file and reports the status', async () => {
     const { ask, newProject } = await serve();
     const project = await newProject(newName());
     await project.ask('POST /servers', server);
@@ -191,7 +190,7 @@ describe('If-Match', () => {
     ['"1", "2"', 400],
     ['"0"', 400],
     ['', 400],
-  ])('%s is answered with %d', async (version, status) => {
+  ])('%s gets the status %d', async (version, status) => {
     const { ask } = await serve();
     const name = newName();
     await ask('POST /projects', { name });
@@ -213,7 +212,7 @@ describe('failures', () => {
     });
   });
 
-  it('of our own are shown to nobody but to whom they are reported', async () => {
+  it('inside Switchboard are reported as faults and hidden from the client', async () => {
     const onFault = vi.fn();
     const { ask } = await serve(onFault);
     const fault = new TypeError('password=hunter2');
@@ -230,7 +229,7 @@ describe('failures', () => {
     expect(onFault).toHaveBeenCalledExactlyOnceWith(fault);
   });
 
-  it('do no harm when the client is gone by then', async () => {
+  it('are harmless after the client disconnects', async () => {
     const onFault = vi.fn();
     const { ask, peer } = await serve(onFault);
     const asked = Promise.withResolvers<void>();
@@ -250,7 +249,7 @@ describe('failures', () => {
     expect((await ask('GET /projects')).status).toBe(200);
   });
 
-  it('of a body that is cut off do no harm', async () => {
+  it('of a truncated body are harmless', async () => {
     const onFault = vi.fn();
     const { ask, peer } = await serve(onFault);
     const client = connect(Number(peer.url.port), '127.0.0.1');

@@ -4,7 +4,7 @@ import { httpStatusOf, OTHER_STATUS, rpcStatuses } from './rpc-error.ts';
 
 const docs = readFileSync(new URL('../../../docs/hosting.md', import.meta.url), 'utf8');
 
-describe("the statuses of servers' errors", () => {
+describe("the HTTP status of a server's error", () => {
   it.each([
     [-32700, 502],
     [-32600, 502],
@@ -24,11 +24,11 @@ describe("the statuses of servers' errors", () => {
     [-1, 422],
     [1.5, 422],
     [Number.NaN, 422],
-  ])('are by their code: %d is %d', (code, status) => {
+  ])('follows its code: %d becomes %d', (code, status) => {
     expect(httpStatusOf(code)).toBe(status);
   });
 
-  it('are the same in docs/hosting.md', () => {
+  it('matches docs/hosting.md', () => {
     const rows = rpcStatuses.map(({ from, to, status, meaning }) => {
       const codes = from === to ? `${from}` : `${to} to ${from}`;
       return `| ${codes} | ${status} | ${meaning} |`;

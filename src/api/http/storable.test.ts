@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { MAX_PROBLEMS } from '../../config/problems.ts';
 import { checkStorable } from './body.ts';
 
-it('looks no further once it has found as many problems as are told', () => {
+it('stops searching once it has found as many problems as it reports', () => {
   let looked = 0;
   const value = Array.from({ length: 10 * MAX_PROBLEMS });
   for (const index of value.keys()) {
