@@ -22,7 +22,7 @@ function listed(catalog: Catalog, name: keyof Catalog['lists']): unknown {
 }
 
 describe('a catalog', () => {
-  it('[A12] calls tools the same whether others are switched on or off', () => {
+  it('[A12] keeps tool names stable when other tools are switched on or off', () => {
     const one = { ...contribution('one', {}), switchedOff: ['a'] };
     const two = contribution('two', { tools: [{ name: 'a' }] });
     const namesIn = (...offered: Contribution[]) => {
@@ -37,7 +37,7 @@ describe('a catalog', () => {
     expect(lastWins.warnings).toEqual([]);
   });
 
-  it('[A2, G1] says of everything which server it is from, and changes nothing else of it', () => {
+  it('[A2, G1] adds the server to every item and changes nothing else', () => {
     const tool = { name: 'a', inputSchema: { type: 'object' }, unknown: [1], _meta: { 'x/y': 1 } };
     const catalog = new Catalog([contribution('one', { tools: [tool] })], rules);
     expect(listed(catalog, 'tools')).toEqual({
@@ -45,7 +45,7 @@ describe('a catalog', () => {
     });
   });
 
-  it('[G10] has the resources and templates of all servers under public URIs', () => {
+  it('[G10] lists the resources and templates of all servers under public URIs', () => {
     const catalog = new Catalog(
       [
         contribution('one', { resources: [{ uri: 'a:1', name: 'x' }] }),
@@ -68,7 +68,7 @@ describe('a catalog', () => {
     });
   });
 
-  it('[G11] makes a link public under its owner, where one other alone lists it', () => {
+  it('[G11] makes a link public under its owner if exactly one other server lists it', () => {
     const catalog = new Catalog(
       [
         contribution('one', { resources: [{ uri: 'a:one' }, { uri: 'a:both' }, { uri: 'b:7' }] }),
@@ -81,13 +81,13 @@ describe('a catalog', () => {
     expect(catalog.linkQualifier('a:one', 'one')).toBe('one');
     expect(catalog.linkQualifier('a:three', 'one')).toBe('pool');
     expect(catalog.linkQualifier('a:three', 'four')).toBe('four');
-    // Several have it, or nobody lists it, or the template of the one that mentions it stands for it.
+    // Several servers list it, or none does, or a template of the linking server matches it.
     expect(catalog.linkQualifier('a:both', 'pool')).toBe('pool');
     expect(catalog.linkQualifier('z:1', 'pool')).toBe('pool');
     expect(catalog.linkQualifier('b:7', 'two')).toBe('two');
   });
 
-  it('[G10, G11] finds the owner of a resource, by any of its URIs', () => {
+  it('[G10, G11] finds the owner of a resource by any of its URIs', () => {
     const catalog = new Catalog(
       [
         contribution('one', { resources: [{ uri: 'a:both' }, { uri: 'a:one' }, { uri: 'resource://x/y' }] }),
@@ -110,7 +110,7 @@ describe('a catalog', () => {
     expect(catalog.resource('z:1')).toBeUndefined();
   });
 
-  it('[G11] follows a reference of one server to another', () => {
+  it('[G11] resolves a reference from one server to another', () => {
     const own = 'resource://two/mine';
     const catalog = new Catalog(
       [contribution('one', { resources: [{ uri: own }] }), contribution('two', {})],
@@ -124,7 +124,7 @@ describe('a catalog', () => {
     });
   });
 
-  it('keeps tools and prompts of the same name apart', () => {
+  it('keeps tools and prompts with the same name apart', () => {
     const catalog = new Catalog(
       [contribution('one', { tools: [{ name: 'x' }] }), contribution('two', { prompts: [{ name: 'x' }] })],
       rules,
@@ -134,14 +134,14 @@ describe('a catalog', () => {
     expect(catalog.tool('two__x')).toBeUndefined();
   });
 
-  it('takes the first of what a server lists twice, and nothing without a name', () => {
+  it('keeps the first of duplicate items, and skips items without a name', () => {
     const tools = [{ name: 'x', title: 'first' }, { name: 'x', title: 'second' }, { name: 7 }, {}];
     const catalog = new Catalog([contribution('one', { tools })], rules);
     expect(listed(catalog, 'tools')).toMatchObject({ tools: [{ name: 'x', title: 'first' }] });
     expect(catalog.lists.tools.length).toBe(1);
   });
 
-  it('[A4] knows no names that mean something to JavaScript alone', () => {
+  it('[A4] does not resolve names that JavaScript objects inherit', () => {
     const catalog = new Catalog([], rules);
     for (const name of ['constructor', '__proto__', 'toString']) {
       expect(catalog.tool(name)).toBeUndefined();
@@ -156,7 +156,7 @@ describe('a group in a catalog', () => {
   const search = (server: string, more: object = {}) =>
     offer(server, { tools: [{ name: 'search', title: server, ...more }], prompts: [{ name: 'ask' }] });
 
-  it('[G4] lists what its servers share once, in the words of the first, and says whose it is', () => {
+  it('[G4] lists shared items once, as the first server describes them, and names their servers', () => {
     const catalog = new Catalog([group('pool', search('one'), search('two'))], rules);
     const from = { 'dev.switchboard/server': 'one', 'dev.switchboard/group': 'pool' };
     expect(listed(catalog, 'tools')).toEqual({ tools: [{ name: 'search', title: 'one', _meta: from }] });
@@ -164,7 +164,7 @@ describe('a group in a catalog', () => {
     expect(catalog.warnings).toEqual([]);
   });
 
-  it('[G4] takes calls under its own names for all of its servers, under theirs for one of them', () => {
+  it('[G4] routes its own names to any of its servers, and qualified names to one', () => {
     const catalog = new Catalog([group('pool', search('one'), search('two'))], rules);
     for (const kind of ['tool', 'prompt'] as const) {
       const own = kind === 'tool' ? 'search' : 'ask';
@@ -176,7 +176,7 @@ describe('a group in a catalog', () => {
     }
   });
 
-  it('gives a server only the names of what it offers itself', () => {
+  it('gives a server only the names of what it offers', () => {
     const catalog = new Catalog(
       [group('pool', search('one'), offer('two', { tools: [{ name: 'extra' }] }))],
       rules,
@@ -186,14 +186,14 @@ describe('a group in a catalog', () => {
     expect(catalog.tool('extra')).toMatchObject({ group: 'pool', server: undefined });
   });
 
-  it('that is called like one of its servers means all of them by that name', () => {
+  it('that shares the name of a member means all members by that name', () => {
     const catalog = new Catalog([group('one', search('one'), search('two'))], rules);
     expect(catalog.tool('one__search')).toMatchObject({ group: 'one', server: undefined });
     expect(catalog.tool('two__search')).toMatchObject({ group: 'one', server: 'two' });
     expect(catalog.resource('resource://one/a:1')).toMatchObject({ group: 'one', server: undefined });
   });
 
-  it('clashes with others as one, under its own name', () => {
+  it('conflicts with others as one unit, under its own name', () => {
     const catalog = new Catalog(
       [group('pool', search('one'), search('two')), contribution('three', { tools: [{ name: 'search' }] })],
       rules,
@@ -205,7 +205,7 @@ describe('a group in a catalog', () => {
     expect(catalog.tool('one__search')).toMatchObject({ group: 'pool', server: 'one' });
   });
 
-  it('repeats only what every server calls harmless; a server that is named is taken at its word', () => {
+  it('retries only what every server declares harmless; a named server decides for itself', () => {
     const idempotent = { annotations: { idempotentHint: true } };
     const harmless = new Catalog([group('pool', search('one', readOnly), search('two', idempotent))], rules);
     expect(harmless.tool('search')?.isRepeatable).toBe(true);
@@ -216,7 +216,7 @@ describe('a group in a catalog', () => {
     expect(mixed.prompt('ask')?.isRepeatable).toBe(true);
   });
 
-  it('[G10] has public URIs with its name; those with a name of its servers lead to that server', () => {
+  it('[G10] has public URIs with its name; those with a member’s name lead to that member', () => {
     const shared = { resources: [{ uri: 'a:1' }], templates: [{ uriTemplate: 'b:{id}' }] };
     const catalog = new Catalog([group('my pool', offer('one', shared), offer('two', shared))], rules);
     expect(listed(catalog, 'resources')).toMatchObject({ resources: [{ uri: 'resource://my%20pool/a:1' }] });
@@ -232,7 +232,7 @@ describe('a group in a catalog', () => {
     expect(catalog.resource('b:7')).toMatchObject({ group: 'my pool', own: 'b:7', server: undefined });
   });
 
-  it('knows which of its servers have what only a template tells of', () => {
+  it('finds the members whose templates match a resource', () => {
     const template = (server: string, uriTemplate: string) => offer(server, { templates: [{ uriTemplate }] });
     const catalog = new Catalog(
       [

@@ -20,14 +20,14 @@ function contribution(server: string, tools: number, prompts: number): Contribut
 
 const offered = [contribution('a', 3, 2), contribution('b', 4, 2), contribution('c', 2, 2)];
 
-describe('what all servers offer together', () => {
-  it('is taken whole up to the limit', () => {
+describe('the combined offer of all servers', () => {
+  it('is complete up to the limit', () => {
     const catalog = new Catalog(offered, { ...rules, maxItems: 15 });
     expect([catalog.lists.tools.length, catalog.lists.prompts.length]).toEqual([9, 6]);
     expect(catalog.leftOut).toEqual([]);
   });
 
-  it('is cut over it, tools last, and what is left out is told', () => {
+  it('is cut above the limit, tools last, and reports what is left out', () => {
     const catalog = new Catalog(offered, { ...rules, maxItems: 8 });
     expect([catalog.lists.tools.length, catalog.lists.prompts.length]).toEqual([8, 0]);
     expect(catalog.tool('c-tool-0')).toBeDefined();

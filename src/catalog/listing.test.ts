@@ -19,7 +19,7 @@ function page(items: readonly ListedItem[], pageSize: number, cursor?: string): 
   return JSON.parse(new Listing('tools', items, pageSize).page(cursor)!.toString()) as Page;
 }
 
-/** All items, page by page. `listingOf` may give another listing for each page. */
+/** Collects all items page by page. `listingOf` may return another listing for each page. */
 function walk(listingOf: (pages: number) => Listing): { keys: string[]; pages: number } {
   const keys: string[] = [];
   let cursor: string | undefined;
@@ -40,7 +40,7 @@ const uniqueItems = fc
   .map((pairs) => pairs.map(([group, key]) => item(group, key)));
 
 describe('a list', () => {
-  it('is the same in pages of any size', () => {
+  it('is the same for every page size', () => {
     fc.assert(
       fc.property(uniqueItems, fc.nat(12), (items, pageSize) => {
         const listing = new Listing('tools', items, pageSize);
@@ -52,7 +52,7 @@ describe('a list', () => {
     );
   });
 
-  it('goes on where a page ended, when other groups come, go or change in between', () => {
+  it('continues after a page when other groups are added, removed or changed in between', () => {
     const few = fc
       .array(fc.constantFrom('w', 'x', 'y', 'z'), { maxLength: 4 })
       .map((keys) => [...new Set(keys)]);
@@ -76,7 +76,7 @@ describe('a list', () => {
     );
   });
 
-  it('goes on behind the group of an item that is gone, and ends where that is gone too', () => {
+  it('continues after the group of a removed item, and ends if that group is gone too', () => {
     const cursor = page(itemsOf({ a: ['1', '2', '3'], b: ['4'] }), 2).nextCursor!;
     expect(page(itemsOf({ a: ['1', '3'], b: ['4'] }), 2, cursor).tools).toEqual([{ group: 'b', key: '4' }]);
     expect(page(itemsOf({ b: ['4'] }), 2, cursor)).toEqual({ tools: [] });
@@ -87,7 +87,7 @@ describe('a list', () => {
     expect(page([], 5)).toEqual({ tools: [] });
   });
 
-  it('gives the same bytes again, and does not keep pages that it did not lead to', () => {
+  it('returns the same bytes again, and caches only pages that it led to', () => {
     const listing = new Listing('tools', itemsOf({ a: ['1', '2', '3'] }), 2);
     expect(listing.page(undefined)).toBe(listing.page(undefined));
     expect(listing.page(encodeCursor({ group: 'a', key: '2' }))).toBe(
@@ -100,7 +100,7 @@ describe('a list', () => {
 });
 
 describe('a cursor', () => {
-  it('leads back to its place, whatever that is called', () => {
+  it('leads back to its position, whatever the name', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (group, key) => {
         const cursor = encodeCursor({ group, key });
@@ -114,7 +114,7 @@ describe('a cursor', () => {
     });
   });
 
-  it('that is not ours leads nowhere', () => {
+  it('from elsewhere is rejected', () => {
     const listing = new Listing('tools', itemsOf({ a: ['1', '2'] }), 1);
     const ours = encodeCursor({ group: 'a', key: '1' });
     const encoded = (text: string) => Buffer.from(text).toString('base64url');
@@ -143,7 +143,7 @@ describe('a cursor', () => {
   });
 });
 
-it('a cursor that is longer than any of ours is not looked at', () => {
+it('a cursor longer than any of ours is rejected without decoding', () => {
   const key = 'x'.repeat(700_000);
   expect(decodeCursor(encodeCursor({ group: 'g', key }))).toEqual({ group: 'g', key });
   expect(decodeCursor(encodeCursor({ group: 'g', key: 'x'.repeat(800_000) }))).toBeUndefined();

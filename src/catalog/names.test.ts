@@ -10,7 +10,7 @@ type NamingMode = NamingRules['mode'];
 const modes: NamingMode[] = ['on-conflict', 'always', 'last-wins'];
 const valid = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Few letters, so that names meet: as they are, once the separator is between them, or once they are cleaned. */
+/** Few letters, so that names collide: unchanged, joined by the separator, or sanitized. */
 const nearNames = fc.string({
   unit: fc.constantFrom('a', 'b', '_', '__', '.', ' ', 'é', '-', '\ud800', '\udfff'),
   maxLength: 4,
@@ -18,7 +18,7 @@ const nearNames = fc.string({
 const longNames = fc.constantFrom('a'.repeat(64), 'a'.repeat(65), `${'a'.repeat(64)}b`, `${'a'.repeat(64)}.`);
 const anyNames = fc.oneof({ arbitrary: nearNames, weight: 4 }, fc.string({ unit: 'binary' }), longNames);
 
-it('[P8] names that stay as they are keep dots and colons, and can be called as what they were fitted to', () => {
+it('[P8] unchanged names keep dots and colons, and can be called by their fitted form', () => {
   const named = (...names: string[]) =>
     publicNames(
       names.map((name) => ({ server: 's', prefix: 's', name, isAlias: false })),
@@ -28,7 +28,7 @@ it('[P8] names that stay as they are keep dots and colons, and can be called as 
     ['b-one.x', 'b-one_x'],
     ['plain', undefined],
   ]);
-  // The fitted name is another's own, or would be that of two.
+  // The fitted name belongs to another tool, or to two.
   expect(named('a.b', 'a_b')).toEqual([
     ['a.b', undefined],
     ['a_b', undefined],
@@ -59,7 +59,7 @@ const servers: fc.Arbitrary<Server[]> = fc.uniqueArray(
     .map(({ server, prefix, tools }) => ({ server, prefix: prefix ?? server, tools })),
   { selector: ({ server }) => server, maxLength: 5 },
 );
-/** Groups of servers; some are called like one of their own. */
+/** Groups of servers, some with the name of a member. */
 const groups: fc.Arbitrary<Contribution[]> = servers.chain((list) =>
   fc
     .array(fc.record({ members: fc.integer({ min: 1, max: 3 }), isNamedLikeFirst: fc.boolean() }), {
@@ -93,7 +93,7 @@ function groupsOf(list: Server[], cuts: { members: number; isNamedLikeFirst: boo
     const offers = list.slice(first, first + members).flatMap((server) => contribution(server).servers);
     first += members;
     if (offers.length === 0) break;
-    // A group that is called like a server outside of it is refused with the configuration.
+    // The configuration rejects a group with the name of a server outside of it.
     let group = isNamedLikeFirst ? offers[0]!.server : `a_${formed.length}`;
     while (!isNamedLikeFirst && names.has(group)) group += '_';
     formed.push({
@@ -108,7 +108,6 @@ function groupsOf(list: Server[], cuts: { members: number; isNamedLikeFirst: boo
   return formed;
 }
 
-/** The names of every item, by its server and its own name. */
 function namesByItem(list: readonly Server[], rule: NamingRules) {
   const items = itemsOf(list);
   const names = publicNames(items, rule);
@@ -116,7 +115,7 @@ function namesByItem(list: readonly Server[], rule: NamingRules) {
 }
 
 describe('public names', () => {
-  it('[A2] fit what model APIs take, and no two things share one, in any mode', () => {
+  it('[A2] are valid for model APIs and unique in every mode', () => {
     fc.assert(
       fc.property(servers, rules, (list, rule) => {
         const names = publicNames(itemsOf(list), rule);
@@ -130,7 +129,7 @@ describe('public names', () => {
     );
   });
 
-  it('lead to the server and to its own name for the thing, listed and qualified ones [A3]', () => {
+  it('resolve to the server and its own name, whether listed or qualified [A3]', () => {
     fc.assert(
       fc.property(servers, rules, (list, rule) => {
         const catalog = new Catalog(list.map(contribution), { ...rule, pageSize: 0, maxItems: 1_000 });
@@ -147,7 +146,7 @@ describe('public names', () => {
     );
   });
 
-  it('of groups and of their servers are all different, and each leads to whom it names [G4]', () => {
+  it('of groups and their members are unique, and each resolves to what it names [G4]', () => {
     fc.assert(
       fc.property(groups, rules, (contributions, rule) => {
         const catalog = new Catalog(contributions, { ...rule, pageSize: 0, maxItems: 1_000 });
@@ -188,7 +187,7 @@ describe('public names', () => {
     );
   });
 
-  it('do not depend on the order of servers and tools, but for which one wins', () => {
+  it('do not depend on the order of servers and tools, except for which one wins', () => {
     const shuffled = servers.chain((list) =>
       fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })),
     );
@@ -206,7 +205,7 @@ describe('public names', () => {
     );
   });
 
-  it('stay when a server comes that has nothing in common with the others', () => {
+  it('do not change when an unrelated server is added', () => {
     fc.assert(
       fc.property(servers, rules, (list, rule) => {
         const stranger = { server: 'zz', prefix: 'zz', tools: ['zz1', 'zz2'] };
@@ -218,7 +217,7 @@ describe('public names', () => {
     );
   });
 
-  it('stay as they are where they are different, and say the server where they are not [G2]', () => {
+  it('stay unchanged if they are unique, and otherwise include the server [G2]', () => {
     const list = [
       { server: 'one', prefix: 'one', tools: ['search', 'read'] },
       { server: 'two', prefix: 'second', tools: ['search', 'write'] },
@@ -230,8 +229,8 @@ describe('public names', () => {
     expect(listed('last-wins')).toEqual([undefined, 'read', 'search', 'write']);
   });
 
-  it('give nobody the name of another, even to one who knows how names are made', () => {
-    // "a b" and "a_b" meet in `a_b__tool`; the attacker wants the very names that the others then get.
+  it('cannot be hijacked by a server that knows how they are built', () => {
+    // "a b" and "a_b" collide in `a_b__tool`; the attacker claims the names that resolve the conflict.
     const victims = [
       { server: 'a b', prefix: 'a b', tools: ['tool'] },
       { server: 'a_b', prefix: 'a_b', tools: ['tool'] },
@@ -248,7 +247,7 @@ describe('public names', () => {
   });
 
   it.each(modes)(
-    'of another server are no names for a tool, whether that one is there or not (%s)',
+    'of another server cannot be claimed by a tool, whether that server exists or not (%s)',
     (mode) => {
       const evil = {
         server: 'evil',
@@ -283,7 +282,7 @@ describe('public names', () => {
     },
   );
 
-  it('of another server are not reached by dots or by their hash either', () => {
+  it('of another server cannot be claimed with dots or a hash either', () => {
     const long = 'l'.repeat(60);
     const hashed = publicNames(itemsOf([{ server: long, prefix: long, tools: ['tool'] }]), {
       mode: 'always',
@@ -303,7 +302,7 @@ describe('public names', () => {
     expect(names('__', 'go..greet')).toMatchObject({ listed: 'go..greet', fitted: undefined });
   });
 
-  it('of one that hides others by coming last leave those their qualified names', () => {
+  it('that a later server hides can still be called by their qualified form', () => {
     const list = ['one', 'two'].map((server) => ({ server, prefix: server, tools: ['search'] }));
     const catalog = new Catalog(list.map(contribution), {
       mode: 'last-wins',
@@ -318,7 +317,7 @@ describe('public names', () => {
     ]);
   });
 
-  it('of one server that meet once they are cleaned are told apart', () => {
+  it('of one server that collide after sanitizing are told apart', () => {
     const names = publicNames(itemsOf([{ server: 's', prefix: 's', tools: ['a.b', 'a b'] }]), {
       mode: 'on-conflict',
       separator: '__',
@@ -329,7 +328,7 @@ describe('public names', () => {
   });
 });
 
-it('names that differ only in halves of characters are told apart', () => {
+it('names that differ only in unpaired surrogates are told apart', () => {
   const names = publicNames(
     ['\ud800', '\ud801', '\udfff'].map((name) => ({ server: 's', prefix: 's', name, isAlias: false })),
     { mode: 'on-conflict', separator: '__' },
@@ -344,7 +343,7 @@ describe('a name', () => {
       separator: '__',
     })[0]!.listed!;
 
-  it('stays as it is where that is fine', () => {
+  it('stays unchanged if it is valid', () => {
     fc.assert(
       fc.property(fc.stringMatching(valid), (name) => {
         expect(listed(name)).toBe(name);
@@ -352,7 +351,7 @@ describe('a name', () => {
     );
   });
 
-  it('that is longer keeps how it begins, and gets a hash of the whole', () => {
+  it('that is too long keeps its beginning and gets a hash of the whole', () => {
     const [one, other] = ['x', 'y'].map((end) => listed(`${'tool'.repeat(20)}${end}`));
     expect(one).toMatch(/^(tool){13}too_[0-9a-f]{8}$/);
     expect(one).not.toBe(other);

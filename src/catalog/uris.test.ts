@@ -5,7 +5,7 @@ import { parsePublicUri, publicUri, templateMatcher, uriPrefix } from './uris.ts
 const texts = fc.string({ unit: 'binary' });
 
 describe('public URIs', () => {
-  it('lead back to the server and to its own URI, whatever the two are [G10]', () => {
+  it('resolve to the server and its own URI, whatever both are [G10]', () => {
     fc.assert(
       fc.property(texts, fc.oneof(texts, fc.webUrl()), (server, ownUri) => {
         expect(parsePublicUri(publicUri(server, ownUri))).toEqual({ server, ownUri });
@@ -13,7 +13,7 @@ describe('public URIs', () => {
     );
   });
 
-  it('of different things are different', () => {
+  it('of different resources are different', () => {
     const few = fc.string({ unit: fc.constantFrom('a', '/', '%', ':', '2F'), maxLength: 4 });
     fc.assert(
       fc.property(few, few, few, few, (server, uri, otherServer, otherUri) => {
@@ -24,12 +24,12 @@ describe('public URIs', () => {
     );
   });
 
-  it('are the server in front of what it says itself', () => {
+  it('prefix the server’s own URI with the server', () => {
     expect(publicUri('files', 'file:///a b/ü.txt')).toBe('resource://files/file:///a b/ü.txt');
     expect(publicUri('my files', 'x:{name}')).toBe('resource://my%20files/x:{name}');
   });
 
-  it('leave a template a template: what it stands for is public too', () => {
+  it('have a prefix without template expressions', () => {
     fc.assert(
       fc.property(texts, (server) => {
         expect(uriPrefix(server, 'x:y')).not.toMatch(/[{}]/);
@@ -37,7 +37,7 @@ describe('public URIs', () => {
     );
   });
 
-  it('can be told from others', () => {
+  it('can be told from other URIs', () => {
     expect(parsePublicUri('file:///a')).toBeUndefined();
     expect(parsePublicUri('resource://files')).toBeUndefined();
     expect(parsePublicUri('resource://%ZZ/a')).toBeUndefined();
@@ -45,7 +45,6 @@ describe('public URIs', () => {
   });
 });
 
-/** A piece of a template, and what it stands for in some URI. */
 interface Piece {
   template: string;
   uri: string;
@@ -70,7 +69,7 @@ const expressions: fc.Arbitrary<Piece> = fc.oneof(
 );
 
 describe('a template', () => {
-  it('accepts every URI that it stands for', () => {
+  it('matches every URI that it expands to', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(literals, expressions)), (pieces) => {
         const template = pieces.map((piece) => piece.template).join('');
@@ -88,12 +87,12 @@ describe('a template', () => {
     ['a{x', 'a{x', 'ab'],
     ['{a}-{b}', '1-2-3', '1/2-3/4'],
     ['', '', 'a'],
-  ])('%s accepts %s and not %s', (template, fits, fitsNot) => {
+  ])('%s matches %s and not %s', (template, fits, fitsNot) => {
     expect(templateMatcher(template)(fits)).toBe(true);
     expect(templateMatcher(template)(fitsNot)).toBe(false);
   });
 
-  it('is decided on soon, whatever a server thought up', () => {
+  it('is matched quickly, even if a server wrote it to be slow', () => {
     const uri = `${'-'.repeat(5_000)}!`;
     expect(templateMatcher('{a}'.repeat(60))(`${uri}/`)).toBe(false);
     expect(templateMatcher(`${'{a}-'.repeat(60)}x`)(uri)).toBe(false);
